@@ -22,9 +22,13 @@ def explore(name: str, *, mutant: str | None, states_max: int | None) -> None:
 
     Raises CheckFailed when a property breaks, Stopped when there are more states than allowed.
     """
-    from qsync.sim import run  # noqa: PLC0415 - imports the whole database
-    from qsync.sim.explore.scopes import SCOPES, SETS, named  # noqa: PLC0415 - the same
+    from qsync.sim.explore.scopes import (  # noqa: PLC0415 - imports the whole database
+        SCOPES,
+        SETS,
+        named,
+    )
     from qsync.sim.explore.search import STATES_MAX  # noqa: PLC0415 - the same
+    from qsync.sim.mutants.catalogue import CATALOGUE  # noqa: PLC0415 - the same
 
     if name == "list":
         for each in (*SETS, *SCOPES):
@@ -33,7 +37,7 @@ def explore(name: str, *, mutant: str | None, states_max: int | None) -> None:
     scopes = named(name)
     if not scopes:
         raise click.UsageError(f"there is no scope {name!r}; `qsync sim --explore list`")
-    if mutant is not None and mutant not in run.mutant_names():
+    if mutant is not None and mutant not in CATALOGUE:
         raise click.UsageError(f"there is no mutant {mutant!r}; `qsync sim --mutant list`")
     limit = STATES_MAX if states_max is None else states_max
     found: list[_Done] = []

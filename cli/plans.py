@@ -28,7 +28,6 @@ class PlanOptions(TypedDict):
     only: str
     strikes: str | None
     mutant: str | None
-    kernel: bool
 
 
 def plan_options(command: Callable[P, R]) -> Callable[P, R]:
@@ -53,11 +52,11 @@ def lists(given: PlanOptions) -> bool:
     from qsync.sim import run, swarm  # noqa: PLC0415 - imports the whole database
 
     if given["mutant"] == "list":
-        names: tuple[str, ...] = tuple(run.mutant_names(kernel=given["kernel"]))
+        names: tuple[str, ...] = tuple(run.mutant_names())
     elif given["only"] == "list":
-        names = (*swarm.NAMES, *_strikes_of(given))
+        names = swarm.NAMES
     elif given["without"] == "list":
-        names = (*swarm.EVERYTHING, *_strikes_of(given))
+        names = swarm.EVERYTHING
     else:
         return False
     for name in names:
@@ -72,13 +71,13 @@ def plan_of(given: PlanOptions) -> "Plan":
 
     mutant = given["mutant"]
     without, only = _names(given["without"]), _names(given["only"])
-    if mutant is not None and mutant not in run.mutant_names(kernel=given["kernel"]):
+    if mutant is not None and mutant not in run.mutant_names():
         raise click.UsageError(f"there is no mutant {mutant!r}; `qsync sim --mutant list`")
     for name in without:
-        if name not in {*swarm.EVERYTHING, *_strikes_of(given)}:
+        if name not in swarm.EVERYTHING:
             raise click.UsageError(f"there is no {name!r}; `qsync sim --without list`")
     for name in only:
-        if name not in {*swarm.NAMES, *_strikes_of(given)}:
+        if name not in swarm.NAMES:
             raise click.UsageError(f"there is no trouble {name!r}; `qsync sim --only list`")
     return Plan(
         seed=0,
@@ -90,7 +89,6 @@ def plan_of(given: PlanOptions) -> "Plan":
         only=only,
         strikes=_strikes(given["strikes"]),
         mutant=mutant,
-        kernel=given["kernel"],
     )
 
 
@@ -126,12 +124,6 @@ def _names(given: str) -> tuple[str, ...]:
     return tuple(sorted({name.strip() for name in given.split(",") if name.strip()}))
 
 
-def _strikes_of(given: PlanOptions) -> tuple[str, ...]:
-    from qsync.sim.kernel import names  # noqa: PLC0415 - imports the whole database
-
-    return names.STRIKES if given["kernel"] else ()
-
-
 def _strikes(given: str | None) -> tuple[int, ...] | None:
     if given is None:
         return None
@@ -159,10 +151,5 @@ _OPTIONS = (
         help="Only these kinds of trouble happen: a comma list; `list` names them.",
     ),
     click.option("--strikes", metavar="NUMBERS", help="Only these strikes happen, or `none`."),
-    click.option(
-        "--kernel",
-        is_flag=True,
-        help="The shipped node and client on a simulated kernel, not stand-ins for them.",
-    ),
     click.option("--mutant", metavar="NAME", help="Switch a safety rule off; `list` names them."),
 )

@@ -8,7 +8,7 @@ from admin.drills.model import Step
 from admin.drills.targets import Names
 from qsync.faultpoints import FaultPoints
 from qsync.sim.kernel.machine import MemberMachine
-from qsync.sim.kernel.world import KernelWorld
+from qsync.sim.world import World
 
 WAKE_S = 0.01
 """Virtual time between two looks at what a step waits for."""
@@ -27,7 +27,7 @@ class SimulatedCluster:
     `acked_then`: how many writes were acknowledged when the present step began.
     """
 
-    world: KernelWorld
+    world: World
     names: Names = field(default_factory=dict)
     struck: set[int] = field(default_factory=set)
     acked_then: int = 0

@@ -15,17 +15,17 @@ from qsync import units
 from qsync.errors import ConfigError
 from qsync.options.core_options import Policy
 from qsync.sim.canon import PropertyViolation
-from qsync.sim.kernel.world import KernelWorld
 from qsync.sim.plan import Plan
 from qsync.sim.run import mutant_names
 from qsync.sim.swarm import FLAWS
 from qsync.sim.variety import VARIETY
+from qsync.sim.world import World
 
 BEGIN_S_MAX = 60.0
 REST_TIMEOUTS = 80
 """After healing, so many election timeouts of virtual time must be enough to come to rest."""
-_WITHOUT = (*FLAWS, *VARIETY, "tune")
-"""What is wrong is the drill's business, and so are the settings of the cluster."""
+_WITHOUT = (*FLAWS, *VARIETY, "short_sessions", "tune")
+"""What is wrong or late is the drill's business, and so are the settings of the cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class SimulatedRun:
 def simulate(drill: Drill, *, nodes: int, mutant: str | None = None) -> SimulatedRun:
     """Run it. Raises ConfigError for a drill that does what the simulator cannot."""
     refuse_what_cannot_be(drill)
-    if mutant is not None and mutant not in mutant_names(kernel=True):
+    if mutant is not None and mutant not in mutant_names():
         raise ConfigError(
             f"there is no mutant {mutant!r}", hint="`qsync sim --mutant list` shows them"
         )
@@ -71,9 +71,8 @@ def simulate(drill: Drill, *, nodes: int, mutant: str | None = None) -> Simulate
         strikes=(),
         without=_WITHOUT,
         mutant=mutant,
-        kernel=True,
     )
-    world = KernelWorld(plan)
+    world = World(plan)
     _configure(world, drill)
     cluster, labels = SimulatedCluster(world), dict[str, float]()
     end, why = RunEnd.PASSED, None
@@ -139,7 +138,7 @@ def refuse_what_cannot_be(drill: Drill) -> None:
         )
 
 
-def _configure(world: KernelWorld, drill: Drill) -> None:
+def _configure(world: World, drill: Drill) -> None:
     """As the drill's options say; times in the run's own measure: a seed draws the heartbeat."""
     beat = units.duration((DEFAULTS | dict(drill.options))["replication.timeout"])
     share = world.swarm.timing.replication_timeout / beat

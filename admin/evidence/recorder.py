@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing_extensions import override
 
 from admin.evidence.tables import Row
-from election.messages import Ballot, Index, Replica, RequestVoteResponse
-from qsync.core.inputs import Consistency
+from election.messages import Ballot, Index, Position, Replica, RequestVoteResponse
+from qsync.core.inputs import Consistency, ReadAsked
 from qsync.core.ledger import Ledger
 from qsync.core.messages import AppendResponse, Message
 from qsync.core.ready import Settled, Write
@@ -17,11 +17,10 @@ from qsync.node.events import configuration, number_of
 from qsync.node.feed import Filter
 from qsync.record import Entry, Instance
 from qsync.replica import Replica as Core
-from qsync.sim.calls import ReadCall, WriteCall
 from qsync.sim.canon import PropertyViolation
 from qsync.sim.invariants import Invariants
 from qsync.sim.parts import Disk, NodePart
-from qsync.sim.stage import Stage
+from qsync.sim.world import World
 
 NANOS = 1_000_000_000
 PACES = (5, 23)
@@ -48,7 +47,7 @@ class SimulationRecorder(Invariants):
         self.events: list[Row] = []
         self.status: list[Row] = []
         self.feeds: list[Row] = []
-        self.world: Stage | None = None
+        self.world: World | None = None
         self.lease_checked = lease_checked
         self.generations: Counter[Replica] = Counter()
         self._places = [0 for _ in PACES]
@@ -132,20 +131,22 @@ class SimulationRecorder(Invariants):
         honest = super().turned
         self.judge(lambda: honest(me, core))
 
-    def settled(self, me: Replica, core: Core, call: WriteCall, settled: Settled) -> None:
+    def settled(
+        self, me: Replica, core: Core, request: tuple[bytes, int], settled: Settled
+    ) -> None:
         """A client is about to be told."""
         honest = super().settled
-        self.judge(lambda: honest(me, core, call, settled))
+        self.judge(lambda: honest(me, core, request, settled))
 
-    def served(self, me: Replica, core: Core, call: ReadCall, value: object) -> None:
+    def served(self, me: Replica, core: Core, asked: ReadAsked, floor: Position) -> None:
         """A client is about to be shown."""
-        fresh = call.consistency is Consistency.LEASE and self.lease_checked
-        if fresh or call.consistency is Consistency.LINEARIZABLE:
+        fresh = asked.consistency is Consistency.LEASE and self.lease_checked
+        if fresh or asked.consistency is Consistency.LINEARIZABLE:
             visible = int(core.machine.ledger.visible)
             term = int(core.machine.ledger.log.term_at(visible))
-            self._note(me, "served", index=visible, term=term, floor=int(call.floor.index))
+            self._note(me, "served", index=visible, term=term, floor=int(floor.index))
         honest = super().served
-        self.judge(lambda: honest(me, core, call, value))
+        self.judge(lambda: honest(me, core, asked, floor))
 
     def folded(self, me: Replica, core: Core) -> None:
         """Rows went to its disk."""

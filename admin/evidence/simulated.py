@@ -13,15 +13,16 @@ from admin.evidence.recorder import NANOS, EvidenceObserver, SimulationRecorder
 from admin.evidence.replays import compared
 from admin.evidence.tables import Row
 from admin.workload.history import HistoryLine, OutcomeType
-from election.messages import Index, Replica
+from election.messages import Index
 from election.quorum import majority
+from qsync.core.config import DISCONNECT_FACTOR
 from qsync.record import Entry
 from qsync.sim import history as simulated
 from qsync.sim.parts import NodePart
 from qsync.sim.plan import Plan
-from qsync.sim.run import SeedReport, play, world_of
+from qsync.sim.run import SeedReport, play
 from qsync.sim.spaces import NAMES, NOTES, REGISTERS
-from qsync.sim.stage import Stage
+from qsync.sim.world import World
 
 _BINDING = frozenset({"", "linearizable"})
 _SPACES = frozenset({"registers", "lists"})
@@ -31,7 +32,7 @@ What is done to a list is a transaction, so that it is not taken for a register.
 """
 _FIRST = Index(1)
 _WIPE_TRIES = 400
-_SETTLE_EVENTS = 500
+_SETTLE_EVENTS = 2000
 """So long a run that has come to rest may take until its disks have, too."""
 
 
@@ -61,14 +62,14 @@ def record(
     return report, keep(world, report, folder, wiped)
 
 
-def stage(plan: Plan, *, judged: bool = True) -> Stage:
+def stage(plan: Plan, *, judged: bool = True) -> World:
     """A world whose run can be kept."""
-    world = world_of(plan, watched_by=SimulationRecorder if judged else EvidenceObserver)
+    world = World(plan, watched_by=SimulationRecorder if judged else EvidenceObserver)
     _recorder(world).world = world
     return world
 
 
-def keep(world: Stage, report: SeedReport, folder: Path, wiped: Iterable[Row] = ()) -> Bundle:
+def keep(world: World, report: SeedReport, folder: Path, wiped: Iterable[Row] = ()) -> Bundle:
     """Write what there is to see of a run that is over."""
     recorder = _recorder(world)
     struck: list[Row] = [{"number": at, "f": kind} for at, kind in sorted(report.strikes.items())]
@@ -84,19 +85,21 @@ def keep(world: Stage, report: SeedReport, folder: Path, wiped: Iterable[Row] = 
     return write(folder, _manifest(world, report), tables)
 
 
-def _settled(world: Stage) -> bool:
-    """Everything is on every disk, and is decided."""
+def _settled(world: World) -> bool:
+    """Everything is on every disk, and is decided; and nobody campaigns, late by his disk."""
     ledgers = [node.core.machine.ledger for node in world.nodes]
-    return all(each.written == each.log.last == each.confirmed for each in ledgers)
+    return world.unrest() is None and all(
+        each.written == each.log.last == each.confirmed for each in ledgers
+    )
 
 
-def _recorder(world: Stage) -> SimulationRecorder:
+def _recorder(world: World) -> SimulationRecorder:
     recorder = world.invariants
     assert isinstance(recorder, SimulationRecorder)
     return recorder
 
 
-def _wipe(world: Stage, wipe: Wipe, wiped: list[Row], tries: int = _WIPE_TRIES) -> None:
+def _wipe(world: World, wipe: Wipe, wiped: list[Row], tries: int = _WIPE_TRIES) -> None:
     """As when a machine is replaced: not while the others cannot do without it."""
     if world.clients[0].stopping or not tries:
         return
@@ -113,13 +116,13 @@ def _wipe(world: Stage, wipe: Wipe, wiped: list[Row], tries: int = _WIPE_TRIES) 
     node.start()
 
 
-def _has(node: NodePart, last: int, world: Stage) -> bool:
+def _has(node: NodePart, last: int, world: World) -> bool:
     """It votes, and has on its disk all that is confirmed, and all that acks may speak of."""
     votes = node.reachable and node.core.machine.raft.ballot.member
     return votes and node.disk.log.last >= max(last, world.invariants.canon.last)
 
 
-def _manifest(world: Stage, report: SeedReport) -> Manifest:
+def _manifest(world: World, report: SeedReport) -> Manifest:
     nodes = []
     for node in world.nodes:
         ledger = node.core.machine.ledger if node.up else None
@@ -143,18 +146,18 @@ def _manifest(world: Stage, report: SeedReport) -> Manifest:
         whole=report.held,
         faults=True,
         nodes=tuple(nodes),
-        settings={"fence_seconds": world.swarm.config(Replica(1)).disconnect_timeout},
+        settings={"fence_seconds": DISCONNECT_FACTOR * world.swarm.timing.replication_timeout},
     )
 
 
-def _quorum(world: Stage) -> int:
+def _quorum(world: World) -> int:
     """0 where it is not one number: while a disk is replaced an even cluster needs one ack less."""
     nodes = world.swarm.nodes
     replaced = any(each > 1 for each in _recorder(world).generations.values())
     return 0 if replaced and nodes % 2 == 0 else majority(nodes)
 
 
-def _logs(world: Stage) -> Iterable[Row]:
+def _logs(world: World) -> Iterable[Row]:
     for node in world.nodes:
         generation = _recorder(world).generations[node.me]
         for entry in _entries(node):
@@ -168,7 +171,7 @@ def _entries(node: NodePart) -> Iterable[Entry]:
         yield from rows.entries_of(batch.raw)
 
 
-def _digests(world: Stage) -> Iterable[Row]:
+def _digests(world: World) -> Iterable[Row]:
     for node in world.nodes:
         visible = int(node.core.machine.ledger.visible)
         generation = {"generation": _recorder(world).generations[node.me]}
@@ -178,7 +181,7 @@ def _digests(world: Stage) -> Iterable[Row]:
             yield row | generation
 
 
-def _ops(world: Stage) -> Iterable[Row]:
+def _ops(world: World) -> Iterable[Row]:
     """The operations that promise to be linearizable, or transactions, renumbered."""
     good = _BINDING | {"lease"} if world.leases_hold else _BINDING
     kept: list[simulated.RecordedLine] = []

@@ -227,7 +227,7 @@ class ReferenceLog:
 
     def row_at(self, key: Key, upto: int, since: int = 0) -> bytes | None:
         """What the replay of the log up to `upto` leaves at `key`, of what was written `since`."""
-        writes = self._books.writes[key]
+        writes = self._books.writes.get(key, [])
         for at in range(bisect_right(writes, (upto, 1 << 62), key=_place) - 1, -1, -1):
             index, term, row = writes[at]
             if index < since:

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from qsync.sim.swarm import NAMES
-from qsync.sim.troubles import TROUBLES, NemesisContext, Undo
+from qsync.sim.troubles import NemesisContext, Undo
 
 SOON = 0.25
 """The first strike comes after this part of the usual pause."""
@@ -15,7 +14,7 @@ class Faults:
     def __init__(
         self,
         scene: NemesisContext,
-        troubles: Mapping[str, Callable[[NemesisContext], Undo | None]] = TROUBLES,
+        troubles: Mapping[str, Callable[[NemesisContext], Undo | None]],
     ) -> None:
         self._scene = scene
         self._troubles = troubles
@@ -72,6 +71,3 @@ class Faults:
         if undo is not None:
             scene.struck[number] = kind
             scene.clockwork.after(lasts, scene.unless_over, undo)
-
-
-assert set(TROUBLES) == set(NAMES)

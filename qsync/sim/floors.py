@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from election.messages import Position
-from qsync.sim.calls import ReadResult, WriteDone
 from qsync.sim.clockwork import VirtualClock
 from qsync.sim.dice import RandomStream
 from qsync.sim.operations import NOWHERE, Ask, OperationResult, WriteOperation
+from qsync.sim.replies import ReadResult, WriteDone
 from qsync.sim.swarm import Swarm
 
 TOKENS_MAX = 12

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from qsync.sim.calls import CallRefused, ReadResult, Reply, WriteDone
 from qsync.sim.clockwork import VirtualClock
 from qsync.sim.operations import OperationRecord, OperationResult
+from qsync.sim.replies import CallRefused, ReadResult, Reply, WriteDone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

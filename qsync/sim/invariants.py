@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
-from election.messages import Ballot, Index, Replica, RequestVoteResponse
+from election.messages import Ballot, Index, Position, Replica, RequestVoteResponse
 from election.quorum import majority
 from election.roles import Role
+from qsync.core.inputs import ReadAsked
 from qsync.core.ledger import Ledger
 from qsync.core.messages import Message
 from qsync.core.ready import Settled, Write
@@ -12,7 +13,6 @@ from qsync.data import keys
 from qsync.record import Instance
 from qsync.replica import Replica as Core
 from qsync.sim import properties
-from qsync.sim.calls import ReadCall, WriteCall
 from qsync.sim.canon import PropertyViolation, ReferenceLog, ReferenceRecords
 from qsync.sim.lives import LifeCursor, acks, shows, votes
 from qsync.sim.parts import Disk, NodePart
@@ -196,14 +196,21 @@ class Invariants:
 
     # -- clients
 
-    def settled(self, me: Replica, core: Core, call: WriteCall, settled: Settled) -> None:
-        """A client is about to be told."""
-        ledgers = {each.me: each.core.machine.ledger for each in self.nodes if each.up}
-        self.promises.settled((me, core.machine.ledger), call, settled, ledgers)
+    @property
+    def floor(self) -> Position:
+        """The newest entry that was answered to anybody as committed."""
+        return self.promises.floor
 
-    def served(self, me: Replica, core: Core, call: ReadCall, value: object) -> None:
-        """A client is about to be shown."""
-        self.promises.served((me, core.machine.ledger), call, value)
+    def settled(
+        self, me: Replica, core: Core, request: tuple[bytes, int], settled: Settled
+    ) -> None:
+        """A client is about to be told of its request."""
+        ledgers = {each.me: each.core.machine.ledger for each in self.nodes if each.up}
+        self.promises.settled((me, core.machine.ledger), request, settled, ledgers)
+
+    def served(self, me: Replica, core: Core, asked: ReadAsked, floor: Position) -> None:
+        """A client is about to be shown; `floor` had been answered when its read came."""
+        self.promises.served((me, core.machine.ledger), asked, floor)
 
     # -- spaces
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from election.messages import Index, Position, Term
 from qsync.core.inputs import Consistency
-from qsync.sim.calls import Reply
+from qsync.sim.replies import Reply
 
 Place = tuple[int, int]
 """A space and a key in it."""
@@ -31,7 +31,7 @@ class ReadOperation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOperation:
-    """A transaction. `numbered` within the session, so that a retry of it is known as one.
+    """A transaction.
 
     `reads` and `snapshot` say what it was computed from; it is refused when that has changed.
     `token`: the session and number of somebody else's write, for which this one is asked.
@@ -39,7 +39,6 @@ class WriteOperation:
 
     ops: Sequence[Sequence[object]]
     sync: bool | None = None
-    numbered: bool = True
     reads: Sequence[Sequence[object]] = ()
     snapshot: int = 0
     token: Token | None = None

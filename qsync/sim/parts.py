@@ -1,7 +1,7 @@
-"""What troubles, operators and properties need of a cluster, whoever plays it.
+"""What troubles, operators and properties need of a cluster: its nodes, disks, clocks and network.
 
-A node may be the replica in a frame of the simulator's own, or the shipped node on a simulated
-kernel (`qsync.sim.kernel`); the network between them carries messages, or bytes.
+The shipped node on a simulated kernel (`qsync.sim.kernel`) fulfils it. Troubles and properties
+know these protocols only, so that they can be tested without a kernel.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +21,7 @@ Pair = tuple[int, int]
 
 
 class ClocksPart(Protocol):
-    """Those of a node's machine; see `qsync.sim.alarms.Clocks`."""
+    """Those of a node's machine; see `qsync.sim.kernel.clock`."""
 
     dice: RandomStream
     when: str

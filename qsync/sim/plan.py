@@ -13,7 +13,6 @@ class Plan:
     `without`: kinds of trouble, operations of clients and flaws of links and disks left out.
     `only`: the kinds of trouble that the nemesis knows; none given, the seed draws them.
     `strikes`: numbers of the strikes of the nemesis that happen; None for all.
-    `kernel`: shipped nodes and clients on a simulated kernel, in the place of the stand-ins.
     """
 
     seed: int
@@ -25,7 +24,6 @@ class Plan:
     only: tuple[str, ...] = ()
     strikes: tuple[int, ...] | None = None
     mutant: str | None = None
-    kernel: bool = False
 
     def command(self) -> str:
         """How a person runs exactly this again."""
@@ -33,7 +31,7 @@ class Plan:
 
     def options(self) -> str:
         """What is to be said beside the seed."""
-        words = ["--kernel"] if self.kernel else []
+        words: list[str] = []
         if self.nodes is not None:
             words.append(f"--nodes {self.nodes}")
         if self.events != EVENTS:

@@ -5,13 +5,12 @@ from collections.abc import Mapping
 import cbor2
 
 from election.messages import Index, Position, Replica, Term
-from qsync.core.inputs import Consistency
+from qsync.core.inputs import Consistency, ReadAsked
 from qsync.core.ledger import Ledger
 from qsync.core.ready import Settled, TransactionFate
 from qsync.data import keys
 from qsync.data.keys import FieldType, KeyPart
 from qsync.sim import properties
-from qsync.sim.calls import ReadCall, WriteCall
 from qsync.sim.canon import Key, PropertyViolation, ReferenceLog, ReferenceRecords
 
 Where = tuple[Replica, Ledger]
@@ -40,12 +39,16 @@ class ClientPromises:
     # -- writes
 
     def settled(
-        self, where: Where, call: WriteCall, settled: Settled, all_: Mapping[Replica, Ledger]
+        self,
+        where: Where,
+        request: tuple[bytes, int],
+        settled: Settled,
+        all_: Mapping[Replica, Ledger],
     ) -> None:
-        """A definite fate is about to be told."""
+        """A definite fate of a request is about to be told."""
         index, term = settled.index, settled.term
         if settled.verdict is TransactionFate.COMMITTED:
-            self._committed(where, call, index, term)
+            self._committed(where, request, index, term)
             return
         me = where[0]
         canon = self._canon
@@ -75,13 +78,15 @@ class ClientPromises:
                 4, f"a client is told {index} of term {term} is gone; node {me} shows it"
             )
 
-    def _committed(self, where: Where, call: WriteCall, index: Index, term: Term) -> None:
+    def _committed(
+        self, where: Where, request: tuple[bytes, int], index: Index, term: Term
+    ) -> None:
         me, ledger = where
         place = self._books.places.get((index, term))
         if place is None:
             raise PropertyViolation(3, f"node {me} committed {index} of term {term}, unheard of")
-        session, seq = call.request.session, call.request.seq
-        if seq and place.request != (session, seq):
+        seq = request[1]
+        if seq and place.request != request:
             raise PropertyViolation(
                 9, f"request {seq} is told that {index}, of another request, is its own"
             )
@@ -93,7 +98,7 @@ class ClientPromises:
         if place.sync:
             self._committed_for_good(me, index, term)
         if seq:
-            self._receipt((session, seq), (index, term))
+            self._receipt(request, (index, term))
 
     def _committed_for_good(self, me: Replica, index: Index, term: Term) -> None:
         canon = self._canon
@@ -151,30 +156,31 @@ class ClientPromises:
 
     # -- reads
 
-    def served(self, where: Where, call: ReadCall, value: object) -> None:
-        """A read sees exactly what is visible, and that is fresh enough."""
+    def served(self, where: Where, asked: ReadAsked, floor: Position) -> None:
+        """A read is about to be answered; `floor` had been answered when it came."""
         me, ledger = where
-        visible = ledger.visible
-        self._fresh(where, call, visible)
-        rows = value if isinstance(value, list) else [value]
-        for (space, number), row in zip(call.keys, rows, strict=True):
-            key: Key = (space, keys.encode(_KEY, (number,)))
-            wanted = self._books.expected(ledger, key, visible)
-            if row != wanted:
-                text = f"node {me} at {visible} shows {_show(row)} at {space}/{number}"
-                raise PropertyViolation(8, f"{text}, not {_show(wanted)}")
-
-    def _fresh(self, where: Where, call: ReadCall, visible: Index) -> None:
-        me, ledger = where
-        if call.consistency is Consistency.AT_LEAST:
-            if call.index and not properties.shows(ledger, call.index, call.term):
-                place = f"{call.index} of term {call.term}"
-                raise PropertyViolation(3, f"node {me} at {visible} serves a read at least {place}")
-        elif call.consistency is Consistency.LINEARIZABLE or (
-            call.consistency is Consistency.LEASE and self._lease_checked
+        if asked.consistency is Consistency.AT_LEAST:
+            place = Position(asked.term, asked.index)
+            if asked.index and not properties.shows(ledger, asked.index, asked.term):
+                raise PropertyViolation(
+                    3, f"node {me} at {ledger.visible} serves a read at least {_at(place)}"
+                )
+        elif asked.consistency is Consistency.LINEARIZABLE or (
+            asked.consistency is Consistency.LEASE and self._lease_checked
         ):
-            properties.fresh(me, call.consistency, ledger, call.floor)
+            properties.fresh(me, asked.consistency, ledger, floor)
             self._rise(Position(ledger.log.term_at(ledger.confirmed), ledger.confirmed))
+
+    def row(self, seen: Position, place: tuple[int, int], row: bytes | None) -> None:
+        """Property 8: a client was shown a row by a log up to there: what that log leaves there."""
+        canon, (space, number) = self._canon, place
+        if seen.index > canon.last or canon.terms[seen.index] != seen.term:
+            return  # nobody knows yet what the fate of all of it is
+        key: Key = (space, keys.encode(_KEY, (number,)))
+        wanted = canon.row_at(key, seen.index)
+        if row != wanted:
+            text = f"at {_at(seen)} a client is shown {_show(row)} at {space}/{number}"
+            raise PropertyViolation(8, f"{text}, not {_show(wanted)}")
 
     def saw(self, seen: Position, consistency: str, floor: Position) -> None:
         """A client was shown the log up to there, and `floor` was answered before it asked."""

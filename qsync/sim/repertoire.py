@@ -37,8 +37,6 @@ class OperationGenerator:
     number: int
     dice: RandomStream
     load: ClientLoad
-    sessions: dict[int, bytes]
-    """Everybody's, by client."""
     tunings: Sequence[tuple[str, str | None]]
     """Settings of the cluster that may be changed."""
     floors: Floors
@@ -81,16 +79,6 @@ def create_spaces(keys: int) -> Begun:
     return OperationRecord(name="create", f="create"), once(WriteOperation(ops=spaces.create(keys)))
 
 
-def open_session(seed: bytes, *, lazy: bool) -> Begun:
-    """Numbers are kept from here on, of the session whose id begins so.
-
-    `lazy`: it waits for no quorum.
-    """
-    sync = None if lazy else True
-    ask = WriteOperation(ops=[[Op.OPEN_SESSION, seed]], numbered=False, sync=sync)
-    return OperationRecord(name="open", f="open"), once(ask)
-
-
 def last_look(space: int, key: int) -> Begun:
     """At the end: one row, however long it takes."""
     return _look(space, key, ReadOperation(places=((space, key),), insists=True))
@@ -104,7 +92,8 @@ def last_audit(keys: int) -> Begun:
 # -- writing
 
 
-def _write(mind: OperationGenerator) -> Begun:
+def write(mind: OperationGenerator) -> Begun:
+    """A register, whatever it was."""
     key, value = mind.key(), mind.unique()
     ask = WriteOperation(ops=[spaces.put(REGISTERS, key, value)])
     return _register("write", key, value), once(ask)
@@ -244,17 +233,7 @@ def _sums(ask: ReadOperation) -> Begun:
     return operation, steps()
 
 
-# -- sessions and settings
-
-
-def _leave(mind: OperationGenerator) -> Begun:
-    """Say goodbye: the session ends. The client opens another one before its next write."""
-    return _expire("leave", mind.sessions[mind.number], lazy=mind.load.lazy)
-
-
-def _reap(mind: OperationGenerator) -> Begun:
-    """Somebody's session is taken for idle."""
-    return _expire("reap", mind.dice.choice(list(mind.sessions.values())), lazy=mind.load.lazy)
+# -- settings
 
 
 def _tune(mind: OperationGenerator) -> Begun:
@@ -264,14 +243,8 @@ def _tune(mind: OperationGenerator) -> Begun:
     return operation, once(WriteOperation(ops=[[Op.CHANGE_SETTINGS, {key: value}]]))
 
 
-def _expire(name: str, session: bytes, *, lazy: bool) -> Begun:
-    sync = None if lazy else True
-    ask = WriteOperation(ops=[[Op.EXPIRE_SESSION, session]], numbered=False, sync=sync)
-    return OperationRecord(name=name, f="expire"), once(ask)
-
-
 QUESTIONS: dict[str, Drawer] = {
-    "write": _write,
+    "write": write,
     "conditional": _conditional,
     "cas": _cas,
     "append": _append,
@@ -281,8 +254,6 @@ QUESTIONS: dict[str, Drawer] = {
     "mixed": _mixed,
     "read": _read,
     "audit": _audit,
-    "leave": _leave,
-    "reap": _reap,
     "tune": _tune,
     "schema": _schema,
     "stranger": _stranger,

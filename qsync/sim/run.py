@@ -9,13 +9,11 @@ from dataclasses import dataclass
 
 from qsync.sim.canon import PropertyViolation
 from qsync.sim.history import RecordedLine
-from qsync.sim.invariants import Invariants
-from qsync.sim.kernel import names
+from qsync.sim.kernel import mutants
+from qsync.sim.kernel.machine import MemberMachine
 from qsync.sim.mutants.catalogue import CATALOGUE
-from qsync.sim.parts import NodePart
 from qsync.sim.plan import EVENTS, Plan
 from qsync.sim.properties import operators_answered
-from qsync.sim.stage import Stage
 from qsync.sim.trace import HEADING, Trace
 from qsync.sim.turns import AWAY_TIMEOUTS
 from qsync.sim.world import World
@@ -27,7 +25,7 @@ GARBAGE_OBJECTS = 50_000
 """Python looks for garbage after so many new objects: a world is in use until its end."""
 EVIDENCE_LINES = 25
 """So many lines of the trace are kept with a violation."""
-_NOT_WORK = frozenset({"open", "create", "expire", "tune", "resolve"})
+_NOT_WORK = frozenset({"create", "tune", "resolve"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,20 +106,11 @@ class Run:
 
 def run(plan: Plan) -> Run:
     """Run the plan to its end, or to the first property that breaks."""
-    world = world_of(plan)
+    world = World(plan)
     return told(world, play(world))
 
 
-def world_of(plan: Plan, *, watched_by: type[Invariants] = Invariants) -> Stage:
-    """Of stand-ins, or of what is shipped."""
-    if plan.kernel:
-        from qsync.sim.kernel.world import KernelWorld  # noqa: PLC0415 - imports node and client
-
-        return KernelWorld(plan, watched_by=watched_by)
-    return World(plan, watched_by=watched_by)
-
-
-def told(world: Stage, report: SeedReport) -> Run:
+def told(world: World, report: SeedReport) -> Run:
     """What there is to say of a world that has come to its end."""
     return Run(
         report=report,
@@ -140,14 +129,12 @@ def run_seed(
     return play(World(Plan(seed=seed, nodes=nodes, mutant=mutant, events=events)))
 
 
-def mutant_names(*, kernel: bool = False) -> list[str]:
-    """Every mutant there is: of stand-ins, or of what runs on a simulated kernel."""
-    if kernel:
-        return [*names.MUTANTS, *[each.name for each in CATALOGUE.values() if each.remodel]]
-    return list(CATALOGUE)
+def mutant_names() -> list[str]:
+    """Every mutant there is: of a replica, of the node around it, of the client."""
+    return [*CATALOGUE, *mutants.NODES, *mutants.CLIENTS]
 
 
-def play(world: Stage) -> SeedReport:
+def play(world: World) -> SeedReport:
     """Let a world that nobody has touched yet live to its end."""
     usual = gc.get_threshold()
     gc.set_threshold(GARBAGE_OBJECTS, *usual[1:])
@@ -157,7 +144,7 @@ def play(world: Stage) -> SeedReport:
         gc.set_threshold(*usual)
 
 
-def _played(world: Stage) -> SeedReport:
+def _played(world: World) -> SeedReport:
     began = time.perf_counter()
     broken = None
     try:
@@ -193,13 +180,13 @@ def _played(world: Stage) -> SeedReport:
     )
 
 
-def _safety(world: Stage) -> None:
+def _safety(world: World) -> None:
     events = world.plan.events
     while len(world.trace) < events and world.step():
         pass
 
 
-def _liveness(world: Stage) -> None:
+def _liveness(world: World) -> None:
     end = world.clockwork.now + BUDGET_TIMEOUTS * world.swarm.timing.election_timeout
     why: str | None = "nothing happened"
     while world.clockwork.now < end:
@@ -212,7 +199,7 @@ def _liveness(world: Stage) -> None:
     raise PropertyViolation(11, f"not at rest after {BUDGET_TIMEOUTS} election timeouts: {why}")
 
 
-def _turns(world: Stage) -> None:
+def _turns(world: World) -> None:
     """Nothing breaks, and operators take turns: each is answered, and writes are taken again."""
     end = world.clockwork.now + world.turns.go()
     while world.clockwork.now < end and world.step():
@@ -220,7 +207,7 @@ def _turns(world: Stage) -> None:
     _liveness(world)
 
 
-def _absence(world: Stage) -> None:
+def _absence(world: World) -> None:
     """A voter is away, and whatever was asked of it is over in time all the same."""
     end = world.clockwork.now + world.turns.send_away()
     while world.clockwork.now < end and world.step():
@@ -230,28 +217,28 @@ def _absence(world: Stage) -> None:
     _liveness(world)
 
 
-def _broken(world: Stage, number: int, text: str, more: Iterable[str] = ()) -> SeedFailure:
+def _broken(world: World, number: int, text: str, more: Iterable[str] = ()) -> SeedFailure:
     return SeedFailure(
         number=number, text=text, evidence=(*more, HEADING, *world.trace.lines(EVIDENCE_LINES))
     )
 
 
-def _is_replaced(node: NodePart) -> bool:
+def _is_replaced(node: MemberMachine) -> bool:
     """It votes with another directory than its first."""
-    if not node.up or not node.instance:
+    if not node.up or not node.replaced:
         return False
     configuration = node.core.machine.ledger.configurations.in_force
     return configuration is not None and configuration.names(node.me, node.instance)
 
 
-def _acked(world: Stage) -> int:
+def _acked(world: World) -> int:
     return sum(
         line.type == "ok" and line.f != "read" and line.f not in _NOT_WORK
         for line in world.history.lines
     )
 
 
-def _counts(world: Stage) -> dict[str, int]:
+def _counts(world: World) -> dict[str, int]:
     """What happened at all: a run in which nothing happens proves nothing."""
     counts = Counter(f"fault {kind}" for kind in world.faults.struck.values())
     counts["terms led"] = len(world.invariants.leaders)

@@ -55,6 +55,13 @@ class ScriptedClient:
         self.script += looks[self._mind.number - 1 :: load.clients]
         self._go_on()
 
+    def write_once(self, done: Callable[[], None]) -> None:
+        """One more write, by a client that rests; then `done`."""
+        assert self.stopping
+        self.script.append(partial(repertoire.write, self._mind))
+        self.done = done
+        self._go_on()
+
     def _noted(self, ask: Ask, told: OperationResult) -> None:
         """Where something is, and whose it was: it may be asked for later."""
         self._mind.floors.told(told)

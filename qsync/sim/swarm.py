@@ -4,15 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from election.fencing import Fencing
-from election.messages import Replica
-from election.quorum import Quorum
-from qsync.core.config import CoreConfig
+from qsync.node.requests import GRACE
 from qsync.sim.dice import RandomStream
 from qsync.sim.plan import Plan
 from qsync.sim.variety import HABITS, LOSSES, RESETTLE, VARIETY, Variety
 from qsync.sim.variety import draw as draw_variety
 
-QUORUM = "N / 2 + 1"
+LEASES_HOLD = 0.7
+"""The share of runs in which no clock jumps, so that leases are to be held to their word."""
+LEASED_RUNS, LEASED_READS, LEASED_WEIGHT = 0.3, 0.8, 19
+"""In some runs most that is done is to read by lease."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,17 +31,19 @@ class SwarmTiming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weather:
-    """What links do to messages. Times in seconds; `late` is how long a straggler may stay away."""
+    """What links do to packets. Times in seconds; `loss`: how often one is sent once more.
+
+    `stragglers`: how often what a client sends is on its way for so long that its session may be
+    over when it arrives.
+    """
 
     delay_min: float
     delay_mean: float
     loss: float
-    duplicates: float
     late: float
     late_delay: float
     dial_delay: float
-    ordered: bool
-    """Messages of one connection do not overtake each other, as over TCP."""
+    stragglers: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +81,7 @@ class Nemesis:
 class ClientLoad:
     """What clients do. `think` is the mean pause between two operations, in seconds.
 
-    `hands`: so many clients share a session. `lazy`: a session is opened without a quorum, as the
-    shipped client does; the others have openings pending. `stragglers`: how often another copy of
-    a request comes late, `naps`: how often a client rests for long.
+    `hands`: so many clients share a program, and its session. `naps`: how often one rests for long.
     """
 
     clients: int
@@ -88,11 +89,19 @@ class ClientLoad:
     keys: int
     think: float
     timeout: float
-    duplicates: float
     weights: tuple[tuple[str, int], ...]
-    lazy: bool
-    stragglers: float = 0.0
+    leased: float
+    """So often a read asks for no quorum round but for the leader's lease."""
     naps: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwarmLimits:
+    """Small ones make a follower hear of a log piece by piece, and a queue full."""
+
+    append_entries_max: int = 4096
+    append_bytes_max: int = 4 << 20
+    queue_entries_max: int = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +117,7 @@ class Swarm:
     variety: Variety
     policy: str
     strict: bool
-    limits: tuple[int, int, int]
+    limits: SwarmLimits
 
     def tunings(self) -> list[tuple[str, str | None]]:
         """What an operator may change in a running cluster, now and then; None takes it back."""
@@ -139,35 +148,15 @@ class Swarm:
         """What is wrong, or unlike the common cluster, all the time in this run."""
         amounts = (
             self.weather.loss,
-            self.weather.duplicates or self.load.duplicates,
             self.weather.late,
             self.platter.failure,
             self.platter.linger,
             self.platter.torn,
             self.nemesis.drift,
+            self.limits != SwarmLimits(),
         )
         wrong = tuple(name for name, amount in zip(FLAWS, amounts, strict=True) if amount)
         return wrong + self.variety.names
-
-    def config(self, me: Replica) -> CoreConfig:
-        """What the node `me` is configured with."""
-        entries_max, bytes_max, queue_max = self.limits
-        return CoreConfig(
-            me=me,
-            voters=tuple(Replica(number) for number in range(1, self.nodes + 1)),
-            synchro_quorum=Quorum(QUORUM),
-            mode=self.variety.mode(me),
-            fencing=self.fencing,
-            election_timeout=self.timing.election_timeout * self.variety.pace(me),
-            replication_timeout=self.timing.replication_timeout,
-            synchro_timeout=self.timing.synchro_timeout,
-            synchro_policy=self.policy,
-            confirm_delay=self.timing.confirm_delay,
-            append_entries_max=entries_max,
-            append_bytes_max=bytes_max,
-            queue_entries_max=queue_max,
-            disk_retry_delay=self.timing.replication_timeout / 4,
-        )
 
     @property
     def fencing(self) -> Fencing:
@@ -194,10 +183,23 @@ KINDS = (
     "promote",
     "demote",
     "rollback_queue",
+    "rollback_alone",
 )
 """Every kind of trouble of the common cluster; a run knows some of them."""
 
-NAMES = (*KINDS, *LOSSES, RESETTLE)
+STRIKES = (
+    "reject",
+    "half_open",
+    "flip",
+    "break",
+    "suspend",
+    "stop_in_call",
+    "kill_in_call",
+    "terminate",
+)
+"""Every kind of trouble inside of connections and between two calls; a run knows some of them."""
+
+NAMES = (*KINDS, *LOSSES, RESETTLE, *STRIKES)
 """Every kind of trouble there is."""
 
 OPERATIONS = (
@@ -215,22 +217,20 @@ OPERATIONS = (
     "read",
     "audit",
     "count",
-    "leave",
-    "reap",
     "tune",
 )
 """Everything clients do; a run has some of it more often than other things, and some not at all."""
 
-FLAWS = ("loss", "duplicates", "late", "failure", "linger", "torn", "drift")
-"""What is wrong with links, disks and clocks all the time."""
+FLAWS = ("loss", "late", "failure", "linger", "torn", "drift", "limits")
+"""What is wrong with links, disks and clocks all the time, and limits that are soon reached."""
 
 EVERYTHING = (*NAMES, *FLAWS, *VARIETY, *HABITS, *OPERATIONS)
 """What `Plan.without` may name."""
 
-_RARE = frozenset({"leave", "reap", "tune"})
+_RARE = frozenset({"tune"})
 _SELDOM, _OFTEN = (0, 0, 1), (0, 1, 3, 9)
 _BY_HABIT, _HABITUAL = ("schema", "stranger"), 2
-_STRAGGLERS, _NAPS = 0.2, 0.02
+_STRAGGLERS, _NAPS = 0.02, 0.02
 
 
 def draw(plan: Plan, dice: RandomStream, more: RandomStream) -> Swarm:
@@ -239,50 +239,55 @@ def draw(plan: Plan, dice: RandomStream, more: RandomStream) -> Swarm:
     variety = draw_variety(plan, more, nodes=plan.nodes or drawn)
     beat = dice.choice((0.05, 0.1, 0.25))
     without = frozenset(plan.without)
+    timing = SwarmTiming(
+        election_timeout=beat * dice.choice((2, 4, 6, 10)),
+        replication_timeout=beat,
+        synchro_timeout=beat * dice.choice((2, 5, 20)),
+        confirm_delay=dice.choice((0.0, 0.01, beat)),
+        fold_interval=beat * dice.choice((1, 4)),
+        when=dice.choice(("uniform", "uniform", "earliest")),
+    )
     return Swarm(
         nodes=plan.nodes or variety.nodes or drawn,
-        timing=SwarmTiming(
-            election_timeout=beat * dice.choice((2, 4, 6, 10)),
-            replication_timeout=beat,
-            synchro_timeout=beat * dice.choice((2, 5, 20)),
-            confirm_delay=dice.choice((0.0, 0.01, beat)),
-            fold_interval=beat * dice.choice((1, 4)),
-            when=dice.choice(("uniform", "uniform", "earliest")),
-        ),
-        weather=_weather(dice, beat, without),
+        timing=timing,
+        weather=_weather(dice, beat, without, variety),
         platter=_platter(dice, beat, without),
         nemesis=_nemesis(dice, beat, plan, variety),
-        load=_load(dice, beat, plan, variety),
+        load=_load(dice, timing, plan, variety),
         variety=variety,
         policy=dice.choice(("rollback", "rollback", "rollback", "detach")),
         strict=dice.random() < 0.3,
-        limits=(
-            dice.choice((1, 2, 8, 4096)),
-            dice.choice((300, 4 << 20)),
-            dice.choice((4, 100_000)),
-        ),
+        limits=_limits(dice, without),
     )
+
+
+def _limits(dice: RandomStream, without: frozenset[str]) -> SwarmLimits:
+    drawn = SwarmLimits(
+        append_entries_max=dice.choice((1, 2, 8, 4096)),
+        append_bytes_max=dice.choice((300, 4 << 20)),
+        queue_entries_max=dice.choice((4, 100_000)),
+    )
+    return SwarmLimits() if "limits" in without else drawn
 
 
 def _text(seconds: float) -> str:
     return f"{max(10, round(seconds * 1000))}ms"
 
 
-def _weather(dice: RandomStream, beat: float, without: frozenset[str]) -> Weather:
+def _weather(dice: RandomStream, beat: float, without: frozenset[str], variety: Variety) -> Weather:
     drawn = Weather(
         delay_min=beat / 100,
         delay_mean=beat * dice.choice((0.01, 0.05, 0.3)),
-        loss=dice.choice((0.0, 0.0, 0.01, 0.1)),
-        duplicates=dice.choice((0.0, 0.0, 0.02, 0.2)),
-        late=dice.choice((0.0, 0.01, 0.1)),
-        late_delay=beat * dice.choice((2, 10, 40)),
+        # In a stream everything waits behind what is late.
+        loss=dice.choice((0.0, 0.0, 0.001, 0.01)),
+        late=dice.choice((0.0, 0.001, 0.01)),
+        late_delay=beat * dice.choice((1, 2, 3)),
         dial_delay=beat * dice.choice((0.1, 1.0)),
-        ordered=dice.random() < 0.5,
+        stragglers=_STRAGGLERS if "short_sessions" in variety.habits else 0.0,
     )
     return replace(
         drawn,
         loss=0.0 if "loss" in without else drawn.loss,
-        duplicates=0.0 if "duplicates" in without else drawn.duplicates,
         late=0.0 if "late" in without else drawn.late,
     )
 
@@ -305,10 +310,16 @@ def _platter(dice: RandomStream, beat: float, without: frozenset[str]) -> DiskFl
 def _nemesis(dice: RandomStream, beat: float, plan: Plan, variety: Variety) -> Nemesis:
     count = dice.randint(3, len(KINDS))
     drift = dice.choice((0.0, 0.005))
+    kinds = _kinds(dice.sample(KINDS, count), plan)
+    if dice.random() < LEASES_HOLD and not plan.only:
+        kinds = tuple(each for each in kinds if each != "clock_jump")
+    strikes = tuple(dice.sample(STRIKES, dice.randint(0, len(STRIKES))))
+    if plan.only:
+        strikes = tuple(each for each in STRIKES if each in plan.only)
     return Nemesis(
-        interval=beat * dice.choice((4, 8, 20)),
+        interval=beat * dice.choice((2, 5, 14)),
         duration=beat * dice.choice((1, 5, 15)),
-        kinds=(*_kinds(dice.sample(KINDS, count), plan), *variety.kinds, *_own(variety)),
+        kinds=(*kinds, *variety.kinds, *_own(variety), *strikes),
         spared=frozenset(plan.without),
         strikes=None if plan.strikes is None else frozenset(plan.strikes),
         drift=0.0 if "drift" in plan.without else max(drift, variety.drift),
@@ -325,18 +336,20 @@ def _kinds(drawn: Sequence[str], plan: Plan) -> tuple[str, ...]:
     return tuple(sorted(drawn))
 
 
-def _load(dice: RandomStream, beat: float, plan: Plan, variety: Variety) -> ClientLoad:
+def _load(dice: RandomStream, timing: SwarmTiming, plan: Plan, variety: Variety) -> ClientLoad:
+    beat = timing.replication_timeout
     clients, keys, hands = dice.randint(2, 6), dice.randint(1, 4), dice.choice((1, 1, 2, 3))
     think = beat * dice.choice((0.05, 0.3, 1.0))
-    timeout = beat * dice.choice((5, 15))
-    duplicates = dice.choice((0.0, 0.1))
+    # Some wait until the node itself says that it cannot tell.
+    long = timing.synchro_timeout + GRACE + timing.election_timeout
+    timeout = dice.choice((5 * beat, 15 * beat, long))
     weights = {name: dice.choice(_SELDOM if name in _RARE else _OFTEN) for name in OPERATIONS}
-    ends = "short_sessions" in variety.habits
     weights |= {name: _HABITUAL for name in _BY_HABIT if name in variety.habits}
-    if ends:
-        weights["reap"] = _HABITUAL
     if "own_settings" in variety.habits:
         weights["tune"] = 1
+    leased = dice.random() < LEASED_RUNS
+    if leased:
+        weights["read"] = LEASED_WEIGHT
     left = {name: weight for name, weight in weights.items() if name not in plan.without}
     return ClientLoad(
         clients=plan.clients or clients,
@@ -344,10 +357,8 @@ def _load(dice: RandomStream, beat: float, plan: Plan, variety: Variety) -> Clie
         keys=plan.keys or keys,
         think=think,
         timeout=timeout,
-        duplicates=0.0 if "duplicates" in plan.without else duplicates,
         # Everybody reads, if there is nothing else to do.
         weights=tuple(left.items()) if any(left.values()) else (("read", 1),),
-        lazy=not plan.clients and keys % 2 == 1,
-        stragglers=_STRAGGLERS if ends else 0.0,
-        naps=_NAPS if ends else 0.0,
+        leased=LEASED_READS if leased else 0.0,
+        naps=_NAPS if "short_sessions" in variety.habits else 0.0,
     )

@@ -6,7 +6,6 @@ from functools import partial
 
 from election.fencing import Fencing
 from election.messages import Replica
-from election.roles import Role
 from qsync.core.inputs import DemoteAsked, Input, PromoteAsked, RollbackAsked
 from qsync.sim.clockwork import VirtualClock
 from qsync.sim.dice import RandomStream
@@ -80,53 +79,13 @@ def _shaky(scene: NemesisContext) -> Undo:
     return partial(setattr, node.disk, "told", _nothing)
 
 
-def _coup(scene: NemesisContext) -> Undo | None:
-    """One node misses an election; the winner is cut off at once and its voters are restarted."""
-    dice = scene.dice
-    leader = next((node for node in scene.nodes if node.leads and not node.paused), None)
-    others = [node for node in scene.nodes if node is not leader and node.up]
-    if leader is None or not others:
-        return None
-    outsider = max(others, key=lambda node: node.core.machine.ledger.log.position)
-    term = leader.core.machine.term
-    back = [_isolate_node(scene, outsider, "misses an election")]
-    _fall(scene, leader, dice)
-
-    def look() -> None:
-        if not back:
-            return
-        scene.dice = dice
-        winner = next((node for node in scene.nodes if node.up and _has_won(node, term)), None)
-        if winner is None or winner is outsider:
-            scene.clockwork.after(scene.swarm.weather.delay_min, scene.unless_over, look)
-            return
-        back.pop()()
-        back.append(_isolate_node(scene, winner, "is overthrown"))
-        for node in scene.nodes:
-            if node.reachable and node not in {winner, outsider}:
-                _fall(scene, node, dice)
-
-    def undo() -> None:
-        while back:
-            back.pop()()
-
-    look()
-    patience = 6 * scene.swarm.timing.election_timeout
-    scene.clockwork.after(patience, scene.unless_over, undo)
-    return _nothing
-
-
-def _has_won(node: NodePart, since: int) -> bool:
-    raft = node.core.machine.raft
-    return raft.role is Role.LEADER and raft.term > since
-
-
 def _may_fall(scene: NemesisContext, node: NodePart, dice: RandomStream) -> None:
     if node.reachable and dice.chance(FALL):
-        _fall(scene, node, dice)
+        fall(scene, node, dice)
 
 
-def _fall(scene: NemesisContext, node: NodePart, dice: RandomStream) -> None:
+def fall(scene: NemesisContext, node: NodePart, dice: RandomStream) -> None:
+    """The process dies, and is back soon."""
     node.stop(power=False)
     soon = dice.about(scene.swarm.weather.delay_mean)
     scene.clockwork.after(soon, scene.unless_over, partial(_raise, node))
@@ -224,10 +183,11 @@ def _pause(scene: NemesisContext) -> Undo | None:
 
 
 def _isolate(scene: NemesisContext) -> Undo:
-    return _isolate_node(scene, scene.victim(), "is isolated")
+    return isolate_node(scene, scene.victim(), "is isolated")
 
 
-def _isolate_node(scene: NemesisContext, alone: NodePart, why: str) -> Undo:
+def isolate_node(scene: NemesisContext, alone: NodePart, why: str) -> Undo:
+    """Nothing passes between it and the others."""
     pairs = [pair for pair in _pairs(scene) if alone.me in pair]
     return _block(scene, f"node {alone.me} {why}", pairs)
 
@@ -368,7 +328,6 @@ def _nothing() -> None:
 TROUBLES: dict[str, Callable[[NemesisContext], Undo | None]] = {
     "broken_disk": _broken_disk,
     "clock_jump": _clock_jump,
-    "coup": _coup,
     "crash": _crash,
     "demote": _demote,
     "halves": _halves,

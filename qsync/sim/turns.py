@@ -1,5 +1,6 @@
 """Operators in quick turns: promote here, demote there, at once again; and each is answered."""
 
+from collections.abc import Callable
 from functools import partial
 
 from election.messages import Replica
@@ -13,6 +14,8 @@ TURNS_MAX = 6
 """Orders in one go."""
 AWAY_TIMEOUTS = 10
 """So many election timeouts a voter is away in the end, and every operation is over within them."""
+HANGS = 1e9
+"""So many times slower a disk is that hangs."""
 VOTERS_MIN = 3
 """With fewer, nobody is away: the others could do nothing."""
 WISHES = ("promote", "promote", "promote", "demote", "demote", "leave", "rollback queue")
@@ -21,8 +24,9 @@ WISHES = ("promote", "promote", "promote", "demote", "demote", "leave", "rollbac
 class Turns:
     """Their dice are their own, so runs without them are as they would be."""
 
-    def __init__(self, scene: NemesisContext) -> None:
+    def __init__(self, scene: NemesisContext, write: Callable[[Callable[[], None]], None]) -> None:
         self._scene = scene
+        self._write = write
         self._dice = scene.clockwork.dice("operators")
         self._away: NodePart | None = None
         self.orders = 0
@@ -55,7 +59,7 @@ class Turns:
         return delay
 
     def send_away(self) -> float:
-        """The leader is told to hand over to a voter, and that is away at once.
+        """The leader is told to hand over to a voter that is away at once, or whose disk hangs.
 
         Returns for how long; 0 when there is nobody to do without. `call_back` ends it.
         """
@@ -65,18 +69,29 @@ class Turns:
         self._away = self._dice.choice(
             [each for each in self._scene.nodes if each is not leaders[0]]
         )
-        self._scene.note(
-            f"node {leaders[0].me} is to hand over to node {self._away.me}, which is stopped"
-        )
-        _give(leaders[0], "demote", self._away.me)
-        self._away.pause()
+        hangs = self._dice.random() < 0.5
+        why = "whose disk hangs" if hangs else "which is stopped"
+        self._scene.note(f"node {leaders[0].me} is to hand over to node {self._away.me}, {why}")
+        if hangs:
+            # It lives and answers, and is behind: time alone ends what waits for it.
+            self._away.disk.slowness = HANGS
+            self._write(partial(self._hand_over, leaders[0], self._away))
+        else:
+            _give(leaders[0], "demote", self._away.me)
+            self._away.pause()
         self.orders += 1
         return AWAY_TIMEOUTS * self._scene.swarm.timing.election_timeout
+
+    def _hand_over(self, leader: NodePart, to: NodePart) -> None:
+        if to is self._away and leader.leads:
+            _give(leader, "demote", to.me)
 
     def call_back(self) -> None:
         """Whoever was away is there again."""
         if self._away is not None:
-            self._away.resume()
+            self._away.disk.heal()
+            if self._away.paused:
+                self._away.resume()
             self._away = None
 
     def _order(self, node: NodePart, wish: str, to: Replica | None) -> None:

@@ -1,41 +1,76 @@
-"""A whole cluster, its clients and its troubles, built from one plan."""
+"""A whole cluster of shipped nodes, shipped clients and troubles, built from one plan."""
+
+import uuid
+from dataclasses import replace
+from functools import partial
+from typing import Final
 
 from election.messages import Replica
-from qsync.sim import swarm
-from qsync.sim.client import SimulatedClient
-from qsync.sim.clockwork import VirtualClock
-from qsync.sim.courier import Streets
-from qsync.sim.disk import SimulatedDisk
+from qsync.config import NodeConfig
+from qsync.config.sections import WriterChoice
+from qsync.core.inputs import Consistency
+from qsync.record import Instance, instance_text
+from qsync.sim import repertoire, swarm
 from qsync.sim.faults import Faults
 from qsync.sim.floors import Tokens, Wall, floors_of
 from qsync.sim.history import SimHistory
 from qsync.sim.invariants import Invariants
-from qsync.sim.mutants import catalogue
-from qsync.sim.network import SimulatedNetwork
-from qsync.sim.node import SimulatedNode
+from qsync.sim.kernel import mutants
+from qsync.sim.kernel.client import ClientEnvironment, Hand, Program
+from qsync.sim.kernel.disk import KernelDisk
+from qsync.sim.kernel.machine import Computer, MemberMachine
+from qsync.sim.kernel.operators import NodeOperators
+from qsync.sim.kernel.room import SimulatedKernel, Time
+from qsync.sim.kernel.strikes import KernelFaults
 from qsync.sim.plan import Plan
-from qsync.sim.process import NodeEnvironment
 from qsync.sim.repertoire import OperationGenerator
-from qsync.sim.session import SharedSession
-from qsync.sim.stage import Course
+from qsync.sim.swarm import ClientLoad, Swarm
 from qsync.sim.trace import Trace
 from qsync.sim.troubles import NemesisContext
 from qsync.sim.turns import Turns
+from qsync.store.contract import Identity
+
+PORTS: Final = 5000
+PROGRAMS: Final = 100
+OPERATORS: Final = 500
+CLUSTER: Final = str(uuid.UUID(int=7))
 
 
-class World(Course):
-    """Of stand-ins for node and client."""
+class World:
+    """Nothing happens until `start` and `step`."""
 
     def __init__(self, plan: Plan, *, watched_by: type[Invariants] = Invariants) -> None:
         self.plan = plan
-        self.clockwork = VirtualClock(plan.seed)
+        self.clockwork = Time(plan.seed)
+        dice = self.clockwork.dice("kernel")
         self.swarm = swarm.draw(plan, self.clockwork.dice("swarm"), self.clockwork.dice("variety"))
         self.trace = Trace()
-        self.network = SimulatedNetwork(self.clockwork, self.swarm.weather)
+        window = dice.choice((2_000, 16_000, 200_000, 200_000))
+        writers = [dice.choice(("thread", "thread", "inline", "auto")) for _ in range(9)]
+        room = SimulatedKernel(
+            self.clockwork,
+            self.swarm,
+            self.trace,
+            window=window,
+            leases_hold=self.leases_hold,
+        )
+        self.network = room.net
         self.invariants = watched_by(lease_checked=self.leases_hold)
-        self.nodes = [self._node(Replica(number)) for number in range(1, self.swarm.nodes + 1)]
-        if plan.mutant is not None:
-            catalogue.plant(plan.mutant, self.nodes)
+        ids = self.clockwork.dice("instances")
+        founders = tuple(
+            (Replica(number), instance_text(Instance(ids.getrandbits(127))))
+            for number in range(1, self.swarm.nodes + 1)
+        )
+        common = _config(self.swarm)
+        self.nodes = [
+            self._node(
+                room,
+                _own(common, self.swarm, me, writers[me]),
+                instance=instance,
+                founders=founders,
+            )
+            for me, instance in founders
+        ]
         scene = NemesisContext(
             clockwork=self.clockwork,
             network=self.network,
@@ -44,43 +79,191 @@ class World(Course):
             trace=self.trace,
             dice=self.clockwork.dice("nemesis"),
         )
-        self.faults = Faults(scene)
-        self.turns = Turns(scene)
+        self.faults: Faults = KernelFaults(scene, self.nodes, room.net)
         self.history = SimHistory(self.clockwork)
         self.clients = self._clients()
+        self.turns = Turns(scene, self.clients[0].write_once)
+        for machine in self.nodes:
+            machine.operators = self._operators(machine)
+        if plan.mutant is not None:
+            mutants.plant(plan.mutant, self.nodes, self.programs)
 
-    def _node(self, me: Replica) -> SimulatedNode:
-        disk = SimulatedDisk(self.clockwork, self.clockwork.dice(f"disk {me}"), self.swarm.platter)
-        fold_interval = self.swarm.timing.fold_interval
-        around = NodeEnvironment(
-            self.clockwork, self.network, self.invariants, self.trace, fold_interval
+    def _node(
+        self,
+        room: SimulatedKernel,
+        config: NodeConfig,
+        *,
+        instance: str,
+        founders: tuple[tuple[Replica, str], ...],
+    ) -> MemberMachine:
+        me = config.node.id
+        disk = KernelDisk(self.clockwork, self.clockwork.dice(f"disk {me}"), self.swarm.platter)
+        identity = Identity(
+            cluster=CLUSTER,
+            instance=instance,
+            replica=me,
+            name=f"n{me}",
+            founders=founders,
         )
-        node = SimulatedNode(self.swarm.config(me), disk, around)
-        self.invariants.join(node)
-        return node
+        machine = MemberMachine(config, identity, room, disk, self.invariants)
+        self.invariants.join(machine)
+        return machine
 
-    def _clients(self) -> list[SimulatedClient]:
-        streets = Streets(self.clockwork, self.swarm, self.nodes, self.invariants.promises)
-        sessions: dict[int, bytes] = {}
+    def _clients(self) -> list[Hand]:
+        load = self.swarm.load
+        addresses = tuple(f"127.0.0.1:{PORTS + machine.number}" for machine in self.nodes)
+        fresh = {Consistency.LINEARIZABLE} | ({Consistency.LEASE} if self.leases_hold else set())
+        around = ClientEnvironment(
+            addresses=addresses,
+            promises=self.invariants.promises,
+            history=self.history,
+            timeout=load.timeout,
+            fresh=frozenset(fresh),
+            leased=load.leased,
+        )
+        hands: list[Hand] = []
         wall: Wall = {}
-        tokens = Tokens()
-        count, hands = self.swarm.load.clients, self.swarm.load.hands
-        programs = [
-            SharedSession(self.clockwork.dice(f"session {number}"))
-            for number in range((count + hands - 1) // hands)
-        ]
-        clients = []
-        for number in range(1, count + 1):
-            dice = self.clockwork.dice(f"client {number}")
-            mind = OperationGenerator(
-                number=number,
-                dice=dice,
-                load=self.swarm.load,
-                sessions=sessions,
-                tunings=self.swarm.tunings(),
-                floors=floors_of(self.clockwork, self.swarm, number, wall),
-                tokens=tokens,
-            )
-            session = programs[(number - 1) // self.swarm.load.hands]
-            clients.append(SimulatedClient(mind, session, streets, self.history))
-        return clients
+        self._tokens = Tokens()
+        for number in range(1, load.clients + 1):
+            fresh_one = (number - 1) % load.hands == 0
+            program = self._program(number, around) if fresh_one else hands[-1].program
+            hands.append(Hand(self._mind(number, load, wall), program))
+        if "floors" in self.swarm.variety.habits:
+            looks = replace(load, weights=(("read", 1),))
+            for number, address in enumerate(addresses, start=load.clients + 1):
+                one = around._replace(addresses=(address,), leased=0.0)
+                program = self._program(number, one, direct=True)
+                hands.append(Hand(self._mind(number, looks, wall), program))
+        return hands
+
+    def _operators(self, machine: MemberMachine) -> NodeOperators:
+        address = f"127.0.0.1:{PORTS + machine.number}"
+        around = self.clients[0].program.around._replace(addresses=(address,))
+        number = OPERATORS + machine.number
+        return NodeOperators(lambda: self._program(number, around, direct=True))
+
+    def _mind(self, number: int, load: ClientLoad, wall: Wall) -> OperationGenerator:
+        return OperationGenerator(
+            number=number,
+            dice=self.clockwork.dice(f"client {number}"),
+            load=load,
+            tunings=self.swarm.tunings(),
+            floors=floors_of(self.clockwork, self.swarm, number, wall),
+            tokens=self._tokens,
+        )
+
+    def _program(self, number: int, around: ClientEnvironment, *, direct: bool = False) -> Program:
+        dice = self.clockwork.dice(f"program {number}")
+        disk = KernelDisk(self.clockwork, dice, self.swarm.platter)
+        computer = Computer(PROGRAMS + number, self.room, disk)
+        return Program(computer, around, dice, direct=direct)
+
+    @property
+    def room(self) -> SimulatedKernel:
+        """What all machines share."""
+        return self.nodes[0].room
+
+    @property
+    def programs(self) -> list[Program]:
+        """Of the clients: each has several hands."""
+        return list(dict.fromkeys(hand.program for hand in self.clients))
+
+    @property
+    def leases_hold(self) -> bool:
+        """No clock jumps, so a read by lease is as good as one that asked a quorum."""
+        return "clock_jump" not in self.swarm.nemesis.active
+
+    # -- how a run goes
+
+    def start(self) -> None:
+        """Processes start; one client makes the spaces, then all begin; then things break."""
+        for program in self.programs:
+            program.start()
+        for node in self.nodes:
+            node.start()
+        first = self.clients[0]
+        first.script = [partial(repertoire.create_spaces, self.swarm.load.keys)]
+        first.done = self._open_doors
+        first.start()
+
+    def _open_doors(self) -> None:
+        for client in self.clients[1:]:
+            client.start()
+        self.faults.start()
+        self.turns.start()
+
+    def step(self) -> bool:
+        """The next event. Raises Violation when it breaks a property."""
+        return self.room.step()
+
+    def heal(self) -> None:
+        """Repair everything; clients finish what they began."""
+        self.faults.heal()
+        for client in self.clients:
+            client.finish()
+
+    @property
+    def decided(self) -> bool:
+        """Everything that anybody shows is confirmed; all nodes are up."""
+        last = self.invariants.canon.last
+        return all(node.core.machine.ledger.visible <= last for node in self.nodes)
+
+    def waiting(self) -> list[str]:
+        """What operators asked for and were not answered yet."""
+        return [f"{what} at node {node.me}" for node in self.nodes for what in node.waiting()]
+
+    def unrest(self) -> str | None:
+        """What is not at rest yet, after healing; None when all is done and equal."""
+        down = [node.me for node in self.nodes if not node.up]
+        if down:
+            return f"{down} are down"
+        leaders = [node.me for node in self.nodes if node.leads]
+        if len(leaders) != 1:
+            return f"{leaders} lead"
+        busy = [client.busy_with for client in self.clients if not client.idle]
+        if busy:
+            return f"waiting: {busy}"
+        waiting = self.waiting()
+        return f"operators wait: {waiting}" if waiting else self.invariants.at_rest()
+
+
+def _config(drawn: Swarm) -> NodeConfig:
+    """What a person would have written into the file of the first node."""
+    timing = drawn.timing
+    queue_max = drawn.limits.queue_entries_max
+    numbers = range(1, drawn.nodes + 1)
+    peers = [f"{{id: {n}, name: n{n}, address: '127.0.0.1:{PORTS + n}'}}" for n in numbers]
+    text = "\n".join(
+        (
+            "node: {id: 1, name: n1, dir: /nowhere}",
+            f"cluster: {{id: {CLUSTER}}}",
+            f"listen: 127.0.0.1:{PORTS + 1}",
+            f"peers: [{', '.join(peers)}]",
+            f"election: {{timeout: {_ms(timing.election_timeout)}, fencing: '{drawn.fencing}'}}",
+            (
+                f"replication: {{timeout: {_ms(timing.replication_timeout)},"
+                f" synchro_timeout: {_ms(timing.synchro_timeout)},"
+                f" synchro_policy: {drawn.policy}, queue_entries_max: {queue_max}}}"
+            ),
+            f"store: {{fold_interval: {_ms(timing.fold_interval)}}}",
+            f"limits: {{session_ttl: {'1s' if drawn.load.naps else '1h'}}}",
+        )
+    )
+    return NodeConfig.loads(text)
+
+
+def _own(common: NodeConfig, drawn: Swarm, me: Replica, writer: str) -> NodeConfig:
+    """That of another one: reading YAML takes longer than a hundred events."""
+    patience = round(drawn.timing.election_timeout * drawn.variety.pace(me) * 1000) / 1000
+    mode = drawn.variety.mode(me)
+    return replace(
+        common,
+        node=replace(common.node, id=me, name=f"n{me}"),
+        listen=common.peers[me - 1].address,
+        election=replace(common.election, timeout=patience, mode=mode),
+        store=replace(common.store, writer=WriterChoice(writer)),
+    )
+
+
+def _ms(seconds: float) -> str:
+    return f"{round(seconds * 1000)}ms"

@@ -13,7 +13,7 @@ from admin.soak.pool import judged
 from qsync.sim.plan import Plan
 
 ROOT = Path(__file__).parents[2]
-COUNT, KERNEL_COUNT = 16, 4
+COUNT, EVENTS = 12, 1200
 EACH = 100
 """So far apart are the seeds of two commits."""
 DIGITS = 9
@@ -31,15 +31,13 @@ def base() -> tuple[str, int]:
 
 
 def plans(first: int) -> Iterator[Plan]:
-    yield from (Plan(seed=seed) for seed in range(first, first + COUNT))
-    kernel = range(first + COUNT, first + COUNT + KERNEL_COUNT)
-    yield from (Plan(seed=seed, kernel=True, events=1200) for seed in kernel)
+    yield from (Plan(seed=seed, events=EVENTS) for seed in range(first, first + COUNT))
 
 
 @pytest.mark.timeout(300)
 def test_promises_are_kept_for_seeds_of_this_commit_alone() -> None:
     name, first = base()
-    sys.stdout.write(f"seeds {first} to {first + COUNT + KERNEL_COUNT - 1}, of {name}\n")
+    sys.stdout.write(f"seeds {first} to {first + COUNT - 1}, of {name}\n")
     found = list(judged(plans(first), judge, jobs=2))
     broken = [each for each in found if each.conclusion is SeedConclusion.BROKEN]
     said = [f"{each.describe()}\n  again: {each.report.plan.command()}" for each in broken]
@@ -48,6 +46,6 @@ def test_promises_are_kept_for_seeds_of_this_commit_alone() -> None:
 
 
 def test_two_commits_share_no_seed() -> None:
-    assert COUNT + KERNEL_COUNT <= EACH
+    assert COUNT <= EACH
     _, first = base()
     assert first % EACH == 0

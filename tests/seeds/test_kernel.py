@@ -1,4 +1,4 @@
-"""Shipped nodes and clients on a simulated kernel: they keep their promises, seed by seed."""
+"""The simulated kernel: nodes and clients are stopped in it, crowded and asked as by people."""
 
 from collections import Counter
 from dataclasses import replace
@@ -8,17 +8,16 @@ import pytest
 
 from admin.soak.judge import SeedConclusion, judge
 from qsync.core.inputs import Consistency, PromoteAsked
-from qsync.sim.kernel import names, process
+from qsync.sim.kernel import mutants, process
 from qsync.sim.kernel.machine import MemberMachine
 from qsync.sim.kernel.process import KernelProcess
-from qsync.sim.kernel.world import KernelWorld
 from qsync.sim.plan import Plan
-from qsync.sim.run import play, run
+from qsync.sim.run import play
 from qsync.sim.spaces import REGISTERS
+from qsync.sim.world import World
 from qsync.wire.verbs import GetRequest, ReadLevel
 
 SHORT_EVENTS = 1200
-BLOCK = 4
 CALLS_APART = 37
 LIVES = 12
 QUIET = 400
@@ -43,36 +42,12 @@ BUDGETS = {
 IN_A_CROWD = "no_turn_limit"
 UNNOTICED = {"silence_unnoticed"}
 
-# A client's connection was half open from the beginning, and it asked nobody else for ever; one of
-# a single node waited for the end of its handshake for ever.
-ONCE_FAILED = (5082, 700_037)
-
 
 def plan(seed: int, events: int = SHORT_EVENTS) -> Plan:
-    return Plan(seed=seed, events=events, kernel=True)
+    return Plan(seed=seed, events=events)
 
 
-@pytest.mark.parametrize("first", range(1, 21, BLOCK))
-def test_shipped_nodes_and_clients_keep_their_promises_under_every_strike(first: int) -> None:
-    found = [judge(plan(seed)) for seed in range(first, first + BLOCK)]
-    broken = [each.describe() for each in found if each.conclusion is SeedConclusion.BROKEN]
-    assert not broken, "\n".join(broken)
-    assert sum(each.report.acked for each in found) > 0
-
-
-@pytest.mark.parametrize("seed", ONCE_FAILED)
-def test_a_seed_that_once_failed_holds(seed: int) -> None:
-    found = judge(Plan(seed=seed, kernel=True))
-    assert found.finding is None, found.describe()
-
-
-def test_the_same_seed_gives_the_same_run() -> None:
-    once, again = run(plan(7, 600)), run(plan(7, 600))
-    assert once.trace.lines() == again.trace.lines()
-    assert once.history == again.history
-
-
-def led(world: KernelWorld) -> MemberMachine:
+def led(world: World) -> MemberMachine:
     """Somebody leads and has taken writes."""
     while True:
         world.step()
@@ -84,7 +59,7 @@ def led(world: KernelWorld) -> MemberMachine:
 def test_a_leader_may_die_between_any_two_calls_into_its_kernel() -> None:
     died = Counter[int]()
     for life in range(LIVES):
-        world = KernelWorld(Plan(seed=3, events=QUIET, kernel=True, strikes=()))
+        world = World(Plan(seed=3, events=QUIET, strikes=()))
         world.start()
         machine = led(world)
 
@@ -108,7 +83,7 @@ def test_a_leader_may_die_between_any_two_calls_into_its_kernel() -> None:
 
 def elections_in_a_crowd(mutant: str | None, monkeypatch: pytest.MonkeyPatch) -> int:
     """How many there are when one client asks its leader more than that can serve in one go."""
-    world = KernelWorld(Plan(seed=3, events=QUIET, kernel=True, strikes=(), mutant=mutant))
+    world = World(Plan(seed=3, events=QUIET, strikes=(), mutant=mutant))
     world.start()
     led(world)
     world.heal()
@@ -137,11 +112,11 @@ def test_the_page_has_every_mutant_of_node_and_client_and_its_budget() -> None:
     assert {name: said[name] for name in BUDGETS} == {
         name: str(budget) for name, budget in BUDGETS.items()
     }
-    assert set(names.MUTANTS) == {*BUDGETS, IN_A_CROWD, *UNNOTICED}
+    assert {*mutants.NODES, *mutants.CLIENTS} == {*BUDGETS, IN_A_CROWD, *UNNOTICED}
 
 
 def test_an_operator_is_answered_over_a_connection_of_his_own() -> None:
-    world = KernelWorld(Plan(seed=3, events=QUIET, kernel=True, strikes=()))
+    world = World(Plan(seed=3, events=QUIET, strikes=()))
     world.start()
     leader = led(world)
     other = next(each for each in world.nodes if each is not leader)
@@ -157,7 +132,7 @@ def test_an_operator_is_answered_over_a_connection_of_his_own() -> None:
 
 
 def test_what_shipped_code_does_is_told_as_of_any_other_run() -> None:
-    world = KernelWorld(plan(9))
+    world = World(plan(9))
     report = play(world)
     assert report.held
     assert report.acked > 0

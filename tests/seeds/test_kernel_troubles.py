@@ -1,9 +1,8 @@
-"""Shipped nodes and clients under one kind of trouble at a time: each is survived by itself."""
+"""Nodes and clients under one kind of trouble at a time: each is survived by itself."""
 
 import pytest
 
 from admin.soak.judge import SeedConclusion, judge
-from qsync.sim.kernel.names import STRIKES
 from qsync.sim.plan import Plan
 from qsync.sim.swarm import NAMES
 
@@ -13,12 +12,10 @@ DISKS = ("swap", "wipe")
 """Only some clusters can lose a disk: not those of two, nor where few campaign."""
 
 
-@pytest.mark.parametrize("kind", [*NAMES, *STRIKES])
+@pytest.mark.parametrize("kind", NAMES)
 def test_one_kind_of_trouble_breaks_no_promise(kind: str) -> None:
     nodes = 5 if kind in DISKS else None
-    plans = [
-        Plan(seed=seed, nodes=nodes, events=EVENTS, kernel=True, only=(kind,)) for seed in SEEDS
-    ]
+    plans = [Plan(seed=seed, nodes=nodes, events=EVENTS, only=(kind,)) for seed in SEEDS]
     found = [judge(plan) for plan in plans]
     broken = [each.describe() for each in found if each.conclusion is SeedConclusion.BROKEN]
     assert not broken, "\n".join(broken)

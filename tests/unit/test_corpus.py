@@ -38,8 +38,8 @@ def test_a_corpus_is_read_again_and_belongs_to_its_options(tmp_path: Path) -> No
     first.add(judged(7, "a", "b"))
     first.save()
     assert Corpus(path, "").load() == [7]
-    with pytest.raises(ConfigError, match="no corpus of runs with the options '--kernel'"):
-        Corpus(path, "--kernel").load()
+    with pytest.raises(ConfigError, match="no corpus of runs with the options '--nodes 5'"):
+        Corpus(path, "--nodes 5").load()
 
 
 def test_a_run_reaches_the_same_every_time_and_says_it_in_words() -> None:

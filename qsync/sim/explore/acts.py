@@ -20,12 +20,11 @@ from qsync.core.inputs import (
     TimerFired,
     WriteFailed,
 )
-from qsync.core.messages import Message
+from qsync.core.messages import Append, Message
 from qsync.record import ONE_INSTANCE, Instance
 from qsync.sim.explore import clients
 from qsync.sim.explore.answers import OPERATOR, PROMOTER
 from qsync.sim.explore.host import ExploredNode, PeerConnection, TurnOutput
-from qsync.sim.process import brief
 
 LONG = 1000.0
 """Seconds that are longer than every timeout."""
@@ -304,7 +303,7 @@ def _plainly(act: ExplorerAct) -> str:
 def _delivery(act: ExplorerAct) -> str:
     assert isinstance(act.what, Delivery)
     late = ", after a long silence" if act.what.late else ""
-    return f"from {act.what.sender}: {brief(act.what.message)}{late}"
+    return f"from {act.what.sender}: {_brief(act.what.message)}{late}"
 
 
 def _alarm(act: ExplorerAct) -> str:
@@ -369,3 +368,13 @@ _WORDS = {
     "promote": "operator: promote",
     "fold": "folds",
 }
+
+
+def _brief(message: Message) -> str:
+    """A message in few words."""
+    name = type(message).__name__
+    if isinstance(message, Append):
+        reach = f"{message.prev_index}..{message.last}"
+        return f"{name} t{message.term} {reach} c{message.confirmed}"
+    index = getattr(message, "index", None)
+    return f"{name} t{message.term}" if index is None else f"{name} t{message.term} {index}"

@@ -9,6 +9,7 @@ from qsync.node.effects import Epoll as AnyPoll
 from qsync.node.effects import Event, Usage
 from qsync.node.effects import Socket as AnySocket
 from qsync.sim.kernel.clock import Jitter
+from qsync.sim.kernel.disk import LONG_S
 from qsync.sim.kernel.poll import Happening, SimulatedPoll, Wait
 from qsync.sim.kernel.process import KernelProcess
 from qsync.sim.kernel.streams import NEVER, SimulatedSocket
@@ -130,7 +131,7 @@ class Calls(ClockCalls):
     async def in_thread(self, call: Callable[[], int]) -> int:
         """Done at once, and heard of later."""
         found = call()
-        await self.sleep(self.process.machine.disk.delay())
+        await self.sleep(min(self.process.machine.disk.delay(), LONG_S))
         return found
 
     # -- beside the tasks
@@ -149,19 +150,19 @@ class WriterThread:
 
     def __init__(self, process: KernelProcess) -> None:
         self._process = process
-        process.machine.disk.pending.clear()
+        process.machine.disk.under_way.pending.clear()
 
     def put(self, work: Callable[[], bool]) -> None:
         """Do it when the disk is so far."""
         process = self._process
         disk = process.machine.disk
-        disk.pending.append(work)
+        disk.under_way.pending.append(work)
         delay = process.at - process.machine.room.clockwork.now + disk.delay()
         process.machine.room.clockwork.after(delay, disk.finish, work)
 
     def end(self) -> bool:
         """Let what runs come to its end, without anybody being told."""
         disk = self._process.machine.disk
-        for work in list(disk.pending):
+        for work in list(disk.under_way.pending):
             disk.finish(work)
         return True

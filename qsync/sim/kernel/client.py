@@ -22,7 +22,6 @@ from qsync.core.inputs import Consistency
 from qsync.core.ready import TransactionFate
 from qsync.errors import Outcome, QsyncError, RolledBack
 from qsync.sim import repertoire, transactions
-from qsync.sim.calls import CallRefused, ReadResult, WriteDone
 from qsync.sim.canon import PropertyViolation
 from qsync.sim.history import SimHistory
 from qsync.sim.kernel.calls import Calls
@@ -40,6 +39,7 @@ from qsync.sim.operations import (
 )
 from qsync.sim.promises import ClientPromises
 from qsync.sim.repertoire import OperationGenerator
+from qsync.sim.replies import CallRefused, ReadResult, WriteDone
 from qsync.sim.scripted import ScriptedClient
 from qsync.sim.transactions import ReadSet
 from qsync.wire import replies
@@ -296,6 +296,7 @@ class Hand(ScriptedClient):
             around.promises.saw(seen, ask.consistency.value, floor)
         if claimed:
             around.promises.showed(seen, ask.floor)
+        around.promises.row(seen, (space, key), row)
         return OperationResult(
             type="ok",
             reply=ReadResult(node=_NOBODY, value=[row], index=seen.index, term=seen.term),

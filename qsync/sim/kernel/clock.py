@@ -2,21 +2,31 @@
 
 from typing_extensions import override
 
-from qsync.sim.alarms import DriftingClocks
 from qsync.sim.dice import RandomStream
 
+SOME_DAY = 1e9
 HASTE = 0.02
 """The part of a timer's range that is used when everybody is in a hurry."""
 
 
-class MachineClocks(DriftingClocks):
-    """Also of suspension. All are asked at a moment of the room's time."""
+class MachineClocks:
+    """A little too fast or slow, and sometimes somebody sets them; asked at a moment of the room.
+
+    `when` says where in its range a timer fires: `uniform`, or always about the `earliest`.
+    """
 
     def __init__(self, dice: RandomStream) -> None:
-        super().__init__(dice)
+        self.dice = dice
+        self.when = "uniform"
+        self.rate = 1.0
+        self.ahead = 0.0
+        self.wall_ahead = 0.0
         self.slept = 0.0
 
-    @override
+    def wall(self, now: float) -> float:
+        """For people only, so anything goes."""
+        return SOME_DAY + now * self.rate + self.wall_ahead
+
     def monotonic(self, now: float) -> float:
         """It stands still while the machine is suspended."""
         return (now - self.slept) * self.rate + self.ahead

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -10,7 +11,6 @@ from typing_extensions import override
 from qsync.core.ready import Write
 from qsync.errors import StoreError
 from qsync.node.assembly import NodeStorage, together, trusted
-from qsync.sim import disk as simulated
 from qsync.sim.clockwork import VirtualClock
 from qsync.sim.dice import RandomStream
 from qsync.sim.swarm import DiskFlaws
@@ -62,6 +62,7 @@ class KernelSpaces(MemorySpaces):
 
     def __init__(self, disk: "KernelDisk") -> None:
         super().__init__()
+        self.looks_at_fold: Callable[[], None] = _nothing
         self._disk = disk
 
     @override
@@ -97,38 +98,59 @@ class KernelStorage(NodeStorage):
         return None
 
 
-class KernelDisk(simulated.SimulatedDisk):
-    """It outlives processes. `pending`: what a thread is to write."""
+class CommitUnderWay:
+    """What of a write is done where, just now.
+
+    `pending`: what a thread is to write. `beside`: the thread works. `landing`: a crash decides
+    what is there. `inline`: what the process itself waits for.
+    """
+
+    __slots__ = ("beside", "inline", "landing", "pending")
+
+    def __init__(self) -> None:
+        self.pending: list[Callable[[], bool]] = []
+        self.beside = False
+        self.landing = False
+        self.inline: Write | None = None
+
+
+class KernelDisk:
+    """It outlives processes. `looks_on` sees what becomes durable, `told` hears of every write.
+
+    `seal`: what is stored of a write.
+    """
 
     def __init__(self, clockwork: VirtualClock, dice: RandomStream, platter: DiskFlaws) -> None:
-        super().__init__(clockwork, dice, platter)
-        self.log = self._log = KernelLog(self)
-        self.spaces = self._spaces = KernelSpaces(self)
-        self.pending: list[Callable[[], bool]] = []
+        self.log = KernelLog(self)
+        self.spaces = KernelSpaces(self)
+        self.broken = False
+        self.slowness = 1.0
+        self.looks_on: Callable[[Write], None] = _unseen
+        self.told: Callable[[], None] = _nothing
+        self.seal: Callable[[Write], Write] = _as_it_is
+        self._clockwork = clockwork
+        self._dice = dice
+        self._platter = platter
+        self.under_way = CommitUnderWay()
         self.process: KernelProcess | None = None
-        self.looks_at_fold: Callable[[], None] = _nothing
-        self._beside = False
-        self._landing = False
-        self._inline: Write | None = None
 
-    @override
     def another(self) -> "KernelDisk":
         """An empty one of the same make."""
         twin = KernelDisk(self._clockwork, self._dice, self._platter)
-        twin.seal, twin.looks_at_fold = self.seal, self.looks_at_fold
+        twin.seal, twin.spaces.looks_at_fold = self.seal, self.spaces.looks_at_fold
         return twin
 
     def open(self, process: "KernelProcess", identity: Identity) -> NodeStorage:
         """What a process finds when it starts."""
         self.process = process
         self.log.identity = identity
-        self._spaces.rebuilt = None
+        self.spaces.rebuilt = None
         recovered, quarantined = trusted(self.log, self.log.recover())
         recovered = together(recovered, self.spaces)
         return KernelStorage(
             directory=KernelDirectory(identity),
-            log=self._log,
-            spaces=self._spaces,
+            log=self.log,
+            spaces=self.spaces,
             recovered=recovered,
             quarantined=quarantined,
             probe_s=self._platter.write_delay,
@@ -140,29 +162,30 @@ class KernelDisk(simulated.SimulatedDisk):
 
     def in_thread(self, work: Callable[[], bool]) -> None:
         """Do it: its time has passed already."""
-        self._beside = True
+        self.under_way.beside = True
         try:
             work()
         finally:
-            self._beside = False
+            self.under_way.beside = False
 
     def commit(self, write: Write) -> None:
         """All of it or nothing. Raises StoreError."""
-        if self._landing:
+        if self.under_way.landing:
             self._land(write)
             return
         process = self.process
         assert process is not None
-        if not self._beside:
-            self._inline = write
+        if not self.under_way.beside:
+            self.under_way.inline = write
             self._wait(process)
-            self._inline = None
+            self.under_way.inline = None
         self._clockwork.after(0.0, self.told)
         if self.broken or self._dice.chance(self._platter.failure):
             raise StoreError("input/output error")
-        self._log.keep(self.seal(write))
-        self.looks_on(write)
-        if not self._beside:
+        sealed = self.seal(write)
+        self.log.keep(sealed)
+        self.looks_on(sealed)
+        if not self.under_way.beside:
             process.enter()  # it may die before it tells anybody
 
     def _wait(self, process: "KernelProcess") -> None:
@@ -173,37 +196,48 @@ class KernelDisk(simulated.SimulatedDisk):
         else:
             process.at += delay
 
-    @override
     def heal(self) -> None:
         """From now on it is a good disk; a write that hangs comes to its end."""
-        super().heal()
-        for work in self.pending:
+        self.broken, self.slowness = False, 1.0
+        self._platter = replace(self._platter, failure=0.0)
+        self.told = _nothing
+        for work in self.under_way.pending:
             self._clockwork.after(self.delay(), self.finish, work)
 
     def finish(self, work: Callable[[], bool]) -> None:
         """A thread's write has come to its end, unless it had before, or its process is gone."""
-        if work in self.pending:
-            self.pending.remove(work)
+        if work in self.under_way.pending:
+            self.under_way.pending.remove(work)
             self.in_thread(work)
 
     def _land(self, write: Write) -> None:
         """A crash found it under way: it is there, or not, or a torn piece of it."""
-        self.log.begin_write(self.seal(write))
-        super().crash(power=False)
+        sealed = self.seal(write)
+        self.log.begin_write(sealed)
+        dice, platter = self._dice, self._platter
+        landed = not self.broken and dice.chance(platter.linger)
+        torn = None
+        # Only within the first entry: a commit that landed in part kept nothing whole.
+        if sealed.entries and self.log.last and not landed:
+            size = len(sealed.entries[0].raw)
+            torn = dice.randrange(1, size) if dice.chance(platter.torn) else None
+        self.log.crash(landed=landed, torn=torn)
+        if landed:
+            self.looks_on(sealed)
 
-    @override
     def crash(self, *, power: bool) -> None:
         """The process is gone, with `power` the machine."""
-        pending, self.pending = self.pending, []
-        inline, self._inline = self._inline, None
+        under_way = self.under_way
+        pending, under_way.pending = under_way.pending, []
+        inline, under_way.inline = under_way.inline, None
         if inline is not None:
             self._land(inline)
-        self._landing = True
+        self.under_way.landing = True
         try:
             for work in pending:
                 work()
         finally:
-            self._landing = False
+            self.under_way.landing = False
         if power:
             self.spaces.crash(system=True)
 
@@ -211,7 +245,7 @@ class KernelDisk(simulated.SimulatedDisk):
         """Rows went to the disk."""
         if self._dice.chance(0.1):
             self.spaces.sync()
-        self.looks_at_fold()
+        self.spaces.looks_at_fold()
 
 
 def instance(dice: RandomStream) -> str:
@@ -221,3 +255,12 @@ def instance(dice: RandomStream) -> str:
 
 def _nothing() -> None:
     """Nobody looks on."""
+
+
+def _unseen(_write: Write) -> None:
+    """Nobody looks on."""
+
+
+def _as_it_is(write: Write) -> Write:
+    """What an honest disk stores."""
+    return write

@@ -12,6 +12,7 @@ from qsync.config import NodeConfig
 from qsync.core.inputs import Input
 from qsync.core.leader import Leader
 from qsync.core.messages import HeartbeatResponse
+from qsync.node.assembly import core_config
 from qsync.node.leaving import leave
 from qsync.node.node import Node
 from qsync.record import Instance, instance_text, read_instance
@@ -213,7 +214,7 @@ class MemberMachine(MemberView):
         self._shelf = {read_instance(identity.instance): (identity, disk)}
         self._looker = looker
         self._lives = 0
-        disk.looks_at_fold = self._folded
+        disk.spaces.looks_at_fold = self._folded
         room.members.append(self)
 
     # -- life and death of the process
@@ -231,6 +232,7 @@ class MemberMachine(MemberView):
         self.slept_before = self.clocks.slept
         storage = self.disk.open(process, self._identity)
         node = Node(self.config, storage, Calls(process))
+        self._limit(node)
         watch = KernelObserver(node, self.room, self._looker, LeaseOracle(self))
         node.loop.events = watch
         self._run = (process, node, watch)
@@ -240,6 +242,19 @@ class MemberMachine(MemberView):
         node.listen()
         node.start()
         process.spawn(*node.tasks())
+
+    def _limit(self, node: Node) -> None:
+        """Also what no file may set: small batches make its peers hear of a log piece by piece."""
+        swarm, config = self.room.swarm, node.replica.machine.config
+        node.replica.configure(
+            replace(
+                core_config(self.config, instance=self._identity.instance),
+                voters=config.voters,
+                append_entries_max=swarm.limits.append_entries_max,
+                append_bytes_max=swarm.limits.append_bytes_max,
+                confirm_delay=swarm.timing.confirm_delay,
+            )
+        )
 
     def stop(self, *, power: bool) -> None:
         """As by kill -9; with `power` the whole machine: its peers are not even told."""
@@ -261,6 +276,11 @@ class MemberMachine(MemberView):
     def instance(self) -> Instance:
         """Which directory it has."""
         return read_instance(self._identity.instance)
+
+    @property
+    def replaced(self) -> bool:
+        """It has another directory than its first."""
+        return self.instance != next(iter(self._shelf))
 
     def exchange(self, instance: Instance | None = None) -> None:
         """Its directory is another one from the next start on: an earlier one, or a new one."""

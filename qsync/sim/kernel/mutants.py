@@ -1,8 +1,4 @@
-"""Rules of the shipped node and client switched off on purpose, one at a time.
-
-What a replica decides has mutants of its own (`qsync.sim.mutants`), which
-run here as well. These are of the code around it, of which stand-ins know nothing.
-"""
+"""Rules of the node around a replica, and of the client, switched off on purpose, one at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -17,10 +13,9 @@ from qsync.errors import Outcome, OutcomeUnknown, QsyncError, RolledBack, Unavai
 from qsync.node.connection import Connection
 from qsync.node.links import PeerLink
 from qsync.node.node import Node
-from qsync.sim.kernel import names
 from qsync.sim.kernel.client import Program
 from qsync.sim.kernel.machine import MemberMachine
-from qsync.sim.mutants.catalogue import CATALOGUE, UnknownMutant
+from qsync.sim.mutants import catalogue
 from qsync.store.writer import Done
 from qsync.wire import requests
 from qsync.wire.verbs import WriteRequest
@@ -34,11 +29,8 @@ def plant(name: str, machines: Sequence[MemberMachine], programs: Sequence[Progr
     elif name in CLIENTS:
         for program in programs:
             CLIENTS[name](program.core)
-    elif name in CATALOGUE:
-        for machine in machines:
-            machine.remodel = CATALOGUE[name].remodel or machine.remodel
     else:
-        raise UnknownMutant(f"{name}; there are {', '.join((*NODES, *CLIENTS, *CATALOGUE))}")
+        catalogue.plant(name, machines)
 
 
 # -- nodes
@@ -195,4 +187,3 @@ CLIENTS: Final[Mapping[str, Callable[[Core], None]]] = {
     "doubt_unsaid": _doubt_unsaid,
     "retry_renumbered": _retry_renumbered,
 }
-assert (*NODES, *CLIENTS) == names.MUTANTS

@@ -18,6 +18,10 @@ SPLIT: Final = 0.15
 """How often what was sent at once arrives in two pieces."""
 RETRY_BEATS: Final = 20
 """After so many mean delays what could not pass is sent again."""
+NODES_MAX: Final = 99
+"""Machines with greater numbers are those of clients."""
+STRAGGLE_S: Final = 4.0
+"""Longer than sessions live where they live for a second."""
 HANDSHAKE_BYTES: Final = 2048
 """Bits are flipped behind the handshake, where frames between members are sealed."""
 
@@ -136,6 +140,8 @@ class Net:
             at = now + self.delay()
             if self.held_up and pair in self.held_up:
                 at += self.held_up[pair]()
+            if sock.whose > NODES_MAX and self._dice.chance(self.weather.stragglers):
+                at += self._dice.about(STRAGGLE_S)
             if peer.inbox:
                 at = max(at, peer.inbox[-1].at)
         peer.inbox.append(StreamChunk(at, data))
@@ -221,7 +227,7 @@ class Net:
         self.held_up.clear()
         self.refusing.clear()
         self.rejecting.clear()
-        self.weather = replace(self.weather, late=0.0, loss=0.0)
+        self.weather = replace(self.weather, late=0.0, loss=0.0, stragglers=0.0)
         for pair in pairs:
             self.blocked[pair] = 1
         self.unblock(pairs)

@@ -12,6 +12,8 @@ from qsync.sim.kernel.machine import MemberMachine
 from qsync.sim.kernel.net import Net
 from qsync.sim.kernel.process import KernelProcess
 from qsync.sim.kernel.streams import SimulatedSocket
+from qsync.sim.swarm import NAMES
+from qsync.sim.takeovers import TAKEOVERS
 from qsync.sim.troubles import TROUBLES, NemesisContext, Undo
 
 CALLS_MAX: Final = 400
@@ -24,11 +26,14 @@ class KernelFaults(Faults):
     def __init__(self, scene: NemesisContext, machines: Sequence[MemberMachine], net: Net) -> None:
         self._machines = machines
         self._net = net
-        super().__init__(scene, self._all())
+        troubles = self._all()
+        assert troubles.keys() == set(NAMES)
+        super().__init__(scene, troubles)
 
     def _all(self) -> dict[str, Callable[[NemesisContext], Undo | None]]:
         return {
             **TROUBLES,
+            **TAKEOVERS,
             "reject": self._reject,
             "half_open": self._half_open,
             "flip": self._flip,

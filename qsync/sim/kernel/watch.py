@@ -3,18 +3,16 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from election.messages import Replica
+from election.messages import Position, Replica
 from election.roles import Role
 from qsync.core.inputs import Input, ReadAsked, Received
 from qsync.core.messages import AppendResponse, HeartbeatResponse, Message
 from qsync.core.ready import Ready, Settled, Write
-from qsync.data.request import Request
 from qsync.node.mishaps import EVENT
 from qsync.node.node import Node
 from qsync.node.tickets import WriteTicket
 from qsync.replica import Replica as Core
 from qsync.sim import properties
-from qsync.sim.calls import WriteCall
 from qsync.sim.canon import PropertyViolation
 from qsync.sim.kernel.calls import Calls
 
@@ -31,8 +29,17 @@ class KernelInvariants(Protocol):
     def turned(self, me: Replica, core: Core) -> None:
         """Something happened to it, and it has decided."""
 
-    def settled(self, me: Replica, core: Core, call: WriteCall, settled: Settled) -> None:
-        """A client is about to be told."""
+    @property
+    def floor(self) -> Position:
+        """The newest entry that was answered to anybody as committed."""
+
+    def settled(
+        self, me: Replica, core: Core, request: tuple[bytes, int], settled: Settled
+    ) -> None:
+        """A client is about to be told of its request."""
+
+    def served(self, me: Replica, core: Core, asked: ReadAsked, floor: Position) -> None:
+        """A client is about to be shown; `floor` had been answered when its read came."""
 
 
 class MemberLeases(Protocol):
@@ -58,6 +65,8 @@ class KernelObserver:
         self._me = node.config.node.id
         self._leases = leases
         self._led = 0
+        self._reads: dict[int, tuple[ReadAsked, Position]] = {}
+        """Those that wait, and what had been answered when they came."""
         calls = node.reactor.effects
         assert isinstance(calls, Calls)
         self._process = calls.process
@@ -81,6 +90,8 @@ class KernelObserver:
                 )
             except PropertyViolation as violation:
                 self._room.found(violation)
+        if isinstance(event, ReadAsked):
+            self._reads[event.ticket] = event, self._witness.floor
         self._step(event)
 
     def asking(self, step: Callable[[Input], None]) -> Callable[[Input], None]:
@@ -121,20 +132,20 @@ class KernelObserver:
             self._room.found(violation)
 
     def answering(self, ready: Ready) -> None:
-        """Fates are held against the confirmed log."""
+        """Fates are held against the confirmed log, reads against what was answered before."""
         self._answers, waiting = True, self._node.requests.tickets
         try:
             for each in ready.settled:
                 ticket = waiting.waits(each.ticket)
                 if type(ticket) is WriteTicket:
-                    session, seq = ticket.token
-                    request = Request(session=session, seq=seq)
-                    call = WriteCall(client=0, attempt=0, request=request)
-                    self._witness.settled(self._me, self._node.replica, call, each)
+                    self._witness.settled(self._me, self._node.replica, ticket.token, each)
+            for read in ready.reads:
+                self.operators.pop(read.ticket, None)
+                asked = self._reads.pop(read.ticket, None)
+                if asked is not None and read.refused is None:
+                    self._witness.served(self._me, self._node.replica, *asked)
         except PropertyViolation as violation:
             self._room.found(violation)
-        for read in ready.reads:
-            self.operators.pop(read.ticket, None)
 
     def close(self) -> None:
         """The life of the node ends."""

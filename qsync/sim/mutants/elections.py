@@ -14,15 +14,15 @@ from qsync.core import inputs
 from qsync.core.disk import DiskState
 from qsync.core.follower import Follower
 from qsync.core.messages import Append
-from qsync.core.ready import Ready
+from qsync.core.ready import Ready, Write
 from qsync.core.stopping import LeadershipTransfer
 from qsync.replica import Replica as Core
-from qsync.sim.disk import forgetful
-from qsync.sim.mutants.mutant import Mutant, NodeHooks, every_follower, put
+from qsync.sim.mutants.mutant import Mutant, every_follower, put
 
 
-def _on_disk(node: NodeHooks) -> None:
-    node.disk.seal = forgetful
+def _forgetful(write: Write) -> Write:
+    """A disk that keeps the term and forgets the vote."""
+    return replace(write, ballot=replace(write.ballot, vote=None))
 
 
 def _outruns_ballot(core: Core) -> None:
@@ -159,7 +159,7 @@ ELECTIONS = (
         name="vote_not_persisted",
         rule="protocol.md 2",
         without="a vote is not on the disk when it is given",
-        around=_on_disk,
+        seal=_forgetful,
     ),
     Mutant(
         name="answers_before_ballot",

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from election.messages import Replica
-from qsync.core.config import CoreConfig
 from qsync.core.follower import Follower
 from qsync.core.leader import Leader
 from qsync.core.progress import Progress
@@ -16,16 +15,18 @@ from qsync.replica import Replica as Core
 Remodel = Callable[[Core], None]
 
 
+Seal = Callable[[Write], Write]
+
+
 class StorageHooks(Protocol):
     """What a mutant may replace of a disk: what is stored of a write."""
 
-    seal: Callable[[Write], Write]
+    seal: Seal
 
 
 class NodeHooks(Protocol):
     """What a mutant may replace of a node, before it starts."""
 
-    config: CoreConfig
     remodel: Remodel
 
     @property
@@ -37,7 +38,7 @@ class NodeHooks(Protocol):
 class Mutant:
     """A rule that is gone. `rule`: where it is written, a section of protocol.md or membership.md.
 
-    It changes a replica (`remodel`), or what is around it (`around`).
+    It changes a replica (`remodel`), or what its disk keeps of a write (`seal`).
     """
 
     name: str
@@ -45,14 +46,14 @@ class Mutant:
     without: str
     """What the node does now, in a few words."""
     remodel: Remodel | None = None
-    around: Callable[[NodeHooks], None] | None = None
+    seal: Seal | None = None
     harmless: str = ""
     """Why no promise is broken without the rule: what it is for instead."""
 
     def plant(self, node: NodeHooks) -> None:
         """Break the rule in that node, and in no other."""
-        if self.around is not None:
-            self.around(node)
+        if self.seal is not None:
+            node.disk.seal = self.seal
         if self.remodel is not None:
             node.remodel = self.remodel
 

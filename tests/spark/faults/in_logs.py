@@ -45,13 +45,16 @@ def row_twice(case: Case) -> None:
     case.tables["wal"].append(dict(middle(_of_clients(case))))
 
 
+ALIKE = ("kind", "term", "origin", "flags", "space")
+
+
 @plants("log-chain", "log-lsns", "log-matching")
 def rows_swapped(case: Case) -> None:
     """Two entries that no client was told of changed places"""
     told = {row.get("log_index") for row in case.tables["ops"]}
     log, named = case.log(1), _named(case, 1)
     for one, two in itertools.pairwise(log):
-        same = all(one[each] == two[each] for each in ("kind", "term", "origin", "flags"))
+        same = all(one[each] == two[each] for each in ALIKE)
         free = not {_place(one), _place(two)} & named and not {one["index"], two["index"]} & told
         if same and free and one["kind"] == "TXN" and one["flags"]:
             one["index"], two["index"] = two["index"], one["index"]

@@ -1,0 +1,97 @@
+"""Troubles around a change of leaders: who is cut off or restarted at the worst moment."""
+
+from collections.abc import Callable
+
+from election.roles import Role
+from qsync.core.inputs import RollbackAsked
+from qsync.sim.parts import NodePart
+from qsync.sim.troubles import NemesisContext, Undo, fall, isolate_node
+
+PATIENCE = 6
+"""So many election timeouts somebody is cut off until another leads."""
+
+
+def _coup(scene: NemesisContext) -> Undo | None:
+    """One node misses an election; the winner is cut off at once and its voters are restarted."""
+    dice = scene.dice
+    leader = next((node for node in scene.nodes if node.leads and not node.paused), None)
+    others = [node for node in scene.nodes if node is not leader and node.up]
+    if leader is None or not others:
+        return None
+    outsider = max(others, key=lambda node: node.core.machine.ledger.log.position)
+    term = leader.core.machine.term
+    back = [isolate_node(scene, outsider, "misses an election")]
+    fall(scene, leader, dice)
+
+    def look() -> None:
+        if not back:
+            return
+        scene.dice = dice
+        winner = next((node for node in scene.nodes if node.up and _has_won(node, term)), None)
+        if winner is None or winner is outsider:
+            scene.clockwork.after(scene.swarm.weather.delay_min, scene.unless_over, look)
+            return
+        back.pop()()
+        back.append(isolate_node(scene, winner, "is overthrown"))
+        for node in scene.nodes:
+            if node.reachable and node not in {winner, outsider}:
+                fall(scene, node, dice)
+
+    def undo() -> None:
+        while back:
+            back.pop()()
+
+    look()
+    patience = PATIENCE * scene.swarm.timing.election_timeout
+    scene.clockwork.after(patience, scene.unless_over, undo)
+    return _nothing
+
+
+def _has_won(node: NodePart, since: int) -> bool:
+    raft = node.core.machine.raft
+    return raft.role is Role.LEADER and raft.term > since
+
+
+def _rollback_alone(scene: NemesisContext) -> Undo | None:
+    """A leader is cut off just when others have what it waits for, and an operator rolls it back.
+
+    They elect one of them, who confirms it (protocol.md section 4).
+    """
+    leader = next((node for node in scene.nodes if node.leads and not node.paused), None)
+    if leader is None or len(scene.nodes) == 1:
+        return None
+    life, end = leader.life, scene.clockwork.now + PATIENCE * scene.swarm.timing.election_timeout
+    back: list[Undo] = []
+
+    def look() -> None:
+        if back or leader.life != life or not leader.leads or scene.clockwork.now > end:
+            return
+        ledger = leader.core.machine.ledger
+        if not ledger.limbo.queue or not _has_all(scene, leader):
+            scene.clockwork.after(scene.swarm.weather.delay_min, scene.unless_over, look)
+            return
+        back.append(isolate_node(scene, leader, "is cut off with what it waits for"))
+        leader.operate("operator: rollback queue", lambda ticket: RollbackAsked(ticket=ticket))
+        patience = PATIENCE * scene.swarm.timing.election_timeout
+        scene.clockwork.after(patience, scene.unless_over, back[0])
+
+    look()
+    return _nothing
+
+
+def _has_all(scene: NemesisContext, leader: NodePart) -> bool:
+    """Somebody else has the leader's whole log."""
+    last = leader.core.machine.ledger.log.position
+    others = [node for node in scene.nodes if node is not leader and node.reachable]
+    return any(node.core.machine.ledger.log.position == last for node in others)
+
+
+def _nothing() -> None:
+    """There is nothing to undo."""
+
+
+TAKEOVERS: dict[str, Callable[[NemesisContext], Undo | None]] = {
+    "coup": _coup,
+    "rollback_alone": _rollback_alone,
+}
+"""By name. None comes back when it could not be done."""
