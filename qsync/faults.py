@@ -1,7 +1,7 @@
 """What can be broken on purpose: one name for each fault, wherever it is done.
 
-Drills say a verb for it, a running node has fault points for some, the campaign on real nodes and
-the simulator's nemesis draw them; all of them name the fault that they mean.
+Drills say a verb for it, a running node has fault points for some, the campaign on real nodes draws
+them, and the simulator's nemesis draws these very names.
 """
 
 from collections.abc import Mapping
@@ -13,15 +13,24 @@ class Fault(StrEnum):
 
     KILL = "kill"
     TERMINATE = "terminate"
+    POWER_CUT = "power_cut"
+    SHAKY = "shaky"
+    KILL_IN_CALL = "kill_in_call"
+    STOP_IN_CALL = "stop_in_call"
     PAUSE = "pause"
+    SUSPEND = "suspend"
     STARVE = "starve"
     CUT = "cut"
+    ONE_WAY = "one_way"
+    ISOLATE = "isolate"
+    HALVES = "halves"
     RING = "ring"
     BRIDGE = "bridge"
     FLAP = "flap"
     SLOW_LINK = "slow_link"
     RESET = "reset"
     REFUSE = "refuse"
+    UNREACHABLE = "unreachable"
     HALF_OPEN = "half_open"
     BIT_FLIP = "bit_flip"
     SLOW_FSYNC = "slow_fsync"
@@ -34,24 +43,38 @@ class Fault(StrEnum):
     SWAP = "swap"
     DETACH = "detach"
     CLOCK_JUMP = "clock_jump"
+    MONOTONIC_JUMP = "monotonic_jump"
     LOSE_CONFIRM = "lose_confirm"
     LOSE_ROLLBACK = "lose_rollback"
     PROMOTE = "promote"
     DEMOTE = "demote"
+    ROLLBACK_QUEUE = "rollback_queue"
+    ROLLBACK_ALONE = "rollback_alone"
+    COUP = "coup"
+    RESETTLE = "resettle"
 
 
 ABOUT: Mapping[Fault, str] = {
     Fault.KILL: "the process dies without a word",
     Fault.TERMINATE: "the process is told to end: SIGTERM or SIGINT",
+    Fault.POWER_CUT: "the whole machine loses power",
+    Fault.SHAKY: "the process tends to die just after it has acted on a write",
+    Fault.KILL_IN_CALL: "the process dies in the middle of what it does",
+    Fault.STOP_IN_CALL: "the process stands still for a while at one of its next system calls",
     Fault.PAUSE: "the process stands still, in the middle of whatever it does",
+    Fault.SUSPEND: "the whole machine sleeps, and its monotonic clock with it",
     Fault.STARVE: "the process gets the processor only now and then",
     Fault.CUT: "nothing passes between nodes, in silence",
+    Fault.ONE_WAY: "nothing passes in one direction",
+    Fault.ISOLATE: "nothing passes between one node and the others",
+    Fault.HALVES: "nothing passes between a minority and the others",
     Fault.RING: "everybody reaches only neighbours",
     Fault.BRIDGE: "two halves that only one node reaches both of",
     Fault.FLAP: "links are cut and whole in turn",
     Fault.SLOW_LINK: "what passes is held back, or passes as if packets were lost",
     Fault.RESET: "connections break once",
     Fault.REFUSE: "connections are reset, and refused when they are dialled anew",
+    Fault.UNREACHABLE: "nobody gets through to a node that lives",
     Fault.HALF_OPEN: "connections stand and carry nothing any more",
     Fault.BIT_FLIP: "bits arrive as the other",
     Fault.SLOW_FSYNC: "every commit of the log takes longer",
@@ -64,9 +87,14 @@ ABOUT: Mapping[Fault, str] = {
     Fault.SWAP: "an empty directory takes the place of the node's, until it is put back",
     Fault.DETACH: "the log of a running node is taken away, and put back",
     Fault.CLOCK_JUMP: "the wall clock is ahead or behind",
+    Fault.MONOTONIC_JUMP: "the monotonic clock jumps ahead",
     Fault.LOSE_CONFIRM: "messages that tell of a later confirmation are not sent",
     Fault.LOSE_ROLLBACK: "messages with a later ROLLBACK are not sent",
     Fault.PROMOTE: "an operator makes nodes lead",
     Fault.DEMOTE: "an operator makes the leader step down",
+    Fault.ROLLBACK_QUEUE: "an operator rolls the queue back",
+    Fault.ROLLBACK_ALONE: "an operator rolls back what a leader that is cut off waits for",
+    Fault.COUP: "the winner of an election is cut off at once, its voters are restarted",
+    Fault.RESETTLE: "a node is restarted with other settings in its own file",
 }
 assert ABOUT.keys() == set(Fault)

@@ -43,7 +43,7 @@ FAULTS: Mapping[StrikeKind, tuple[Fault, ...]] = {
     StrikeKind.PAUSE_LEADER: (Fault.PAUSE,),
     StrikeKind.PAUSE_FOLLOWER: (Fault.PAUSE,),
     StrikeKind.CUT: (Fault.CUT,),
-    StrikeKind.ONE_WAY: (Fault.CUT,),
+    StrikeKind.ONE_WAY: (Fault.ONE_WAY,),
     StrikeKind.REFUSE: (Fault.REFUSE,),
     StrikeKind.HALF_OPEN: (Fault.HALF_OPEN,),
     StrikeKind.SLOW: (Fault.SLOW_LINK,),
@@ -66,7 +66,6 @@ _WHOM = {
     StrikeKind.KILL: "any node: ",
     StrikeKind.PAUSE_FOLLOWER: "any node: ",
     StrikeKind.PAUSE_LEADER: "the leader, while reads wait on its open connections: ",
-    StrikeKind.ONE_WAY: "only to a node, or only from it: ",
     StrikeKind.OPERATORS: "in quick turns: ",
 }
 ABOUT = {

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from qsync.faults import Fault
 from qsync.sim.troubles import NemesisContext, Undo
 
 SOON = 0.25
@@ -14,7 +15,7 @@ class Faults:
     def __init__(
         self,
         scene: NemesisContext,
-        troubles: Mapping[str, Callable[[NemesisContext], Undo | None]],
+        troubles: Mapping[Fault, Callable[[NemesisContext], Undo | None]],
     ) -> None:
         self._scene = scene
         self._troubles = troubles
@@ -26,7 +27,7 @@ class Faults:
             node.clocks.rate = 1.0 + drift * (2 * node.clocks.dice.random() - 1)
 
     @property
-    def struck(self) -> dict[int, str]:
+    def struck(self) -> dict[int, Fault]:
         """The kind of every strike that happened, by its number."""
         return self._scene.struck
 
@@ -54,7 +55,7 @@ class Faults:
         kind = self._dice.choice(self._scene.swarm.nemesis.kinds)
         self._scene.clockwork.after(pause, self._strike, self._strikes, kind)
 
-    def _strike(self, number: int, kind: str) -> None:
+    def _strike(self, number: int, kind: Fault) -> None:
         if self._scene.over:
             return
         self._later()
@@ -62,7 +63,7 @@ class Faults:
         if kind in nemesis.active and (nemesis.strikes is None or number in nemesis.strikes):
             self._do(number, kind)
 
-    def _do(self, number: int, kind: str) -> None:
+    def _do(self, number: int, kind: Fault) -> None:
         scene = self._scene
         scene.dice = dice = scene.clockwork.dice(f"strike {number}")
         lasts = dice.about(scene.swarm.nemesis.duration)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from election.fencing import Fencing
+from qsync.faults import Fault
 from qsync.node.requests import GRACE
 from qsync.sim.dice import RandomStream
 from qsync.sim.plan import Plan
@@ -66,13 +67,13 @@ class Nemesis:
 
     interval: float
     duration: float
-    kinds: tuple[str, ...]
+    kinds: tuple[Fault, ...]
     spared: frozenset[str]
     strikes: frozenset[int] | None
     drift: float
 
     @property
-    def active(self) -> frozenset[str]:
+    def active(self) -> frozenset[Fault]:
         """Kinds that can happen."""
         return frozenset(self.kinds) - self.spared
 
@@ -167,37 +168,58 @@ class Swarm:
 
 
 KINDS = (
-    "crash",
-    "power",
-    "shaky",
-    "coup",
-    "pause",
-    "isolate",
-    "oneway",
-    "ring",
-    "halves",
-    "slow_disk",
-    "broken_disk",
-    "wall_jump",
-    "clock_jump",
-    "promote",
-    "demote",
-    "rollback_queue",
-    "rollback_alone",
+    Fault.KILL,
+    Fault.POWER_CUT,
+    Fault.SHAKY,
+    Fault.COUP,
+    Fault.PAUSE,
+    Fault.ISOLATE,
+    Fault.ONE_WAY,
+    Fault.RING,
+    Fault.HALVES,
+    Fault.SLOW_FSYNC,
+    Fault.FAIL_FSYNC,
+    Fault.CLOCK_JUMP,
+    Fault.MONOTONIC_JUMP,
+    Fault.PROMOTE,
+    Fault.DEMOTE,
+    Fault.ROLLBACK_QUEUE,
+    Fault.ROLLBACK_ALONE,
 )
 """Every kind of trouble of the common cluster; a run knows some of them."""
 
 STRIKES = (
-    "reject",
-    "half_open",
-    "flip",
-    "break",
-    "suspend",
-    "stop_in_call",
-    "kill_in_call",
-    "terminate",
+    Fault.REFUSE,
+    Fault.HALF_OPEN,
+    Fault.BIT_FLIP,
+    Fault.RESET,
+    Fault.SUSPEND,
+    Fault.STOP_IN_CALL,
+    Fault.KILL_IN_CALL,
+    Fault.TERMINATE,
 )
 """Every kind of trouble inside of connections and between two calls; a run knows some of them."""
+
+_ORDER = (
+    Fault.FAIL_FSYNC,
+    Fault.MONOTONIC_JUMP,
+    Fault.COUP,
+    Fault.KILL,
+    Fault.DEMOTE,
+    Fault.HALVES,
+    Fault.ISOLATE,
+    Fault.ONE_WAY,
+    Fault.PAUSE,
+    Fault.POWER_CUT,
+    Fault.PROMOTE,
+    Fault.RING,
+    Fault.ROLLBACK_ALONE,
+    Fault.ROLLBACK_QUEUE,
+    Fault.SHAKY,
+    Fault.SLOW_FSYNC,
+    Fault.CLOCK_JUMP,
+)
+"""How a run has them in a row, whatever they are called: a seed draws by place."""
 
 NAMES = (*KINDS, *LOSSES, RESETTLE, *STRIKES)
 """Every kind of trouble there is."""
@@ -312,7 +334,7 @@ def _nemesis(dice: RandomStream, beat: float, plan: Plan, variety: Variety) -> N
     drift = dice.choice((0.0, 0.005))
     kinds = _kinds(dice.sample(KINDS, count), plan)
     if dice.random() < LEASES_HOLD and not plan.only:
-        kinds = tuple(each for each in kinds if each != "clock_jump")
+        kinds = tuple(each for each in kinds if each is not Fault.MONOTONIC_JUMP)
     strikes = tuple(dice.sample(STRIKES, dice.randint(0, len(STRIKES))))
     if plan.only:
         strikes = tuple(each for each in STRIKES if each in plan.only)
@@ -326,14 +348,14 @@ def _nemesis(dice: RandomStream, beat: float, plan: Plan, variety: Variety) -> N
     )
 
 
-def _own(variety: Variety) -> tuple[str, ...]:
+def _own(variety: Variety) -> tuple[Fault, ...]:
     return (RESETTLE, RESETTLE) if "own_settings" in variety.habits else ()
 
 
-def _kinds(drawn: Sequence[str], plan: Plan) -> tuple[str, ...]:
+def _kinds(drawn: Sequence[Fault], plan: Plan) -> tuple[Fault, ...]:
     if plan.only:
         return tuple(kind for kind in KINDS if kind in plan.only)
-    return tuple(sorted(drawn))
+    return tuple(sorted(drawn, key=_ORDER.index))
 
 
 def _load(dice: RandomStream, timing: SwarmTiming, plan: Plan, variety: Variety) -> ClientLoad:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from election.roles import Role
 from qsync.core.inputs import RollbackAsked
+from qsync.faults import Fault
 from qsync.sim.parts import NodePart
 from qsync.sim.troubles import NemesisContext, Undo, fall, isolate_node
 
@@ -90,8 +91,8 @@ def _nothing() -> None:
     """There is nothing to undo."""
 
 
-TAKEOVERS: dict[str, Callable[[NemesisContext], Undo | None]] = {
-    "coup": _coup,
-    "rollback_alone": _rollback_alone,
+TAKEOVERS: dict[Fault, Callable[[NemesisContext], Undo | None]] = {
+    Fault.COUP: _coup,
+    Fault.ROLLBACK_ALONE: _rollback_alone,
 }
 """By name. None comes back when it could not be done."""

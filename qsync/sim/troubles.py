@@ -7,6 +7,7 @@ from functools import partial
 from election.fencing import Fencing
 from election.messages import Replica
 from qsync.core.inputs import DemoteAsked, Input, PromoteAsked, RollbackAsked
+from qsync.faults import Fault
 from qsync.sim.clockwork import VirtualClock
 from qsync.sim.dice import RandomStream
 from qsync.sim.parts import Network, NodePart, Pair
@@ -40,7 +41,7 @@ class NemesisContext:
     over: bool = False
     losses: int = 0
     """So many directories were lost, or taken away."""
-    struck: dict[int, str] = field(default_factory=dict)
+    struck: dict[int, Fault] = field(default_factory=dict)
     """Kinds of what happened, by number of the strike."""
 
     def note(self, what: str) -> None:
@@ -325,25 +326,25 @@ def _nothing() -> None:
     """There is nothing to undo."""
 
 
-TROUBLES: dict[str, Callable[[NemesisContext], Undo | None]] = {
-    "broken_disk": _broken_disk,
-    "clock_jump": _clock_jump,
-    "crash": _crash,
-    "demote": _demote,
-    "halves": _halves,
-    "isolate": _isolate,
-    "oneway": _oneway,
-    "pause": _pause,
-    "power": _power,
-    "promote": _promote,
-    "refuse": _refuse,
-    "resettle": _resettle,
-    "ring": _ring,
-    "rollback_queue": _rollback_queue,
-    "shaky": _shaky,
-    "slow_disk": _slow_disk,
-    "swap": _swap,
-    "wall_jump": _wall_jump,
-    "wipe": _wipe,
+TROUBLES: dict[Fault, Callable[[NemesisContext], Undo | None]] = {
+    Fault.FAIL_FSYNC: _broken_disk,
+    Fault.MONOTONIC_JUMP: _clock_jump,
+    Fault.KILL: _crash,
+    Fault.DEMOTE: _demote,
+    Fault.HALVES: _halves,
+    Fault.ISOLATE: _isolate,
+    Fault.ONE_WAY: _oneway,
+    Fault.PAUSE: _pause,
+    Fault.POWER_CUT: _power,
+    Fault.PROMOTE: _promote,
+    Fault.UNREACHABLE: _refuse,
+    Fault.RESETTLE: _resettle,
+    Fault.RING: _ring,
+    Fault.ROLLBACK_QUEUE: _rollback_queue,
+    Fault.SHAKY: _shaky,
+    Fault.SLOW_FSYNC: _slow_disk,
+    Fault.SWAP: _swap,
+    Fault.CLOCK_JUMP: _wall_jump,
+    Fault.WIPE: _wipe,
 }
 """By name. None comes back when it could not be done."""

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 from election.messages import Replica
 from election.roles import ElectionMode
+from qsync.faults import Fault
 from qsync.sim.dice import RandomStream
 from qsync.sim.plan import Plan
 
 VARIETY = ("sizes", "modes", "unfenced", "paces", "fast_clocks")
 """What may be different from the beginning. Half of all runs have none of it."""
-LOSSES = ("refuse", "swap", "wipe")
+LOSSES = (Fault.UNREACHABLE, Fault.SWAP, Fault.WIPE)
 """Kinds of trouble that only such runs know."""
 
 HABITS = ("floors", "schema", "stranger", "short_sessions", "own_settings")
@@ -21,7 +22,7 @@ that write also make, truncate and drop a space and an index. `stranger`: a writ
 more, or given up, by who has its token. `short_sessions`: sessions end often, and copies of
 requests come late. `own_settings`: a node is restarted with other settings in its own file.
 """
-RESETTLE = "resettle"
+RESETTLE = Fault.RESETTLE
 """The kind of trouble of `own_settings`."""
 
 COMMON = (*VARIETY, *LOSSES, *HABITS)
@@ -52,7 +53,7 @@ class Variety:
     unfenced: bool = False
     paces: tuple[float, ...] = (1.0,)
     drift: float = 0.0
-    kinds: tuple[str, ...] = ()
+    kinds: tuple[Fault, ...] = ()
     habits: tuple[str, ...] = ()
 
     @property
@@ -70,7 +71,7 @@ class Variety:
     @property
     def loses_disks(self) -> bool:
         """Now and then a directory is not there any more."""
-        return bool({"swap", "wipe"} & set(self.kinds))
+        return bool({Fault.SWAP, Fault.WIPE} & set(self.kinds))
 
     def mode(self, me: Replica) -> ElectionMode:
         """How a node takes part in elections."""
@@ -125,8 +126,8 @@ def _modes(dice: RandomStream, nodes: int) -> tuple[ElectionMode, ...]:
     return tuple(modes) if any(each is not ElectionMode.CANDIDATE for each in modes) else ()
 
 
-def _possible(losses: tuple[str, ...], nodes: int, *, lazy: bool) -> tuple[str, ...]:
+def _possible(losses: tuple[Fault, ...], nodes: int, *, lazy: bool) -> tuple[Fault, ...]:
     """Who does not campaign may be the only one left with the newest log, once a disk is lost."""
     keeps_disks = lazy or nodes < _SWAPS_MIN_NODES
-    wanted = tuple(kind for kind in losses if kind == "refuse" or not keeps_disks)
+    wanted = tuple(kind for kind in losses if kind is Fault.UNREACHABLE or not keeps_disks)
     return wanted * _OFTEN

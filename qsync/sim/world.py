@@ -9,6 +9,7 @@ from election.messages import Replica
 from qsync.config import NodeConfig
 from qsync.config.sections import WriterChoice
 from qsync.core.inputs import Consistency
+from qsync.faults import Fault
 from qsync.record import Instance, instance_text
 from qsync.sim import repertoire, swarm
 from qsync.sim.faults import Faults
@@ -171,7 +172,7 @@ class World:
     @property
     def leases_hold(self) -> bool:
         """No clock jumps, so a read by lease is as good as one that asked a quorum."""
-        return "clock_jump" not in self.swarm.nemesis.active
+        return Fault.MONOTONIC_JUMP not in self.swarm.nemesis.active
 
     # -- how a run goes
 

@@ -30,6 +30,7 @@ from qsync.faultpoints import POINTS
 from qsync.faults import ABOUT, Fault
 from qsync.options.core_options import CORE_OPTIONS
 from qsync.sim.explore.menu import FAULTS as EXPLORED
+from qsync.sim.swarm import NAMES as NEMESIS
 from tests.repo import status_fields, tree
 
 DOCS = tree.ROOT / "docs" / "reference"
@@ -119,14 +120,16 @@ def drill_measures() -> Iterator[str]:
 
 def faults() -> Iterator[str]:
     """Everything that can be broken on purpose, and who does it."""
-    heads = ("drills", "a node itself", "campaign", "every order")
+    heads = ("drills", "a node itself", "campaign", "seeds", "every order")
     yield from _table("fault", "what happens", *heads)
     for each in Fault:
         verbs = _names(verb.spec.name for verb in VERBS.values() if each in verb.spec.faults)
         strikes = _names(kind for kind, made in CAMPAIGN.items() if each in made)
         bounds = _names(bound for bound, fault in EXPLORED.items() if fault is each)
         itself = "yes" if each in POINTS else ""
-        yield f"| `{each}` | {ABOUT[each]} | {verbs} | {itself} | {strikes} | {bounds} |"
+        seeds = "yes" if each in NEMESIS else ""
+        row = (f"`{each}`", ABOUT[each], verbs, itself, strikes, seeds, bounds)
+        yield f"| {' | '.join(row)} |"
 
 
 def fault_points() -> Iterator[str]:

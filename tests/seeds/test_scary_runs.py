@@ -36,7 +36,7 @@ def frightening(seed: int, folder: Path) -> Counter[str]:
 
 def test_frightening_runs_raise_no_alarm(tmp_path: Path) -> None:
     seen: Counter[str] = sum((frightening(seed, tmp_path) for seed in SHORT), Counter())
-    wanted = ("wipe", "crash", "isolate", "terms", "rolled back", "unknown")
+    wanted = ("wipe", "kill", "isolate", "terms", "rolled back", "unknown")
     assert all(seen[each] for each in wanted), seen
 
 

@@ -9,6 +9,7 @@ import pytest
 from admin.evidence.simulated import keep, stage
 from cli.main import run
 from election.roles import Role
+from qsync.faults import Fault
 from qsync.sim.kernel.machine import MemberMachine
 from qsync.sim.plan import Plan
 from qsync.sim.run import play
@@ -72,7 +73,7 @@ class Overtaken:
             if leaders and world.invariants.canon.last > WRITTEN:
                 self._old = leaders[0]
                 self._old.stop(power=False)
-                world.faults.struck[1] = "crash"
+                world.faults.struck[1] = Fault.KILL
         elif node is None:
             asking = [each for each in world.nodes if each.up and _campaigns(each)]
             if asking:

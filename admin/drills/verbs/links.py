@@ -64,7 +64,7 @@ class CutVerb(LinkVerb):
         about="nothing passes between these nodes and the others (or `with`); `way` is both, out "
         "or in; with `refuse` connections are reset",
         options={**ACROSS, "refuse": FLAG},
-        faults=(Fault.CUT, Fault.REFUSE),
+        faults=(Fault.CUT, Fault.ONE_WAY, Fault.REFUSE),
     )
 
     @override

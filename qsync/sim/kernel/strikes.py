@@ -6,6 +6,7 @@ from typing import Final
 
 from typing_extensions import override
 
+from qsync.faults import Fault
 from qsync.sim.dice import RandomStream
 from qsync.sim.faults import Faults
 from qsync.sim.kernel.machine import MemberMachine
@@ -30,18 +31,18 @@ class KernelFaults(Faults):
         assert troubles.keys() == set(NAMES)
         super().__init__(scene, troubles)
 
-    def _all(self) -> dict[str, Callable[[NemesisContext], Undo | None]]:
+    def _all(self) -> dict[Fault, Callable[[NemesisContext], Undo | None]]:
         return {
             **TROUBLES,
             **TAKEOVERS,
-            "reject": self._reject,
-            "half_open": self._half_open,
-            "flip": self._flip,
-            "break": self._break,
-            "suspend": self._suspend,
-            "stop_in_call": self._stop_in_call,
-            "kill_in_call": self._kill_in_call,
-            "terminate": self._terminate,
+            Fault.REFUSE: self._reject,
+            Fault.HALF_OPEN: self._half_open,
+            Fault.BIT_FLIP: self._flip,
+            Fault.RESET: self._break,
+            Fault.SUSPEND: self._suspend,
+            Fault.STOP_IN_CALL: self._stop_in_call,
+            Fault.KILL_IN_CALL: self._kill_in_call,
+            Fault.TERMINATE: self._terminate,
         }
 
     @override
