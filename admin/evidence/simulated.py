@@ -13,9 +13,11 @@ from admin.evidence.recorder import NANOS, EvidenceObserver, SimulationRecorder
 from admin.evidence.replays import compared
 from admin.evidence.tables import Row
 from admin.workload.history import HistoryLine, OutcomeType
+from election.fencing import Fencing
 from election.messages import Index
 from election.quorum import majority
 from qsync.core.config import DISCONNECT_FACTOR
+from qsync.faults import Fault
 from qsync.record import Entry
 from qsync.sim import history as simulated
 from qsync.sim.parts import NodePart
@@ -146,8 +148,16 @@ def _manifest(world: World, report: SeedReport) -> Manifest:
         whole=report.held,
         faults=True,
         nodes=tuple(nodes),
-        settings={"fence_seconds": DISCONNECT_FACTOR * world.swarm.timing.replication_timeout},
+        settings=_fence(world),
     )
+
+
+def _fence(world: World) -> dict[str, object]:
+    """How long a deposed leader may go on; nothing where one of them may have no fence at all."""
+    drawn = world.swarm
+    if drawn.fencing is Fencing.OFF or Fault.RESETTLE in drawn.nemesis.active:
+        return {}
+    return {"fence_seconds": DISCONNECT_FACTOR * drawn.timing.replication_timeout}
 
 
 def _quorum(world: World) -> int:

@@ -81,7 +81,7 @@ def _shaky(scene: NemesisContext) -> Undo:
 
 
 def _may_fall(scene: NemesisContext, node: NodePart, dice: RandomStream) -> None:
-    if node.reachable and dice.chance(FALL):
+    if not scene.over and node.reachable and dice.chance(FALL):
         fall(scene, node, dice)
 
 

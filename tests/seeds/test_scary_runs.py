@@ -12,7 +12,7 @@ from qsync.sim.plan import Plan
 from qsync.sim.variety import COMMON
 
 EVENTS = 1500
-SHORT = range(401, 421)
+SHORT = range(451, 471)
 LONG = range(1001, 1201)
 
 

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from admin.evidence.simulated import keep, stage
+from admin.checker.bundles import check_bundle
+from admin.checker.verdict import Result
+from admin.evidence.simulated import keep, record, stage
 from cli.main import run
 from election.roles import Role
 from qsync.faults import Fault
@@ -124,3 +126,16 @@ def test_a_replayed_seed_of_a_mutant_leaves_what_proves_it(
     (file,) = json.loads(capsys.readouterr().out)["files"]
     failed = {each["id"] for each in file["invariants"] if each["status"] == "fail"}
     assert "quorum-before-confirm" in failed
+
+
+def test_a_bundle_of_nodes_without_a_fence_says_none_and_holds(tmp_path: Path) -> None:
+    """In this run a leader that was paused is asked as soon as it goes on; fencing is off."""
+    report, bundle = record(Plan(seed=422, events=1500), tmp_path)
+    assert "unfenced" in report.flaws
+    assert "fence_seconds" not in bundle.manifest.settings
+    failed = [
+        each.verdict.describe()
+        for each in check_bundle(bundle.path).checked
+        if each.verdict.result is Result.FAIL
+    ]
+    assert failed == []
