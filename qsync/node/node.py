@@ -22,7 +22,7 @@ from qsync.node.folding import Folding
 from qsync.node.keepalive import PERIOD_EARLIEST
 from qsync.node.leaving import leave
 from qsync.node.links import Links
-from qsync.node.loop import EXPIRY, Loop
+from qsync.node.loop import EXPIRY, Loop, LoopObserver
 from qsync.node.queries import NodeQueries
 from qsync.node.reactor import Reactor
 from qsync.node.requests import ClientRequests
@@ -43,9 +43,18 @@ SWEEP_INTERVAL = 1.0
 
 
 class Node:
-    """Everything of one node. Use `open_node`; nothing here runs before `start` and `tasks`."""
+    """Everything of one node. Use `open_node`; nothing here runs before `start` and `tasks`.
 
-    def __init__(self, config: NodeConfig, storage: NodeStorage, effects: Effects) -> None:
+    `observe` makes who looks on, instead of the file of events that the configuration may name.
+    """
+
+    def __init__(
+        self,
+        config: NodeConfig,
+        storage: NodeStorage,
+        effects: Effects,
+        observe: "Callable[[Node], LoopObserver] | None" = None,
+    ) -> None:
         self.config: NodeConfig = config
         self.storage = storage
         self.address: str = str(config.address)
@@ -68,6 +77,10 @@ class Node:
             secret=config.secret.key,
         )
         self.loop = self._loop(effects)
+        if observe is not None:
+            self.loop.events = observe(self)
+        elif config.node.events:
+            self._record(self.loop)
         self.requests = self._requests()
         self.loop.requests = self.requests
         self.server = self._server()
@@ -76,7 +89,7 @@ class Node:
 
     def _loop(self, effects: Effects) -> Loop:
         mode = WriterMode(self.config.store.writer)
-        loop = Loop(
+        return Loop(
             self.replica,
             writer=LogWriter(
                 self.storage.log,
@@ -90,18 +103,18 @@ class Node:
             deliver=self.links.deliver,
             flush=self.reactor.flush,
         )
-        if self.config.node.events:
-            from qsync.node import events  # noqa: PLC0415 - few nodes keep them
 
-            def over(why: str) -> None:
-                loop.events = self.reactor.leaving = None
-                self.timeline.append("events_stopped", {"why": why})
+    def _record(self, loop: Loop) -> None:
+        from qsync.node import events  # noqa: PLC0415 - few nodes keep them
 
-            loop.events = recorder = events.open_recorder(
-                self.config, self.storage, self.replica, elapsed=loop.timers.elapsed, over=over
-            )
-            self.reactor.leaving = recorder.write
-        return loop
+        def over(why: str) -> None:
+            loop.events = self.reactor.leaving = None
+            self.timeline.append("events_stopped", {"why": why})
+
+        loop.events = recorder = events.open_recorder(
+            self.config, self.storage, self.replica, elapsed=loop.timers.elapsed, over=over
+        )
+        self.reactor.leaving = recorder.write
 
     def _requests(self) -> ClientRequests:
         events = self.loop.events

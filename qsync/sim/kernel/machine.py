@@ -231,10 +231,10 @@ class MemberMachine(MemberView):
     def _load(self, process: KernelProcess) -> None:
         self.slept_before = self.clocks.slept
         storage = self.disk.open(process, self._identity)
-        node = Node(self.config, storage, Calls(process))
+        node = Node(self.config, storage, Calls(process), self._observe)
         self._limit(node)
-        watch = KernelObserver(node, self.room, self._looker, LeaseOracle(self))
-        node.loop.events = watch
+        watch = node.loop.events
+        assert isinstance(watch, KernelObserver)
         self._run = (process, node, watch)
         self.remodel(node.replica)
         self.rebuild(node)
@@ -242,6 +242,9 @@ class MemberMachine(MemberView):
         node.listen()
         node.start()
         process.spawn(*node.tasks())
+
+    def _observe(self, node: Node) -> KernelObserver:
+        return KernelObserver(node, self.room, self._looker, LeaseOracle(self))
 
     def _limit(self, node: Node) -> None:
         """Also what no file may set: small batches make its peers hear of a log piece by piece."""

@@ -1,6 +1,7 @@
 """Who looks on at a shipped node: its loop tells of everything before anybody else can know."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from election.messages import Position, Replica
@@ -53,7 +54,7 @@ class MemberLeases(Protocol):
 
 
 class KernelObserver:
-    """See `qsync.node.loop.Onlooker`. `operators`: whoever waits for an operation, by ticket."""
+    """See `qsync.node.loop.LoopObserver`. `operators`: who waits for an operation, by ticket."""
 
     def __init__(
         self, node: Node, room: "SimulatedKernel", witness: KernelInvariants, leases: MemberLeases
@@ -73,14 +74,16 @@ class KernelObserver:
         self._looked = self._process.at
         self._answers = False
         """What is asked now was received before the clock was read: it has waited for an answer."""
-        self._step = node.replica.step
-        node.replica.step = self._stepping  # type: ignore[method-assign]  # each input, first of all
 
     def batch_started(self) -> None:
         """A batch of inputs begins: the clock is about to be read."""
         self._looked, self._answers = self._process.at, False
 
-    def _stepping(self, event: Input) -> None:
+    def asking(self, step: Callable[[Input], None]) -> Callable[[Input], None]:
+        """The same step, that first looks at when it was received and what had been answered."""
+        return partial(self._stepping, step)
+
+    def _stepping(self, step: Callable[[Input], None], event: Input) -> None:
         """membership.md M11 j: the clock by which it is judged was read after it was received."""
         if isinstance(event, Received) or (isinstance(event, ReadAsked) and not self._answers):
             process = self._process
@@ -92,11 +95,7 @@ class KernelObserver:
                 self._room.found(violation)
         if isinstance(event, ReadAsked):
             self._reads[event.ticket] = event, self._witness.floor
-        self._step(event)
-
-    def asking(self, step: Callable[[Input], None]) -> Callable[[Input], None]:
-        """Nothing else."""
-        return step
+        step(event)
 
     def decided(self) -> None:
         """Before anything of it is told."""
