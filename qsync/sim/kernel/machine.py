@@ -231,7 +231,9 @@ class MemberMachine(MemberView):
     def _load(self, process: KernelProcess) -> None:
         self.slept_before = self.clocks.slept
         storage = self.disk.open(process, self._identity)
-        node = Node(self.config, storage, Calls(process), self._observe)
+        leases = LeaseOracle(self)
+        observe = partial(KernelObserver, room=self.room, witness=self._looker, leases=leases)
+        node = Node(self.config, storage, Calls(process), observe)
         self._limit(node)
         watch = node.loop.events
         assert isinstance(watch, KernelObserver)
@@ -242,9 +244,6 @@ class MemberMachine(MemberView):
         node.listen()
         node.start()
         process.spawn(*node.tasks())
-
-    def _observe(self, node: Node) -> KernelObserver:
-        return KernelObserver(node, self.room, self._looker, LeaseOracle(self))
 
     def _limit(self, node: Node) -> None:
         """Also what no file may set: small batches make its peers hear of a log piece by piece."""
