@@ -80,7 +80,7 @@ class Node:
         if observe is not None:
             self.loop.events = observe(self)
         elif config.node.events:
-            self._record(self.loop)
+            _record(self)
         self.requests = self._requests()
         self.loop.requests = self.requests
         self.server = self._server()
@@ -103,18 +103,6 @@ class Node:
             deliver=self.links.deliver,
             flush=self.reactor.flush,
         )
-
-    def _record(self, loop: Loop) -> None:
-        from qsync.node import events  # noqa: PLC0415 - few nodes keep them
-
-        def over(why: str) -> None:
-            loop.events = self.reactor.leaving = None
-            self.timeline.append("events_stopped", {"why": why})
-
-        loop.events = recorder = events.open_recorder(
-            self.config, self.storage, self.replica, elapsed=loop.timers.elapsed, over=over
-        )
-        self.reactor.leaving = recorder.write
 
     def _requests(self) -> ClientRequests:
         events = self.loop.events
@@ -291,6 +279,22 @@ class Node:
     def tails(self) -> list[Tail]:
         """The archive of cut tails."""
         return self.storage.log.archived()
+
+
+def _record(node: Node) -> None:
+    """Its events go to a file."""
+    from qsync.node import events  # noqa: PLC0415 - few nodes keep them
+
+    loop, reactor = node.loop, node.reactor
+
+    def over(why: str) -> None:
+        loop.events = reactor.leaving = None
+        node.timeline.append("events_stopped", {"why": why})
+
+    loop.events = recorder = events.open_recorder(
+        node.config, node.storage, node.replica, elapsed=loop.timers.elapsed, over=over
+    )
+    reactor.leaving = recorder.write
 
 
 def _folding(node: Node) -> Folding:
