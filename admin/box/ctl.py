@@ -4,8 +4,7 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from admin.box.base import BoxSession
-from admin.box.watch import BoxWatch
+from admin.box.base import BoxSession, BoxWatch
 from qsync.errors import NotLeader, QsyncError, ReadOnly
 
 PATIENCE_S: Final = 10.0

@@ -8,8 +8,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import ParamSpec, TypeVar
 
-from admin.box.place import NodeConnections
-from admin.box.pool import OpenConnection
+from admin.box.place import NodeConnections, OpenConnection
 from admin.box.session import Box
 from qsync.client import targets
 from qsync.client.async_.database import AsyncDatabase

@@ -9,8 +9,7 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 
-from admin.box.place import NodeConnections
-from admin.box.pool import OpenConnection
+from admin.box.place import NodeConnections, OpenConnection
 from admin.box.session import Box
 from qsync.client import targets
 from qsync.client.aio import connect_async

@@ -1,15 +1,37 @@
 """Whom a session speaks to: the leader for data, and one node for what is about a node."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
-from admin.box.pool import OpenConnection, Pool
 from qsync.client import targets
 from qsync.client.async_.database import AsyncDatabase
 from qsync.errors import ConfigError, ProtocolError
 
 if TYPE_CHECKING:
     from admin.cluster.surveys import ClusterSurvey
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenConnection:
+    """An open connection; `close` may be called at any time, in any order."""
+
+    client: AsyncDatabase
+    close: Callable[[], None]
+
+
+class Pool(Protocol):
+    """Opens connections, and does blocking work without stopping the others."""
+
+    async def open(self, addresses: tuple[str, ...], *, direct: bool) -> OpenConnection:
+        """Connect. Raises Unavailable or what the handshake refuses."""
+
+    async def aside(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """The result of a function that blocks."""
 
 
 class NodeConnections:

@@ -5,17 +5,14 @@ node that the session speaks to: the one that was named, else the leader of the 
 """
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar, Unpack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypedDict, TypeVar, Unpack
 
 from admin.box import shapes
-from admin.box.backup import Backup
 from admin.box.base import BoxSession
-from admin.box.cfg import CfgOptions
 from admin.box.ctl import Ctl
 from admin.box.place import NodeConnections
-from admin.box.schema import BoxSchema
-from admin.box.space import BoxSpace
-from admin.box.stat import Stat
+from admin.box.space import BoxSchema, BoxSpace
 from qsync.client import targets
 from qsync.client.async_.feeds import AsyncFeed
 from qsync.client.async_.transaction import AsyncTransaction
@@ -26,6 +23,89 @@ from qsync.wire.verbs import Name
 
 if TYPE_CHECKING:
     from admin.box.asking import Why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistics:
+    """Counts since the start. `requests` by what became of them, `net` of connections."""
+
+    requests: dict[str, object] = field(default_factory=dict)
+    latency: dict[str, object] = field(default_factory=dict)
+    net: dict[str, object] = field(default_factory=dict)
+    disk: dict[str, object] = field(default_factory=dict)
+
+
+class Stat:
+    """Questions about counts."""
+
+    def __init__(self, box: BoxSession) -> None:
+        self._box = box
+
+    async def all(self) -> Statistics:
+        """Everything that is counted."""
+        status = await self._box.node.status()
+        net = {
+            "clients": status.get("clients"),
+            "waiting": status.get("waiters"),
+            "refused": status.get("refused"),
+        }
+        return Statistics(
+            requests=_map(status.get("counters")),
+            latency=_map(status.get("latency")),
+            net=net,
+            disk=_map(status.get("disk")),
+        )
+
+
+def _map(value: object) -> dict[str, object]:
+    return {str(key): one for key, one in value.items()} if isinstance(value, dict) else {}
+
+
+INSTEAD: Final = (
+    "stop the members, copy the whole directory of each, and start them again; "
+    "`qsync dump` keeps what their logs tell, without the rows and without a stop"
+)
+
+
+class NotSupported(QsyncError):
+    """Asked for something that this release does not have; the hint says what to use instead."""
+
+    code = "NOT_SUPPORTED"
+    number = 79
+
+
+class Backup:
+    """Members that Tarantool has; every one refuses."""
+
+    async def start(self, n: int = 0) -> list[str]:  # noqa: ARG002 - Tarantool's parameter
+        """Not there yet: stop the members and copy their directories, or use `qsync dump`."""
+        raise _refused()
+
+    async def stop(self) -> None:
+        """Not there yet: there is nothing to stop."""
+        raise _refused()
+
+
+def _refused() -> NotSupported:
+    return NotSupported("box.backup is not supported yet, and nothing was done", hint=INSTEAD)
+
+
+class CfgOptions(TypedDict, total=False):
+    """Numbers are seconds or bytes; text has a unit, such as `5s` or `64MiB`.
+
+    What is changed holds until the node stops; its file says how it starts.
+    """
+
+    read_only: bool
+    election_mode: str
+    election_timeout: float | str
+    election_fencing_mode: str
+    replication_timeout: float | str
+    replication_synchro_quorum: int | str
+    replication_synchro_timeout: float | str
+    replication_synchro_queue_max_size: int | str
+    memtx_use_mvcc_engine: bool
+
 
 T = TypeVar("T")
 

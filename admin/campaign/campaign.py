@@ -20,7 +20,7 @@ from admin.campaign.reading import Reading
 from admin.campaign.strikes import Strikes
 from admin.campaign.writing import Writing
 from admin.cluster import surveys
-from admin.lab import keeping, lab
+from admin.lab import founding, lab
 from admin.lab.lab import Lab
 from qsync.client.blocking import connect
 from qsync.errors import QsyncError
@@ -62,7 +62,7 @@ def run(plan: CampaignPlan, tell: Teller) -> CampaignResult:
     """Do it all. Ends every process it started, also when it is interrupted."""
     began = time.monotonic()
     with (
-        keeping.directory(plan.keep, of="campaign") as directory,
+        founding.directory(plan.keep, of="campaign") as directory,
         CampaignHistory(directory / HISTORY_FILE) as book,
     ):
         found = lab.create(

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from admin.doctor import disks, leading, limbo, process, reach, replication, settings
-from admin.doctor.facts import Facts
-from admin.doctor.finding import Finding, Severity
+from admin.doctor import disks, leading, process, reach, replication, settings
+from admin.doctor.facts import Facts, Finding, Severity
 from qsync.errors import ConfigError
 
 Look = Callable[[Facts], Iterator[Finding]]
@@ -27,11 +26,11 @@ CHECKS: tuple[Look, ...] = (
     replication.all_named,
     replication.replicas_keep_up,
     replication.folding_keeps_up,
-    limbo.limbo_moves,
-    limbo.limbo_room,
-    limbo.nothing_lost,
-    limbo.rolled_back,
-    limbo.outcomes_known,
+    replication.limbo_moves,
+    replication.limbo_room,
+    replication.nothing_lost,
+    replication.rolled_back,
+    replication.outcomes_known,
     disks.disk_writes,
     disks.rows_sound,
     disks.rows_agree,

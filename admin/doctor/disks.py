@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from statistics import median
 
-from admin.doctor.facts import Facts
-from admin.doctor.finding import Finding, critical, notice, warning
+from admin.doctor.facts import Facts, Finding, critical, notice, warning
 from qsync.status import health
 
 USUAL_S_MAX = 0.05

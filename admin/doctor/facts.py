@@ -1,8 +1,9 @@
-"""What the checks may look at: every node's sample and settings, gathered once."""
+"""What the checks look at, every node's sample and settings, and what they say of it."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from admin.cluster import ask, surveys
 from admin.cluster.surveys import ASKED_AT_ONCE_MAX, ClusterSurvey, ClusterVerdict, UnreachableNode
@@ -12,6 +13,47 @@ from qsync.errors import QsyncError
 from qsync.status.record import NodeStatus
 from qsync.wire import replies
 from qsync.wire.verbs import InfoRequest
+
+
+class Severity(StrEnum):
+    """`critical`: something does not work. `warning`: the next mishap hurts. `note`: know it."""
+
+    CRITICAL = "critical"
+    WARNING = "warning"
+    NOTE = "note"
+
+    @property
+    def wrong(self) -> bool:
+        """It is more than something to know."""
+        return self is not Severity.NOTE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that a check found. `subject` is a node's name, a link, or the cluster."""
+
+    severity: Severity
+    subject: str
+    text: str
+    cure: str
+
+
+CLUSTER = "cluster"
+
+
+def critical(subject: str, text: str, cure: str) -> Finding:
+    """Something does not work."""
+    return Finding(severity=Severity.CRITICAL, subject=subject, text=text, cure=cure)
+
+
+def warning(subject: str, text: str, cure: str) -> Finding:
+    """It works, and the next mishap will hurt."""
+    return Finding(severity=Severity.WARNING, subject=subject, text=text, cure=cure)
+
+
+def notice(subject: str, text: str, cure: str) -> Finding:
+    """Worth knowing."""
+    return Finding(severity=Severity.NOTE, subject=subject, text=text, cure=cure)
 
 
 @dataclass(frozen=True, slots=True)

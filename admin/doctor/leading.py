@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from admin.doctor.facts import Facts
-from admin.doctor.finding import CLUSTER, Finding, critical, notice, warning
+from admin.doctor.facts import CLUSTER, Facts, Finding, critical, notice, warning
 
 ELECTIONS_PER_HOUR_MAX = 4.0
 _HOUR_S = 3600.0

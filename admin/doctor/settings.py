@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from admin.doctor.facts import Facts
-from admin.doctor.finding import CLUSTER, Finding, notice, warning
+from admin.doctor.facts import CLUSTER, Facts, Finding, notice, warning
 from election import quorum
 from qsync.config import Address
 

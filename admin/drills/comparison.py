@@ -8,7 +8,7 @@ from pathlib import Path
 from admin.drills import report
 from admin.drills.expectations import scale_of, show
 from admin.drills.probes import MeasureUnit
-from admin.drills.report_fields import table, text
+from admin.drills.report_tables import table, text
 from qsync.errors import ConfigError
 
 NOISE_S = 0.02

@@ -17,7 +17,7 @@ from admin.drills.record import RunEnd
 from admin.drills.runner import DrillObserver, DrillPhase, RunView
 from admin.drills.session import DrillSetup
 from admin.drills.verbs.catalogue import VERBS
-from admin.lab import keeping
+from admin.lab import founding
 from admin.lab.lab import LabNode
 from admin.workload.proof import Proof
 from admin.workload.tally import WriteTally
@@ -103,7 +103,7 @@ class NotHealedError(Unavailable):
 def run(plan: DemoPlan, show: Callable[[DemoPicture], None]) -> DemoResult:
     """Do it all. Raises when the cluster cannot be started or healed."""
     camera = DemoCamera(plan, show)
-    with keeping.directory(plan.keep, of=DRILL) as directory:
+    with founding.directory(plan.keep, of=DRILL) as directory:
         setup = DrillSetup(
             out=directory,
             nodes=plan.nodes,

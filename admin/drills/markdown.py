@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 
 from admin.drills import report_tables
-from admin.drills.report_fields import text
-from admin.drills.report_tables import ReportTable
+from admin.drills.report_tables import ReportTable, text
 
 
 def render(report: Mapping[str, object]) -> str:

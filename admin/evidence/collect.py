@@ -8,9 +8,9 @@ from pathlib import Path
 
 from admin.evidence import checksums, events, parts, rows
 from admin.evidence.bundle import LINES, PARQUET, Bundle, is_bundle, log_part, rows_of, write_part
-from admin.evidence.generations import Generations
 from admin.evidence.inside import Inside, gather
 from admin.evidence.manifest import PART_ENTRIES, Manifest, NodeFacts, NoEvidence
+from admin.evidence.sampling import Generations
 from admin.evidence.tables import RUN, Row
 from admin.evidence.witnesses import (
     Account,

@@ -1,14 +1,38 @@
-"""Founds a cluster: a configuration and a directory for each of its members, or for none."""
+"""Founds a cluster: where it is put, and a configuration and a directory for each member."""
 
+import shutil
+import tempfile
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from admin.lab.lab import LabExists
 from qsync.config import Address, NodeConfig
 from qsync.errors import ConfigError
 from qsync.node.assembly import found_cluster
 from qsync.store.directory import is_formatted
+
+
+@contextmanager
+def directory(keep: Path | None, *, of: str) -> Iterator[Path]:
+    """The new directory `keep`; without one, one that is removed at the end.
+
+    `of`: what runs, for the name. Raises LabExists if there is something in it.
+    """
+    if keep is not None:
+        if keep.exists() and any(keep.iterdir()):
+            raise LabExists(f"{keep} is not empty", hint="--keep wants a new directory")
+        keep.mkdir(parents=True, exist_ok=True)
+        yield keep.absolute()
+        return
+    made = Path(tempfile.mkdtemp(prefix=f"qsync-{of}-"))
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
 
 FILE = "node.yaml"
 PORT = 3301

@@ -17,12 +17,11 @@ from admin.lab.ports import LOOPBACK, free_ports
 from admin.lab.processes import OsProcess
 from admin.lab.tags import ALLOWED_TAGS
 from admin.links.control import Control
-from admin.links.plan import LinkPlan, lay_out, ports_needed
-from admin.links.rules import DirectedLink
+from admin.links.rules import DirectedLink, LinkPlan, lay_out, ports_needed
 from election.messages import Replica
 from qsync.errors import ConfigError, QsyncError
 from qsync.store.eventfile import note_wiped
-from qsync.store.founding import Founder, found
+from qsync.store.opening import Founder, found
 
 NODES_MAX = 31
 STATE_FILE = "lab.json"

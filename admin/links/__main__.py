@@ -6,9 +6,8 @@ from pathlib import Path
 
 import trio
 
-from admin.links.plan import LinkPlan
 from admin.links.proxy import ProxiedConnection, Proxy
-from admin.links.rules import DirectedLink
+from admin.links.rules import DirectedLink, LinkPlan
 
 
 def main(directory: Path) -> None:

@@ -1,7 +1,8 @@
-"""What may be wrong with one directed link, as data."""
+"""Directed links as data: what may be wrong with one, and on which ports they are."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from itertools import permutations
 from typing import NamedTuple
 
 from qsync.errors import ConfigError
@@ -161,3 +162,45 @@ def _within(name: str, value: float, low: float, high: float, unit: str) -> None
 
 
 WHOLE = LinkRule()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkPlan:
+    """Loopback ports. `ports[link]`: where its source dials its target."""
+
+    control: int
+    ports: Mapping[DirectedLink, int]
+
+    def as_json(self) -> dict[str, object]:
+        """As it stands in the state file of the lab."""
+        return {
+            "control": self.control,
+            "ports": [[*link, port] for link, port in self.ports.items()],
+        }
+
+    @staticmethod
+    def from_json(found: Mapping[str, object]) -> "LinkPlan":
+        """Raises KeyError, TypeError or ValueError for what is no plan."""
+        control, ports = found["control"], found["ports"]
+        if not isinstance(control, int) or not isinstance(ports, list):
+            raise TypeError("links: a control port and a list of ports are wanted")
+        return LinkPlan(
+            control=control,
+            ports={
+                DirectedLink(str(source), str(target)): int(port) for source, target, port in ports
+            },
+        )
+
+
+def ports_needed(nodes: int) -> int:
+    """For every ordered pair, and to tell the proxy."""
+    return nodes * (nodes - 1) + 1
+
+
+def lay_out(names: Sequence[str], ports: Iterator[int]) -> LinkPlan:
+    """Give every ordered pair of nodes a port."""
+    control = next(ports)
+    return LinkPlan(
+        control=control,
+        ports={DirectedLink(*pair): next(ports) for pair in permutations(names, 2)},
+    )

@@ -7,8 +7,7 @@ transaction: afterwards the journal says which writes took effect.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from admin.workload.load_names import LoadKind
-from admin.workload.spaces import (
+from admin.workload.load_names import (
     ACCOUNTS,
     BANK,
     JOURNAL,
@@ -19,6 +18,7 @@ from admin.workload.spaces import (
     REGISTERS,
     RIGHT,
     SETS,
+    LoadKind,
 )
 from admin.workload.worker import Act, Worker
 from qsync.client.blocking import Client

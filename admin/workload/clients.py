@@ -5,8 +5,16 @@ from collections.abc import Sequence
 
 from admin.workload.catalogue import LOADS
 from admin.workload.history import AnsweredBy, History, OutcomeType
-from admin.workload.load_names import LoadKind
-from admin.workload.spaces import ACCOUNTS, BALANCE, JOURNAL, LEFT, QUEUE, RIGHT, SPACES
+from admin.workload.load_names import (
+    ACCOUNTS,
+    BALANCE,
+    JOURNAL,
+    LEFT,
+    QUEUE,
+    RIGHT,
+    SPACES,
+    LoadKind,
+)
 from admin.workload.tally import WriteTally
 from admin.workload.worker import Worker, WorkerConfig
 from qsync.client import calls, operations

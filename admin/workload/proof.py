@@ -12,8 +12,7 @@ from admin.checker.verdict import Result, Verdict, merge
 from admin.cluster import ask
 from admin.workload.catalogue import LOADS, balances_of, integer, register, set_name, set_of
 from admin.workload.history import History, HistoryLine, OutcomeType
-from admin.workload.load_names import LoadKind
-from admin.workload.spaces import (
+from admin.workload.load_names import (
     ACCOUNTS,
     BALANCE,
     BANK,
@@ -25,6 +24,7 @@ from admin.workload.spaces import (
     REGISTERS,
     RIGHT,
     SETS,
+    LoadKind,
 )
 from admin.workload.tally import WriteTally
 from qsync.client.blocking import Client

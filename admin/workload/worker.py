@@ -1,4 +1,4 @@
-"""One client of a run: it does its acts, retries, and writes down what it was told."""
+"""One client of a run: it does its acts, reads, retries, and writes down what it was told."""
 
 import threading
 import time
@@ -7,17 +7,86 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeAlias
 
+from admin.evidence import opening
 from admin.workload.history import AnsweredBy, History, OutcomeType
-from admin.workload.node_reads import Glances
-from admin.workload.row_names import SpaceIds
-from admin.workload.spaces import FULL
+from admin.workload.load_names import FULL
 from admin.workload.tally import ReceiptPlace, UnresolvedWrite, WriteTally
 from election.messages import Position
+from qsync.client import calls
 from qsync.client.blocking import Client, connect
 from qsync.client.numbering import parse_token
-from qsync.client.rows import Receipt
+from qsync.client.rows import Receipt, Row
 from qsync.client.transaction import Transaction
+from qsync.core.inputs import Consistency
 from qsync.errors import Conflict, Outcome, OutcomeUnknown, QsyncError
+from qsync.wire.verbs import ReadLevel
+
+PATIENCE_S = 0.5
+"""A node that is cut off does not get there; the client has other things to do."""
+
+
+class Glances:
+    """Of one client. `written`: where its last write is; `shown`: what it was shown here last."""
+
+    def __init__(self, seeds: Sequence[str], dice: Random) -> None:
+        self.written: Position | None = None
+        self.shown: Position | None = None
+        self._seeds = seeds
+        self._dice = dice
+        self._clients: dict[str, Client] = {}
+
+    def floor(self) -> Position | None:
+        """Its own write, or what it has seen already: the next read is to show that at least."""
+        known = [place for place in (self.written, self.shown) if place is not None]
+        return self._dice.choice(known) if known else None
+
+    def get(self, space: str, key: int, floor: Position) -> tuple[Row | None, Position]:
+        """From any node, and the place that it shows. Raises QsyncError."""
+        address = self._dice.choice(list(self._seeds))
+        level = ReadLevel(Consistency.AT_LEAST, floor.term, floor.index)
+        try:
+            if address not in self._clients:
+                one = connect(address, timeout=PATIENCE_S, connect_timeout=PATIENCE_S, direct=True)
+                self._clients[address] = one
+            row, self.shown = self._clients[address].run(calls.get_at(space, [key], level=level))
+        except QsyncError:
+            if address in self._clients:
+                self._clients.pop(address).close()
+            # It may be of an entry that is gone: an asynchronous one, or of the log of one node.
+            self.shown = None
+            raise
+        return row, self.shown
+
+    def close(self) -> None:
+        """Hang up."""
+        for client in self._clients.values():
+            client.close()
+
+
+class SpaceIds:
+    """Ids by name, asked for once."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, int] = {}
+
+    def hash_of(self, client: Client, row: tuple[str, int] | None) -> int | None:
+        """What stands for a row, by its space and the number that is its key; None if unknown."""
+        if row is None:
+            return None
+        if not self._ids:
+            try:
+                self._ids = ids(client.schema.spaces())
+            except QsyncError:
+                return None  # nobody answers; a later row may be known
+        space = self._ids.get(row[0])
+        return None if space is None else opening.number_hash(space, row[1])
+
+
+def ids(spaces: dict[str, object]) -> dict[str, int]:
+    """From what the schema says."""
+    known = {name: each.get("id") for name, each in spaces.items() if isinstance(each, dict)}
+    return {name: id_ for name, id_ in known.items() if isinstance(id_, int)}
+
 
 Act: TypeAlias = "Callable[[Worker, Client], None]"
 """One thing that a client does."""

@@ -62,7 +62,7 @@ def demo(
 
 def _teller() -> "Callable[[DemoPicture], None]":
     """One line a second on stderr, and each event as it happens."""
-    from cli.render.demo import line  # noqa: PLC0415 - only here, slow to import
+    from cli.render.drill import line  # noqa: PLC0415 - only here, slow to import
 
     told: list[str] = []
     last = [-_LINE_EVERY_S]
@@ -83,7 +83,7 @@ def _live(plan: object) -> "DemoResult":
     from rich.live import Live  # noqa: PLC0415 - only here, slow to import
 
     from admin.drills import demo as demos  # noqa: PLC0415 - only here, slow to import
-    from cli.render.demo import picture  # noqa: PLC0415 - only here, slow to import
+    from cli.render.drill import picture  # noqa: PLC0415 - only here, slow to import
 
     assert isinstance(plan, demos.DemoPlan)
     with Live(console=console(stderr=True), refresh_per_second=8, transient=False) as live:
@@ -91,7 +91,7 @@ def _live(plan: object) -> "DemoResult":
 
 
 def _conclude(result: "DemoResult") -> None:
-    from cli.render.demo import verdict  # noqa: PLC0415 - only here, slow to import
+    from cli.render.drill import verdict  # noqa: PLC0415 - only here, slow to import
 
     if style().as_json:
         document(

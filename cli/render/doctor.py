@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from admin.doctor.checks import CheckResult
-from admin.doctor.finding import Finding, Severity
+from admin.doctor.facts import Finding, Severity
 
 MARKS = {
     Severity.CRITICAL: ("x", "bold red"),

@@ -5,12 +5,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from admin.box.asking import Why
-from admin.box.backup import Backup
-from admin.box.cfg import CfgOptions
+from admin.box.base import KEYS
 from admin.box.ctl import Ctl
-from admin.box.session import Box
+from admin.box.session import Backup, Box, CfgOptions
 from admin.box.space import BoxSpace
-from admin.box.watch import KEYS
 from cli.shell import arguments
 from qsync.status.record import BoxInfo, names
 

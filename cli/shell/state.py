@@ -1,13 +1,16 @@
-"""One shell: its session, its Lua, its settings; runs chunks and says what they mean."""
+"""One shell: its session, its Lua, its settings; runs chunks and says what went wrong."""
 
+import difflib
+import re
 import sys
 import textwrap
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from admin.box.session import Box
 from cli.exits import StoppedByGuard
-from cli.shell import hints, opened, pasted
+from cli.shell import opened, pasted
 from cli.shell.chunks import COMMAND, chunks
 from cli.shell.failures import LuaFailed, LuaSyntax
 from cli.shell.formats import OutputStyle, render
@@ -16,6 +19,45 @@ from cli.shell.settings import ShellSettings
 from cli.shell.verbs import Verbs
 from cli.shell.voices import ShellOutput
 from qsync.errors import OutcomeUnknown, QsyncError, WrongOperation
+
+_GLOBAL: Final = re.compile(r"global '(\w+)'")
+_FIELD: Final = re.compile(r"index a nil value \(field '(\w+)'\)")
+_LOCAL: Final = re.compile(r"^\s*local\s+(?:function\s+)?(\w+)", re.MULTILINE)
+_ABSENT: Final = frozenset({"os", "io", "package", "debug", "dofile", "loadfile", "python"})
+SPACES_MAX: Final = 5
+"""So many are named where none is like what was typed."""
+
+
+def locals_of(source: str) -> set[str]:
+    """Names that a chunk made local: they are gone with it."""
+    return set(_LOCAL.findall(source))
+
+
+def hint(message: str, *, source: str, gone: Iterable[str], spaces: Iterable[str]) -> str:
+    """What to do about it; nothing when there is nothing to say."""
+    named = _GLOBAL.search(message)
+    if named is not None and named.group(1) in _ABSENT:
+        return f"the shell's Lua has no {named.group(1)}: it reaches the cluster and nothing else"
+    if named is not None and named.group(1) in set(gone):
+        return f"`local {named.group(1)}` ended with its line; leave out the `local`"
+    field = _FIELD.search(message)
+    if field is not None:
+        return _no_space(field.group(1), source, sorted(spaces))
+    if "malformed number" in message and re.search(r"\d+U?LL", message):
+        return "numbers have 64 bits here: leave the LL away"
+    return ""
+
+
+def _no_space(name: str, source: str, spaces: list[str]) -> str:
+    """There is no such member; was it meant to be a space?"""
+    near = difflib.get_close_matches(name, spaces, n=1)
+    if near:
+        return f"did you mean the space {near[0]!r}?"
+    if not re.search(rf"space(\.|\[\s*['\"]){re.escape(name)}\b", source):
+        return ""
+    there = ", ".join(spaces[:SPACES_MAX]) + (", ..." if len(spaces) > SPACES_MAX else "")
+    return f"there is no space {name!r}; " + (f"there are {there}" if spaces else "there are none")
+
 
 PRODUCTION = "production"
 """The tag of a cluster on which dangerous verbs want a name typed."""
@@ -122,7 +164,7 @@ class ShellCore(ABC):
             opened.roll_back(self.box, self.voices)
             raise
         finally:
-            self.gone |= hints.locals_of(cleaned.text)
+            self.gone |= locals_of(cleaned.text)
 
     async def run_at(self, node: str, source: str) -> list[object]:
         """What a chunk returns if `box` is another node's."""
@@ -196,4 +238,4 @@ async def _hint(shell: ShellCore, message: str, source: str) -> str:
     if "nil value (field" in message:
         shapes = await shell.verbs.data.shapes(shell.box)
         spaces = [each.name for each in shapes.values() if not each.system]
-    return hints.hint(message, source=source, gone=shell.gone, spaces=spaces)
+    return hint(message, source=source, gone=shell.gone, spaces=spaces)

@@ -7,11 +7,10 @@ from typing import Protocol
 from admin.box.session import Box
 from cli.shell import arguments
 from cli.shell.adminverbs import AdminVerbs
-from cli.shell.dataverbs import NOTHING, DataVerbs, Verb
+from cli.shell.dataverbs import NOTHING, DataVerbs, SchemaVerbs, Verb
 from cli.shell.formats import one_line
 from cli.shell.guards import WRITES, consequence
 from cli.shell.runtime import MultipleValues
-from cli.shell.schemaverbs import SchemaVerbs
 from qsync.errors import ConfigError, ReadOnly, WrongOperation
 
 

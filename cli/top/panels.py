@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from admin.cluster.surveys import ClusterHealth
-from admin.doctor.finding import Severity
+from admin.doctor.facts import Severity
 from cli.render.status import seconds
 from cli.top import draw
 from cli.top.draw import BAD, DIM, GOOD, HEAD, UNEASY, Lines, Signs

@@ -8,7 +8,7 @@ from admin.cluster import surveys
 from admin.cluster.moment import Moment
 from admin.cluster.surveys import ClusterSurvey, ClusterVerdict
 from admin.doctor import checks
-from admin.doctor.finding import Finding
+from admin.doctor.facts import Finding
 from cli.top.past import Leadership, PastEvent, leaderships, merged
 from qsync.histogram import Spread
 from qsync.status.record import NodeStatus

@@ -18,7 +18,7 @@ import anyio.lowlevel
 from qsync.client import calls, targets
 from qsync.client.async_.core_client import AsyncCoreClient
 from qsync.client.blocking import CONNECT_TIMEOUT_S, TIMEOUT_S
-from qsync.client.connection_errors import reason
+from qsync.client.connection import reason
 from qsync.client.core import Core
 from qsync.client.effects import Close, Dial, Send
 from qsync.client.pending_request import PendingRequest

@@ -6,21 +6,130 @@ requests under way at once.
 
 import random
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, Generic, Protocol, Self, TypeVar, Unpack
 
-from qsync.client import calls, targets
+from qsync.client import calls, operations, options, targets
 from qsync.client.calls import ClientCall
 from qsync.client.core import Core
 from qsync.client.numbering import Token
-from qsync.client.options import WINDOW
+from qsync.client.options import WINDOW, Changes, ReadOptions, WriteOptions
 from qsync.client.pending_request import PendingRequest
-from qsync.client.pipeline import Pipeline
 from qsync.client.pump import Pump
+from qsync.client.rows import Key, Receipt, Row, Values
 from qsync.client.sync.core_client import CoreClient
+from qsync.wire.verbs import Name
 
 T = TypeVar("T")
+
+
+class Beginner(Protocol):
+    """What can ask now and wait later."""
+
+    def submit(self, call: ClientCall[T], *, timeout: float | None = None) -> PendingRequest:
+        """Ask."""
+
+    def settle(self, ask: PendingRequest) -> None:
+        """Wait for one that was begun."""
+
+
+class Pending(Generic[T]):
+    """An answer to come."""
+
+    __slots__ = ("_ask", "_beginner", "_call")
+
+    def __init__(self, beginner: Beginner, ask: PendingRequest, call: ClientCall[T]) -> None:
+        self._beginner = beginner
+        self._ask = ask
+        self._call = call
+
+    @property
+    def settled(self) -> bool:
+        """Is it there already?"""
+        return self._ask.settled
+
+    def result(self) -> T:
+        """The answer; waits for it. Raises its error."""
+        if not self._ask.settled:
+            self._beginner.settle(self._ask)
+        return calls.outcome(self._ask, self._call.read)
+
+
+class Pipeline:
+    """`with db.pipeline() as pipe:` waits for everything at the end; errors stay in the answers."""
+
+    def __init__(self, beginner: Beginner, window: int) -> None:
+        self._beginner = beginner
+        self._window = window
+        self._open: deque[PendingRequest] = deque()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.drain()
+
+    def space(self, name: Name) -> "PipelineSpace":
+        """A space whose calls return at once."""
+        return PipelineSpace(self, name)
+
+    def add(self, call: ClientCall[T], *, timeout: float | None = None) -> Pending[T]:
+        """Ask; when the window is full, wait until half of it is free."""
+        if len(self._open) >= self._window:
+            self.drain(self._window // 2)
+        ask = self._beginner.submit(call, timeout=timeout)
+        self._open.append(ask)
+        return Pending(self._beginner, ask, call)
+
+    def drain(self, most: int = 0) -> None:
+        """Wait until at most so many are under way."""
+        while len(self._open) > most:
+            self._beginner.settle(self._open.popleft())
+
+
+class PipelineSpace:
+    """A space of a pipeline: every call returns an answer to come."""
+
+    def __init__(self, pipeline: Pipeline, name: Name) -> None:
+        self.name = name
+        self._pipeline = pipeline
+
+    def insert(self, row: Values, **given: Unpack[WriteOptions]) -> Pending[Receipt]:
+        """A new tuple."""
+        return self._write(operations.insert(self.name, row), given)
+
+    def replace(self, row: Values, **given: Unpack[WriteOptions]) -> Pending[Receipt]:
+        """A tuple, in the place of the one with its key."""
+        return self._write(operations.replace(self.name, row), given)
+
+    def update(self, key: Key, changes: Changes, **given: Unpack[WriteOptions]) -> Pending[Receipt]:
+        """Change fields of one tuple."""
+        return self._write(operations.update(self.name, key, changes), given)
+
+    def upsert(
+        self, row: Values, changes: Changes, **given: Unpack[WriteOptions]
+    ) -> Pending[Receipt]:
+        """Insert the tuple, or change the one that is there."""
+        return self._write(operations.upsert(self.name, row, changes), given)
+
+    def delete(self, key: Key, **given: Unpack[WriteOptions]) -> Pending[Receipt]:
+        """Take one tuple away."""
+        return self._write(operations.delete(self.name, key), given)
+
+    def get(self, key: Key, **given: Unpack[ReadOptions]) -> Pending[Row | None]:
+        """One tuple, or None. It need not see writes of this pipeline that are still under way."""
+        call = calls.get(self.name, key, options.level(given))
+        return self._pipeline.add(call, timeout=given.get("timeout"))
+
+    def _write(self, operation: operations.Operation, given: WriteOptions) -> Pending[Receipt]:
+        return self._pipeline.add(options.write([operation], given), timeout=given.get("timeout"))
+
+
 TIMEOUT_S: Final = 10.0
 CONNECT_TIMEOUT_S: Final = 2.0
 

@@ -18,10 +18,9 @@ from qsync.client.effects import ClientReady
 from qsync.client.link import ClientLink, ConnectionPhase
 from qsync.client.links import ClientLinks
 from qsync.client.numbering import Numbering, SessionStanding, Token
-from qsync.client.pending_request import PendingRequest, RetryKind
+from qsync.client.pending_request import PendingRequest, RetryKind, SendQueues
 from qsync.client.response_timeout import FAR
 from qsync.client.targets import SeedAddresses
-from qsync.client.waiting import SendQueues
 from qsync.data.request import Op
 from qsync.errors import (
     AccessDenied,

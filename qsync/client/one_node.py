@@ -8,8 +8,7 @@ from typing import Final, Self
 
 from election.messages import Replica
 from qsync.client import targets
-from qsync.client.connection import PLAIN_HELLO, ClientConnection
-from qsync.client.connection_errors import HUNG_UP, unavailable
+from qsync.client.connection import HUNG_UP, PLAIN_HELLO, ClientConnection, unavailable
 from qsync.errors import ConfigError, QsyncError
 from qsync.wire import replies, requests
 from qsync.wire.session import Hello

@@ -9,8 +9,7 @@ import anyio.abc
 
 from election.messages import Replica
 from qsync.client import targets
-from qsync.client.connection import PLAIN_HELLO, ClientConnection
-from qsync.client.connection_errors import HUNG_UP, unavailable
+from qsync.client.connection import HUNG_UP, PLAIN_HELLO, ClientConnection, unavailable
 from qsync.client.one_node import TIMEOUT_S
 from qsync.errors import ConfigError, QsyncError
 from qsync.wire import replies, requests

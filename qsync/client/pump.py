@@ -5,14 +5,102 @@ import errno
 import os
 import select
 import socket
+import time
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final, Protocol
 
-from qsync.client.connection_errors import reason
+from qsync.client import targets
+from qsync.client.connection import reason
 from qsync.client.core import Core
 from qsync.client.effects import Close, Dial, Send
 from qsync.client.response_timeout import FAR
-from qsync.client.system import SYSTEM, ClientSocket, ClientSystem, Door
+
+Door = tuple[int, Any]
+"""Family and address of a socket."""
+
+
+class ClientSocket(Protocol):
+    """What is used of `socket.socket`, which fulfils it as it is."""
+
+    def fileno(self) -> int:
+        """Its number while it is open."""
+
+    def recv(self, bufsize: int, /) -> bytes:
+        """What is there; nothing at the end of the stream. Raises OSError."""
+
+    def send(self, data: bytes | bytearray, /) -> int:
+        """How many of the bytes fitted. Raises OSError."""
+
+    def connect_ex(self, address: Any, /) -> int:  # noqa: ANN401 - the standard library says no more
+        """Begin to connect; an error's number, or 0."""
+
+    def getsockopt(self, level: int, option: int, /) -> int:
+        """An option."""
+
+    def setsockopt(self, level: int, option: int, value: int, /) -> None:
+        """Set an option."""
+
+    def settimeout(self, seconds: float, /) -> None:
+        """0: nothing waits in a call."""
+
+    def close(self) -> None:
+        """Let it go."""
+
+
+class ClientPoll(Protocol):
+    """What is used of `select.poll`, which fulfils it as it is."""
+
+    def register(self, fd: int, eventmask: int, /) -> None:
+        """Watch a socket."""
+
+    def modify(self, fd: int, eventmask: int, /) -> None:
+        """Watch it for something else."""
+
+    def unregister(self, fd: int, /) -> None:
+        """Watch it no longer."""
+
+    def poll(self, timeout: float | None, /) -> list[tuple[int, int]]:
+        """Which are ready for what, after so many milliseconds at most."""
+
+
+class ClientSystem(Protocol):
+    """The system that a client runs on."""
+
+    def now(self) -> float:
+        """Monotonic seconds."""
+
+    def socket(self, family: int) -> ClientSocket:
+        """A stream socket. Raises OSError."""
+
+    def poll(self) -> ClientPoll:
+        """Watches sockets."""
+
+    def resolved(self, address: str) -> list[Door]:
+        """All that a name stands for, each family in its turn. Raises OSError."""
+
+
+class _Sockets:
+    """See `System`: as it is."""
+
+    now = staticmethod(time.monotonic)
+
+    def socket(self, family: int) -> ClientSocket:
+        """A stream socket."""
+        return socket.socket(family, socket.SOCK_STREAM)
+
+    def poll(self) -> ClientPoll:
+        """A poll."""
+        return select.poll()
+
+    def resolved(self, address: str) -> list[Door]:
+        """All that a name stands for, each family in its turn. Raises OSError."""
+        host, port = targets.split(address)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return [(family, where) for family, _, _, _, where in found]
+
+
+SYSTEM: Final[ClientSystem] = _Sockets()
+
 
 _RECEIVE_BYTES: Final = 256 * 1024
 _UNDER_WAY: Final = (0, errno.EINPROGRESS)

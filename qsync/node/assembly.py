@@ -24,8 +24,7 @@ from qsync.store.contract import (
 )
 from qsync.store.directory import Directory, is_formatted
 from qsync.store.eventfile import note_unsaid
-from qsync.store.founding import Founder, found
-from qsync.store.opening import is_log_missing, open_log, upgrade
+from qsync.store.opening import Founder, found, is_log_missing, open_log, upgrade
 from qsync.store.spaces import SpaceStore
 
 

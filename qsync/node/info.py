@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from qsync.node.clusterwide import effective
+from qsync.node.options import effective
 from qsync.node.status import status
 from qsync.node.view import NodeView
 from qsync.status.record import BoxInfo, as_members

@@ -16,10 +16,25 @@ from qsync.config.checks import inconsistencies
 from qsync.config.kinds import FLAG
 from qsync.errors import ConfigError
 from qsync.node.assembly import core_config, option_value
-from qsync.node.clusterwide import effective
 from qsync.node.view import NodeView
 from qsync.options.core_options import CORE_OPTIONS
 from qsync.options.value_kinds import ValueKind, nearest
+
+
+def effective(own: NodeConfig, shared: Mapping[str, str]) -> NodeConfig:
+    """The configuration that counts: what the cluster shares goes before a node's own."""
+    config = own
+    for key, text in shared.items():
+        section, _, name = key.partition(".")
+        old = getattr(config, section)
+        option = next(each for each in fields(old) if each.name == name)
+        try:
+            value = option.metadata["option"].kind.parse(text)
+        except ValueError:
+            continue  # as in `qsync.core.settings`: whoever does not know it keeps its own
+        config = replace(config, **{section: replace(old, **{name: value})})
+    return config
+
 
 DYNAMIC: Final = tuple(each.tarantool for each in CORE_OPTIONS if each.online)
 """What takes effect at once, beside `read_only`, which no file has."""

@@ -1,12 +1,15 @@
 """Opens the log of a directory, in whichever form it is; and brings an old form to the present."""
 
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from qsync.errors import StoreError
+from election.messages import Replica
+from qsync.errors import ConfigError, StoreError
 from qsync.store import faults
-from qsync.store.contract import PlacedLog
-from qsync.store.directory import FORMAT_WITH_LMDB, Directory
+from qsync.store.contract import Identity, PlacedLog
+from qsync.store.directory import FORMAT_WITH_LMDB, Directory, is_formatted
 from qsync.store.environment import FILE, MAP_SIZE, sync_directory
 from qsync.store.log import LmdbLog, is_missing
 from qsync.store.segments.copying import copy_log
@@ -84,3 +87,46 @@ def _remove_lmdb(log: Path) -> None:
 
 def _lmdb_files(log: Path) -> Iterator[Path]:
     return (log / name for name in _LMDB_FILES if (log / name).exists())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Founder:
+    """A voter of the cluster that is to be: its place, and where its directory is made."""
+
+    replica: Replica
+    name: str
+    path: Path
+
+
+def found(cluster: str, founders: Iterable[Founder]) -> list[Identity]:
+    """Make the directories of a new cluster, in the order of `founders`.
+
+    Every directory holds the first configuration: the pair (replica id, instance id) of each voter
+    (membership.md M1 c). That is the same as if all had received it as the base of one log. A
+    directory that is made in any other way belongs to a stranger, which founds nothing.
+
+    Raises ConfigError when one of the directories is in use, and then none is made; StoreError.
+    """
+    members = list(founders)
+    for each in members:
+        if is_formatted(each.path):
+            raise ConfigError(
+                f"{each.path} belongs to a node already",
+                hint="found a cluster in directories that are empty",
+            )
+    voters = tuple(sorted((each.replica, str(uuid.uuid4())) for each in members))
+    instances = dict(voters)
+    made: list[Identity] = []
+    for each in members:
+        identity = Identity(
+            cluster=cluster,
+            instance=instances[each.replica],
+            replica=each.replica,
+            name=each.name,
+            founders=voters,
+        )
+        with Directory(each.path, wanted=identity) as directory:
+            # A directory with an identity and without a log has lost the log.
+            open_log(directory).close()
+            made.append(directory.identity)
+    return made

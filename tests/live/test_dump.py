@@ -20,8 +20,7 @@ from admin.cluster import ask, surveys
 from admin.evidence import witnesses
 from admin.evidence.bundle import Bundle
 from admin.evidence.collect import Dump, PartFormat
-from admin.evidence.generations import Generations
-from admin.evidence.sampling import sample
+from admin.evidence.sampling import Generations, sample
 from admin.lab import lab
 from election.messages import Index
 from qsync.client.one_node import NodeConnection

@@ -9,8 +9,7 @@ from admin.lab.lab import Lab
 from admin.workload import clients, proof
 from admin.workload.clients import Workload
 from admin.workload.history import History, HistoryLine, OutcomeType
-from admin.workload.load_names import LoadKind
-from admin.workload.spaces import JOURNAL
+from admin.workload.load_names import JOURNAL, LoadKind
 from admin.workload.tally import UnresolvedWrite
 from qsync.client.blocking import connect
 from qsync.errors import SessionExpired

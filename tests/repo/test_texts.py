@@ -11,7 +11,6 @@ MESSAGES = frozenset({"error", "message", "reason", "said", "sentence", "text", 
 """What holds a sentence for people, by its name."""
 FOREIGN = {
     "cli/shell/failures.py": "Lua says nothing but a text about what is wrong with a chunk",
-    "cli/shell/hints.py": "the same",
     "cli/shell/state.py": "the same",
 }
 

@@ -9,7 +9,7 @@ import pytest
 
 from admin.cluster.moment import SCHEMA, Moment, MomentWriter, read
 from cli.render.status import seconds
-from cli.top import draw, plain
+from cli.top import draw, run
 from cli.top.past import leaderships, merged
 from cli.top.picture import PictureModel
 from cli.top.sources import Tape
@@ -216,17 +216,17 @@ def test_the_reason_is_what_the_node_noted_before(signs: list[str], reason: str)
 
 
 def test_a_line_has_a_value_under_every_title() -> None:
-    head, row = plain.header(), plain.row(cast.picture("degraded"))
+    head, row = run.header(), run.row(cast.picture("degraded"))
     assert len(head) == len(row)
     found = dict(zip(head.split(), row.split(), strict=True))
     assert found["health"] == "degraded"
     assert (found["leader"], found["margin"], found["up"]) == ("n1", "1", "4/5")
     assert (found["limbo"], found["oldest"], found["lag"]) == ("4", "2.7s", "21k")
-    assert plain.row(cast.picture("leaderless")).split()[1:4] == ["down", "-", "9"]
+    assert run.row(cast.picture("leaderless")).split()[1:4] == ["down", "-", "9"]
 
 
 def test_json_has_all_that_the_screen_has() -> None:
-    found = json.loads(json.dumps(plain.members(cast.picture("degraded")), default=str))
+    found = json.loads(json.dumps(run.members(cast.picture("degraded")), default=str))
     assert found["rates"]["writes"] > 0
     assert found["commit_s"]["p50"] < found["commit_s"]["max"]
     assert found["findings"][0]["subject"] == "n3"

@@ -8,8 +8,7 @@ import pytest
 
 from admin.cluster.surveys import ClusterSurvey, UnreachableNode
 from admin.doctor import checks
-from admin.doctor.facts import Facts, NodeSettings
-from admin.doctor.finding import Severity
+from admin.doctor.facts import Facts, NodeSettings, Severity
 from cli.main import run
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError

@@ -10,7 +10,7 @@ from admin.cluster.leadership import in_words
 from admin.cluster.surveys import ClusterSurvey
 from admin.lab import lab
 from cli import main
-from qsync.client.connection_errors import reason
+from qsync.client.connection import reason
 from qsync.errors import NoSuchSpace
 from qsync.status import decode
 

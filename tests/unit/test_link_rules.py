@@ -2,14 +2,16 @@
 
 import pytest
 
-from admin.links.plan import LinkPlan, lay_out, ports_needed
 from admin.links.rules import (
     WHOLE,
     DirectedLink,
+    LinkPlan,
     LinkRule,
     across,
     bridge,
+    lay_out,
     links_between,
+    ports_needed,
     ring,
     rule_from,
 )

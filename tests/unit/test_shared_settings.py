@@ -20,7 +20,7 @@ from qsync.data.request import Op, Request
 from qsync.data.state import DataState
 from qsync.errors import ConfigError, ProtocolError, WrongSchema
 from qsync.node.assembly import core_config
-from qsync.node.clusterwide import effective
+from qsync.node.options import effective
 from qsync.store.memory import MemorySpaces
 
 OWN = CoreConfig(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.shell import cluster_watch, hints, tutorial
+from cli.shell import cluster_watch, state, tutorial
 from cli.shell.chunks import chunks
 from cli.shell.cluster_watch import NodeStanding
 from cli.shell.complete import ClusterNames, candidates, hint, hint_line
@@ -140,13 +140,13 @@ def test_every_page_of_help_says_what_its_thing_does() -> None:
 )
 def test_common_mistakes_have_a_hint(message: str, told: str) -> None:
     source = "box.space.nix:get(1) + box.other.x"
-    found = hints.hint(message, source=source, gone={"pets"}, spaces=["accounts"])
+    found = state.hint(message, source=source, gone={"pets"}, spaces=["accounts"])
     assert told in found
     assert bool(found) == bool(told)
 
 
 def test_locals_of_a_chunk_are_known_to_be_gone() -> None:
-    assert hints.locals_of("local a = 1\n  local function b() end\nc = 2") == {"a", "b"}
+    assert state.locals_of("local a = 1\n  local function b() end\nc = 2") == {"a", "b"}
 
 
 def test_settings_change_one_by_one_and_refuse_what_is_wrong() -> None:

@@ -2,10 +2,9 @@
 
 from qsync.errors import Unanswered
 from qsync.node.connection import Connection
-from qsync.node.deadlines import SPARE, Deadlines
 from qsync.node.effects import Socket
 from qsync.node.system import SYSTEM
-from qsync.node.tickets import AskTicket, ReadTicket, Tickets, number_of
+from qsync.node.tickets import SPARE, AskTicket, Deadlines, ReadTicket, Tickets, number_of
 from qsync.node.timers import FAR
 from qsync.wire.verbs import GetRequest
 

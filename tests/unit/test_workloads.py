@@ -7,9 +7,8 @@ from admin.drills import expectations, reader
 from admin.workload import proof
 from admin.workload.catalogue import LOADS
 from admin.workload.history import History, OutcomeType
-from admin.workload.load_names import LoadKind
+from admin.workload.load_names import JOURNAL, QUEUE, SPACES, LoadKind
 from admin.workload.proof import Proof
-from admin.workload.spaces import JOURNAL, QUEUE, SPACES
 from admin.workload.tally import ReceiptPlace, WriteTally
 
 SAME = {"n1": {"s": "d"}, "n2": {"s": "d"}}

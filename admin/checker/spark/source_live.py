@@ -10,10 +10,9 @@ from admin.checker.spark.bounds import Bounds
 from admin.checker.spark.options import SPAN
 from admin.evidence import live
 from admin.evidence.arrow import batch
-from admin.evidence.generations import Generations
 from admin.evidence.live import LivePoll, LiveRange
 from admin.evidence.manifest import NoEvidence
-from admin.evidence.sampling import SampleRecorder
+from admin.evidence.sampling import Generations, SampleRecorder
 from admin.evidence.witnesses import LogWasCut, Running
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from pyspark.sql.datasource import (
 from admin.checker.spark.source_live import Pieces, whole
 from admin.evidence import live
 from admin.evidence.arrow import batch
-from admin.evidence.generations import Generations
 from admin.evidence.live import LivePoll, LiveRange
-from admin.evidence.sampling import SampleRecorder
+from admin.evidence.sampling import Generations, SampleRecorder
 from admin.evidence.witnesses import IDS
 from election.messages import Index
 from qsync.client.one_node import NodeConnection

@@ -2,21 +2,96 @@
 # Made from qsync/client/async_/database.py by tests/repo/blocking_surface.py: change that.
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar, Unpack
 
-from qsync.client import draft, feed
+from qsync.client import calls, draft, feed, questions
 from qsync.client.calls import ClientCall
-from qsync.client.options import WINDOW, WriteOptions
+from qsync.client.options import GRACE_S, OPERATE_S, WINDOW, WriteOptions
 from qsync.client.rows import Key, Receipt
 from qsync.client.sync.feeds import Feed, Values
-from qsync.client.sync.node import NodeCalls
-from qsync.client.sync.runner import FeedRunner
+from qsync.client.sync.runner import BlockingRunner, FeedRunner
 from qsync.client.sync.schema import ClientSchema
 from qsync.client.sync.space import Space
 from qsync.client.sync.transaction import Transaction
 from qsync.errors import QsyncError
 from qsync.wire.verbs import Name
+
+
+class NodeCalls:
+    """Calls about a node: the leader, or the one node that a direct client speaks to."""
+
+    def __init__(self, runner: BlockingRunner) -> None:
+        self._runner = runner
+
+    def ping(self) -> None:
+        """Is somebody there?"""
+        self._runner.run(calls.ping())
+
+    def status(self) -> dict[str, object]:
+        """The node's status record."""
+        return self._runner.run(calls.status())
+
+    def info(self, path: str | None = None) -> object:
+        """`box.info`, or a part of it such as `synchro.queue.len`."""
+        return self._runner.run(calls.info(path))
+
+    def lost(self) -> object:
+        """Asynchronous transactions that were answered "ok" and then cut."""
+        return self._runner.run(calls.lost())
+
+    def digest(self, space: Name | None = None) -> tuple[int, int, dict[str, object]]:
+        """Visible index, folded index, and the hash of each space."""
+        return self._runner.run(calls.digest(space))
+
+    def log(
+        self, first: int, *, count_max: int = 1000, bytes_max: int = 4 << 20
+    ) -> tuple[int, int, bytes]:
+        """Log entries as stored: first index, last index, and the batch."""
+        return self._runner.run(calls.log(first, count_max, bytes_max))
+
+    def dry_run(self, what: str) -> dict[str, object]:
+        """What an operation would do, in numbers."""
+        return self._runner.run(calls.dry_run(what))
+
+    def promote(self, *, timeout: float = OPERATE_S) -> None:
+        """Make the node the leader; returns when its PROMOTE is confirmed."""
+        self._runner.run(calls.promote(timeout), timeout=timeout + GRACE_S)
+
+    def demote(self, to: int = 0, *, timeout: float = OPERATE_S) -> None:
+        """Make the node give up leadership, to the replica `to` if that is not 0."""
+        self._runner.run(calls.demote(to, timeout), timeout=timeout + GRACE_S)
+
+    def clear_synchro_queue(self, *, timeout: float = OPERATE_S) -> None:
+        """Take over the limbo, as `promote` does."""
+        self._runner.run(calls.clear(timeout), timeout=timeout + GRACE_S)
+
+    def replace_member(self, replica: int, *, timeout: float = OPERATE_S) -> None:
+        """Give the place of a voter to the directory that runs under its id now.
+
+        Asked of the leader; returns when the new directory is a voter and that is decided.
+        """
+        self._runner.run(calls.replace_member(replica, timeout), timeout=timeout + GRACE_S)
+
+    def rollback_synchro_queue(self) -> None:
+        """Roll back everything that is pending and of the leader's own term."""
+        self._runner.run(calls.rollback_queue())
+
+    def options(self, given: Mapping[str, object] | None = None) -> dict[str, object]:
+        """`box.cfg`: every option of the node, after changing the given ones (all, or none)."""
+        return self._runner.run(questions.options(given or {}))
+
+    def snapshot(self, *, timeout: float = OPERATE_S) -> int:
+        """Store what is confirmed; the index up to which the spaces are durable then."""
+        return self._runner.run(questions.snapshot(), timeout=timeout)
+
+    def trace(self, index: int, *, arm: float = 0.0) -> dict[str, object]:
+        """What became of a log entry on the node, and when, if it was watched then.
+
+        The node goes on watching for `arm` seconds.
+        """
+        return self._runner.run(questions.trace(index, arm))
+
 
 T = TypeVar("T")
 
