@@ -12,21 +12,22 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="needs the [spark] extra")
 
+from admin.checker.kernels.disks import ACKS, QUORUM, ROWS
 from admin.checker.kernels.in_memory import evidence_of
+from admin.checker.kernels.proofs import complete
 from admin.checker.kernels.registry import KERNELS
 from admin.checker.parquet import to_parquet
-from admin.checker.rules import acks, client_promises, quorum
+from admin.checker.rules import client_promises
 from admin.checker.rules import feeds as feed_rule
 from admin.checker.rules import receipts as receipt_rule
 from admin.checker.rules import rolled_back_reads as hidden_rule
 from admin.checker.rules import stretches as stretch_rule
 from admin.checker.rules.catalogue import BY_ID, RULES, load, verdict_of
 from admin.checker.rules.fates import replay
-from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import RunTables
 from admin.checker.spark.arrays import numbers
 from admin.checker.spark.chunks import Chunk, chunks, in_order
-from admin.checker.spark.disks import QUORUM, ROWS
 from admin.checker.spark.invariants import receipt_owner
 from admin.checker.spark.invariants.acks import followed
 from admin.checker.spark.invariants.clocks import look as look_at_clocks
@@ -54,10 +55,12 @@ from admin.checker.spark.job_schema import (
 from admin.checker.spark.kernels import RunJob, proven
 from admin.checker.spark.kernels import look as look_at_run
 from admin.checker.spark.outcomes import ACKED, FAILED, failures_and_successes
+from admin.checker.spark.proofs import look_up
 from admin.checker.verdict import Result
 from admin.evidence.bundle import Bundle, write_part
 from admin.evidence.manifest import Manifest
 from tests.bench.big_bundle import make
+from tests.oracle import acks, quorum
 from tests.oracle import times as time_oracle
 from tests.spark import dice
 
@@ -120,16 +123,20 @@ def test_hidden_values_are_found_as_row_by_row(runs: Runs) -> None:
     assert min(seen[True], seen[False]) > SEEN_MIN
 
 
-@pytest.mark.parametrize("rule", [acks.RULE, quorum.RULE], ids=lambda rule: rule.id)
-def test_disks_are_followed_as_event_by_event(runs: Runs, rule: Rule) -> None:
+@pytest.mark.parametrize("id_", [ACKS, QUORUM])
+def test_disks_are_followed_as_event_by_event(runs: Runs, id_: str) -> None:
+    """Facts, texts and proofs, however many events are looked at together."""
     seen = Counter[bool]()
     for seed, path, run in runs:
-        wanted = rule.find(run)
-        if rule.id == QUORUM and not any(each.name == "durable" for each in run.events):
+        wanted = {ACKS: acks.find, QUORUM: quorum.quorums}[id_](run)
+        assert BY_ID[id_].find(run) == wanted, seed
+        if id_ == QUORUM and not any(each.name == "durable" for each in run.events):
             continue
-        for rows in (1, 5, ROWS):
-            found = [each for each in followed(path, rows) if each.invariant == rule.id]
-            assert _of(found) == _whole(wanted), (seed, rows)
+        for size in (1, 5, ROWS):
+            rows = [each for each in followed(path, size) if each.invariant == id_]
+            found = _finding(rows)
+            complete([found], functools.partial(look_up, path))
+            assert found == wanted, (seed, size)
         seen[bool(wanted.breaches)] += bool(wanted.facts)
     assert min(seen[True], seen[False]) > SEEN_MIN
 
@@ -142,11 +149,8 @@ def test_a_task_makes_of_files_what_one_process_makes_of_rows(runs: Runs) -> Non
         rows = list(look_at_run(RunJob(path, evidence.promotes, evidence.ends)))
         for kernel in KERNELS:
             own = [each for each in rows if each.invariant == kernel.id]
-            found, wanted = RuleFinding(), kernel.find(evidence)
-            found.facts = sum(each.amount for each in own if each.what == FACTS)
-            found.lacks = "".join(each.message for each in own if each.what == LACKS)
-            found.breaches = [proven(each) for each in own if each.what == PROVEN]
-            assert found == wanted, (seed, kernel.id)
+            wanted = kernel.find(evidence)
+            assert _finding(own) == wanted, (seed, kernel.id)
             seen[bool(wanted.breaches)] += bool(wanted.facts)
     assert min(seen[True], seen[False]) > SEEN_MIN
 
@@ -236,6 +240,14 @@ def test_the_large_bundle_of_the_bench_is_clean(tmp_path: Path) -> None:
         "reads-by-place",
         "same-directory",
     }
+
+
+def _finding(rows: Collection[FindingRow]) -> RuleFinding:
+    return RuleFinding(
+        facts=sum(each.amount for each in rows if each.what == FACTS),
+        lacks="".join(each.message for each in rows if each.what == LACKS),
+        breaches=[proven(each) for each in rows if each.what == PROVEN],
+    )
 
 
 def _of(found: Iterable[FindingRow]) -> tuple[int, set[Where]]:

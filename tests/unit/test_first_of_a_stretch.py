@@ -1,7 +1,8 @@
 """One entry that is wrong makes all behind it wrong: it is told once, with how far that goes."""
 
+from admin.checker.kernels.disks import QUORUM
 from admin.checker.rules.between_logs import matching
-from admin.checker.rules.quorum import quorums
+from admin.checker.rules.catalogue import BY_ID
 from admin.checker.rules.run import RunTables, build
 from admin.checker.rules.texts import stretches
 from admin.evidence.manifest import Manifest
@@ -62,7 +63,7 @@ def test_confirms_behind_one_without_a_quorum_are_not_told_again() -> None:
         }
         for number, (name, node, index) in enumerate(said)
     ]
-    found = quorums(build(MANIFEST, {"events": events}))
+    found = BY_ID[QUORUM].find(build(MANIFEST, {"events": events}))
     assert found.facts == 10
     assert [each.index for each in found.breaches] == [4]
 

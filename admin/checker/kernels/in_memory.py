@@ -8,14 +8,16 @@ from functools import partial
 from admin.checker.exhibit import EvidenceRow
 from admin.checker.kernels import proofs
 from admin.checker.kernels.columns import Digests, Events, LogEntries, Samples
-from admin.checker.kernels.kernel import EventReach, Evidence, Kernel, LogKernel
+from admin.checker.kernels.disks import KERNELS as DISK_KERNELS
+from admin.checker.kernels.disks import QUORUM, DiskEvents, DiskWalk, by_logs, confirmed_last
+from admin.checker.kernels.kernel import EventReach, Evidence, Kernel, PartKernel
 from admin.checker.kernels.logs.findings import LogFindings
 from admin.checker.kernels.logs.neighbours import neighbours
 from admin.checker.kernels.logs.registry import KERNELS as LOG_KERNELS
 from admin.checker.kernels.logs.slices import whole
 from admin.checker.kernels.logs.status_samples import limbo_samples
 from admin.checker.kernels.logs.walk import LogWalk
-from admin.checker.kernels.proofs import EntryPlace
+from admin.checker.kernels.proofs import RowPlace
 from admin.checker.kernels.registry import EVENTS, KERNELS
 from admin.checker.rules.rule import Rule, RuleFinding
 from admin.checker.rules.run import PROMOTE, LogTable, RunTables, Whose
@@ -43,10 +45,12 @@ def evidence_of(run: RunTables) -> Evidence:
 def finders(run: RunTables) -> dict[str, Callable[[RunTables], RuleFinding]]:
     """By id of each kernel what it finds in this run, of which the columns are made once."""
     evidence = evidence_of(run)
-    of_logs = functools.cache(lambda: followed(run))
     found: dict[str, Callable[[RunTables], RuleFinding]] = {}
     found |= {each.id: partial(_found, each, evidence) for each in KERNELS}
-    return found | {each.id: partial(_of_logs, each, of_logs) for each in LOG_KERNELS}
+    for kernels, family in FAMILIES:
+        once = functools.cache(partial(family, run))
+        found |= {each.id: partial(_of_family, each, once) for each in kernels}
+    return found
 
 
 def followed(run: RunTables) -> dict[str, RuleFinding]:
@@ -63,24 +67,49 @@ def followed(run: RunTables) -> dict[str, RuleFinding]:
         for id_, own in (walk.end() | shape.by_id).items():
             found[id_].facts += own.facts
             found[id_].breaches += own.breaches
-    proofs.complete(found.values(), partial(entries_of, run.logs))
+    proofs.complete(found.values(), partial(_look_up, run))
+    return found
+
+
+def disks(run: RunTables) -> dict[str, RuleFinding]:
+    """By id what is found of disks: all events are one part."""
+    walk = DiskWalk(run.manifest.quorum)
+    walk.next_part(DiskEvents.of_records(run.events))
+    found = walk.end()
+    if not walk.durable:
+        ahead = confirmed_last(run.manifest)
+        upto = 0 if ahead is None else ahead.confirmed
+        ends = [row.row for log in run.logs.values() for row in log.shows(*log.places(upto))]
+        found[QUORUM] = by_logs(run.manifest, LogEntries.of_rows(ends), len(run.logs))
+    proofs.complete(found.values(), partial(_look_up, run))
+    return found
+
+
+FAMILIES = ((LOG_KERNELS, followed), (DISK_KERNELS, disks))
+"""Kernels of tables that come in parts, and what they find in a run that is in memory."""
+
+
+def _look_up(run: RunTables, places: set[RowPlace]) -> dict[RowPlace, list[EvidenceRow]]:
+    events = {each.number for each in places if each.table == proofs.EVENTS}
+    known = {each.number: each for each in run.events if each.number in events}
+    found = entries_of(run.logs, places)
+    for number, each in known.items():
+        found[RowPlace(proofs.EVENTS, number)] = [each.shows()]
     return found
 
 
 def entries_of(
-    logs: Mapping[Whose, LogTable], places: set[EntryPlace]
-) -> dict[EntryPlace, list[EvidenceRow]]:
+    logs: Mapping[Whose, LogTable], places: set[RowPlace]
+) -> dict[RowPlace, list[EvidenceRow]]:
     """Entries of logs, for proofs."""
-    wanted: dict[Whose, set[int]] = defaultdict(set)
-    for node, generation, index in places:
-        wanted[node, generation].add(index)
-    found: dict[EntryPlace, list[EvidenceRow]] = defaultdict(list)
+    found: dict[RowPlace, list[EvidenceRow]] = defaultdict(list)
+    asked = {(each.node, each.generation) for each in places}
     for whose, log in logs.items():
         log.sort()
-        own = wanted[whose]
-        for at, index in enumerate(log.index if own else ()):
-            if index in own:
-                found[*whose, index] += log.shows(at)
+        for at, index in enumerate(log.index if whose in asked else ()):
+            place = RowPlace(proofs.WAL, index, *whose)
+            if place in places:
+                found[place] += log.shows(at)
     return found
 
 
@@ -88,8 +117,8 @@ def _found(kernel: Kernel, evidence: Evidence, _: RunTables) -> RuleFinding:
     return kernel.find(evidence)
 
 
-def _of_logs(
-    kernel: LogKernel, found: Callable[[], dict[str, RuleFinding]], _: RunTables
+def _of_family(
+    kernel: PartKernel, found: Callable[[], dict[str, RuleFinding]], _: RunTables
 ) -> RuleFinding:
     return found()[kernel.id]
 
@@ -98,22 +127,25 @@ def _alone(kernel: Kernel, run: RunTables) -> RuleFinding:
     return kernel.find(evidence_of(run))
 
 
-def _log_alone(kernel: LogKernel, run: RunTables) -> RuleFinding:
-    return followed(run)[kernel.id]
+def _part_alone(
+    kernel: PartKernel, family: Callable[[RunTables], dict[str, RuleFinding]], run: RunTables
+) -> RuleFinding:
+    return family(run)[kernel.id]
 
 
-LOG_RULES = tuple(
-    Rule(
+PART_RULES = {
+    each.id: Rule(
         each.id,
         each.title,
         each.needs,
-        partial(_log_alone, each),
+        partial(_part_alone, each, family),
         counts=each.counts,
         idle=each.idle,
     )
-    for each in LOG_KERNELS
-)
-"""Kernels of logs among the invariants that one process looks for."""
+    for kernels, family in FAMILIES
+    for each in kernels
+}
+"""Those among the invariants that one process looks for."""
 RULES = tuple(
     Rule(
         each.id,

@@ -65,11 +65,11 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
-class LogKernel:
-    """An invariant that is judged while a log is followed, by the family that declares it.
+class PartKernel:
+    """An invariant of a table that comes in parts, by the family that judges it.
 
-    A log may be larger than a memory: a family is fed with slices of one and carries on what it
-    knows (see `logs/walk.py`).
+    A log, or the events of disks, may be larger than a memory: a family is fed with parts in order
+    and carries on what it knows (see `logs/walk.py`, `disks.py`).
     """
 
     id: str

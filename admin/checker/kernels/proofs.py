@@ -1,31 +1,46 @@
-"""Rows that prove a breach: a kernel names entries of logs, and who runs it looks them up.
+"""Rows that prove a breach: a kernel names them, and who runs it looks them up.
 
-A kernel that is fed with slices no longer has an entry that it saw in an earlier one. So it says
-only which it was; whoever has the log puts the whole row in its place.
+A kernel that is fed with parts no longer has a row that it saw in an earlier one. So it says
+only which it was; whoever has the table puts the whole row in its place.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from admin.checker.exhibit import EvidenceRow
 from admin.checker.rules.rule import Breach, RuleFinding
 from admin.checker.verdict import KEPT_MAX
 
-WAL = "wal"
+WAL, EVENTS = "wal", "events"
 PROVEN_MAX = KEPT_MAX
 """So many breaches of an invariant are given whole rows."""
 
-KEY_COLUMNS = 3
+NAMES = {WAL: "lsn", EVENTS: "name"}
+"""By table a column that every whole row has, and none of which only the place is known."""
 
-EntryPlace = tuple[int, int, int]
-"""Node, generation, index."""
-LookUp = Callable[[set[EntryPlace]], Mapping[EntryPlace, list[EvidenceRow]]]
-"""All entries at these places, in the order of their logs."""
+
+class RowPlace(NamedTuple):
+    """An entry of a log by its index, or an event by its number."""
+
+    table: str
+    number: int
+    node: int = 0
+    generation: int = 0
+
+
+LookUp = Callable[[set[RowPlace]], Mapping[RowPlace, list[EvidenceRow]]]
+"""All rows at these places, in order."""
 
 
 def entry(node: int, generation: int, index: int) -> EvidenceRow:
     """An entry of a log by its name alone."""
     return EvidenceRow(WAL, {"node": node, "generation": generation, "index": index})
+
+
+def event(number: int) -> EvidenceRow:
+    """An event by its number alone."""
+    return EvidenceRow(EVENTS, {"number": number})
 
 
 def complete(findings: Iterable[RuleFinding], look_up: LookUp) -> None:
@@ -39,18 +54,18 @@ def complete(findings: Iterable[RuleFinding], look_up: LookUp) -> None:
         ]
 
 
-def _open(breach: Breach) -> list[EntryPlace]:
+def _open(breach: Breach) -> list[RowPlace]:
     return [_place(row) for row in breach.witness if _is_open(row)]
 
 
-def _whole(breach: Breach, rows: Mapping[EntryPlace, list[EvidenceRow]]) -> Iterator[EvidenceRow]:
+def _whole(breach: Breach, rows: Mapping[RowPlace, list[EvidenceRow]]) -> Iterator[EvidenceRow]:
     """Where an index is in a log twice, and named twice, both; else the latter one."""
     named = _open(breach)
-    seen: dict[EntryPlace, int] = {}
+    seen: dict[RowPlace, int] = {}
     for row in breach.witness:
         found = rows.get(_place(row)) if _is_open(row) else None
         if not found:
-            if len(row.row) > KEY_COLUMNS:
+            if not _is_place(row):
                 yield row
             continue
         place = _place(row)
@@ -60,12 +75,15 @@ def _whole(breach: Breach, rows: Mapping[EntryPlace, list[EvidenceRow]]) -> Iter
 
 
 def _is_open(row: EvidenceRow) -> bool:
-    return row.table == WAL and "lsn" not in row.row
+    return row.table in NAMES and NAMES[row.table] not in row.row
 
 
-def _place(row: EvidenceRow) -> EntryPlace:
-    node, generation, index = (row.row[name] for name in ("node", "generation", "index"))
-    assert isinstance(node, int)
-    assert isinstance(generation, int)
-    assert isinstance(index, int)
-    return node, generation, index
+def _is_place(row: EvidenceRow) -> bool:
+    """Nothing else is known of it."""
+    return row.row.keys() <= {"node", "generation", "index", "number"}
+
+
+def _place(row: EvidenceRow) -> RowPlace:
+    names = ("number",) if row.table == EVENTS else ("index", "node", "generation")
+    cells = [row.row[name] for name in names]
+    return RowPlace(row.table, *(each for each in cells if isinstance(each, int)))

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from typing_extensions import override
 
+from admin.checker.replay.disks import DiskReplay
 from admin.checker.replay.voters import Pair, Voters
 from admin.checker.rules import texts
-from admin.checker.rules.disks import DiskReplay
 from admin.checker.rules.rule import RuleFinding, Where
 from admin.checker.rules.run import NodeEvent, Whose
 

@@ -5,15 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from admin.checker.kernels import in_memory
+from admin.checker.kernels.disks import KERNELS as DISK_KERNELS
+from admin.checker.kernels.logs.registry import KERNELS as LOG_KERNELS
 from admin.checker.quick import CheckedInvariant
 from admin.checker.rules import (
-    acks,
     between_logs,
     client_promises,
     clocks,
     feeds,
     gaps,
-    quorum,
     receipts,
     rolled_back_reads,
     steps,
@@ -27,12 +27,11 @@ from admin.evidence.bundle import Bundle
 from admin.evidence.tables import TABLES
 
 RULES: tuple[Rule, ...] = (
-    *in_memory.LOG_RULES,
+    *(in_memory.PART_RULES[each.id] for each in LOG_KERNELS),
     *between_logs.RULES,
     stretches.RULE,
     *in_memory.RULES,
-    quorum.RULE,
-    acks.RULE,
+    *(in_memory.PART_RULES[each.id] for each in DISK_KERNELS),
     *steps.RULES,
     *client_promises.RULES,
     receipts.RULE,

@@ -1,6 +1,6 @@
 """What a verdict is worth where a table is not whole: a violation stays one, a pass does not."""
 
-from admin.checker.rules import quorum
+from admin.checker.kernels.disks import QUORUM
 from admin.checker.rules.rule import Rule, RuleFinding
 from admin.evidence.manifest import Manifest
 
@@ -10,7 +10,7 @@ EVENTS = "events"
 def weigh(rule: Rule, finding: RuleFinding, manifest: Manifest) -> RuleFinding:
     """The finding, with what the manifest says is missing of the tables that it was made from."""
     tables = list(rule.needs)
-    if rule.id == quorum.QUORUMS and manifest.rows.get(EVENTS):
+    if rule.id == QUORUM and manifest.rows.get(EVENTS):
         tables.append(EVENTS)  # without any it looks at logs
     whys = [manifest.gaps[name] for name in tables if name in manifest.gaps]
     seen = finding.facts or finding.breaches or finding.doubt

@@ -81,6 +81,10 @@ class LogTable:
         """Where in the columns an index is."""
         return {index: place for place, index in enumerate(self.index)}
 
+    def places(self, index: int) -> list[int]:
+        """Where in the columns this index is."""
+        return [place for place, each in enumerate(self.index) if each == index]
+
     def shows(self, *places: int) -> list[EvidenceRow]:
         """The entries there as rows; places before the first are passed over."""
         return [exhibit("wal", self._row(place)) for place in places if place >= 0]

@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from admin.checker.kernels.columns import LogEntries
+from admin.checker.kernels.disks import QUORUM, by_logs
 from admin.checker.kernels.logs.slices import Whose
 from admin.checker.rules import gaps, texts
 from admin.checker.rules.between_logs import ONE_LOG
@@ -82,8 +84,6 @@ def conclude(
     _fates(own, run, given, places)
     _unequal(own, run)
     _leaders(own, run, places)
-    if not _events(own, "durable"):
-        _quorum(own, manifest)
     found = {rule.id: RuleFinding() for rule in RULES}
     seen: set[tuple[str, int, int, int]] = set()
     for each in own.rows[FACTS]:
@@ -105,6 +105,8 @@ def conclude(
             found[each.invariant].breaches.append(breach)
     for each in own.rows[PROVEN]:
         found[each.invariant].breaches.append(proven(each))
+    if not _events(own, "durable"):
+        found[QUORUM] = _quorum(own, manifest)
     _lacks(found, manifest, own)
     for rule in RULES:
         gaps.weigh(rule, found[rule.id], manifest)
@@ -162,22 +164,19 @@ def _leaders(own: JobOutputs, run: str, places: Mapping[Whose, LogStretches]) ->
                 own.breach(run, "leader-complete", text, **place)
 
 
-def _quorum(own: JobOutputs, manifest: Manifest) -> None:
-    """Without events: what was confirmed before the logs were read is in a quorum of them."""
-    run = manifest.run_id
-    ahead = max(manifest.nodes, key=lambda node: node.confirmed, default=None)
-    if ahead is None or not manifest.quorum or len(own.rows[LOG]) < manifest.voters:
-        return
-    entries = [e for e in own.rows[ENTRY] if e.index == ahead.confirmed]
-    crcs = {e.amount for e in entries if e.node == ahead.node}
-    if not ahead.confirmed or not crcs:
-        return
-    own.facts(run, "quorum-before-confirm", 1)
-    have = {e.node for e in entries if e.amount in crcs}
-    if len(have) < manifest.quorum:
-        text = texts.in_logs(ahead.node, ahead.confirmed, have, manifest.quorum)
-        place = {"node": ahead.node, "index": ahead.confirmed}
-        own.breach(run, "quorum-before-confirm", text, **place)
+def _quorum(own: JobOutputs, manifest: Manifest) -> RuleFinding:
+    """Without events of disks, by the last entry that is known to be confirmed."""
+    entries = LogEntries.of_rows(
+        {
+            "node": each.node,
+            "generation": each.generation,
+            "index": each.index,
+            "term": each.term,
+            "crc": each.amount,
+        }
+        for each in sorted(own.rows[ENTRY])
+    )
+    return by_logs(manifest, entries, len(own.rows[LOG]))
 
 
 def _events(own: JobOutputs, name: str) -> bool:

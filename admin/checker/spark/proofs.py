@@ -1,20 +1,22 @@
 """The rows that prove what Spark found, looked up when it is known where to look."""
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from admin.checker.exhibit import EXHIBITS_MAX, EvidenceRow
 from admin.checker.kernels import proofs
+from admin.checker.kernels.columns import Events
 from admin.checker.kernels.in_memory import entries_of
-from admin.checker.kernels.proofs import EntryPlace
+from admin.checker.kernels.proofs import RowPlace
 from admin.checker.rules.catalogue import BY_ID, load
 from admin.checker.rules.rule import Breach, RuleFinding
-from admin.checker.rules.run import LogTable
+from admin.checker.rules.run import LogTable, event
 from admin.checker.spark.arrays import numbers
 from admin.checker.spark.chunks import chunks, read
 from admin.checker.verdict import EXAMPLES_MAX
@@ -42,23 +44,30 @@ def prove(paths: Sequence[Path], found: Found) -> None:
             _in_one_process(path, broken)
         else:
             _around(manifest, broken)
-        proofs.complete(own.values(), functools.partial(entries, path))
+        proofs.complete(own.values(), functools.partial(look_up, path))
 
 
-def entries(path: Path, places: Iterable[EntryPlace]) -> dict[EntryPlace, list[EvidenceRow]]:
-    """Entries of the logs of a bundle; every file that may have some is read once."""
-    wanted = set(places)
-    asked = np.array(sorted({index for _, _, index in wanted}), dtype=np.int64)
+def look_up(path: Path, places: set[RowPlace]) -> dict[RowPlace, list[EvidenceRow]]:
+    """Rows of a bundle; every file that may have some is read once."""
     logs: dict[tuple[int, int], LogTable] = {}
-    for chunk in chunks(path, "wal", "index"):
-        if not any(chunk.meets(index, index) for index in asked.tolist()):
-            continue
-        table = read(chunk, _SHOWN)
-        for row in table.filter(pa.array(np.isin(numbers(table, "index"), asked))).to_pylist():
-            whose = (row["node"], row["generation"])
-            if (*whose, row["index"]) in wanted:
-                logs.setdefault(whose, LogTable(*whose)).add(row)
-    return entries_of(logs, wanted)
+    for row in _rows(path, "wal", "index", _SHOWN, places):
+        whose = (row["node"], row["generation"])
+        logs.setdefault(whose, LogTable(*whose)).add(row)
+    found = entries_of(logs, places)
+    for row in _rows(path, "events", "number", Events.names(), places):
+        found[RowPlace("events", row["number"])] = [event(row).shows()]
+    return found
+
+
+def _rows(
+    path: Path, table: str, key: str, names: Sequence[str], places: Iterable[RowPlace]
+) -> Iterator[dict[str, Any]]:
+    asked = np.array(sorted({e.number for e in places if e.table == table}), dtype=np.int64)
+    for chunk in chunks(path, table, key) if len(asked) else ():
+        first, end = np.searchsorted(asked, (chunk.first, chunk.last + 1))
+        if first < end:
+            found = read(chunk, names)
+            yield from found.filter(pa.array(np.isin(numbers(found, key), asked))).to_pylist()
 
 
 def _lacks_proof(finding: RuleFinding) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admin.checker.kernels.arrays import Flags, Numbers
-from admin.checker.kernels.kernel import LogKernel
+from admin.checker.kernels.kernel import PartKernel
 from admin.checker.kernels.logs.findings import LogFindings
 from admin.checker.kernels.logs.references import NamedEntries
 from admin.checker.kernels.logs.slices import CONFIRM, PROMOTE, TXN, Slice
@@ -292,22 +292,22 @@ def _reach(length: int, begun: int, after: Numbers, named: Numbers) -> Numbers:
 
 
 KERNELS = (
-    LogKernel(
+    PartKernel(
         FATES,
         "nothing is both confirmed and rolled back",
         idle="no whole log has a CONFIRM or a ROLLBACK",
     ),
-    LogKernel(
+    PartKernel(
         FORWARD,
         "CONFIRMs go forward, by entries of their own term",
         idle="no log has a CONFIRM with the entry that it names",
     ),
-    LogKernel(
+    PartKernel(
         LEGAL,
         "a ROLLBACK takes what was pending",
         idle="no whole log has a ROLLBACK",
     ),
-    LogKernel(
+    PartKernel(
         SHARED,
         "who waits behind another shares its fate",
         idle="no whole log has an asynchronous transaction",

@@ -3,7 +3,7 @@
 import numpy as np
 
 from admin.checker.kernels.arrays import Numbers
-from admin.checker.kernels.kernel import LogKernel
+from admin.checker.kernels.kernel import PartKernel
 from admin.checker.kernels.logs.findings import LogFindings
 from admin.checker.kernels.logs.slices import TXN, Slice
 from admin.evidence.rows import kind_name
@@ -54,8 +54,8 @@ def controls(here: Slice, nameless: Numbers, found: LogFindings, *, whole: bool)
 
 
 KERNELS = (
-    LogKernel(LSNS, "the lsns of every origin grow by one", idle="no log has an entry"),
-    LogKernel(
+    PartKernel(LSNS, "the lsns of every origin grow by one", idle="no log has an entry"),
+    PartKernel(
         CONTROLS, "control entries speak of entries before them", idle="no log has a control entry"
     ),
 )

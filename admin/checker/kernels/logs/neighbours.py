@@ -7,7 +7,7 @@ first of the other are a slice of two.
 import numpy as np
 
 from admin.checker.kernels.arrays import Numbers
-from admin.checker.kernels.kernel import LogKernel
+from admin.checker.kernels.kernel import PartKernel
 from admin.checker.kernels.logs.crc import ChecksumColumns, checksums
 from admin.checker.kernels.logs.findings import LogFindings
 from admin.checker.kernels.logs.slices import Slice
@@ -75,9 +75,9 @@ def _covered(here: Slice, at: Numbers, previous: Numbers) -> ChecksumColumns:
 
 
 KERNELS = (
-    LogKernel(DENSE, "the index of a log has no holes", idle="no log has an entry"),
-    LogKernel(TERMS, "the term of a log never decreases", idle="no log has an entry"),
-    LogKernel(
+    PartKernel(DENSE, "the index of a log has no holes", idle="no log has an entry"),
+    PartKernel(TERMS, "the term of a log never decreases", idle="no log has an entry"),
+    PartKernel(
         CHAIN,
         "checksums chain every entry to the one before it",
         idle="no log has what its checksums cover",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from admin.checker.kernels.kernel import LogKernel
+from admin.checker.kernels.kernel import PartKernel
 from admin.checker.kernels.logs.findings import LogFindings
 from admin.checker.kernels.logs.limbo import LimboWalk
 from admin.checker.kernels.logs.slices import DEMOTE, PROMOTE, ROLLBACK, TXN, Slice
@@ -147,12 +147,12 @@ class Lead:
 
 
 KERNELS = (
-    LogKernel(
+    PartKernel(
         OWNER,
         "only the owner of the limbo appends",
         idle="no log has an entry of a known owner",
     ),
-    LogKernel(
+    PartKernel(
         FITS,
         "a PROMOTE continues the log that it stands in",
         idle="no whole log has a PROMOTE",

@@ -1,9 +1,9 @@
 """All kernels of logs. A new family is one more line here, and a step in `walk.py`."""
 
-from admin.checker.kernels.kernel import LogKernel
+from admin.checker.kernels.kernel import PartKernel
 from admin.checker.kernels.logs import limbo, names, neighbours, owner, replayed
 
-KERNELS: tuple[LogKernel, ...] = (
+KERNELS: tuple[PartKernel, ...] = (
     *neighbours.KERNELS,
     *names.KERNELS,
     *owner.KERNELS,

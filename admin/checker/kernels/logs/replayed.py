@@ -2,7 +2,7 @@
 
 from admin.checker.kernels import proofs
 from admin.checker.kernels.columns import Samples
-from admin.checker.kernels.kernel import LogKernel
+from admin.checker.kernels.kernel import PartKernel
 from admin.checker.kernels.logs.findings import LogFindings
 from admin.checker.kernels.logs.limbo import LimboWalk
 from admin.checker.kernels.logs.owner import OwnerEntry
@@ -53,7 +53,7 @@ class LimboComparison:
 
 
 KERNELS = (
-    LogKernel(
+    PartKernel(
         REPLAY,
         "the limbo is what the log makes of it",
         needs=("wal", "status"),

@@ -1,8 +1,8 @@
 """An ack is of what is on the disk: who says that it has an entry cannot forget it."""
 
+from admin.checker.replay.disks import DiskReplay
 from admin.checker.rules import texts
-from admin.checker.rules.disks import DiskReplay
-from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import NodeEvent, RunTables, Whose
 
 DURABLE = "ack-durable"
@@ -28,12 +28,3 @@ def find(run: RunTables) -> RuleFinding:
             where = {"node": each.node, "index": each.index, "term": each.term}
             found.broken(DURABLE, message, rows, **where)
     return found
-
-
-RULE = Rule(
-    DURABLE,
-    "what is acked is on the disk",
-    ("events",),
-    find,
-    idle="no event `ack` with a checksum",
-)

@@ -1,8 +1,8 @@
 """What is confirmed is on the disks of a quorum before."""
 
+from admin.checker.replay.disks import DiskReplay
 from admin.checker.rules import texts
-from admin.checker.rules.disks import DiskReplay
-from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import NodeEvent, RunTables
 
 
@@ -16,11 +16,11 @@ def quorums(run: RunTables) -> RuleFinding:
 def _by_events(run: RunTables) -> RuleFinding:
     found = RuleFinding(lacks="" if run.manifest.quorum else "the quorum is not known")
     disks, highest, lacked = DiskReplay(), 0, False
-    writes: dict[tuple[int, int], list[NodeEvent]] = {}
+    writes: dict[tuple[int, int], NodeEvent] = {}
     for each in run.events if not found.lacks else ():
         disks.apply(each)
         if each.name == "durable":
-            writes.setdefault((each.index, each.crc), []).append(each)
+            writes[each.node, each.index] = each
         if each.name == "confirmed" and each.index > highest:
             highest = each.index
             found.facts += 1
@@ -29,8 +29,7 @@ def _by_events(run: RunTables) -> RuleFinding:
             if lacked and not goes_on:
                 # What is confirmed behind it stands on it: the first of a stretch is told.
                 message = texts.quorum(each.node, each.index, have, run.manifest.quorum)
-                told = writes.get((each.index, each.crc), [])
-                rows = [each.shows(), *(write.shows() for write in told)]
+                rows = [each.shows(), *(writes[node, each.index].shows() for node in have)]
                 found.broken(QUORUMS, message, rows, node=each.node, index=each.index)
     return found
 
@@ -62,10 +61,3 @@ def _by_logs(run: RunTables) -> RuleFinding:
 
 
 QUORUMS = "quorum-before-confirm"
-RULE = Rule(
-    QUORUMS,
-    "what is confirmed is on the disks of a quorum",
-    (),
-    quorums,
-    idle="nothing is known to be confirmed, or not by which quorum, or logs are not here",
-)

@@ -1,0 +1,322 @@
+"""What is on every disk, followed through the events of a run in columns.
+
+An ack is of what is on its node's disk, and what is confirmed first is on the disks of a quorum.
+Of what a disk holds, an entry is lost to every later write or cut below it: so it is there at a
+moment if it was written before, with that checksum, and nothing lower was touched in between.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+import numpy as np
+
+from admin.checker.exhibit import EvidenceRow
+from admin.checker.kernels import proofs
+from admin.checker.kernels.arrays import Flags, Numbers
+from admin.checker.kernels.columns import LogEntries
+from admin.checker.kernels.kernel import PartKernel
+from admin.checker.rules import texts
+from admin.checker.rules.rule import RuleFinding, Where
+from admin.checker.rules.run import NodeEvent
+from admin.evidence.manifest import Manifest, NodeFacts
+
+ROWS = 1 << 17
+"""Events that are looked at together."""
+ACKS, QUORUM = "ack-durable", "quorum-before-confirm"
+NUMBERS = ("node", "generation", "number", "index", "term", "crc")
+"""What is looked at of an event, beside its name."""
+_NOTHING = -1
+"""No checksum."""
+_NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True)
+class DiskEvents:
+    """Some events, in order. `changes`: written, cut, or found at a start."""
+
+    node: Numbers
+    generation: Numbers
+    number: Numbers
+    index: Numbers
+    term: Numbers
+    crc: Numbers
+    durable: Flags
+    changes: Flags
+    ack: Flags
+    confirmed: Flags
+
+    @classmethod
+    def of(
+        cls, numbers: Mapping[str, Numbers], flags: Callable[[Collection[str]], Flags]
+    ) -> "DiskEvents":
+        """From columns of numbers, and from where events have one of some names."""
+        return cls(
+            node=numbers["node"],
+            generation=numbers["generation"],
+            number=numbers["number"],
+            index=numbers["index"],
+            term=numbers["term"],
+            crc=numbers["crc"],
+            durable=flags({"durable"}),
+            changes=flags({"durable", "cut", "started"}),
+            ack=flags({"ack"}),
+            confirmed=flags({"confirmed"}),
+        )
+
+    @classmethod
+    def of_records(cls, events: Sequence[NodeEvent]) -> "DiskEvents":
+        """From events in memory."""
+        return cls.of(
+            {name: np.array([getattr(e, name) for e in events], np.int64) for name in NUMBERS},
+            lambda names: np.array([each.name in names for each in events], dtype=np.bool_),
+        )
+
+    def part(self, first: int, end: int) -> "DiskEvents":
+        """Those between two places."""
+        return DiskEvents(*(getattr(self, each.name)[first:end] for each in fields(self)))
+
+
+class DiskWriteColumns(NamedTuple):
+    """What happened to one disk, in order: `at` are places among all events that are looked at."""
+
+    at: Numbers
+    index: Numbers  # type: ignore[assignment]  # hides tuple.index, which nobody needs
+    crc: Numbers
+    number: Numbers
+    durable: Flags
+
+
+class DiskChecksums:
+    """Checksums by index, as they were before the writes that come next; and the events of them."""
+
+    def __init__(self) -> None:
+        self._first = 0
+        self._size = 0
+        self._room = np.empty((2, 0), dtype=np.int64)
+
+    def holds(
+        self, writes: DiskWriteColumns, at: Numbers, index: Numbers, crc: Numbers
+    ) -> tuple[Flags, Numbers]:
+        """Whether entries were there at places among the writes, and the events that put them."""
+        (had, number), written = self._before(index), np.full(len(index), -1, dtype=np.int64)
+        upto = np.searchsorted(writes.at, at)
+        if writes.durable.any():
+            written = _last(writes, index, upto)
+            had = np.where(written >= 0, writes.crc[written], had)
+            number = np.where(written >= 0, writes.number[written], number)
+        found: Flags = (had == crc) & (_lowest(writes.index, written + 1, upto) >= index)
+        return found, number
+
+    def apply(self, writes: DiskWriteColumns) -> None:
+        """From now on they are behind us."""
+        index, durable = writes.index, writes.durable
+        lowest = int((index + ~durable).min())
+        after = np.append(np.minimum.accumulate(index[::-1])[::-1][1:], _NEVER)
+        kept = durable & (index <= after)
+        self._size = min(self._size, max(lowest - self._first, 0))
+        if kept.any():
+            self._reach(int(index[kept].min()), int(index[kept].max()) + 1)
+            # Of several writes of one place the last one stays.
+            self._room[:, index[kept] - self._first] = (writes.crc[kept], writes.number[kept])
+
+    def _before(self, index: Numbers) -> Numbers:
+        place = index - self._first
+        known = (place >= 0) & (place < self._size)
+        found = np.full((2, len(index)), _NOTHING, dtype=np.int64)
+        found[:, known] = self._room[:, place[known]]
+        return found
+
+    def _reach(self, first: int, end: int) -> None:
+        """Room for these; what was never written has no checksum."""
+        low = min(self._first, first) if self._size else first
+        size = max(self._first + self._size if self._size else end, end) - low
+        if low != self._first or size > self._room.shape[1]:
+            room = np.empty((2, max(size, 2 * self._room.shape[1])), dtype=np.int64)
+            begin = self._first - low if self._size else 0
+            room[:, :begin] = _NOTHING
+            room[:, begin : begin + self._size] = self._room[:, : self._size]
+            self._first, self._size, self._room = low, begin + self._size, room
+        self._room[:, self._size : size] = _NOTHING
+        self._size = size
+
+
+class DiskWalk:
+    """All disks of one run. Feed it events in order. `durable`: there is some write."""
+
+    def __init__(self, quorum: int, rows: int = ROWS) -> None:
+        self.durable = False
+        self._rows = rows
+        self._quorum = quorum
+        self._disks: dict[int, DiskChecksums] = {}
+        self._written: dict[tuple[int, int], int] = {}
+        """By node and generation the number of the last write."""
+        self._highest = 0
+        self._acked = False
+        self._lacked = False
+        self._acks, self._quorums = RuleFinding(), RuleFinding()
+
+    def next_part(self, events: DiskEvents) -> None:
+        """The next ones."""
+        for first in range(0, len(events.node), self._rows):
+            self._next(events.part(first, first + self._rows))
+
+    def end(self) -> dict[str, RuleFinding]:
+        """What was found; of quorums only if writes tell of them."""
+        if not self._acked:
+            self._acks = RuleFinding(lacks="no event `ack` with a checksum")
+        if self.durable and not self._quorum:
+            self._quorums = RuleFinding(lacks="the quorum is not known")
+        return {ACKS: self._acks} | ({QUORUM: self._quorums} if self.durable else {})
+
+    def _next(self, events: DiskEvents) -> None:
+        self.durable |= bool(events.durable.any())
+        writes = {}
+        for node in np.unique(events.node[events.changes]).tolist():
+            at = np.flatnonzero(events.changes & (events.node == node))
+            columns = (events.index[at], events.crc[at], events.number[at], events.durable[at])
+            writes[node] = DiskWriteColumns(at, *columns)
+            self._disks.setdefault(node, DiskChecksums())
+        self._judge_acks(events, writes)
+        self._judge_quorums(events, writes)
+        for node, own in writes.items():
+            self._disks[node].apply(own)
+        for place in np.flatnonzero(events.durable).tolist():
+            self._written[_whose(events, place)] = int(events.number[place])
+
+    def _judge_acks(self, events: DiskEvents, writes: dict[int, DiskWriteColumns]) -> None:
+        acks = events.ack & (events.index != 0)
+        self._acked |= bool((events.ack & (events.crc != 0)).any())
+        lacks = np.zeros(len(acks), dtype=np.bool_)
+        for node in np.unique(events.node[acks]).tolist():
+            at = np.flatnonzero(acks & (events.node == node))
+            held, _ = self._holds(node, writes, at, events)
+            lacks[at] = ~held
+        self._acks.facts += int(acks.sum())
+        for place in np.flatnonzero(lacks).tolist():
+            columns = (events.node, events.index, events.term)
+            node, index, term = (int(each[place]) for each in columns)
+            # With what came to that disk last before the ack.
+            rows = [*self._last_write(events, place), proofs.event(int(events.number[place]))]
+            where: Where = {"node": node, "index": index, "term": term}
+            self._acks.broken(ACKS, texts.acked(node, index), rows, **where)
+
+    def _last_write(self, events: DiskEvents, place: int) -> list[EvidenceRow]:
+        whose = _whose(events, place)
+        own = events.durable[:place] & (events.node[:place] == whose[0])
+        at = np.flatnonzero(own & (events.generation[:place] == whose[1]))
+        known = int(events.number[at[-1]]) if len(at) else self._written.get(whose)
+        return [] if known is None else [proofs.event(known)]
+
+    def _judge_quorums(self, events: DiskEvents, writes: dict[int, DiskWriteColumns]) -> None:
+        at = self._first(events)
+        have = {node: self._holds(node, writes, at, events) for node in sorted(self._disks)}
+        self._quorums.facts += len(at)
+        count = sum((held for held, _ in have.values()), np.zeros(len(at), dtype=np.int64))
+        lacks = count < self._quorum
+        # What is confirmed behind it stands on it: the first of a stretch is told.
+        goes_on = np.concatenate(([self._lacked], lacks))[: len(at)]
+        self._lacked = bool(lacks[-1]) if len(at) else self._lacked
+        for number in np.flatnonzero(lacks & ~goes_on).tolist():
+            place = int(at[number])
+            node, index = int(events.node[place]), int(events.index[place])
+            on = {each: int(by[number]) for each, (held, by) in have.items() if held[number]}
+            text = texts.quorum(node, index, list(on), self._quorum)
+            rows = [proofs.event(int(events.number[place])), *map(proofs.event, on.values())]
+            self._quorums.broken(QUORUM, text, rows, node=node, index=index)
+
+    def _holds(
+        self, node: int, writes: dict[int, DiskWriteColumns], at: Numbers, events: DiskEvents
+    ) -> tuple[Flags, Numbers]:
+        none = np.empty(0, dtype=np.int64)
+        own = writes.get(node, DiskWriteColumns(none, none, none, none, none.astype(np.bool_)))
+        disk = self._disks.get(node, DiskChecksums())
+        return disk.holds(own, at, events.index[at], events.crc[at])
+
+    def _first(self, events: DiskEvents) -> Numbers:
+        """Places where something is confirmed that was not before."""
+        at = np.flatnonzero(events.confirmed)
+        reach = np.maximum.accumulate(np.concatenate(([self._highest], events.index[at])))
+        self._highest = int(reach[-1])
+        return at[events.index[at] > reach[:-1]]
+
+
+def confirmed_last(manifest: Manifest) -> NodeFacts | None:
+    """Whoever is known to have confirmed the most."""
+    order = {(each.confirmed, each.node, each.generation): each for each in manifest.nodes}
+    return order[max(order)] if order else None
+
+
+def by_logs(manifest: Manifest, entries: LogEntries, logs: int) -> RuleFinding:
+    """Where no event tells of disks: what was confirmed last is in the logs of a quorum.
+
+    `entries`: those of that index in all logs, which are so many.
+    """
+    ahead = confirmed_last(manifest)
+    if ahead is None or not manifest.quorum or logs < manifest.voters or not ahead.confirmed:
+        return RuleFinding(
+            lacks="not all voters' logs are here, or nothing is known to be confirmed"
+        )
+    upto, whose = ahead.confirmed, (ahead.node, ahead.generation)
+    own = [at for at in range(len(entries)) if entries.whose(at) == whose]
+    if not own:
+        return RuleFinding(lacks=f"entry {upto} is not in the log of node {ahead.node}")
+    same = [at for at, crc in enumerate(entries.crc) if crc == entries.crc[own[-1]]]
+    have, found = {entries.node[at] for at in same}, RuleFinding(facts=1)
+    if len(have) < manifest.quorum:
+        message = texts.in_logs(ahead.node, upto, have, manifest.quorum)
+        found.broken(QUORUM, message, entries.shows(*same), node=ahead.node, index=upto)
+    return found
+
+
+def _whose(events: DiskEvents, at: int) -> tuple[int, int]:
+    return int(events.node[at]), int(events.generation[at])
+
+
+def _last(writes: DiskWriteColumns, index: Numbers, upto: Numbers) -> Numbers:
+    """By query: which of the writes before wrote that place last, -1 if none did."""
+    found = np.full(len(index), -1, dtype=np.int64)
+    made = np.flatnonzero(writes.durable)
+    places, rank = np.unique(writes.index[made], return_inverse=True)
+    size = len(writes.at) + 1
+    keys = rank * size + made
+    order = np.argsort(keys, kind="stable")
+    keys, made = keys[order], made[order]
+    wanted = np.minimum(np.searchsorted(places, index), len(places) - 1)
+    at = np.searchsorted(keys, wanted * size + upto) - 1
+    there = (places[wanted] == index) & (at >= 0) & (keys[at] >= wanted * size)
+    found[there] = made[at[there]]
+    return found
+
+
+def _lowest(values: Numbers, since: Numbers, upto: Numbers) -> Numbers:
+    """By query the least of the values `since..upto`; of none, what is never reached."""
+    found = np.full(len(since), _NEVER, dtype=np.int64)
+    length = upto - since
+    level, width = values, 1
+    while len(level):
+        # A range is covered by two of the greatest width that fits into it.
+        fits = np.flatnonzero((length >= width) & (length < 2 * width))
+        if len(fits):
+            ends = level[upto[fits] - width]
+            found[fits] = np.minimum(level[since[fits]], ends)
+        if len(level) <= width:
+            break
+        level, width = np.minimum(level[:-width], level[width:]), 2 * width
+    return found
+
+
+KERNELS = (
+    PartKernel(
+        QUORUM,
+        "what is confirmed is on the disks of a quorum",
+        needs=(),
+        idle="nothing is known to be confirmed, or not by which quorum, or logs are not here",
+    ),
+    PartKernel(
+        ACKS,
+        "what is acked is on the disk",
+        needs=("events",),
+        idle="no event `ack` with a checksum",
+    ),
+)
