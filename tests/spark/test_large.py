@@ -17,7 +17,6 @@ from admin.checker.kernels.in_memory import evidence_of
 from admin.checker.kernels.proofs import complete
 from admin.checker.kernels.registry import KERNELS
 from admin.checker.parquet import to_parquet
-from admin.checker.rules import client_promises
 from admin.checker.rules import feeds as feed_rule
 from admin.checker.rules import receipts as receipt_rule
 from admin.checker.rules import rolled_back_reads as hidden_rule
@@ -43,9 +42,11 @@ from admin.checker.spark.invariants.rolled_back_reads import (
 from admin.checker.spark.invariants.stretches import look as look_at_stops
 from admin.checker.spark.invariants.stretches import parts
 from admin.checker.spark.job_schema import (
+    ACKED,
     BREACH,
     DOUBT,
     FACTS,
+    FAILED,
     LACKS,
     PROVEN,
     FindingRow,
@@ -54,13 +55,13 @@ from admin.checker.spark.job_schema import (
 )
 from admin.checker.spark.kernels import RunJob, proven
 from admin.checker.spark.kernels import look as look_at_run
-from admin.checker.spark.outcomes import ACKED, FAILED, failures_and_successes
+from admin.checker.spark.outcomes import failures_and_successes
 from admin.checker.spark.proofs import look_up
 from admin.checker.verdict import Result
 from admin.evidence.bundle import Bundle, write_part
 from admin.evidence.manifest import Manifest
 from tests.bench.big_bundle import make
-from tests.oracle import acks, quorum
+from tests.oracle import acks, eventful, quorum
 from tests.oracle import times as time_oracle
 from tests.spark import dice
 
@@ -146,7 +147,8 @@ def test_a_task_makes_of_files_what_one_process_makes_of_rows(runs: Runs) -> Non
     seen = Counter[bool]()
     for seed, path, run in runs:
         evidence = evidence_of(run)
-        rows = list(look_at_run(RunJob(path, evidence.promotes, evidence.ends)))
+        known = (evidence.promotes, evidence.ends, evidence.acked, evidence.strikes)
+        rows = list(look_at_run(RunJob(path, *known)))
         for kernel in KERNELS:
             own = [each for each in rows if each.invariant == kernel.id]
             wanted = kernel.find(evidence)
@@ -193,9 +195,13 @@ def test_what_clients_were_told_is_counted_as_line_by_line(runs: Runs) -> None:
                 yield from look(chunk)
 
         found = list(failures_and_successes(ask))
-        acked = sum(each.amount for each in found if each.what == ACKED)
-        run.manifest = replace(run.manifest, faults=True)
-        assert acked == client_promises.eventful(run).facts, seed
+        acked = Counter[str]()
+        for each in found:
+            acked[each.invariant] += each.amount if each.what == ACKED else 0
+        given = replace(run, manifest=replace(run.manifest, faults=True))
+        evidence = evidence_of(given)
+        assert +acked == evidence.acked, seed
+        assert BY_ID[eventful.EVENTFUL].find(given) == eventful.eventful(given), seed
         failed = [(json.loads(e.message), e.amount) for e in found if e.what == FAILED]
         lines = [line for line in run.ops if line.get("session") and line.get("seq")]
         by_type = {

@@ -1,7 +1,7 @@
 """Kernels in this process: the columns of a run that is in memory, and what the kernels find."""
 
 import functools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -21,6 +21,7 @@ from admin.checker.kernels.proofs import RowPlace
 from admin.checker.kernels.registry import EVENTS, KERNELS
 from admin.checker.rules.rule import Rule, RuleFinding
 from admin.checker.rules.run import PROMOTE, LogTable, RunTables, Whose
+from admin.evidence.tables import Row
 
 
 def evidence_of(run: RunTables) -> Evidence:
@@ -39,7 +40,17 @@ def evidence_of(run: RunTables) -> Evidence:
         promotes=LogEntries.of_rows(promotes),
         ends=LogEntries.of_rows(log.shows(len(log.index) - 1)[0].row for log in logs),
         reach=EventReach(newest, durable),
+        acked=Counter(str(row["f"]) for row in run.ops if row["type"] == "ok" and _appends(row)),
+        strikes=run.strikes,
     )
+
+
+def _appends(row: Row) -> bool:
+    """It is no transaction that only reads."""
+    if row["f"] != "txn":
+        return True
+    steps = row.get("value")
+    return isinstance(steps, list) and any(step[0] == "append" for step in steps)
 
 
 def finders(run: RunTables) -> dict[str, Callable[[RunTables], RuleFinding]]:

@@ -4,7 +4,7 @@ A kernel knows neither files nor Spark. Whoever runs it makes the columns: one p
 memory, a task on Spark from Arrow, and `--follow` from what live nodes just said.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,8 @@ class EventReach:
 class Evidence:
     """What kernels look at of one run.
 
-    `promotes` are all PROMOTEs in logs, `ends` the last entry of each log.
+    `promotes` are all PROMOTEs in logs, `ends` the last entry of each log. `acked`: how many
+    operations of each name were told ok, of transactions those that append. `strikes`: of faults.
     """
 
     manifest: Manifest
@@ -35,6 +36,8 @@ class Evidence:
     promotes: LogEntries = field(default_factory=LogEntries)
     ends: LogEntries = field(default_factory=LogEntries)
     reach: EventReach = EventReach()
+    acked: Mapping[str, int] = field(default_factory=dict)
+    strikes: int = 0
 
     @property
     def confirmed(self) -> dict[Whose, int]:

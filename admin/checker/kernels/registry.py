@@ -1,6 +1,16 @@
 """All kernels. A new family is one more line here; a new invariant of a family none."""
 
-from admin.checker.kernels import digests, fencing, leaders, reads, rest, restarts, samples, votes
+from admin.checker.kernels import (
+    digests,
+    eventful,
+    fencing,
+    leaders,
+    reads,
+    rest,
+    restarts,
+    samples,
+    votes,
+)
 from admin.checker.kernels.kernel import Kernel
 
 KERNELS: tuple[Kernel, ...] = (
@@ -12,6 +22,7 @@ KERNELS: tuple[Kernel, ...] = (
     *fencing.KERNELS,
     *rest.KERNELS,
     *reads.KERNELS,
+    *eventful.KERNELS,
 )
 EVENTS = frozenset[str]().union(*(each.events for each in KERNELS))
 """Names of events that some kernel asks for."""

@@ -86,20 +86,7 @@ def failures(run: RunTables) -> RuleFinding:
     return found
 
 
-def eventful(run: RunTables) -> RuleFinding:
-    """A run in which nothing was broken, or nothing succeeded, proves nothing."""
-    if not run.manifest.faults:
-        return RuleFinding(lacks="no faults were meant to happen")
-    acked = sum(each["type"] == "ok" and _writes(each) for each in run.ops)
-    found = RuleFinding(facts=acked + run.strikes)
-    if not acked:
-        found.doubt = "no write was acknowledged"
-    elif not run.strikes:
-        found.doubt = "no fault happened"
-    return found
-
-
-ONCE, RECEIPTS, FAILURES, EVENTFUL = "once", "receipts-kept", "failures-gone", "eventful"
+ONCE, RECEIPTS, FAILURES = "once", "receipts-kept", "failures-gone"
 RULES = (
     Rule(
         ONCE,
@@ -122,13 +109,6 @@ RULES = (
         failures,
         idle="no numbered request failed for certain",
     ),
-    Rule(
-        EVENTFUL,
-        "something broke and something succeeded",
-        ("ops",),
-        eventful,
-        idle="no write was acknowledged, and no fault happened",
-    ),
 )
 
 
@@ -143,13 +123,6 @@ def _has_receipt(row: Row) -> bool:
     """A place in the log that it wrote; of a transaction without a number it is what was seen."""
     writes = row["f"] not in _LOOKS or (row["f"] == "txn" and row.get("seq"))
     return bool(writes and row.get("log_index"))
-
-
-def _writes(row: Row) -> bool:
-    if row["f"] != "txn":
-        return row["f"] not in _LOOKS
-    steps = row.get("value")
-    return isinstance(steps, list) and any(step[0] == "append" for step in steps)
 
 
 def _request(row: Row) -> tuple[str, int]:

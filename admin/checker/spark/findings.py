@@ -23,12 +23,10 @@ from admin.checker.spark.job_schema import (
     PROVEN,
     REACHED,
     ROLLED,
-    STRIKES,
     UNEQUAL,
     FindingRow,
 )
 from admin.checker.spark.kernels import proven
-from admin.checker.spark.outcomes import ACKED
 from admin.checker.spark.scan_context import ScanContext
 from admin.checker.spark.stretches import LogStretches
 from admin.evidence.manifest import Manifest
@@ -107,7 +105,7 @@ def conclude(
         found[each.invariant].breaches.append(proven(each))
     if not _events(own, "durable"):
         found[QUORUM] = _quorum(own, manifest)
-    _lacks(found, manifest, own)
+    _lacks(found, own)
     for rule in RULES:
         gaps.weigh(rule, found[rule.id], manifest)
     return found
@@ -183,18 +181,7 @@ def _events(own: JobOutputs, name: str) -> bool:
     return any(each.invariant == name for each in own.rows[EVENTS])
 
 
-def _lacks(found: dict[str, RuleFinding], manifest: Manifest, own: JobOutputs) -> None:
+def _lacks(found: dict[str, RuleFinding], own: JobOutputs) -> None:
     if len(own.rows[LOG]) < 2:  # noqa: PLR2004 - it takes two to compare
         for name in ("log-matching", "confirmed-agree"):
             found[name] = RuleFinding(lacks=ONE_LOG)
-    eventful = found["eventful"]
-    if not manifest.faults:
-        eventful.lacks = "no faults were meant to happen"
-        return
-    acked = sum(each.amount for each in own.rows[ACKED])
-    strikes = sum(each.amount for each in own.rows[STRIKES])
-    eventful.facts = acked + strikes
-    if not acked:
-        eventful.doubt = "no write was acknowledged"
-    elif not strikes:
-        eventful.doubt = "no fault happened"

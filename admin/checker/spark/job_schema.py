@@ -10,6 +10,7 @@ BREACH, FACTS, ROLLED, LOG = "breach", "facts", "rolled", "log"
 SLICE, ENTRY, PROVEN = "slice", "entry", "proven"
 CONFIRMED, STRIKES, EVENTS = "confirmed", "strikes", "events"
 PROMOTED, REACHED = "promoted", "reached"
+ACKED, FAILED = "acked", "failed"
 LACKS, DOUBT, UNEQUAL = "lacks", "doubt", "unequal"
 """Of an invariant: why it cannot be examined, or why its facts are no pass; `message` says.
 

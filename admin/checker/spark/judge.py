@@ -21,8 +21,8 @@ from admin.checker.spark.invariants.stretches import stretches
 from admin.checker.spark.job_schema import (
     CONFIRMED,
     DDL,
+    FAILED,
     LOG,
-    PROMOTED,
     ROLLED,
     SLICE,
     LogRow,
@@ -30,7 +30,7 @@ from admin.checker.spark.job_schema import (
 )
 from admin.checker.spark.kernels import kernels
 from admin.checker.spark.log_join import JoinedLog
-from admin.checker.spark.outcomes import FAILED, answered
+from admin.checker.spark.outcomes import answered
 from admin.checker.spark.overview import beforehand
 from admin.checker.spark.receipts import receipts
 from admin.checker.spark.scan import asks, scan
@@ -101,7 +101,7 @@ def _last(
         for each in brought.rows[LOG]
     ]
     rolled = [RolledRow(*whose(each), each.index, each.term) for each in brought.rows[ROLLED]]
-    yield kernels(session, paths, brought.rows[PROMOTED], brought.rows[LOG])
+    yield kernels(session, paths, brought.rows)
     yield disks(session, paths)
     yield receipt_owner.receipts(session, paths)
     yield feeds(session, paths, known, rolled)

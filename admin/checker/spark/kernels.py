@@ -6,9 +6,9 @@ automata step, which look at each of them.
 """
 
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,7 +23,17 @@ from admin.checker.rules.rule import Breach, RuleFinding
 from admin.checker.rules.run import PROMOTE, event
 from admin.checker.spark.arrays import among, numbers
 from admin.checker.spark.chunks import chunks, in_order, read, spread
-from admin.checker.spark.job_schema import DOUBT, FACTS, LACKS, PROVEN, FindingRow
+from admin.checker.spark.job_schema import (
+    ACKED,
+    DOUBT,
+    FACTS,
+    LACKS,
+    LOG,
+    PROMOTED,
+    PROVEN,
+    STRIKES,
+    FindingRow,
+)
 from admin.evidence.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -35,25 +45,30 @@ Kind = TypeVar("Kind", bound=Columns)
 
 @dataclass(frozen=True, slots=True)
 class RunJob:
-    """A bundle, and what is known of its logs: see `Evidence`."""
+    """A bundle, and what is known of its logs and histories: see `Evidence`."""
 
     path: Path
     promotes: LogEntries
     ends: LogEntries
+    acked: Mapping[str, int] = field(default_factory=dict)
+    strikes: int = 0
 
 
 def kernels(
-    session: "SparkSession",
-    paths: Sequence[Path],
-    promoted: Iterable[FindingRow],
-    logs: Iterable[FindingRow],
+    session: "SparkSession", paths: Sequence[Path], known: Mapping[str, Iterable[FindingRow]]
 ) -> "DataFrame":
-    """What all kernels find in all runs; `promoted` and `logs` are what was found of logs."""
-    promotes, ends = _by_run(promoted), _by_run(logs)
+    """What all kernels find in all runs; `known` is what was found before, by what it is."""
+    promotes, ends, done, strikes = (
+        _by_run(known[what]) for what in (PROMOTED, LOG, ACKED, STRIKES)
+    )
     jobs = []
     for path in paths:
         run = Manifest.load(path).run_id
-        jobs.append(RunJob(path, _promotes(promotes[run]), _ends(ends[run])))
+        acked = Counter[str]()
+        for each in done[run]:
+            acked[each.invariant] += each.amount
+        struck = sum(each.amount for each in strikes[run])
+        jobs.append(RunJob(path, _promotes(promotes[run]), _ends(ends[run]), acked, struck))
     sizes = [sum(each.size for each in chunks(path, "events", "number")) for path in paths]
     return spread(session, jobs, sizes, look)
 
@@ -82,6 +97,8 @@ def look(job: RunJob) -> Iterator[FindingRow]:
         promotes=job.promotes,
         ends=job.ends,
         reach=EventReach(term, index),
+        acked=job.acked,
+        strikes=job.strikes,
     )
     for kernel in KERNELS:
         yield from finding_rows(manifest.run_id, kernel.id, kernel.find(evidence))

@@ -14,14 +14,13 @@ import pyarrow.compute as pc
 from admin.checker.kernels.arrays import NOBODY, Flags
 from admin.checker.spark.arrays import among, numbers, words
 from admin.checker.spark.chunks import Chunk, chunks, collected, read, spread
-from admin.checker.spark.job_schema import FindingRow
+from admin.checker.spark.job_schema import ACKED, FAILED, FindingRow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOOKS = ("read", "r", "get", "txn", "cas-unequal")
 """Operations that write nothing; but a transaction may."""
-ACKED, FAILED = "acked", "failed"
 _LINES = ("type", "f", "session", "seq")
 Request = tuple[str, int]
 """A session, as JSON, and the number of a request."""
@@ -33,7 +32,7 @@ Ask = Callable[
 
 
 def answered(session: "SparkSession", paths: Sequence[Path]) -> Iterator[FindingRow]:
-    """By run: the number of `acked`, and each request that `failed`."""
+    """By run: how many operations of each name were `acked`, and each request that `failed`."""
     parts = [each for path in paths for each in chunks(path, "ops", "index")]
 
     def ask(
@@ -66,10 +65,12 @@ def look(chunk: Chunk) -> Iterator[FindingRow]:
     """At some lines, for the first time."""
     lines = read(chunk, _LINES)
     ok, transaction = among(lines, "type", ("ok",)), among(lines, "f", ("txn",))
-    count = int((ok & ~among(lines, "f", LOOKS)).sum())
+    done = ok & ~transaction
     if (ok & transaction).any():
-        count += int((ok & transaction & _appends(chunk)).sum())
-    yield FindingRow(chunk.run_id, ACKED, amount=count)
+        done |= ok & transaction & _appends(chunk)
+    codes, names = words(lines, "f")
+    for code, count in zip(*np.unique(codes[done], return_counts=True), strict=True):
+        yield FindingRow(chunk.run_id, ACKED, names[code], amount=int(count))
     for session, seq in sorted(_requests(lines, among(lines, "type", ("fail",)))):
         yield FindingRow(chunk.run_id, FAILED, amount=seq, message=session)
 
