@@ -14,6 +14,7 @@ effects. Whoever knows nothing of such entries stops at the nil where the effect
 
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 import cbor2
 
@@ -39,8 +40,8 @@ _NO_DETAILS = b"\xa0"
 
 Asked = tuple[bytes, int, int]
 """Session, number of the request, and the number below which the session needs no outcome."""
-Body = tuple[bytes, int, int, list[tuple[int, bytes, bytes | None]]]
-"""A decoded body. (It is a list, perhaps with a fifth element; the type is of what is read.)"""
+Body = list[Any]
+"""A decoded body: session, number, low, and a list of effects; perhaps more, as told above."""
 
 
 def head(major: int, number: int) -> bytes:
@@ -141,7 +142,7 @@ def decode_all(bodies: Sequence[bytes]) -> list[Body]:
     for text, parts in zip(bodies, found, strict=True):
         if text[:1] > _FIVE:
             _refusal_of(parts)
-            parts[3] = []  # type: ignore[index]  # it is a list
+            parts[3] = []
     return found
 
 

@@ -16,15 +16,18 @@ from qsync.errors import WrongKey, WrongTuple
 BACKWARD = frozenset({"req", "lt", "le"})
 ITERATORS = frozenset({"eq", "gt", "ge", "all"}) | BACKWARD
 
+Value = object
+"""What a client sent; it is judged when it is used."""
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """A select. `after` is a tuple of the space: go on behind it."""
 
-    space: object
-    index: object = None
-    iterator: object = "eq"
-    key: object = ()
+    space: Value
+    index: Value = None
+    iterator: Value = "eq"
+    key: Value = ()
     limit: int | None = None
     offset: int = 0
     after: bytes | None = None

@@ -306,7 +306,7 @@ def _alike(ref: object, names: Sequence[str]) -> str:
     return f'did you mean "{found[0]}"?' if found else ""
 
 
-def _system(id_: int, name: str, fields: str, /, **indexes: str) -> SpaceDefinition:
+def _system(id_: int, title: str, fields: str, /, **indexes: str) -> SpaceDefinition:
     """A system space in short hand: `id:unsigned name:string rest:any?`, `primary="id"`."""
     known = []
     for word in fields.split():
@@ -327,7 +327,7 @@ def _system(id_: int, name: str, fields: str, /, **indexes: str) -> SpaceDefinit
                 parts=[KeyPart(field=at, type=known[at].type) for at in places],
             )
         )
-    return space(id=id_, name=name, fields=known, indexes=made)
+    return space(id=id_, name=title, fields=known, indexes=made)
 
 
 SYSTEM = (

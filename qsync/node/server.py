@@ -4,16 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
+from typing import Protocol
 
 from election.messages import Replica
 from qsync.core.inputs import Input, Received
 from qsync.core.messages import Message
 from qsync.errors import ForeignCluster, Overloaded, ProtocolError, QsyncError
 from qsync.node import keepalive
-from qsync.node.connection import Connection
-from qsync.node.effects import Socket
+from qsync.node.connection import ClosedBy, Connection
+from qsync.node.effects import Effects, Socket
 from qsync.node.listener import STRANGERS_MAX
-from qsync.node.reactor import Reactor
 from qsync.node.requests import ClientRequests
 from qsync.record import Instance, read_instance
 from qsync.wire import limits, peer_messages, peer_sums
@@ -37,6 +37,26 @@ class Admission:
     """Of the cluster; a peer must prove that it knows it."""
 
 
+class Sockets(Protocol):
+    """What a server asks of a reactor."""
+
+    @property
+    def effects(self) -> Effects:
+        """Time, and sockets."""
+
+    def add(self, connection: Connection) -> None:
+        """Watch a connection."""
+
+    def send(self, connection: Connection, data: bytes) -> None:
+        """Queue bytes; they leave at the next `flush`."""
+
+    def flush(self) -> None:
+        """Send what was queued."""
+
+    def close(self, connection: Connection, why: str, *, by: ClosedBy = ClosedBy.US) -> None:
+        """Drop a connection; its owner is told once."""
+
+
 def _nothing(_peer: Replica, _sums: PeerSums) -> None:
     """Nobody compares."""
 
@@ -50,7 +70,7 @@ class Server:
     def __init__(
         self,
         *,
-        reactor: Reactor,
+        reactor: Sockets,
         greeting: Callable[[], Greeting],
         admission: Admission,
         step: Callable[[Input], None],

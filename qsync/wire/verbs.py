@@ -13,6 +13,8 @@ Name = str | int
 """A space or an index, by name or number."""
 Operations = Sequence[list[object]]
 """Operations of a transaction, or the reads to be validated; each is an array, as yet unopened."""
+Value = object
+"""Any CBOR value."""
 
 
 class Verb(IntEnum):
@@ -111,7 +113,7 @@ class SelectRequest(NamedTuple):
     key: list[object]
     limit: int
     offset: int = 0
-    after: object = None
+    after: Value = None
     level: ReadLevel = LINEARIZABLE
     ops: Operations = ()
 
@@ -151,7 +153,7 @@ class WatchRequest(NamedTuple):
 
     id: int
     key: str
-    known: object
+    known: Value
     wait: float
 
 

@@ -8,7 +8,7 @@ import cbor2
 
 from election.messages import Replica
 from qsync.node.connection import ClosedBy, Connection
-from qsync.node.reactor import Reactor
+from qsync.node.effects import Effects
 from qsync.node.server import Admission, Server
 from qsync.node.system import SYSTEM
 from qsync.wire.frames import LENGTH_SIZE
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from tests.scenarios.stage import Stage
 
 
-class Door(Reactor):
+class Door:
     """Keeps what is sent instead of sending it. Its sockets are never connected."""
 
+    effects: Effects = SYSTEM
+
     def __init__(self) -> None:
-        self.effects = SYSTEM
         self.opened: list[Connection] = []
         self.said: list[bytes] = []
 

@@ -1,11 +1,12 @@
 """Where the clients of one node sit: the node's own code takes their frames and answers them."""
 
+import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from qsync.errors import RECORDED, QsyncError
 from qsync.node.answers import VisibleReads
-from qsync.node.connection import ClientTurn, ClosedBy, Connection
+from qsync.node.connection import ClosedBy, Connection
 from qsync.node.due import Due
 from qsync.node.expiry import Expiry
 from qsync.node.requests import ClientRequests
@@ -22,6 +23,9 @@ Reader = Callable[[list[object]], str]
 INFLIGHT_MAX = 5
 """Writers that may wait for room on a stage: few, so that a transcript can reach it."""
 SESSION_TTL = 600.0
+NOWHERE = socket.socket()
+"""Nothing is ever read from it or written to it."""
+NOWHERE.close()
 
 
 class Asked(NamedTuple):
@@ -31,16 +35,12 @@ class Asked(NamedTuple):
     read: Reader
 
 
-class Caller(Connection):
-    """A client's connection, without a socket. `asked`: its open requests by number."""
-
-    __slots__ = ("asked", "name")
+class Caller:
+    """A client and its connection, which goes nowhere. `asked`: its open requests by number."""
 
     def __init__(self, name: str) -> None:
-        # Nothing is ever read from it or written to it, so there is nothing else to set up.
         self.name = name
-        self.closed = ClosedBy.NOBODY
-        self.unsent, self.turn = 0, ClientTurn()
+        self.connection = Connection(NOWHERE, frame_bytes_max=1 << 20, opened_at=0.0)
         self.asked: dict[int, Asked] = {}
 
 
@@ -81,19 +81,19 @@ class Desk:
         """A client's request arrives, as bytes."""
         caller = self.callers.setdefault(by, Caller(by))
         caller.asked[request.id] = asked
-        self.requests.handle_frames(caller, [requests.encode(request)[LENGTH_SIZE:]])
+        self.requests.handle_frames(caller.connection, [requests.encode(request)[LENGTH_SIZE:]])
 
     def hang_up(self, by: str) -> None:
         """A client is gone, and so is its connection."""
-        self.callers.pop(by).closed = ClosedBy.US
+        self.callers.pop(by).connection.closed = ClosedBy.US
 
     def _answered(self, connection: Connection, data: bytes) -> None:
         if connection.closed:
             return
-        assert isinstance(connection, Caller)
+        caller = next(each for each in self.callers.values() if each.connection is connection)
         number, answer = replies.decode(data[LENGTH_SIZE:])
-        called, read = connection.asked.pop(number)
-        whose = f"{connection.name}'s " if connection.name else ""
+        called, read = caller.asked.pop(number)
+        whose = f"{caller.name}'s " if caller.name else ""
         if isinstance(answer, QsyncError):
             words = f"{answer.outcome.value}, {answer.code}: {answer.message}"
             words += ", recorded" if answer.details.get(RECORDED) else ""

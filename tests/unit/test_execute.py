@@ -36,7 +36,8 @@ def book() -> Book:
 
 def effects(book: Book) -> Sequence[tuple[int, bytes, bytes | None]]:
     """Of the last entry."""
-    return body.decode_all([book.log[-1].body])[0][3]
+    found: Sequence[tuple[int, bytes, bytes | None]] = body.decode_all([book.log[-1].body])[0][3]
+    return found
 
 
 def test_insert_returns_the_tuple_and_refuses_a_second_one(book: Book) -> None:
