@@ -13,6 +13,7 @@ from cli.exits import Exit, NoFile, exit_of
 from cli.output import Style, complain
 from qsync import __version__
 from qsync.errors import QsyncError
+from qsync.form import form
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("cli.commands.demo:demo", "Watch a cluster survive the death of its leader."),
@@ -138,7 +139,9 @@ class LazyGroup(click.Group):
     "Exit codes: 0 done, 1 failed, 2 usage, 3 no node, 4 refused, 5 outcome unknown, "
     "6 check failed, 7 stopped, 8 not healed.",
 )
-@click.version_option(__version__, prog_name="qsync", message="%(prog)s %(version)s")
+@click.version_option(
+    f"{__version__} ({form()})", prog_name="qsync", message="%(prog)s %(version)s"
+)
 def group() -> None:
     """Run, watch and prove a qsync cluster."""
 

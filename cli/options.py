@@ -10,6 +10,7 @@ from typing_extensions import override
 from cli import targets
 from cli.output import Style
 from qsync import units
+from qsync.form import form
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -154,3 +155,18 @@ def _set_json(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # n
 
 def _set_plain(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's
     _style(ctx).plain |= value
+
+
+def sources_only(_ctx: click.Context, _param: click.Parameter, mutant: str | None) -> str | None:
+    """A mutant replaces methods, which compiled classes do not allow: refused before it runs."""
+    if mutant not in {None, "list"} and form() == "compiled":
+        raise click.UsageError(
+            "a mutant replaces methods, which the compiled form of qsync does not allow; "
+            "in a checkout `make pure` goes back to the sources"
+        )
+    return mutant
+
+
+def mutant_option(words: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """`--mutant NAME`."""
+    return click.option("--mutant", metavar="NAME", help=words, callback=sources_only)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar
 
 import click
 
+from cli.options import mutant_option
 from cli.output import text
 
 if TYPE_CHECKING:
@@ -151,5 +152,5 @@ _OPTIONS = (
         help="Only these kinds of trouble happen: a comma list; `list` names them.",
     ),
     click.option("--strikes", metavar="NUMBERS", help="Only these strikes happen, or `none`."),
-    click.option("--mutant", metavar="NAME", help="Switch a safety rule off; `list` names them."),
+    mutant_option("Switch a safety rule off; `list` names them."),
 )

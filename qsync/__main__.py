@@ -4,13 +4,15 @@ import importlib
 import sys
 from types import ModuleType
 
+from qsync import form
+
 SIBLINGS = ("election", "admin", "cli")
 """Common words: another distribution, or a folder in the way, may bear the same name."""
 
 
 def main() -> None:
-    """Run the command line, or say which foreign package is in the way (exit code 2)."""
-    complaint = stranger()
+    """Run the command line, or say what is in the way (exit code 2)."""
+    complaint = stranger() or form.warning()
     if complaint is not None:
         print(complaint, file=sys.stderr)
         sys.exit(2)

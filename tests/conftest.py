@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from qsync import form
+
 ROOT = Path(__file__).parent
 TIERS = (
     "repo",
@@ -33,6 +35,24 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("long", settings.get_profile("house"), max_examples=20_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
+
+
+def pytest_configure() -> None:
+    """Nothing is shown about sources that are not the ones that run."""
+    warning = form.warning()
+    if warning is not None:
+        raise pytest.UsageError(warning)
+
+
+def pytest_report_header() -> str:
+    """What the verdict is about."""
+    return f"qsync: {form.form()}"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """What breaks the shipped code by replacing its methods needs the sources."""
+    if item.get_closest_marker("pure") and form.form() == "compiled":
+        pytest.skip("it replaces methods, which compiled classes do not allow: make pure")
 
 
 @pytest.hookimpl(trylast=True)

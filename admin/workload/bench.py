@@ -16,6 +16,7 @@ from qsync.client.load import LoadGenerator, LoadRequest, LoadResult, Workload
 from qsync.client.numbering import SEED_BYTES
 from qsync.data.request import Op
 from qsync.errors import NotLeader
+from qsync.form import form
 from qsync.wire import cbor, requests
 from qsync.wire.verbs import GetRequest, SelectRequest, WriteRequest
 
@@ -72,6 +73,8 @@ class BenchResult:
     latency_us: dict[str, float]
     cpu_us_per_op: dict[str, float]
     first_error: str | None
+    forms: dict[str, str]
+    """Which form of qsync made the load, and which served it; `mixed` when nodes differ."""
 
     @property
     def ops_per_second(self) -> float:
@@ -112,7 +115,13 @@ def run(plan: BenchPlan, seeds: Sequence[str], *, timeout: float) -> BenchResult
         latency_us=percentiles(tally.latencies),
         cpu_us_per_op=cpu,
         first_error=None if tally.first_error is None else str(tally.first_error),
+        forms={"client": form(), "nodes": _form_of(found)},
     )
+
+
+def _form_of(found: ClusterSurvey) -> str:
+    forms = {sample.form for sample in found.samples if sample.form}
+    return forms.pop() if len(forms) == 1 else "mixed" if forms else "untold"
 
 
 def percentiles(latencies: Sequence[float]) -> dict[str, float]:

@@ -72,6 +72,7 @@ def bench(
             errors=result.errors,
             unknown=result.unknown,
             cpu_us_per_op=result.cpu_us_per_op,
+            forms=result.forms,
         )
         return
     latency = "  ".join(f"{name} {us / 1000:.2f} ms" for name, us in result.latency_us.items())
@@ -79,5 +80,6 @@ def bench(
     text(f"{workload}, {clients} connections x {pipeline}: {result.ops_per_second:,.0f} /s")
     text(f"latency  {latency}")
     text(f"cpu/op   {cpu}")
+    text(f"form     {'  '.join(f'{who} {form}' for who, form in result.forms.items())}")
     if result.errors or result.unknown:
         say(f"{result.errors} errors, {result.unknown} unknown; first: {result.first_error}")

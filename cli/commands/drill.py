@@ -14,7 +14,7 @@ from admin.lab import lab as labs
 from admin.lab.lab import Lab
 from cli.ending import interrupted_politely
 from cli.exits import CheckFailed
-from cli.options import json_option, set_options
+from cli.options import json_option, mutant_option, set_options
 from cli.output import document, say, style, text
 from qsync.errors import ConfigError
 
@@ -98,7 +98,7 @@ def lint(*, files: tuple[str, ...], schema: bool) -> None:
 @click.option("--seed", type=int, help="For all choices of targets and clients.")
 @click.option("--dry-run", is_flag=True, help="Only show the resolved targets and the timeline.")
 @click.option("--simulate", is_flag=True, help="In the simulator: virtual time, exact, fast.")
-@click.option("--mutant", metavar="NAME", help="With --simulate: a safety rule switched off.")
+@mutant_option("With --simulate: a safety rule switched off.")
 @click.option(
     "--set",
     "settings",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from qsync.form import form
 from qsync.node import limbo_status, member_status, mishaps
 from qsync.node.member_status import vclock_at
 from qsync.node.view import NodeView
@@ -161,6 +162,7 @@ def status(node: NodeView) -> NodeStatus:
         uptime=node.uptime(),
         version=__version__,
         package="qsync",
+        form=form(),
         hostname=platform.node(),
         pid=usage.pid,
         listen=node.address,

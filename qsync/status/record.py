@@ -95,6 +95,7 @@ class BoxInfo(Struct, frozen=True, kw_only=True):
     uptime: Annotated[float, "seconds since its directory was opened"] = 0.0
     version: Annotated[str, "its release"] = ""
     package: Annotated[str, "always `qsync`"] = ""
+    form: Annotated[str, "`compiled` or `pure`: which form of its hot modules runs"] = ""
     hostname: Annotated[str, "the host that it runs on"] = ""
     pid: Annotated[int, "its process"] = 0
     listen: Annotated[str, "the address where clients reach it"] = ""

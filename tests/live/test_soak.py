@@ -38,6 +38,7 @@ def test_what_held_is_not_run_again(tmp_path: Path) -> None:
     assert (again["seeds"], again["run"], again["known"]) == (8, 2, 6)
 
 
+@pytest.mark.pure
 def test_a_failure_is_one_line_that_runs_it_again() -> None:
     words = ("--seeds", "1-30", "--events", "700", "--shrink", "15", "--jobs", "1")
     found = run("soak", *words, "--mutant", "retry_applies_twice")

@@ -157,6 +157,7 @@ def test_a_promise_that_ended_while_the_machine_was_suspended_is_kept(
     assert len(terms) > 1
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(
     ("wrong", "invariant"),
     [

@@ -36,6 +36,7 @@ def _walk(folder: Path) -> Iterator[Path]:
             path.name in SKIPPED
             or path.name.endswith(("_cache", ".egg-info"))
             or path.name.startswith(".coverage")
+            or path.suffix == ".so"  # of the compiled form, beside its sources
         ):
             continue
         if path.is_dir():

@@ -22,6 +22,7 @@ NOTICED = {
 }
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("mutant", NOTICED)
 def test_a_transcript_notices_the_broken_rule(mutant: str) -> None:
     path: Path = HERE / f"{NOTICED[mutant]}.txt"

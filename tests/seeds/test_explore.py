@@ -138,6 +138,7 @@ def test_every_scope_kills_a_mutant() -> None:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.pure
 @pytest.mark.parametrize(
     ("name", "mutant"),
     [
@@ -161,6 +162,7 @@ def test_a_scope_notices_each_broken_rule_that_it_names(name: str, mutant: str) 
         assert len(lines) == 1 + SCOPES[name].nodes + len(explored.trace)
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("mutant", ["confirm_older_term", "stretch_rule_leader"])
 def test_no_trace_is_shorter_than_the_one_that_is_found(mutant: str) -> None:
     """The plain search, without symmetry and without partial orders, needs as many steps."""
@@ -358,6 +360,7 @@ def test_the_command_prints_states_and_transitions(capsys: pytest.CaptureFixture
     assert words[4] == "transitions"
 
 
+@pytest.mark.pure
 def test_the_command_prints_the_shortest_trace_of_a_mutant(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -99,6 +99,7 @@ def elections_in_a_crowd(mutant: str | None, monkeypatch: pytest.MonkeyPatch) ->
     return len(world.invariants.leaders) - before
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("mutant", [None, IN_A_CROWD])
 def test_a_client_that_asks_for_more_than_a_turn_deposes_nobody(
     mutant: str | None, monkeypatch: pytest.MonkeyPatch
@@ -139,6 +140,7 @@ def test_what_shipped_code_does_is_told_as_of_any_other_run() -> None:
     assert report.counts["terms led"] > 0
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("mutant", BUDGETS)
 def test_a_broken_rule_of_node_or_client_is_noticed(mutant: str) -> None:
     seeds = range(1, BUDGETS[mutant] + 1)

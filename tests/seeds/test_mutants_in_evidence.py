@@ -30,6 +30,7 @@ NOTICED: dict[str, tuple[int, int, str]] = {
 """By mutant: the first seed and the events of a run, and an invariant that must fail."""
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("mutant", sorted(NOTICED))
 def test_a_broken_rule_is_noticed_from_evidence_alone(mutant: str, tmp_path: Path) -> None:
     first, events, wanted = NOTICED[mutant]

@@ -189,6 +189,7 @@ def test_every_budget_is_of_a_mutant_and_says_what_it_breaks() -> None:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.pure
 @pytest.mark.parametrize("mutant", BUDGETS)
 def test_a_broken_rule_is_caught_within_its_budget(mutant: str) -> None:
     seeds = range(1, BUDGETS[mutant] + 1)

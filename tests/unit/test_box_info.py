@@ -19,6 +19,7 @@ WHOLE: dict[str, object] = {
     "uptime": 3.5,
     "version": "0.1.0",
     "package": "qsync",
+    "form": "compiled",
     "hostname": "h",
     "pid": 5,
     "listen": "127.0.0.1:3301",

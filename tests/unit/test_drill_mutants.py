@@ -24,6 +24,7 @@ def test_every_drill_can_be_simulated_and_has_a_mutant_that_it_catches() -> None
     assert CAUGHT.keys() == set(reader.own_names())
 
 
+@pytest.mark.pure
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("name", "mutant"), CAUGHT.items())
 def test_a_drill_catches_its_mutant_where_its_load_alone_does_not(name: str, mutant: str) -> None:
@@ -35,6 +36,7 @@ def test_a_drill_catches_its_mutant_where_its_load_alone_does_not(name: str, mut
     assert next(caught if mutant in BY_THE_LOAD else by_what_it_breaks, None) is not None
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("mutant", sorted(BY_THE_LOAD))
 def test_what_is_caught_by_the_load_is_caught_where_nothing_is_broken(mutant: str) -> None:
     assert fails(quiet(reader.load(reader.find("leader-kill"))), mutant)
@@ -60,6 +62,7 @@ def test_an_unknown_mutant_is_refused() -> None:
         simulating.simulate(reader.load(reader.find("leader-kill")), nodes=3, mutant="kind_one")
 
 
+@pytest.mark.pure
 def test_the_command_exits_with_6_when_a_mutant_is_caught_and_0_without_it() -> None:
     command = [sys.executable, "-m", "qsync", "drill", "run", "confirm-lost", "--simulate"]
     done = {

@@ -107,7 +107,8 @@ class World:
             ballot=ballot,
             position=position,
         )
-        raft.campaign.__class__ = self.flaw
+        if self.flaw is not Campaign:
+            raft.campaign.__class__ = self.flaw
         raft.clock(self.now)
         raft.start()
         return Node(raft=raft, disk=ballot)
@@ -353,6 +354,7 @@ class Indulges(Campaign):
         super().campaign(promoted=promoted, transfer=transfer)
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("flaw", [Buries, Indulges])
 def test_a_promise_that_is_not_kept_is_found_out(flaw: type[Campaign]) -> None:
     def storms() -> None:

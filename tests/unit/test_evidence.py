@@ -329,6 +329,7 @@ def test_a_wiped_node_is_another_generation_of_it(tmp_path: Path) -> None:
     assert lives == {1, 2}
 
 
+@pytest.mark.pure
 def test_an_onlooker_lets_a_broken_run_go_on(tmp_path: Path) -> None:
     plans = (Plan(seed=seed, events=1500, mutant="quorum_minus_one") for seed in range(1, 20))
     runs = ((plan, *record(plan, tmp_path / "stopped")) for plan in plans)

@@ -106,6 +106,7 @@ def test_nobody_there_is_3_and_json_says_so_on_stdout(capsys: pytest.CaptureFixt
     assert "no node answers" in said.err
 
 
+@pytest.mark.pure
 def test_a_failed_check_prints_its_own_document_and_no_other(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

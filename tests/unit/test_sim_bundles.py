@@ -116,6 +116,7 @@ def test_a_leader_deposed_in_the_batch_that_elected_it_leaves_a_bundle_that_hold
     assert json.loads(capsys.readouterr().out)["verdict"] == "pass"
 
 
+@pytest.mark.pure
 def test_a_replayed_seed_of_a_mutant_leaves_what_proves_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
