@@ -15,7 +15,7 @@ UV := $(firstword $(shell command -v uv 2>/dev/null) $(wildcard $(BIN)/uv))
 export PYTHONSAFEPATH := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo bench bench-spark drills test format-check format lint imports tidy types unit sim live repo \
+.PHONY: help env compiled pure demo bench bench-spark drills test other-form format-check format lint imports tidy types unit sim live repo \
         wheel spark spark-anywhere coverage soak corpus explore mutants campaign fuzz news clean
 
 help: ## this list
@@ -44,6 +44,14 @@ $(VENV)/.developed: pyproject.toml $(VENV)/.installed
 
 env: $(VENV)/.developed ## build or refresh .venv with everything below
 
+# The same sources, as extension modules beside them (docs/decisions/0012). Python prefers those, so
+# `qsync` and the tests refuse to run when one of them is older than its source.
+compiled: $(VENV)/.developed ## compile the hot modules with mypyc: about a minute (needs a C compiler)
+	@$(BIN)/python .build/compiling.py
+
+pure: ## remove the compiled modules again
+	@$(PYTHON) .build/compiling.py --pure
+
 # ------------------------------------------------------------------------------------- using
 
 demo: $(VENV)/.installed ## three real nodes, a killed leader, a checked history (ARGS='--seconds 10')
@@ -64,12 +72,16 @@ drills: $(VENV)/.installed ## the whole catalogue on real processes, 3 and 5 nod
 # ------------------------------------------------------------------------------------ testing
 # Cheapest failure first; the last line is pytest's verdict on all tests.
 
-test: format-check lint imports tidy types ## everything CI runs, in CI's order
+test: format-check lint imports tidy types other-form ## everything CI runs, in CI's order
 	@echo "== simulator, under another hash seed"
 	@PYTHONHASHSEED=0 $(BIN)/python -m pytest tests/seeds/test_seeds.py tests/seeds/test_kernel.py \
 	  -q -n auto -m "not soak"
 	@echo "== all tests"
 	@PYTHONHASHSEED=1 $(BIN)/python -m pytest tests -q -n auto --dist loadgroup -m "not soak" $(ARGS)
+
+other-form: $(VENV)/.developed ## scenarios and the core compiled (or pure, where the checkout is compiled)
+	@echo "== the other form"
+	@$(BIN)/python .build/other_form.py
 
 format-check: $(VENV)/.developed
 	@echo "== format"

@@ -1,5 +1,6 @@
 """What users install: the wheel, built and tried in an environment of its own."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -14,11 +15,12 @@ from tests.repo import tree
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
-def run(*command: str | Path, folder: Path) -> str:
+def run(*command: str | Path, folder: Path, **env: str) -> str:
     """Run a command; its output, or a failed test that shows it."""
     done = subprocess.run(
         [str(part) for part in command],
         cwd=folder,
+        env={**os.environ, **env},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,
@@ -31,16 +33,21 @@ def run(*command: str | Path, folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this tree."""
-    out = tmp_path_factory.mktemp("wheel")
+    """The pure wheel of this tree."""
+    built, _ = build(tmp_path_factory.mktemp("wheel"), QSYNC_FORM="pure")
+    return built
+
+
+def build(out: Path, **env: str) -> tuple[Path, str]:
+    """A wheel of this tree, and what was said while it was built."""
     uv = _uv()
     if uv is not None:
-        run(uv, "build", "--quiet", "--wheel", "--out-dir", out, tree.ROOT, folder=out)
+        said = run(uv, "build", "--wheel", "--out-dir", out, tree.ROOT, folder=out, **env)
     else:
-        pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", out)
-        run(*pip, tree.ROOT, folder=out)
+        pip = (sys.executable, "-m", "pip", "wheel", "-v", "--no-deps", "-w", out)
+        said = run(*pip, tree.ROOT, folder=out, **env)
     (built,) = out.glob("*.whl")
-    return built
+    return built, said
 
 
 def test_the_wheel_has_exactly_our_four_packages(wheel: Path) -> None:
@@ -66,8 +73,29 @@ def test_the_command_runs_from_an_empty_folder_of_a_fresh_environment(
     else:
         run(sys.executable, "-m", "venv", environment, folder=empty)
         run(python, "-m", "pip", "install", "--quiet", wheel, folder=empty)
-    assert qsync.__version__ in run(environment / "bin" / "qsync", "--version", folder=empty)
-    assert qsync.__version__ in run(python, "-m", "qsync", "--version", folder=empty)
+    version = f"qsync {qsync.__version__} (pure)"
+    assert version in run(environment / "bin" / "qsync", "--version", folder=empty)
+    assert version in run(python, "-m", "qsync", "--version", folder=empty)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_a_wheel_is_compiled_where_there_is_a_c_compiler(tmp_path: Path) -> None:
+    wheel, _ = build(tmp_path, QSYNC_COMPILE_LEVEL="0")
+    assert "none-any" not in wheel.name
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "installed")
+    ask = "from qsync.form import form; import qsync.core.machine as m; print(form(), m.__file__)"
+    there = {"PYTHONPATH": str(tmp_path / "installed")}
+    form, file = run(sys.executable, "-c", ask, folder=tmp_path, **there).split()
+    assert form == "compiled"
+    assert Path(file).is_relative_to(tmp_path)
+    assert not file.endswith(".py")
+
+
+def test_a_wheel_is_pure_where_there_is_no_c_compiler_and_says_so(tmp_path: Path) -> None:
+    wheel, said = build(tmp_path, CC="/nonexistent/cc")
+    assert wheel.name.endswith("-py3-none-any.whl")
+    assert "qsync is built in its pure form: there is no C compiler" in said
 
 
 def _uv() -> str | None:

@@ -1,0 +1,213 @@
+"""Compiles the hot modules of qsync with mypyc, from the sources that run where nothing is.
+
+    python .build/compiling.py             into this tree, an extension module beside each source
+    python .build/compiling.py --into DIR  into another folder, for a wheel or for tests
+    python .build/compiling.py --pure      removes what the first one made
+
+`hook.py` beside this file calls it while a wheel is built. C files go to the compiler one a
+processor at a time, and what was compiled before from the same text is taken from `build/mypyc`.
+"""
+
+import argparse
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+LIBRARY = "qsync.native"
+"""Where the machine code is, with `__mypyc` behind it; each module's own file only points there."""
+
+HOT = (
+    "election/*.py",
+    "qsync/core/*.py",
+    "qsync/data/*.py",
+    "qsync/wire/*.py",
+    "qsync/form.py",
+    "qsync/record.py",
+    "qsync/replaying.py",
+    "qsync/node/clock.py",
+    "qsync/node/connection.py",
+    "qsync/node/deadlines.py",
+    "qsync/node/due.py",
+    "qsync/node/links.py",
+    "qsync/node/reactor.py",
+    "qsync/node/reads.py",
+    "qsync/node/requests.py",
+    "qsync/node/server.py",
+    "qsync/node/tickets.py",
+    "qsync/node/timers.py",
+    "qsync/client/core.py",
+    "qsync/client/link.py",
+    "qsync/client/pump.py",
+)
+"""What a write or a read passes on its way through a node, a client and the simulator."""
+
+PURE = {
+    "election/__init__.py": "says whose package it is",
+    "qsync/core/__init__.py": "empty",
+    "qsync/data/__init__.py": "empty",
+    "qsync/wire/__init__.py": "empty",
+}
+"""What of it stays as it is, and why."""
+
+
+class NotCompiledError(Exception):
+    """There is no compiled form, and why."""
+
+
+class NoCompilerError(NotCompiledError):
+    """Nor can there be one here."""
+
+
+def sources(root: Path) -> list[str]:
+    """The sources that are compiled, from the root."""
+    found = [path.relative_to(root).as_posix() for hot in HOT for path in sorted(root.glob(hot))]
+    return [name for name in found if name not in PURE]
+
+
+def compiler() -> str | None:
+    """The C compiler that Python's own build names, or the environment; None: it is not here."""
+    return shutil.which((_words("CC") or ["cc"])[0])
+
+
+def compile_into(
+    target: Path, root: Path = ROOT, level: str = "3", work: Path | None = None
+) -> list[Path]:
+    """Compile the sources below `root`; the extension modules that were made below `target`."""
+    if compiler() is None:
+        raise NoCompilerError("there is no C compiler")
+    with tempfile.TemporaryDirectory() as passing:
+        return _compile(target, root, level, work or Path(passing))
+
+
+def _compile(target: Path, root: Path, level: str, work: Path) -> list[Path]:
+    extensions = _written_in_c(root, work)
+    flags = [*_words("CFLAGS"), "-fPIC", f"-O{level}", "-g0", "-w"]
+    folders = {folder for each in extensions for folder in each.include_dirs}
+    folders |= {sysconfig.get_path("include"), str(work / LIBRARY.rpartition(".")[0])}
+    flags += sorted(f"-I{folder}" for folder in folders)
+    flags += [
+        f"-D{name}" + ("" if value is None else f"={value}")
+        for name, value in extensions[0].define_macros
+    ]
+    headers = b"".join(path.read_bytes() for path in sorted(work.rglob("*.h")))
+    known = hashlib.sha256(repr(flags).encode() + headers)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        # The largest first: then no processor waits for the last one.
+        files = {Path(name) for each in extensions for name in each.sources}
+        largest = sorted(files, key=lambda path: -path.stat().st_size)
+        objects = dict(
+            zip(
+                largest,
+                pool.map(lambda path: _object(path, flags, known, work), largest),
+                strict=True,
+            )
+        )
+        return list(pool.map(lambda each: _linked(each, objects, target), extensions))
+
+
+def _written_in_c(root: Path, work: Path) -> list[Any]:
+    """What mypyc makes of the sources: one library, and a small module for each source."""
+    try:
+        import setuptools  # noqa: F401, PLC0415 - mypyc looks for it
+        from mypyc.build import mypycify  # noqa: PLC0415 - absent where nothing is compiled
+    except ImportError as missing:
+        raise NotCompiledError(f"mypyc is not here: {missing}") from missing
+    options = [
+        "--config-file=",
+        "--namespace-packages",
+        "--explicit-package-bases",
+        "--ignore-missing-imports",
+    ]
+    before, told = Path.cwd(), sys.argv
+    os.chdir(root)
+    try:
+        sys.argv = told[:1]
+        return mypycify(
+            [*options, *sources(root)], multi_file=True, group_name=LIBRARY, target_dir=str(work)
+        )
+    except SystemExit as refused:
+        raise NotCompiledError("mypyc refuses the sources") from refused
+    finally:
+        sys.argv = told
+        os.chdir(before)
+
+
+def _object(path: Path, flags: list[str], known: Any, work: Path) -> Path:
+    digest = known.copy()
+    digest.update(path.read_bytes())
+    made = work / "objects" / f"{path.stem}-{digest.hexdigest()[:24]}.o"
+    if not made.exists():
+        made.parent.mkdir(parents=True, exist_ok=True)
+        half = made.with_suffix(".half.o")
+        _run([*_words("CC"), *flags, "-c", str(path), "-o", str(half)])
+        half.replace(made)
+    return made
+
+
+def _linked(extension: Any, objects: dict[Path, Path], target: Path) -> Path:
+    made = target / (extension.name.replace(".", "/") + sysconfig.get_config_var("EXT_SUFFIX"))
+    made.parent.mkdir(parents=True, exist_ok=True)
+    half = made.with_suffix(".half")
+    parts = [str(objects[Path(name)]) for name in extension.sources]
+    _run([*_words("LDSHARED"), *parts, "-o", str(half)])
+    half.replace(made)
+    return made
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise NotCompiledError(f"{shlex.join(command)}\n{done.stderr}")
+
+
+def _words(variable: str) -> list[str]:
+    return shlex.split(os.environ.get(variable) or sysconfig.get_config_var(variable) or "")
+
+
+def clean(root: Path = ROOT) -> int:
+    """Remove the extension modules beside the sources; how many there were."""
+    found = [
+        path
+        for room in ("election", "qsync")
+        for path in (root / room).rglob("*" + sysconfig.get_config_var("EXT_SUFFIX"))
+    ]
+    for path in found:
+        path.unlink()
+    return len(found)
+
+
+def main() -> int:
+    """See above."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--into", type=Path, default=ROOT)
+    parser.add_argument("--level", default="3", help="how hard the C compiler tries")
+    parser.add_argument("--pure", action="store_true")
+    asked = parser.parse_args()
+    if asked.pure:
+        print(f"qsync runs in its pure form: {clean()} extension modules removed")
+        return 0
+    began = time.monotonic()
+    try:
+        made = compile_into(asked.into, level=asked.level, work=ROOT / "build" / "mypyc")
+    except NoCompilerError as none:
+        print(f"qsync runs in its pure form: {none}")
+        return 0
+    except NotCompiledError as why:
+        print(f"qsync was not compiled: {why}", file=sys.stderr)
+        return 1
+    print(f"qsync compiled: {len(made) - 1} modules in {time.monotonic() - began:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
