@@ -148,6 +148,8 @@ class Drill:
     options: Mapping[str, str] = field(default_factory=dict)
     """Settings of the nodes of a lab that is made for the drill, such as `election.timeout`."""
     seed: int = 1
+    catches: str | None = None
+    """A mutant that it catches within a few seeds from its own one on: it notices a broken rule."""
 
 
 def _short(value: Value) -> str:

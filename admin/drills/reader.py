@@ -126,6 +126,7 @@ _SECTIONS = (
     "heal",
     "expect",
     "seed",
+    "catches",
 )
 _NEEDED = ("drill", "title", "hypothesis", "method")
 
@@ -208,6 +209,7 @@ def _drill(root: YamlValue) -> Drill | None:
         options=_options(parts["options"]) if "options" in parts else {},
         method=method,
         expect=limits,
+        catches=parts["catches"].text() if "catches" in parts else None,
         seed=(parts["seed"].read(values.whole(-SEED_MAX, SEED_MAX)) or 0) if "seed" in parts else 1,
     )
 

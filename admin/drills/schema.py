@@ -52,6 +52,7 @@ def schema() -> Schema:
                 "heal": {"const": "always"},
                 "expect": _expect(),
                 "seed": {"type": "integer"},
+                "catches": TEXT_SCHEMA,
             },
             required=["drill", "title", "hypothesis", "method"],
         ),

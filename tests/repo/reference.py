@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 
 from admin.campaign.drawing import FAULTS as CAMPAIGN
+from admin.drills import reference as drill_pages
 from admin.drills.measure import MEASURES
 from admin.drills.probes import PROBES, MeasureUnit
 from admin.drills.verbs.catalogue import VERBS
@@ -155,6 +156,7 @@ BLOCKS: Mapping[str, Callable[[], Iterable[str]]] = {
     "exit codes": exit_codes,
     "field types": field_types,
     "commands": commands,
+    "drill catalogue": drill_pages.catalogue,
     "drill steps": drill_steps,
     "drill probes": drill_probes,
     "drill measures": drill_measures,

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from admin.drills import reader, reference, report
-from admin.drills.mutants import BY_THE_LOAD, CAUGHT
+from admin.drills import reference, report
 from admin.drills.reference import MeasuredDrill
 
 ROOT = Path(__file__).parents[2]
@@ -20,15 +19,6 @@ def test_every_page_says_what_the_catalogue_and_the_numbers_say() -> None:
     there = {path.name: path.read_text("utf-8") for path in reference.PAGES.glob("*.md")}
     assert there.keys() == wanted.keys(), AGAIN
     assert [name for name, text in wanted.items() if there[name] != text] == [], AGAIN
-
-
-def test_the_catalogue_in_the_documents_has_every_drill_with_its_mutant() -> None:
-    text = (ROOT / "docs/reference/drills.md").read_text("utf-8")
-    for name in reader.own_names():
-        title = reader.load(reader.find(name)).title
-        mutant = f"`{CAUGHT[name]}`" if name in CAUGHT else ""
-        shown = f"({mutant})" if CAUGHT.get(name) in BY_THE_LOAD else mutant
-        assert f"| [`{name}`](drills/{name}.md) | {title} | {shown} |" in text, name
 
 
 def run(directory: Path, *, nodes: int, verdict: str, rto: float | None, began: str) -> None:
