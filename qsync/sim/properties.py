@@ -280,6 +280,13 @@ def lease_over(me: int, term: int, other: int, elected: int) -> None:
         raise PropertyViolation(3, f"{text}, and node {other} was elected in {elected}")
 
 
+def rows_agree(me: int, differs: Collection[str]) -> None:
+    """Property 10: a follower that compares its stored rows with the leader's finds them equal."""
+    if differs:
+        names = ", ".join(sorted(differs))
+        raise PropertyViolation(10, f"node {me}: stored rows differ from the leader's: {names}")
+
+
 def clock_read_since(me: int, *, looked: float, received: float) -> None:
     """Property 3: a promise is made, a lease is judged, by a clock read after what was received."""
     if looked < received:

@@ -1,16 +1,18 @@
 """`qsync member`: a lost disk is seen as a stranger, and a new directory gets its place."""
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from admin.cluster import surveys
+from admin.cluster import fault_points, surveys
 from admin.doctor import checks
 from admin.doctor.facts import gather
 from admin.lab import lab
 from cli.main import run
+from qsync.faults import Fault
 from tests.live.real import put, running, until
 
 pytestmark = pytest.mark.slow
@@ -66,3 +68,42 @@ def test_a_lost_disk_is_a_stranger_until_it_is_named(
     assert set(standing(three, capsys).values()) == {"voter"}
     assert run(["member", "replace", lost.name, *target, "--dry-run"]) == 0
     assert "nothing: it is a voter already" in capsys.readouterr().err
+
+
+def configurations(node: lab.LabNode) -> list[tuple[str, object]]:
+    """What its timeline says of changes, oldest first: voters, or why one was rolled back."""
+    lines = (node.dir / "timeline.jsonl").read_text().splitlines()
+    told = [json.loads(line) for line in lines]
+    return [
+        (each["event"], each["voters"] if each["event"] == "configuration" else each["why"])
+        for each in told
+        if each["event"] in ("configuration", "rollback")
+    ]
+
+
+def test_a_change_that_takes_the_leaders_quorum_is_taken_back(tmp_path: Path) -> None:
+    """Two nodes; the new directory of the lost one dies before it has the change that names it."""
+    slow = {"election__timeout": "10s", "replication__timeout": "1s"}
+    patient = slow | {"replication__synchro_timeout": "60s", "node__faults": "true"}
+    with running(tmp_path / "two", nodes=2, replication__replace="manual", **patient) as found:
+        put(found, [1, "one"])
+        leads = surveys.survey(found.addresses).leader
+        assert leads is not None
+        leader = found.node(leads.name)
+        lost = next(each for each in found.nodes if each is not leader)
+        found.kill(lost)
+        found.wipe(lost)
+        found.start(lost)
+        surveys.wait_answers(lost.address, timeout=30)
+        fault_points.arm(lost.address, Fault.SLOW_FSYNC, seconds=2.0, lasts=120.0)
+        target = ["-t", str(found.dir), "--timeout", "60s"]
+        replacing = threading.Thread(target=run, args=(["member", "replace", lost.name, *target],))
+        replacing.start()
+        alone, both = ("configuration", [leader.id]), ("configuration", [1, 2])
+        until(lambda: configurations(leader)[-2:] == [alone, both], "the new directory is named")
+        found.kill(lost)
+        refused = ("rollback", "configuration")
+        until(lambda: refused in configurations(leader), "it is taken back", timeout=60)
+        replacing.join()
+        assert configurations(leader)[-1] == alone
+        put(found, [2, "two"])

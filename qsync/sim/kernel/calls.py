@@ -46,13 +46,6 @@ class ClockCalls:
         return self._clocks.slept
 
 
-class Spare:
-    """A descriptor of nothing."""
-
-    def close(self) -> None:
-        """Nothing to give back."""
-
-
 class Calls(ClockCalls):
     """See `qsync.node.effects.Effects`."""
 
@@ -88,9 +81,12 @@ class Calls(ClockCalls):
         """As many as are wanted."""
         return wanted
 
-    def spare(self) -> Spare:
-        """There are always some left."""
-        return Spare()
+    def spare(self) -> SimulatedSocket | None:
+        """A descriptor of nothing, if there is one left."""
+        try:
+            return SimulatedSocket(self.process, self.process.machine.number)
+        except OSError:
+            return None
 
     def usage(self) -> Usage:
         """Always the same."""

@@ -1,19 +1,21 @@
 """A simulated machine's directory behind the store's interface: it stalls, fails and forgets."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
+from election.messages import Index
 from qsync.core.ready import Write
 from qsync.errors import StoreError
 from qsync.node.assembly import NodeStorage, together, trusted
 from qsync.sim.clockwork import VirtualClock
 from qsync.sim.dice import RandomStream
 from qsync.sim.swarm import DiskFlaws
+from qsync.store import chain
 from qsync.store.contract import FoldedRows, Identity, Opened
 from qsync.store.memory import MemoryLog, MemorySpaces
 
@@ -32,6 +34,8 @@ class KernelLog(MemoryLog):
     before_commit: Callable[[], None] | None = None
     opened = Opened()
     """Nobody asks for its file."""
+    unreadable = False
+    """What is on the disk cannot be read back for now."""
 
     def __init__(self, disk: "KernelDisk") -> None:
         super().__init__()
@@ -41,6 +45,12 @@ class KernelLog(MemoryLog):
     def write(self, write: Write) -> None:
         """One commit, with all that may happen to it."""
         self._disk.commit(write)
+
+    @override
+    def _rows(self, first: Index) -> Iterator[chain.Row]:
+        if self.unreadable:
+            raise StoreError("input/output error while the log was read")
+        return super()._rows(first)
 
     def keep(self, write: Write) -> None:
         """What the disk has taken."""
@@ -198,7 +208,7 @@ class KernelDisk:
 
     def heal(self) -> None:
         """From now on it is a good disk; a write that hangs comes to its end."""
-        self.broken, self.slowness = False, 1.0
+        self.broken, self.log.unreadable, self.slowness = False, False, 1.0
         self._platter = replace(self._platter, failure=0.0)
         self.told = _nothing
         for work in self.under_way.pending:

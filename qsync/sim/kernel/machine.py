@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from election.fencing import Fencing
 from election.messages import Replica
@@ -26,9 +26,6 @@ from qsync.sim.kernel.room import SimulatedKernel
 from qsync.sim.kernel.watch import KernelInvariants, KernelObserver
 from qsync.sim.trace import TraceColumns
 from qsync.store.contract import Identity
-
-if TYPE_CHECKING:
-    from qsync.sim.dice import RandomStream
 
 _LETTERS = {role: role.value[0].upper() for role in Role}
 
@@ -65,10 +62,11 @@ class _Nobody:
 
 
 NOBODY: Callers = _Nobody()
+FILES_MAX = 1024
 
 
 class Computer:
-    """What a process runs on: a number, clocks, a room around it."""
+    """What a process runs on: clocks, a room around it, room for `files_max` descriptors."""
 
     def __init__(self, number: int, room: SimulatedKernel, disk: KernelDisk) -> None:
         self.number = number
@@ -76,8 +74,8 @@ class Computer:
         self.disk = disk
         self.received = 0.0
         """When its process last took something from a connection."""
-        dice: RandomStream = room.clockwork.dice(f"timers {number}")
-        self.clocks = MachineClocks(dice)
+        self.files_max = FILES_MAX
+        self.clocks = MachineClocks(room.clockwork.dice(f"timers {number}"))
 
     def turned(self, calls: int) -> None:
         """A process has had its turn."""
@@ -312,6 +310,7 @@ class MemberMachine(MemberView):
 
         async def goodbye() -> None:
             await leave(node)
+            process.cancel_others()
             node.close()
             self._note("left", node.replica)
             self._run, self.life = None, 0

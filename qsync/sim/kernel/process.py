@@ -5,9 +5,12 @@ any two of them, also in the middle of a pass. Time passes for a process while o
 only by so little as it works; where it waits long (a blocking write, a stop), the others go on.
 """
 
+import errno
+import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from inspect import CORO_RUNNING, getcoroutinestate
 from typing import TYPE_CHECKING, Final
 
 from qsync.sim.kernel.errors import Halt, ProcessKilled
@@ -75,7 +78,9 @@ class KernelProcess:
             raise ProcessKilled
 
     def descriptor(self, sock: SimulatedSocket) -> int:
-        """The lowest number that is free."""
+        """The lowest number that is free. Raises OSError when the process may have no more."""
+        if len(self.files) >= self.machine.files_max:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         number = 3
         while number in self.files:
             number += 1
@@ -147,6 +152,10 @@ class KernelProcess:
         """It was stopped, or waited inside of a call."""
         self.wake(max(self.at, self.machine.room.clockwork.now))
 
+    def cancel_others(self) -> None:
+        """As when the nursery of the node is left: only the task that runs goes on."""
+        self._tasks.cancel_others()
+
     def _work(self) -> None:
         calls = self.calls
         tasks, self._idle = self._tasks, False
@@ -163,7 +172,7 @@ class KernelProcess:
         tasks, clocks, ran = self._tasks, self.machine.clocks, False
         at, monotonic = self.at, clocks.monotonic(self.at)
         for task, wait in list(tasks.waits.items()):
-            if wait.over(at, monotonic):
+            if task in tasks.waits and wait.over(at, monotonic):
                 ran = True
                 tasks.step(task)
                 at, monotonic = self.at, clocks.monotonic(self.at)
@@ -200,6 +209,12 @@ class _Tasks:
             self.waits[task] = task.send(None)
         except StopIteration:
             del self.waits[task]
+
+    def cancel_others(self) -> None:
+        """Unwind all but the one that runs; what they call on their way out is done."""
+        for task in [each for each in self.waits if getcoroutinestate(each) != CORO_RUNNING]:
+            del self.waits[task]
+            task.close()
 
     def close(self) -> None:
         """Unwind all, in a process that is dead: nothing that they call does anything."""

@@ -141,11 +141,12 @@ class SimulatedSocket:
         backlog = self.door.backlog
         if not backlog or backlog[0][0] > now:
             raise BlockingIOError
-        fresh = backlog.popleft()[1]
-        self.listen_up()
         assert self.process is not None
-        fresh.process = self.process
+        fresh = backlog[0][1]
         fresh.fd = self.process.descriptor(fresh)
+        fresh.process = self.process
+        backlog.popleft()
+        self.listen_up()
         return fresh, ("127.0.0.1", 0)
 
     def connect_ex(self, address: tuple[str, int], /) -> int:

@@ -101,6 +101,7 @@ class KernelObserver:
         """Before anything of it is told."""
         try:
             self._witness.turned(self._me, self._node.replica)
+            properties.rows_agree(self._me, self._node.folding.comparing.differs)
             raft = self._node.replica.machine.raft
             if raft.role is Role.LEADER and raft.term != self._led:
                 self._led = raft.term
