@@ -16,11 +16,11 @@ from admin.checker.kernels.disks import ACKS, QUORUM, ROWS
 from admin.checker.kernels.in_memory import evidence_of
 from admin.checker.kernels.proofs import complete
 from admin.checker.kernels.registry import KERNELS
+from admin.checker.kernels.stops import STOPS, joined
 from admin.checker.parquet import to_parquet
 from admin.checker.rules import feeds as feed_rule
 from admin.checker.rules import receipts as receipt_rule
 from admin.checker.rules import rolled_back_reads as hidden_rule
-from admin.checker.rules import stretches as stretch_rule
 from admin.checker.rules.catalogue import BY_ID, RULES, load, verdict_of
 from admin.checker.rules.fates import replay
 from admin.checker.rules.rule import RuleFinding
@@ -61,7 +61,7 @@ from admin.checker.verdict import Result
 from admin.evidence.bundle import Bundle, write_part
 from admin.evidence.manifest import Manifest
 from tests.bench.big_bundle import make
-from tests.oracle import acks, eventful, quorum
+from tests.oracle import acks, eventful, quorum, stops
 from tests.oracle import times as time_oracle
 from tests.spark import dice
 
@@ -158,13 +158,17 @@ def test_a_task_makes_of_files_what_one_process_makes_of_rows(runs: Runs) -> Non
 
 
 def test_stops_are_found_as_claim_by_claim(runs: Runs) -> None:
+    """Facts, texts and proofs."""
     seen = Counter[bool]()
     for seed, path, run in runs:
-        stops = parts(_rolled(run))
+        wanted = stops.find(run)
+        assert BY_ID[STOPS].find(run) == wanted, seed
+        stretches = parts(_rolled(run))
         claims = [*chunks(path, "events", "number"), *chunks(path, "status", "sample")]
-        found = [row for each in claims if stops for row in look_at_stops(each, stops)]
-        wanted = stretch_rule.RULE.find(run)
-        assert _of(found) == _whole(wanted), seed
+        rows = [row for each in claims if stretches for row in look_at_stops(each, stretches)]
+        found = joined(_finding(rows), len(stretches))
+        complete([found], functools.partial(look_up, path))
+        assert found == wanted, seed
         seen[bool(wanted.breaches)] += bool(wanted.facts)
     assert min(seen[True], seen[False]) > SEEN_MIN
 

@@ -2,11 +2,13 @@
 
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+import numpy as np
+
 from admin.checker.exhibit import EvidenceRow
-from admin.checker.kernels import proofs
+from admin.checker.kernels import proofs, stops
 from admin.checker.kernels.columns import Digests, Events, LogEntries, Samples
 from admin.checker.kernels.disks import KERNELS as DISK_KERNELS
 from admin.checker.kernels.disks import QUORUM, DiskEvents, DiskWalk, by_logs, confirmed_last
@@ -19,8 +21,10 @@ from admin.checker.kernels.logs.status_samples import limbo_samples
 from admin.checker.kernels.logs.walk import LogWalk
 from admin.checker.kernels.proofs import RowPlace
 from admin.checker.kernels.registry import EVENTS, KERNELS
+from admin.checker.kernels.stops import RolledBackStretches
+from admin.checker.rules.fates import replay
 from admin.checker.rules.rule import Rule, RuleFinding
-from admin.checker.rules.run import PROMOTE, LogTable, RunTables, Whose
+from admin.checker.rules.run import PROMOTE, LogTable, NodeEvent, RunTables, Status, Whose
 from admin.evidence.tables import Row
 
 
@@ -96,7 +100,37 @@ def disks(run: RunTables) -> dict[str, RuleFinding]:
     return found
 
 
-FAMILIES = ((LOG_KERNELS, followed), (DISK_KERNELS, disks))
+def stops_of(run: RunTables) -> dict[str, RuleFinding]:
+    """What samples and events say to be confirmed, beside what is rolled back."""
+    confirmed = run.confirmed
+    stretches = RolledBackStretches.of(
+        (*whose, index, by)
+        for whose, log in run.logs.items()
+        if log.first == 1
+        for index, by in replay(log, confirmed.get(whose, 0)).rolled_back_by.items()
+    )
+    samples = [each for each in run.status if each.confirmed]
+    events = [each for each in run.events if each.name == "confirmed"]
+    found = RuleFinding()
+    for claims, index in (
+        (samples, [each.confirmed for each in samples]),
+        (events, [each.index for each in events]),
+    ):
+        nodes = np.array([each.node for each in claims], dtype=np.int64)
+        places = np.array(index, dtype=np.int64)
+        own = stops.stopped(stretches, nodes, places, partial(_shown, claims))
+        found.facts += own.facts
+        found.breaches += own.breaches
+    found = stops.joined(found, len(stretches))
+    proofs.complete([found], partial(_look_up, run))
+    return {stops.STOPS: found}
+
+
+def _shown(claims: Sequence[Status | NodeEvent], at: int) -> EvidenceRow:
+    return claims[at].shows()
+
+
+FAMILIES = ((LOG_KERNELS, followed), (DISK_KERNELS, disks), (stops.KERNELS, stops_of))
 """Kernels of tables that come in parts, and what they find in a run that is in memory."""
 
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from admin.checker.kernels import in_memory
+from admin.checker.kernels import in_memory, stops
 from admin.checker.kernels.disks import KERNELS as DISK_KERNELS
 from admin.checker.kernels.logs.registry import KERNELS as LOG_KERNELS
 from admin.checker.quick import CheckedInvariant
@@ -17,7 +17,6 @@ from admin.checker.rules import (
     receipts,
     rolled_back_reads,
     steps,
-    stretches,
 )
 from admin.checker.rules.parts import check_counts, rows
 from admin.checker.rules.rule import Breach, Rule, RuleFinding
@@ -29,7 +28,7 @@ from admin.evidence.tables import TABLES
 RULES: tuple[Rule, ...] = (
     *(in_memory.PART_RULES[each.id] for each in LOG_KERNELS),
     *between_logs.RULES,
-    stretches.RULE,
+    *(in_memory.PART_RULES[each.id] for each in stops.KERNELS),
     *in_memory.RULES,
     *(in_memory.PART_RULES[each.id] for each in DISK_KERNELS),
     *steps.RULES,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from admin.checker.kernels.columns import LogEntries
 from admin.checker.kernels.disks import QUORUM, by_logs
 from admin.checker.kernels.logs.slices import Whose
+from admin.checker.kernels.stops import STOPS, joined
 from admin.checker.rules import gaps, texts
 from admin.checker.rules.between_logs import ONE_LOG
 from admin.checker.rules.catalogue import RULES
@@ -105,6 +106,7 @@ def conclude(
         found[each.invariant].breaches.append(proven(each))
     if not _events(own, "durable"):
         found[QUORUM] = _quorum(own, manifest)
+    found[STOPS] = joined(found[STOPS], len(own.rows[ROLLED]))
     _lacks(found, own)
     for rule in RULES:
         gaps.weigh(rule, found[rule.id], manifest)

@@ -1,73 +1,69 @@
-"""The confirmed index never stops inside of a rolled-back stretch."""
+"""What samples and events say to be confirmed, a file of them at a time."""
 
 import functools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from admin.checker.exhibit import EvidenceRow
+from admin.checker.kernels import proofs
 from admin.checker.kernels.arrays import Numbers
+from admin.checker.kernels.columns import Samples
+from admin.checker.kernels.stops import STOPS, RolledBackStretches, stopped
 from admin.checker.spark.arrays import among, numbers
 from admin.checker.spark.chunks import Chunk, chunks, read, spread
-from admin.checker.spark.job_schema import BREACH, FACTS, FindingRow, RolledRow
+from admin.checker.spark.job_schema import FindingRow, RolledRow
+from admin.checker.spark.kernels import finding_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_ID = "stretches-whole"
-Parts = Mapping[str, tuple[Numbers, Numbers]]
-"""By run: the first victim of each ROLLBACK, in order, and the ROLLBACK."""
+Stretches = Mapping[str, RolledBackStretches]
+"""By run."""
 
 
 def stretches(
     session: "SparkSession", paths: Sequence[Path], rolled: Iterable[RolledRow]
 ) -> "DataFrame":
-    """From the first entry that a ROLLBACK takes up to the one before it, nobody stops."""
-    stops = parts(rolled)
+    """Of runs in which something is rolled back for good."""
+    by_run = parts(rolled)
     found = [
         each
         for table, key in (("events", "number"), ("status", "sample"))
         for path in paths
         for each in chunks(path, table, key)
-        if each.run_id in stops
+        if each.run_id in by_run
     ]
-    look_at = functools.partial(look, stops=stops)
+    look_at = functools.partial(look, stretches=by_run)
     return spread(session, found, [each.size for each in found], look_at)
 
 
-def parts(rolled: Iterable[RolledRow]) -> dict[str, tuple[Numbers, Numbers]]:
+def parts(rolled: Iterable[RolledRow]) -> dict[str, RolledBackStretches]:
     """Of every run, from what is rolled back."""
-    victims: dict[tuple[str, int, int, int], int] = {}
+    by_run: dict[str, list[tuple[int, int, int, int]]] = defaultdict(list)
     for row in rolled:
-        record = (row.run_id, row.node, row.generation, row.by)
-        victims[record] = min(row.index, victims.get(record, row.index))
-    by_run: dict[str, dict[int, int]] = defaultdict(dict)
-    for (run, _, _, by), first in sorted(victims.items()):
-        by_run[run].setdefault(first, by)
-    columns = {run: sorted(found.items()) for run, found in by_run.items()}
-    return {
-        run: (np.array([one for one, _ in found]), np.array([other for _, other in found]))
-        for run, found in columns.items()
-    }
+        by_run[row.run_id].append((row.node, row.generation, row.index, row.by))
+    return {run: RolledBackStretches.of(found) for run, found in by_run.items()}
 
 
-def look(chunk: Chunk, stops: Parts) -> Iterator[FindingRow]:
+def look(chunk: Chunk, stretches: Stretches) -> Iterator[FindingRow]:
     """At some events, or at some samples."""
-    if chunk.part.table == "events":
-        claims = read(chunk, ("name", "node", "index"))
-        claims = claims.filter(among(claims, "name", ("confirmed",)))
-        place = numbers(claims, "index")
-    else:
-        claims = read(chunk, ("node", "confirmed"))
-        claims = claims.filter(numbers(claims, "confirmed") != 0)
-        place = numbers(claims, "confirmed")
-    yield FindingRow(chunk.run_id, FACTS, _ID, amount=len(place))
-    firsts, records = stops[chunk.run_id]
-    at = np.searchsorted(firsts, place, side="right") - 1
-    inside = (at >= 0) & (place < records[at])
-    node = numbers(claims, "node")
-    for one, index in sorted(set(zip(node[inside].tolist(), place[inside].tolist(), strict=True))):
-        text = f"node {one} stopped at {index}, between a first victim and the ROLLBACK of it"
-        yield FindingRow(chunk.run_id, BREACH, _ID, one, 0, index, message=text)
+    claims = _events if chunk.part.table == "events" else _samples
+    found = stopped(stretches[chunk.run_id], *claims(chunk))
+    yield from finding_rows(chunk.run_id, STOPS, found)
+
+
+def _events(chunk: Chunk) -> tuple[Numbers, Numbers, Callable[[int], EvidenceRow]]:
+    table = read(chunk, ("name", "node", "index", "number"))
+    table = table.filter(among(table, "name", ("confirmed",)))
+    number = numbers(table, "number")
+    columns = (numbers(table, "node"), numbers(table, "index"))
+    return *columns, lambda at: proofs.event(int(number[at]))
+
+
+def _samples(chunk: Chunk) -> tuple[Numbers, Numbers, Callable[[int], EvidenceRow]]:
+    table = read(chunk, Samples.names())
+    table = table.filter(numbers(table, "confirmed") != 0)
+    status = Samples.of({name: table.column(name).to_pylist() for name in Samples.names()})
+    return numbers(table, "node"), numbers(table, "confirmed"), lambda at: status.shows(at)[0]

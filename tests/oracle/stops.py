@@ -4,7 +4,7 @@ from bisect import bisect_right
 
 from admin.checker.exhibit import EvidenceRow
 from admin.checker.rules.fates import replay
-from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import LogTable, RunTables
 
 WHOLE = "stretches-whole"
@@ -42,7 +42,7 @@ def _stretches(run: RunTables) -> dict[int, tuple[int, LogTable]]:
     """By first victim: the ROLLBACK, and a log that has both; of what is confirmed."""
     found: dict[int, tuple[int, LogTable]] = {}
     confirmed = run.confirmed
-    for whose, log in run.logs.items():
+    for whose, log in sorted(run.logs.items()):
         if log.first != 1:
             continue
         first: dict[int, int] = {}
@@ -51,12 +51,3 @@ def _stretches(run: RunTables) -> dict[int, tuple[int, LogTable]]:
         for record, victim in first.items():
             found.setdefault(victim, (record, log))
     return found
-
-
-RULE = Rule(
-    WHOLE,
-    "no confirmed index is inside of what is rolled back",
-    ("wal",),
-    find,
-    idle="nothing was rolled back for good",
-)
