@@ -56,10 +56,12 @@ class Comparing:
         return self._goal[1] if self._goal is not None else None
 
     def tick(self, now: float) -> None:
-        """The leader asks when it is time."""
+        """The leader asks when it is time, and has come by where it asked last."""
         machine = self._replica.machine
         leader = machine.leader
         if not self._interval or now < self._due or leader is None or not leader.established:
+            return
+        if self._goal is not None and self._goal[0] == machine.term:
             return
         self._due = now + self._interval
         index = machine.ledger.confirmed

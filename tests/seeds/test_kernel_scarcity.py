@@ -30,9 +30,9 @@ def at(world: World, when: float, do: Callable[[], None]) -> None:
 
 
 def often_compared(world: World) -> World:
-    """As often as rows go to the disks, about."""
+    """More often than rows go to the disks: as often as they do, then."""
     for each in world.nodes:
-        store = replace(each.config.store, compare_interval=4 * each.config.store.fold_interval)
+        store = replace(each.config.store, compare_interval=0.5 * each.config.store.fold_interval)
         each.config = replace(each.config, store=store)
     return world
 
@@ -53,13 +53,13 @@ def test_followers_compare_their_rows_with_the_leader_and_agree(seed: int) -> No
     world = often_compared(quiet(seed))
     held(world)
     compared = [each.node.folding.comparing.compared for each in world.nodes if not each.leads]
-    assert max(compared) > ENTRIES_MIN, compared
+    assert min(compared) > ENTRIES_MIN, compared
 
 
 def test_rows_that_a_fold_lost_are_noticed_when_they_are_compared(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    world = often_compared(quiet(3))
+    world = often_compared(quiet(6))
     odd = world.nodes[0]
     spaces = odd.disk.spaces
     fold = spaces.fold
