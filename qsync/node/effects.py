@@ -99,11 +99,16 @@ class Closable(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What the process takes of the machine. `files`: descriptors in use, and how many may be."""
+    """What the process takes of the machine. `files`: descriptors in use, and how many may be.
+
+    `form` of qsync: see `qsync.form`.
+    """
 
     pid: int
     memory_bytes: int
     files: tuple[int, int]
+    hostname: str
+    form: str
 
 
 class Clocks(Protocol):

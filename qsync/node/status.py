@@ -1,12 +1,10 @@
 """Fills the record of a node's status, every part of it from the same moment."""
 
-import platform
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from qsync.form import form
 from qsync.node import limbo_status, member_status, mishaps
 from qsync.node.member_status import vclock_at
 from qsync.node.view import NodeView
@@ -162,8 +160,8 @@ def status(node: NodeView) -> NodeStatus:
         uptime=node.uptime(),
         version=__version__,
         package="qsync",
-        form=form(),
-        hostname=platform.node(),
+        form=usage.form,
+        hostname=usage.hostname,
         pid=usage.pid,
         listen=node.address,
         cluster=ClusterName(name=config.cluster.name, tag=config.cluster.tag),

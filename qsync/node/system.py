@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import platform
 import random
 import resource
 import secrets
@@ -18,6 +19,7 @@ from typing import Final
 
 import trio
 
+from qsync.form import form
 from qsync.node.effects import Effects, Epoll, Event, Socket, Usage
 from qsync.node.listener import connections_allowed
 from qsync.store.beside import Thread
@@ -85,7 +87,13 @@ class NodeSystem:
         except OSError:
             used = 0
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBI
-        return Usage(pid=os.getpid(), memory_bytes=memory, files=(used, limit))
+        return Usage(
+            pid=os.getpid(),
+            memory_bytes=memory,
+            files=(used, limit),
+            hostname=platform.node(),
+            form=form(),
+        )
 
     def room(self, path: Path) -> tuple[int, int]:
         """Free and total bytes."""

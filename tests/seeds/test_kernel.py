@@ -1,5 +1,6 @@
 """The simulated kernel: nodes and clients are stopped in it, crowded and asked as by people."""
 
+import platform
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -146,3 +147,11 @@ def test_a_broken_rule_of_node_or_client_is_noticed(mutant: str) -> None:
     seeds = range(1, BUDGETS[mutant] + 1)
     found = (judge(replace(plan(seed), mutant=mutant)) for seed in seeds)
     assert any(each.conclusion is SeedConclusion.BROKEN for each in found)
+
+
+def test_a_seed_is_the_same_on_a_machine_of_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here clients ask for the status, and how long an answer is decides when it arrives."""
+    plan = Plan(seed=5009, events=300)
+    here = play(World(plan))
+    monkeypatch.setattr(platform, "node", lambda: "another.name" * 10)
+    assert play(World(plan)).digest == here.digest

@@ -14,7 +14,10 @@ from qsync.sim.kernel.poll import Happening, SimulatedPoll, Wait
 from qsync.sim.kernel.process import KernelProcess
 from qsync.sim.kernel.streams import NEVER, SimulatedSocket
 
-_USAGE: Final = Usage(pid=1, memory_bytes=1 << 20, files=(16, 1024))
+_USAGE: Final = Usage(
+    pid=1, memory_bytes=1 << 20, files=(16, 1024), hostname="simulated", form="pure"
+)
+"""The same wherever a seed is played: what a node tells of it is as long as it is."""
 _ROOM: Final = (1 << 40, 1 << 40)
 
 
