@@ -32,7 +32,7 @@ from qsync.faults import ABOUT, Fault
 from qsync.options.core_options import CORE_OPTIONS
 from qsync.sim.explore.menu import FAULTS as EXPLORED
 from qsync.sim.swarm import NAMES as NEMESIS
-from tests.repo import status_fields, tree
+from tests.repo import invariant_rows, status_fields, tree
 
 DOCS = tree.ROOT / "docs" / "reference"
 _BLOCK = re.compile(r"<!-- from the code: (?P<name>[a-z ]+) -->\n.*?<!-- end -->", re.DOTALL)
@@ -162,6 +162,8 @@ BLOCKS: Mapping[str, Callable[[], Iterable[str]]] = {
     "drill measures": drill_measures,
     "fault points": fault_points,
     "faults": faults,
+    "invariants": invariant_rows.invariants,
+    "planted faults": invariant_rows.planted_faults,
     "box info": status_fields.box_info,
     "beyond box info": status_fields.beyond_box_info,
 }
