@@ -31,11 +31,11 @@ class Pool(Protocol):
         """Connect. Raises Unavailable or what the handshake refuses."""
 
     async def aside(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """The result of a function that blocks."""
+        """Run a function that blocks without stopping the others; its result."""
 
 
 class NodeConnections:
-    """Two connections and what is known of the members. `name` is the node's."""
+    """A connection for data, one to a node called `name`, and what is known of the members."""
 
     def __init__(self, pool: Pool, data: OpenConnection) -> None:
         self.name = ""
@@ -68,7 +68,7 @@ class NodeConnections:
 
     @property
     def pinned(self) -> bool:
-        """Was the node named, so that the session stays with it?"""
+        """Whether a node was named, so that the session stays with it."""
         return self._pinned is not None
 
     async def use(self, node: str | None) -> None:
@@ -103,11 +103,11 @@ class NodeConnections:
             held.close()
 
     async def another(self, addresses: tuple[str, ...]) -> "NodeConnections":
-        """A place in another cluster, or again in this one, with connections of its own."""
+        """Connections of their own to another cluster, or to this one again."""
         return NodeConnections(self._pool, await self._pool.open(addresses, direct=False))
 
     async def beside(self, node: str) -> "NodeConnections":
-        """A place in this cluster that speaks to that node."""
+        """Connections of their own to this cluster and that node."""
         made = await self.another(self.addresses)
         await made.use(node)
         return made

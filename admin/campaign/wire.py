@@ -16,7 +16,7 @@ _Answer = list[object] | QsyncError
 
 
 class RequestTimedOut(Exception):
-    """A question without an answer."""
+    """A question got no answer."""
 
 
 class ConnectionLost(RequestTimedOut):
@@ -28,7 +28,7 @@ class Silent(RequestTimedOut):
 
 
 class Wire:
-    """Asks without waiting for the answers to what was asked before."""
+    """A connection on which questions are asked without waiting for earlier answers."""
 
     def __init__(self, node: AsyncNodeConnection) -> None:
         self.broken = trio.Event()
@@ -44,7 +44,7 @@ class Wire:
         return len(self._waiting)
 
     async def ask(self, make: Callable[[int], Request], *, patience: float) -> list[object]:
-        """The values of the answer. Raises the error that was answered, or NoAnswer."""
+        """The values of the answer. Raises the error that was answered, or RequestTimedOut."""
         number = next(self._numbers)
         answered = self._waiting[number] = trio.Event()
         try:
@@ -63,7 +63,7 @@ class Wire:
         return answer
 
     async def listen(self) -> None:
-        """Until the connection ends."""
+        """Read answers until the connection ends."""
         try:
             while True:
                 for payload in await self._node.receive():
@@ -90,7 +90,9 @@ class Wire:
 
 @asynccontextmanager
 async def wired(address: str) -> AsyncGenerator[Wire]:
-    """An open connection for as long as the block lasts. Raises NoAnswer or the node's refusal.
+    """An open connection for as long as the block lasts.
+
+    Raises RequestTimedOut or the node's refusal.
 
     A connection that ends cancels nothing: look at `wire.broken`.
     """

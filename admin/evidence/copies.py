@@ -22,16 +22,16 @@ BATCH_BYTES = 4 << 20
 
 
 class LogCopy(Protocol):
-    """Its numbers, and its entries. Close it."""
+    """How far a copied log goes, and its entries. To be closed after use."""
 
     @property
     def confirmed(self) -> int:
-        """As far as it says."""
+        """The confirmed index that it names."""
         ...
 
     @property
     def durable(self) -> int:
-        """The last entry."""
+        """The index of its last durable entry."""
         ...
 
     def batches(self, first: int) -> Iterator[bytes]:
@@ -66,7 +66,7 @@ class CopyInSegments:
         self.confirmed, self.durable = self._copy.confirmed, self._copy.last
 
     def batches(self, first: int) -> Iterator[bytes]:
-        """All that hold; what is wrong behind them is told at the end."""
+        """All whole entries from `first` on. Raises NoEvidence behind them where damage follows."""
         part = b""
         for batch in self._copy.batches(first):
             skipped = max(0, first - packed.first_index(batch))
@@ -80,7 +80,7 @@ class CopyInSegments:
             raise NoEvidence(f"{self._path} is damaged: {self._copy.fault}")
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file is open between reads."""
 
 
 class CopyInLmdb:

@@ -22,10 +22,10 @@ from qsync.store.eventfile import READABLE, Life, clock, lives
 from qsync.store.eventpack import What
 
 FLOORS_MAX: Final = 1 << 16
-"""So many answers are remembered that a read may have to show; a read waits for seconds at most."""
+"""How many answers are remembered that a later read must show; reads wait for seconds at most."""
 _EVER: Final = 1 << 63
 _TERMLESS: Final = 5
-"""So long is what nodes of former versions wrote down of reads."""
+"""The length of records of reads that nodes of former versions wrote, without terms."""
 _OF_DISKS: Final = frozenset({What.STARTED, What.WROTE})
 _PLAIN: Final[Mapping[int, Sequence[str]]] = {
     What.VOTE: ("vote", "peer", "term"),
@@ -41,7 +41,7 @@ _PLAIN: Final[Mapping[int, Sequence[str]]] = {
 
 
 class StampedEvent(NamedTuple):
-    """A record of a node."""
+    """A record that a node wrote down, and when."""
 
     time: int
     node: int
@@ -60,11 +60,11 @@ class _Directory:
 
     @property
     def about(self) -> Mapping[str, object]:
-        """What the last life says of itself."""
+        """What the last life of the node says of itself."""
         return _table(self.firsts[-1][2])
 
     def stamped(self) -> Iterator[StampedEvent]:
-        """All that it wrote down, in order."""
+        """All records of the node, in order."""
         for life in self.lives:
             for record in life.records():
                 yield StampedEvent(_int(record[1]), self.node, life.number, life.generation, record)

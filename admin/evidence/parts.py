@@ -1,4 +1,4 @@
-"""Parts of logs: stretches sorted into files of a fixed number of entries each."""
+"""Logs in parts: files of a fixed number of entries each."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from qsync.wire import packed
 from qsync.wire.packed import PackedRows
 
 SHORT: Final = 64
-"""Bytes of every body that mostly tell all."""
+"""Bytes of a body that are mostly enough to read its opening."""
 LONG: Final = opening.BYTES_MAX
 
 
@@ -21,7 +21,7 @@ class TooShort(Exception):
 
 
 class Whose(NamedTuple):
-    """Whose log it is, and of which run."""
+    """The node, the directory and the run that a log is of."""
 
     run_id: str
     node: int
@@ -36,17 +36,17 @@ class EntryPart(NamedTuple):
 
     @property
     def last(self) -> int:
-        """The last of them."""
+        """The index of its last entry."""
         return self.first + self.rows.entries - 1
 
 
 def opening_of(columns: bool) -> int:  # noqa: FBT001 - there are two ways
-    """How much of every body to ask for at first: columns say when it was not enough."""
+    """How many bytes of every body to ask for at first; columns tell when it was not enough."""
     return SHORT if columns else LONG
 
 
 def split(stretches: Iterable[LogChunk], *, size: int) -> Iterator[EntryPart]:
-    """Stretches as they come, cut at every multiple of `size`."""
+    """Cut ranges of entries at every multiple of `size`, in the order in which they come."""
     some: list[PackedRows] = []
     begun = 0
     for stretch in stretches:

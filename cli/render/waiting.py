@@ -1,4 +1,4 @@
-"""What a check is at, in one line of stderr that goes away; nothing where nobody looks."""
+"""How far a check is, in one line of stderr that goes away; nothing without a terminal."""
 
 import contextlib
 import os
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def waiting(*, plain: bool) -> "Iterator[Callable[[SparkStage], None] | None]":
-    """Gives what wants to be told, or None where stderr is no terminal."""
+    """A function to call with every stage of Spark; None where stderr is no terminal."""
     with working(plain=plain) as tell:
         yield None if tell is None else lambda moment: tell(describe(moment))
 
 
 @contextlib.contextmanager
 def working(*, plain: bool) -> "Iterator[Callable[[str], None] | None]":
-    """The same, told in words."""
+    """The same for a check in one process, which says in words how far it is."""
     if not sys.stderr.isatty():
         yield None
         return

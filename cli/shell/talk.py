@@ -68,7 +68,7 @@ def editor() -> list[str]:
 
 
 SLOW_S: Final = 0.1
-"""What takes longer is said to have done so."""
+"""The time that a chunk took is shown when it is longer than this."""
 AGAIN_S: Final = 1.0
 """Pause before a node that did not answer is asked again."""
 FOLLOW_UP_S: Final = 60.0
@@ -90,7 +90,7 @@ class BackgroundWrite:
 
 
 class InteractiveShell(Shell):
-    """A shell with somebody in front of it. `nursery` outlives every chunk."""
+    """A shell that a person types into. `nursery` outlives every chunk."""
 
     people = True
 
@@ -106,9 +106,9 @@ class InteractiveShell(Shell):
         self._thinking = 0.0
         """Seconds that a person took to answer."""
         self.chunk = ""
-        """What was run last."""
+        """The chunk that was run last."""
         self.draft = ""
-        """What the next line begins with."""
+        """The text that the next line begins with."""
 
     @property
     @override
@@ -124,7 +124,7 @@ class InteractiveShell(Shell):
     # -- running what was typed
 
     async def typed(self, text: str) -> None:
-        """Run it; whatever goes wrong is said, and the shell goes on. Leave passes."""
+        """Run what was typed. Errors are shown, and the shell goes on; only Leave is raised."""
         begun, self._thinking = time.perf_counter(), 0.0
         if not text.startswith(COMMAND):
             self.chunk = text
@@ -241,7 +241,7 @@ class InteractiveShell(Shell):
 
     @override
     async def sure(self, sentence: str, word: str) -> None:
-        """Say what it would do, and ask. On a production cluster the name must be typed."""
+        """Say what a verb would do, and ask. On a production cluster the name must be typed."""
         self.voices.say(sentence)
         begun = time.perf_counter()
         if self.production:

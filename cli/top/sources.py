@@ -1,4 +1,4 @@
-"""Where moments come from: nodes that live, or a file of an earlier time."""
+"""Where the pictures of the dashboard come from: running nodes, or a recording."""
 
 from pathlib import Path
 from typing import Protocol
@@ -8,25 +8,25 @@ from admin.cluster.sampler import Sampler
 from cli.top.picture import ClusterPicture, PictureModel
 
 BEFORE = 80
-"""How many moments before a place in a recording make its rates."""
+"""How many moments before a place in a recording its rates are computed from."""
 
 
 class ScreenSource(Protocol):
-    """Something to show."""
+    """Gives the dashboard one picture after another."""
 
     @property
     def words(self) -> str:
-        """Where we are, for the header."""
+        """What is shown and how far it is, for the header."""
 
     def picture(self, now: float) -> ClusterPicture:
-        """The newest, or the one that is due at a monotonic time."""
+        """The newest picture, or the one of a recording that is due at a monotonic time."""
 
     @property
     def over(self) -> bool:
-        """Nothing new will come."""
+        """Whether no new picture will come."""
 
     def seek(self, by: int) -> None:
-        """Go on or back by so many moments."""
+        """Go forward or, below zero, back by so many moments."""
 
 
 class LiveSource:
@@ -38,27 +38,27 @@ class LiveSource:
 
     @property
     def words(self) -> str:
-        """How often they are asked."""
+        """How often the nodes are asked."""
         return f"{1 / self.sampler.period:g}/s"
 
     @property
     def over(self) -> bool:
-        """Never."""
+        """False: a cluster that runs always has more to say."""
         return False
 
     def picture(self, _: float) -> ClusterPicture:
-        """What they said last."""
+        """What the nodes said last."""
         return self._model.show(self.sampler.moment())
 
     def seek(self, by: int) -> None:
-        """The past of live nodes is in a recording."""
+        """Do nothing: only a recording has a past to go to."""
 
 
 class Tape:
     """A recording, played at the speed at which it was made."""
 
     def __init__(self, path: Path) -> None:
-        """Raises ConfigError when it is none."""
+        """Open a recording. Raises ConfigError when the file is none."""
         self.moments: list[Moment] = read(path)
         self.at = 0
         self._model = PictureModel()
@@ -68,12 +68,12 @@ class Tape:
 
     @property
     def words(self) -> str:
-        """Which one of how many."""
+        """Which moment is shown, of how many."""
         return f"replay {self.at + 1}/{len(self.moments)}"
 
     @property
     def over(self) -> bool:
-        """The last moment is shown."""
+        """Whether the last moment is shown."""
         return self._shown is not None and self.at + 1 == len(self.moments)
 
     def picture(self, now: float) -> ClusterPicture:
@@ -87,7 +87,7 @@ class Tape:
         return self._shown
 
     def seek(self, by: int) -> None:
-        """To another place; rates are made from what came before it."""
+        """Go to another moment; rates are computed from those before it."""
         self.at = max(0, min(len(self.moments) - 1, self.at + by))
         self._model.forget()
         for moment in self.moments[max(0, self.at - BEFORE) : self.at]:

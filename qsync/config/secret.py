@@ -13,7 +13,7 @@ SHOWN: Final = "(set, not shown)"
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """Falsy without one. Neither its text nor its repr holds it, so no message can."""
+    """A secret, or none, and then it is false. No text made of it shows it, so no message can."""
 
     text: str = field(default="", repr=False)
 
@@ -33,14 +33,14 @@ NO_SECRET: Final = Secret()
 
 
 def parse(text: str) -> Secret:
-    """Read one; nothing is none. Raises ValueError with the reason."""
+    """A secret from its text; an empty text is none. Raises ValueError with the reason."""
     if text and not CHARS_MIN <= len(text) <= CHARS_MAX:
         raise ValueError(f"has {len(text)} characters; wanted {CHARS_MIN} to {CHARS_MAX}")
     return Secret(text)
 
 
 def read(path: Path) -> Secret:
-    """The one in a file, without the white space around it. Raises ValueError with the reason."""
+    """The secret in a file, without white space around it. Raises ValueError with the reason."""
     try:
         with path.open("rb") as file:
             text = file.read(4 * CHARS_MAX).decode().strip()
@@ -54,5 +54,5 @@ def read(path: Path) -> Secret:
 
 
 def fresh() -> str:
-    """A new secret, as good as a key: for whoever lays out a cluster."""
+    """A new random secret, for whoever lays out a cluster."""
     return secrets.token_urlsafe(32)

@@ -17,7 +17,7 @@ STEP_ENTRIES: Final = 512
 STEP_BYTES: Final = 256 << 10
 """What is read and packed at once, while everybody else waits: less than half a millisecond."""
 ASKED_MAX: Final = 16
-"""Answers that may be under way on one node."""
+"""How many answers may be under way on one node."""
 
 Send = Callable[[Connection, bytes], None]
 
@@ -31,7 +31,7 @@ class LogReader(Protocol):
 
 
 class LogExports:
-    """One background task; whoever asks gets a step of work in turn."""
+    """Packs all answers in one background task, a step of each in turn."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class LogExports:
             await self._effects.give_way()
 
     def step(self) -> None:
-        """A bounded piece of the answer whose turn it is."""
+        """Pack a bounded piece of the answer whose turn it is."""
         export = self._asked.popleft()
         if export.connection.closed:
             return
@@ -143,7 +143,7 @@ class _Export:
         return raw, packed.skip(raw, self._next - first)
 
     def answer(self, ledger: Ledger) -> packed.PackedAnswer:
-        """All of it."""
+        """The whole answer, once nothing is left to pack."""
         first, log = self._first, ledger.log
         return packed.PackedAnswer(
             first=first,

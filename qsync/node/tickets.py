@@ -34,7 +34,7 @@ class Deadlines:
         return len(self._queue) + len(self._heap)
 
     def add(self, deadline: float, ticket: Ticket) -> None:
-        """In seconds, by the clock that `pop_overdue` is given."""
+        """Note when a ticket is overdue: seconds by the clock that `pop_overdue` is given."""
         queue = self._queue
         if not queue or deadline >= queue[-1][0]:
             queue.append((deadline, ticket))
@@ -82,7 +82,7 @@ class WriteTicket(NamedTuple):
 
 
 class ReadTicket(NamedTuple):
-    """A client waits to read."""
+    """A client waits until its read may be answered."""
 
     connection: Connection
     request: RowsRequest
@@ -91,7 +91,7 @@ class ReadTicket(NamedTuple):
 class AskTicket(NamedTuple):
     """An operator waits for an operation, or a refusal until it is sure: `done(refused)` answers.
 
-    `late` is told when the time is over; without it, that the read or operation is not done.
+    `late` is the answer when the time is over; without it, that the read or operation was not done.
     """
 
     connection: Connection
@@ -112,15 +112,15 @@ def number_of(ticket: AnyTicket) -> int:
 
 
 class Tickets:
-    """Numbers the waiting, and finds those whose time is over."""
+    """Numbers those who wait for an answer, and finds those whose deadline has passed."""
 
     def __init__(self, due: Due | None = None) -> None:
         self.due = Due() if due is None else due
-        """Answers to reads that may be given, in turns."""
+        """Answers to reads that may be given now, a few in each turn."""
         self.latency = Histogram()
-        """Of writes, from asking to the answer."""
+        """Seconds that writes took, from the question to the answer."""
         self.waited = 0.0
-        """Seconds that the newest of them took."""
+        """Seconds that the newest write took."""
         self._next = 1
         self._open: dict[Ticket, AnyTicket] = {}
         self._deadlines = Deadlines()
@@ -132,7 +132,7 @@ class Tickets:
 
     @property
     def issued(self) -> int:
-        """How many there have been since the process began."""
+        """How many tickets were given since the process began."""
         return self._next - 1
 
     def number(self) -> Ticket:
@@ -142,17 +142,17 @@ class Tickets:
         return ticket
 
     def put(self, number: Ticket, ticket: AnyTicket, *, deadline: float) -> None:
-        """Somebody waits, until `deadline` at most."""
+        """Let a client wait under this number, until `deadline` at most."""
         self._open[number] = ticket
         self._deadlines.add(deadline, number)
 
     def put_read(self, number: Ticket, ticket: ReadTicket, *, deadline: float) -> None:
-        """A client waits to read: all of them wait equally long, and writes do not."""
+        """Let a client wait for a read. Reads all wait equally long, unlike writes."""
         self._open[number] = ticket
         self._read_deadlines.add(deadline, number)
 
     def put_refusal(self, number: Ticket, ticket: AskTicket, *, deadline: float) -> None:
-        """A refusal waits until it may be told."""
+        """Let a refusal wait until it is certain."""
         self._refusals.add(number)
         self.put(number, ticket, deadline=deadline)
 
@@ -162,15 +162,15 @@ class Tickets:
         return len(self._refusals)
 
     def waits(self, number: Ticket) -> AnyTicket | None:
-        """Who waits under that number."""
+        """The ticket of this number; None if it was answered."""
         return self._open.get(number)
 
     def pop(self, number: Ticket) -> AnyTicket | None:
-        """It is answered now; None if it was answered before."""
+        """Take the ticket of this number, to answer it; None if it was answered before."""
         return self._open.pop(number, None)
 
     def settled(self, oldest: Ticket, count: int, *, now: float) -> None:
-        """So many writes are answered together; all are counted as slow as the oldest."""
+        """Count writes that are answered together; all of them as slow as the oldest."""
         ticket = self._open.get(oldest)
         if type(ticket) is WriteTicket:
             self.waited = now - ticket.asked_at
@@ -178,12 +178,12 @@ class Tickets:
 
     @property
     def expires_at(self) -> float:
-        """When the first of those who wait has waited for too long; infinite when nobody waits."""
+        """The earliest deadline; infinite when nobody waits."""
         open_ = self._open
         return min(self._deadlines.soonest(open_), self._read_deadlines.soonest(open_))
 
     def overdue(self, now: float) -> list[tuple[Ticket, AnyTicket]]:
-        """Those whose deadline has passed; they are taken."""
+        """Take all tickets whose deadline has passed."""
         found: list[tuple[Ticket, AnyTicket]] = []
         for deadlines in (self._deadlines, self._read_deadlines):
             for number in deadlines.pop_overdue(now):

@@ -37,10 +37,10 @@ class NodeView(Protocol):
 
     @property
     def fault_points(self) -> FaultPoints:
-        """What is armed."""
+        """The fault points of this node, and which are armed."""
 
     def address_of(self, replica: int | None) -> str | None:
-        """Where a member is to be reached by clients."""
+        """The address at which clients reach a member."""
 
     def name_of(self, replica: int | None) -> str | None:
         """A member's name."""
@@ -52,4 +52,4 @@ class NodeView(Protocol):
         """Seconds since its directory was opened."""
 
     def tails(self) -> list[Tail]:
-        """What was cut off its log and archived, oldest first."""
+        """Tails that were cut off its log and archived, oldest first."""

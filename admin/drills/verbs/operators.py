@@ -22,10 +22,10 @@ LEAD_S_MAX = 15.0
 
 
 class LeadershipVerb(StepVerb):
-    """Of several nodes at the same moment one has to succeed."""
+    """Asks several nodes at the same moment; one of them has to succeed."""
 
     def request(self) -> PromoteRequest | DemoteRequest:
-        """What each is asked."""
+        """The request that is sent to each node."""
         raise NotImplementedError
 
     @override
@@ -45,7 +45,7 @@ class LeadershipVerb(StepVerb):
 
 
 class PromoteVerb(LeadershipVerb):
-    """It may be refused: then another one leads."""
+    """Asks nodes to lead. One may refuse, when another node leads by then."""
 
     spec = VerbSpec(
         name="promote",
@@ -65,7 +65,7 @@ class PromoteVerb(LeadershipVerb):
 
 
 class DemoteVerb(LeadershipVerb):
-    """With an empty limbo, to whom it likes."""
+    """Asks the leader to empty its limbo and to hand leadership to a node of its choice."""
 
     spec = VerbSpec(
         name="demote",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # a real cluster needs no simulator
 
 
 class Takes(StrEnum):
-    """What stands behind a verb."""
+    """What kind of value a file writes behind a verb."""
 
     NODES = "nodes"
     NOTHING = "nothing"
@@ -28,7 +28,7 @@ class Takes(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerbSpec:
-    """What is known of a verb without doing it."""
+    """A verb as data: its name, its options, what it breaks, what undoes it."""
 
     name: str
     about: str
@@ -36,19 +36,19 @@ class VerbSpec:
     takes: Takes = Takes.NODES
     options: Options = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
-    """What it breaks, if anything."""
+    """The faults that it causes."""
     undone_by: str | None = None
-    """The remedy that ends the harm; None for what does none that lasts."""
+    """The remedy that ends its harm; None where no harm lasts."""
     downs: bool = False
-    """The node does not take part while it lasts."""
+    """Whether the node takes no part in the cluster while it lasts."""
     waits: bool = False
-    """It only lets time pass."""
+    """Whether it only lets time pass."""
     ends_all: bool = False
-    """It undoes every fault."""
+    """Whether it undoes every fault."""
     needs_links: bool = False
-    """It needs a lab whose links go through the proxy."""
+    """Whether it needs a lab whose links go through the proxy."""
     needs_points: bool = False
-    """It needs nodes that let their fault points be armed."""
+    """Whether it needs nodes whose fault points may be armed."""
 
 
 class StepVerb:
@@ -58,7 +58,7 @@ class StepVerb:
 
     @property
     def in_simulator(self) -> bool:
-        """The simulator has it, too."""
+        """Whether the simulator can do it, too."""
         return type(self).simulated is not StepVerb.simulated
 
     def live(self, cluster: LiveCluster, step: Step, nodes: list[str]) -> None:
