@@ -80,7 +80,7 @@ def compiler() -> str | None:
 
 
 def compile_into(
-    target: Path, root: Path = ROOT, level: str = "3", work: Path | None = None
+    target: Path, root: Path = ROOT, level: str = "2", work: Path | None = None
 ) -> list[Path]:
     """Compile the sources below `root`; the extension modules that were made below `target`."""
     if compiler() is None:
@@ -190,7 +190,7 @@ def main() -> int:
     """See above."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--into", type=Path, default=ROOT)
-    parser.add_argument("--level", default="3", help="how hard the C compiler tries")
+    parser.add_argument("--level", default="2", help="how hard the C compiler tries")
     parser.add_argument("--pure", action="store_true")
     asked = parser.parse_args()
     if asked.pure:

@@ -43,7 +43,7 @@ class CustomBuildHook(BuildHookInterface):
             return
         compiling, root = _compiling(), Path(self.root)
         self._made = Path(tempfile.mkdtemp(prefix="qsync-"))
-        level = os.environ.get("QSYNC_COMPILE_LEVEL", "3")
+        level = os.environ.get("QSYNC_COMPILE_LEVEL", "2")
         try:
             made = compiling.compile_into(self._made, root=root, level=level)
         except compiling.NotCompiledError as why:

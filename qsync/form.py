@@ -3,6 +3,8 @@
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
+from qsync import version
+
 ROOMS = ("election", "qsync")
 """Packages that hold compiled modules, if any."""
 
@@ -19,7 +21,7 @@ def outdated(root: Path | None = None) -> list[str]:
     there is no `pyproject.toml` qsync is installed: nobody edits, and times tell nothing.
     """
     if root is None:
-        root = Path(__file__).parents[1]
+        root = Path(version.__file__).parents[1]  # never compiled: its file is surely there
     if not (root / "pyproject.toml").exists():
         return []
     suffix = EXTENSION_SUFFIXES[0]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import run
+from qsync import version
 from qsync.form import form, outdated
 
 SUFFIX = EXTENSION_SUFFIXES[0]
@@ -42,6 +43,14 @@ def test_where_qsync_is_installed_times_of_files_tell_nothing(checkout: Path) ->
     os.utime(checkout / "qsync" / "core" / "limbo.py", (102, 102))
     (checkout / "pyproject.toml").unlink()
     assert outdated(checkout) == []
+
+
+def test_the_checkout_that_is_looked_at_is_the_one_that_runs(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(version, "__file__", str(checkout / "qsync" / "version.py"))
+    (checkout / "qsync" / "core" / "limbo.py").unlink()
+    assert outdated() == ["qsync/core/limbo.py"]
 
 
 def test_version_says_which_form_runs(capsys: pytest.CaptureFixture[str]) -> None:
