@@ -82,9 +82,9 @@ def refusals_full(limit: int) -> errors.QsyncError:
     )
 
 
-def parked_full(limit: int) -> errors.QsyncError:
-    """Too many wait for room in the limbo."""
+def parked_full(waiting: str, limit: str) -> errors.QsyncError:
+    """Too many, or too much, waits for room in the limbo."""
     return errors.Overloaded(
-        f"{limit} writers wait for room in the limbo already (inflight_max)",
+        f"{waiting} wait for room in the limbo already ({limit})",
         details={"retry_after": 0.5},
     )

@@ -1,6 +1,5 @@
 """What clients ask of a node, and how each question finds its answer."""
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -13,6 +12,7 @@ from qsync.node.answers import Queries, VisibleReads
 from qsync.node.connection import Connection
 from qsync.node.due import Due
 from qsync.node.expiry import Expiry
+from qsync.node.parked import ParkedWrite, ParkedWrites
 from qsync.node.reads import READ_TIMEOUT, ClientReads, ReadOutputs
 from qsync.node.tickets import AskTicket, ReadTicket, Tickets, WriteTicket, number_of
 from qsync.replica import Replica
@@ -61,7 +61,7 @@ class ClientRequests:
             answers, self.tickets, out=ReadOutputs(step, send, self._fail), now=now
         )
         self.expiry = expiry
-        self._parked: deque[tuple[Connection, verbs.WriteRequest, float]] = deque()
+        self._parked = ParkedWrites(inflight_max)
 
     @property
     def queries(self) -> Queries:
@@ -93,7 +93,7 @@ class ClientRequests:
                 if room:
                     self._submit(connection, request)
                 else:
-                    self._park(connection, request)
+                    self._park(connection, request, len(payload))
             else:
                 self._other(connection, request)
         return len(payloads)
@@ -108,15 +108,16 @@ class ClientRequests:
             entries_max=config.queue_entries_max, bytes_max=config.queue_bytes_max
         )
 
-    def _park(self, connection: Connection, request: verbs.WriteRequest) -> None:
+    def _park(self, connection: Connection, request: verbs.WriteRequest, size: int) -> None:
         """The limbo is full: wait for room, unless the client would not."""
+        config = self._replica.machine.config
         if request.flags & WriteFlags.NO_WAIT:
-            limit = self._replica.machine.config.queue_entries_max
-            self._fail(connection, request.id, refusals.queue_full(limit))
-        elif len(self._parked) >= self._inflight_max:
-            self._fail(connection, request.id, refusals.parked_full(self._inflight_max))
+            self._fail(connection, request.id, refusals.queue_full(config.queue_entries_max))
         else:
-            self._parked.append((connection, request, self._due(request)))
+            write = ParkedWrite(connection, request, self._due(request), size)
+            error = self._parked.add(write, bytes_max=config.queue_bytes_max)
+            if error is not None:
+                self._fail(connection, request.id, error)
 
     def _due(self, request: verbs.WriteRequest) -> float:
         """When its time is over."""
@@ -129,7 +130,7 @@ class ClientRequests:
         """Writers that waited for room in the limbo go on."""
         parked = self._parked
         while parked and self._has_room():
-            connection, request, _ = parked.popleft()
+            connection, request, *_ = parked.pop()
             if not connection.closed:
                 self._submit(connection, request)
 
@@ -339,11 +340,8 @@ class ClientRequests:
         Those that still wait for room were never begun, and are told so.
         """
         now = self._now()
-        late = [each for each in self._parked if each[2] <= now]
-        if late:
-            self._parked = deque(each for each in self._parked if each[2] > now)
-            for connection, request, _ in late:
-                self._fail(connection, request.id, refusals.no_room())
+        for late in self._parked.take_late(now):
+            self._fail(late.connection, late.request.id, refusals.no_room())
         for number, ticket in self.tickets.overdue(self._now()):
             self._step(Forgotten(ticket=number))
             if type(ticket) is WriteTicket:

@@ -166,7 +166,7 @@ QUEUE_BYTES_MAX: Final = CoreOption(
     "queue_bytes_max",
     size("1KiB", "64GiB"),
     "16MiB",
-    "bytes of pending transactions beyond which writers wait",
+    "bytes of pending transactions beyond which writers wait; as many may wait",
     shared=True,
     online=True,
     tarantool="replication_synchro_queue_max_size",

@@ -1,0 +1,58 @@
+"""Writes that wait for room in the limbo: so many at most, and so many bytes."""
+
+from collections import deque
+from typing import NamedTuple
+
+from qsync.errors import QsyncError
+from qsync.node import refusals
+from qsync.node.connection import Connection
+from qsync.wire.verbs import WriteRequest
+
+
+class ParkedWrite(NamedTuple):
+    """A request, who asked, when its time is over, and what it took of the wire."""
+
+    connection: Connection
+    request: WriteRequest
+    due: float
+    size: int
+
+
+class ParkedWrites:
+    """In the order in which they came.
+
+    They are bounded by bytes as the limbo is: 4,096 of 8 MiB each would be more memory than there
+    is. One that is larger than all the room may wait alone.
+    """
+
+    def __init__(self, count_max: int) -> None:
+        self._count_max = count_max
+        self._waiting: deque[ParkedWrite] = deque()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, write: ParkedWrite, *, bytes_max: int) -> QsyncError | None:
+        """Let it wait; or why it may not."""
+        if len(self._waiting) >= self._count_max:
+            return refusals.parked_full(f"{self._count_max} writers", "inflight_max")
+        if self._waiting and self._bytes + write.size > bytes_max:
+            return refusals.parked_full(f"writers with {self._bytes} bytes", "queue_bytes_max")
+        self._waiting.append(write)
+        self._bytes += write.size
+        return None
+
+    def pop(self) -> ParkedWrite:
+        """The next one."""
+        found = self._waiting.popleft()
+        self._bytes -= found.size
+        return found
+
+    def take_late(self, now: float) -> list[ParkedWrite]:
+        """Those whose time is over."""
+        late = [each for each in self._waiting if each.due <= now]
+        if late:
+            self._waiting = deque(each for each in self._waiting if each.due > now)
+            self._bytes = sum(each.size for each in self._waiting)
+        return late

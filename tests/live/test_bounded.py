@@ -1,0 +1,182 @@
+"""What a node holds for others is bounded: who is slow, or asks for much, waits or is refused."""
+
+import contextlib
+import re
+import socket
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import cbor2
+import pytest
+
+import qsync
+from admin.cluster import surveys
+from admin.lab import lab
+from qsync.data.request import Op
+from qsync.errors import QsyncError, TooLarge
+from qsync.wire import replies, requests
+from qsync.wire.verbs import GetRequest, WriteRequest
+from tests.live.real import caught_up, pause, put, running, until
+from tests.live.test_bad_input import frame, hello, payload, stranger
+
+pytestmark = pytest.mark.slow
+
+MIB = 1 << 20
+GROWTH_MIB_MAX = 80
+"""What a node may hold for others below, with all that is freed and not yet given back."""
+
+
+def memory_mib(node: lab.LabNode) -> float:
+    """What the process holds for itself: files that are mapped do not count."""
+    process = node.process
+    assert process is not None, node.log.read_text()[-2000:]
+    status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+    size = re.search(r"RssAnon:\s+(\d+) kB", status)
+    assert size is not None
+    return int(size[1]) / 1024
+
+
+def leader_and_followers(found: lab.Lab) -> tuple[lab.LabNode, list[lab.LabNode]]:
+    address = surveys.leader_address(surveys.wait_writable(found.addresses, timeout=20))
+    (leader,) = (each for each in found.nodes if each.address == address)
+    return leader, [each for each in found.nodes if each is not leader]
+
+
+@contextlib.contextmanager
+def paused(found: lab.Lab, node: lab.LabNode) -> Iterator[None]:
+    """It hangs; its sockets stay open."""
+    found.pause(node)
+    try:
+        yield
+    finally:
+        found.resume(node)
+
+
+@contextlib.contextmanager
+def client(address: str) -> Iterator[socket.socket]:
+    """A connection whose handshake is over."""
+    sock, _ = stranger(address)
+    with sock:
+        sock.sendall(frame(hello()))
+        assert payload(sock) == ["ok"]
+        yield sock
+
+
+def test_a_follower_that_hangs_costs_the_leader_no_memory(tmp_path: Path) -> None:
+    with running(tmp_path / "three", nodes=3) as found:
+        leader, (slow, _) = leader_and_followers(found)
+        value = "v" * (MIB // 2)
+        before = memory_mib(leader)
+        most = 0.0
+        with paused(found, slow), qsync.connect(found.addresses, timeout=30) as db:
+            for number in range(300):
+                db.space("things").replace([number % 10, value])
+                most = max(most, memory_mib(leader))
+        assert most - before < GROWTH_MIB_MAX
+        until(lambda: caught_up(found), "the follower has all of it", timeout=60)
+
+
+def test_writers_beyond_the_room_of_the_limbo_wait_or_are_told_so(tmp_path: Path) -> None:
+    """The limbo is full of what one follower does not confirm, and much more is asked for."""
+    asked = 400
+    options = {"queue_bytes_max": "2MiB", "synchro_timeout": "60s", "synchro_quorum": "3"}
+    all_three = {f"replication__{name}": value for name, value in options.items()}
+    with running(tmp_path / "three", nodes=3, **all_three) as found:
+        leader, (slow, _) = leader_and_followers(found)
+        ops = [[Op.REPLACE, "things", cbor2.dumps([1, "v" * (MIB // 4)])]]
+        before = memory_mib(leader)
+        heard: Counter[str] = Counter()
+        with client(leader.address) as sock, contextlib.ExitStack() as hanging:
+            hanging.enter_context(paused(found, slow))
+
+            def send() -> None:
+                for number in range(1, asked + 1):
+                    sock.sendall(requests.encode(WriteRequest(number, b"", 0, 0, 0, ops, 60.0)))
+
+            sender = threading.Thread(target=send)
+            sender.start()
+            sock.settimeout(60)
+            while heard["OVERLOADED"] < asked - 40:
+                heard[_fate(payload(sock))] += 1
+            sender.join()
+            assert memory_mib(leader) - before < GROWTH_MIB_MAX
+            hanging.close()
+            while sum(heard.values()) < asked:
+                heard[_fate(payload(sock))] += 1
+        assert heard["done"] > 0
+        assert heard.keys() == {"OVERLOADED", "done"}
+        put(found, [2, "afterwards"])
+
+
+def _fate(data: list[object]) -> str:
+    _, found = replies.decode(cbor2.dumps(data))
+    return found.code if isinstance(found, QsyncError) else "done"
+
+
+def test_who_reads_no_answers_is_not_read_for_ever(tmp_path: Path) -> None:
+    """Forty connections ask for 80 MiB each and read nothing."""
+    with running(tmp_path / "one", nodes=1, limits__unsent_bytes_max="16MiB") as found:
+        (node,) = found.nodes
+        put(found, [1, "v" * (MIB // 2)])
+        before = memory_mib(node)
+        most = 0.0
+        with contextlib.ExitStack() as open_ones:
+            for _ in range(40):
+                sock = open_ones.enter_context(client(node.address))
+                ask = (requests.encode(GetRequest(n, "things", 0, [1])) for n in range(1, 161))
+                with contextlib.suppress(ConnectionError):
+                    sock.sendall(b"".join(ask))
+                most = max(most, memory_mib(node))
+            put(found, [2, "meanwhile"])
+            most = max(most, memory_mib(node))
+        assert most - before < GROWTH_MIB_MAX
+
+
+def test_large_transactions_one_after_another_leave_nothing_behind(tmp_path: Path) -> None:
+    with running(tmp_path / "one", nodes=1) as found:
+        (node,) = found.nodes
+        before = memory_mib(node)
+        rows = [[number, "v" * (MIB - 100)] for number in range(7)]
+        most = 0.0
+        with qsync.connect(found.addresses, timeout=30) as db:
+            for _ in range(40):
+                with db.transaction() as tx:
+                    for row in rows:
+                        tx.space("things").replace(row)
+                most = max(most, memory_mib(node))
+            tx = db.transaction()
+            for number in range(9):
+                tx.space("things").replace([number, "v" * (MIB - 100)])
+            with pytest.raises(TooLarge):
+                tx.commit()
+        assert most - before < 2 * GROWTH_MIB_MAX
+
+
+def test_clients_beyond_the_limit_are_told_so_and_others_served(tmp_path: Path) -> None:
+    with running(tmp_path / "one", nodes=1, limits__connections_max="200") as found:
+        (node,) = found.nodes
+        before = memory_mib(node)
+        refused = 0
+        with contextlib.ExitStack() as open_ones, qsync.connect(found.addresses) as db:
+            db.space("things").replace([1, "before"])
+            for _ in range(400):
+                sock, _ = stranger(node.address)
+                open_ones.enter_context(sock)
+                sock.sendall(frame(hello()))
+                answer = payload(sock)
+                refused += answer != ["ok"]
+                assert answer == ["ok"] or "connections_max" in str(answer)
+            assert 200 <= refused < 210
+            db.space("things").replace([2, "meanwhile"])
+            assert memory_mib(node) - before < GROWTH_MIB_MAX / 4
+        until(lambda: _connects(node.address), "there is room again")
+
+
+def _connects(address: str) -> bool:
+    sock, _ = stranger(address)
+    with sock:
+        sock.sendall(frame(hello()))
+        pause()
+        return payload(sock) == ["ok"]
