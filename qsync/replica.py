@@ -1,6 +1,6 @@
 """One replica, pure: the core decides, the data follows. Node and simulator run it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -22,7 +22,8 @@ from qsync.core.waiters import NOTHING, Waiter, behind_what
 from qsync.core.writable import ReadOnlyReason
 from qsync.data import body, members
 from qsync.data.fold import Fold
-from qsync.data.overlay import Backing
+from qsync.data.memtable import Memtable
+from qsync.data.overlay import MEMTABLE_ROWS, Backing
 from qsync.data.request import KnownRequest, Limits, Once, ReadKind, Request
 from qsync.data.state import DataState
 from qsync.record import Entry, Header, Lsn
@@ -61,6 +62,7 @@ class Replica:
         quarantined: str | None = None,
         life: int = 0,
         limits: Limits | None = None,
+        memtable_rows: int = MEMTABLE_ROWS,
     ) -> None:
         self._tail = tail
         self.machine: Machine = Machine(
@@ -74,7 +76,7 @@ class Replica:
             quarantined=quarantined,
             life=life,
         )
-        self._state = DataState(backing, folded=folded, limits=limits)
+        self._state = DataState(backing, folded=folded, limits=limits, memtable_rows=memtable_rows)
         self._backlog: list[LogEvent] = []
         self._own = config
         self._obeyed: Mapping[str, str] = {}
@@ -282,10 +284,13 @@ class Replica:
 
     # -- folding
 
-    def fold(self, rows_max: int, upto: Index | None = None) -> Fold | None:
+    def folding(
+        self, rows_max: int, upto: Index | None = None
+    ) -> Generator[None, None, Fold | None]:
         """The next slice of decided, durable rows for the spaces on disk; None without one.
 
-        `upto`: stop there, if it is not behind already.
+        In steps (`at_once` takes them all): meanwhile the log may go on, and its tail be rolled
+        back or cut. `upto`: stop there, if it is not behind already.
         """
         ledger = self.machine.ledger
         # Only what the log will still call confirmed after a restart.
@@ -298,12 +303,12 @@ class Replica:
             state, last = self._state, min(last, self._state.visible)
         if upto is not None and upto >= state.folded:
             last = min(last, upto)
-        fold = state.fold(last, rows_max)
+        fold = yield from state.folding(last, rows_max)
         return fold if fold.folded > state.folded else None
 
-    def folded_to(self, fold: Fold) -> None:
-        """The store has the slice."""
-        self._state.folded_to(fold)
+    def folded_to(self, fold: Fold) -> list[Memtable]:
+        """The store has the slice; the memtables that are not needed any more."""
+        return self._state.folded_to(fold)
 
     # -- rows that cannot be trusted
 
@@ -327,7 +332,7 @@ class Replica:
         assert lost is not None
         if lost.at is None:
             former, lost.at = self._state, 0
-            self._state = DataState(former.backing, folded=Index(0), limits=former.limits)
+            self._state = former.anew()
         lost.goal = min(ledger.durable_confirmed, ledger.confirmed, ledger.written)
         end = next_stop(ledger, after=lost.at, entries_max=entries_max)
         if end < lost.goal:

@@ -1,5 +1,6 @@
 """Optimistic validation: was anything of what a transaction read changed since?"""
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Sequence
 
@@ -15,38 +16,35 @@ TRACKED_KEYS_MAX = 100_000
 class Footprints:
     """Which keys were changed lately by entries that are folded already.
 
-    Without it every fold would end the interactive transactions that run meanwhile.
+    Without it every fold would end the interactive transactions that run meanwhile. The keys of a
+    fold are kept as the sorted run that they are.
     """
 
     def __init__(self, folded: int, *, keys_max: int = TRACKED_KEYS_MAX) -> None:
         self.complete_from = folded
         """Everything above this index is remembered."""
         self._keys_max = keys_max
-        self._last: dict[bytes, int] = {}
-        self._order: deque[tuple[int, bytes]] = deque()
+        self._runs: deque[tuple[int, Sequence[bytes]]] = deque()
+        self._count = 0
 
-    def remember(self, folded: int, keys: Iterable[bytes]) -> None:
-        """These keys changed at or before `folded`."""
-        order, last = self._order, self._last
-        for key in keys:
-            last[key] = folded
-            order.append((folded, key))
-        while len(order) > self._keys_max:
-            index, key = order.popleft()
+    def remember(self, folded: int, keys: Sequence[bytes]) -> None:
+        """These keys, in order, changed at or before `folded`."""
+        if not keys:
+            return
+        self._runs.append((folded, keys))
+        self._count += len(keys)
+        while self._count > self._keys_max:
+            index, run = self._runs.popleft()
+            self._count -= len(run)
             self.complete_from = max(self.complete_from, index)
-            if last.get(key) == index:
-                del last[key]
-
-    def changed(self, key: bytes) -> int:
-        """An index at or after the key's last change, 0 if that was long ago."""
-        return self._last.get(key, 0)
 
     def any_between(self, lo: bytes, hi: bytes, *, above: int) -> bool:
-        """Did a key in the range change above that index?"""
-        for index, key in reversed(self._order):
+        """May a key with `lo <= key < hi` have changed above that index?"""
+        for index, run in reversed(self._runs):
             if index <= above:
                 return False
-            if lo <= key < hi:
+            at = bisect_left(run, lo)
+            if at < len(run) and run[at] < hi:
                 return True
         return False
 
@@ -83,10 +81,11 @@ def validate(
         if index.id != 0 and not stale:
             # The entries are as they were; the tuples they lead to may still differ.
             prefix = space.primary.prefix
+            tuples = (prefix + key for _, key in view.scan(lo, hi))
             stale = any(
-                max(overlay.changed(prefix + key, upto), footprints.changed(prefix + key))
-                > snapshot
-                for _, key in view.scan(lo, hi)
+                overlay.changed(key, upto) > snapshot
+                or footprints.any_between(key, key + b"\0", above=snapshot)
+                for key in tuples
             )
         if stale:
             raise Conflict(

@@ -1,15 +1,16 @@
 """The log above the folded index as versions: appended, seen, rolled back, cut, folded."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 from election.messages import Index
-from qsync.data import body, fold, schema, sessions
+from qsync.data import body, schema, sessions
 from qsync.data.body import Body
 from qsync.data.conflicts import Footprints
 from qsync.data.draft import EffectDraft
-from qsync.data.fold import Fold
-from qsync.data.overlay import Backing, Overlay, VersionView
+from qsync.data.fold import Fold, at_once, plan
+from qsync.data.memtable import Memtable
+from qsync.data.overlay import MEMTABLE_ROWS, Backing, Overlay, VersionView
 from qsync.data.request import ExecutedTransaction, LoggedTransaction, Seen, SessionChange, Write
 from qsync.data.schema import Schema
 from qsync.data.sessions import Sessions
@@ -79,18 +80,19 @@ class UnfoldedHistory:
     versions; `fold` says what to store, `folded_to` drops it from memory when that is done.
     """
 
-    def __init__(self, backing: Backing, *, folded: Index) -> None:
+    def __init__(
+        self, backing: Backing, *, folded: Index, memtable_rows: int = MEMTABLE_ROWS
+    ) -> None:
         self.backing = backing
         self.folded = folded
         self.visible = folded
         self.head = folded
-        self.overlay = Overlay()
+        self.overlay = Overlay(rows_max=memtable_rows)
         self.pins = Pins()
         self.schemas = Schemas(schema.load(backing.scan), folded)
         self.sessions = Sessions(row for _, row in backing.scan(*schema.keys_of(schema.SESSION)))
         self.footprints = Footprints(folded)
-        self._txns: deque[LoggedTransaction] = deque()
-        self._rolled: dict[int, None] = {}
+        self._rolled: dict[int, LoggedTransaction] = {}
 
     @property
     def overlay_rows(self) -> int:
@@ -100,7 +102,7 @@ class UnfoldedHistory:
     @property
     def overlay_bytes(self) -> int:
         """Weight of the versions in memory: keys and tuples."""
-        return self.overlay.bytes
+        return self.overlay.weight
 
     def applied(self, index: int, term: int, executed: ExecutedTransaction) -> None:
         """The entry that was executed here was appended to the log."""
@@ -121,7 +123,7 @@ class UnfoldedHistory:
         taken = self._take_from(first)
         for txn in taken:
             if txn.index <= last:
-                self._rolled[txn.index] = None
+                self._rolled[txn.index] = txn
         self._put_again(taken)
 
     def restore(self, first: Index, last: Index) -> None:
@@ -144,7 +146,7 @@ class UnfoldedHistory:
             return
         for txn in taken:
             self._rolled.pop(txn.index, None)
-        self.sessions.cut(self._txns)
+        self.sessions.cut(self.overlay.unfolded())
 
     def see(self, visible: Index) -> None:
         """Everything up to this index that is not rolled back can be read."""
@@ -154,27 +156,29 @@ class UnfoldedHistory:
 
     def fold(self, upto: Index, rows_max: int) -> Fold:
         """What to store next: a slice of what is at or below the confirmed index `upto`."""
+        return at_once(self.folding(upto, rows_max))
+
+    def folding(self, upto: Index, rows_max: int) -> Generator[None, None, Fold]:
+        """The same in steps. Meanwhile what is above `upto` may come and go."""
         assert upto <= self.visible
-        return fold.plan(
-            self._txns,
+        return plan(
+            self.overlay.unfolded(),
             upto=max(self.folded, self.pins.lowest(upto)),
             rows_max=rows_max,
             known=self.sessions,
             rolled=self._rolled,
         )
 
-    def folded_to(self, done: Fold) -> None:
-        """The store has the slice: drop it from memory."""
+    def folded_to(self, done: Fold) -> list[Memtable]:
+        """The store has the slice; the memtables that are not needed any more."""
         assert done.folded >= self.folded
-        for _ in range(done.txns):
-            txn = self._txns.popleft()
-            if txn.index in self._rolled:
-                del self._rolled[txn.index]
-                self.sessions.settle_rolled(txn)
-        self.overlay.fold(done.keys, done.folded)
+        for index in [index for index in self._rolled if index <= done.folded]:
+            self.sessions.settle_rolled(self._rolled.pop(index))
+        dropped = self.overlay.fold(done.txns, done.rows)
         self.sessions.folded_to(done.sessions)
         self.footprints.remember(done.folded, done.keys)
         self.folded = done.folded
+        return dropped
 
     def known_request(self, session: bytes, seq: int) -> Seen:
         """Is that request in the log already (pending ones included)?"""
@@ -189,8 +193,7 @@ class UnfoldedHistory:
         index = txn.index
         assert index > self.head
         self.head = Index(index)
-        self._txns.append(txn)
-        self.overlay.put(index, txn.writes)
+        self.overlay.put(txn)
         self.sessions.record(txn)
         if txn.schema is not None:
             self.schemas.change(index, txn.schema)
@@ -232,10 +235,8 @@ class UnfoldedHistory:
     def _take_from(self, first: int) -> list[LoggedTransaction]:
         """Take back the versions of all entries from `first` on; these entries, oldest first."""
         taken: list[LoggedTransaction] = []
-        while self._txns and self._txns[-1].index >= first:
-            txn = self._txns.pop()
-            self.overlay.undo(txn.index, txn.writes)
-            taken.append(txn)
+        while (last := self.overlay.last()) is not None and last.index >= first:
+            taken.append(self.overlay.undo())
         if any(txn.schema is not None for txn in taken):
             self.schemas.rewind(first, self.view(None))
         taken.reverse()
@@ -250,8 +251,7 @@ class UnfoldedHistory:
                 (parts,) = body.decode_all([txn.body])
                 again = self._read(txn.index, txn.term, txn.body, parts)
                 txn.writes, txn.schema, txn.damage = again.writes, again.schema, again.damage
-                self.overlay.put(txn.index, txn.writes)
-            self._txns.append(txn)
+            self.overlay.put(txn)
             if txn.schema is not None:
                 self.schemas.change(txn.index, txn.schema)
         self.schemas.see(self.visible)

@@ -1,19 +1,22 @@
 """Versions of physical keys above the folded state, and views of both together at one index."""
 
-from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from heapq import merge as merge_sorted
+from itertools import islice
+from typing import Final, Protocol
 
-from sortedcontainers import SortedSet
+from qsync.data.memtable import Memtable, Version
+from qsync.data.request import LoggedTransaction, Write
 
-from qsync.data.request import Write
-
-Version = tuple[int, bytes | None]
-"""The index of the entry that wrote it, and the value; None means deleted."""
 Row = tuple[bytes, bytes]
 
-STALE_KEYS_MAX = 1000
-"""Keys without versions that the order may hold beyond as many as there are with versions."""
+MEMTABLE_ROWS: Final = 4000
+"""A memtable with so many versions takes no more."""
+MEMTABLE_BYTES: Final = 16 << 20
+"""Nor does one whose keys and tuples weigh so much."""
+REST_SHARE: Final = 20
+"""Of the active memtable so small a share is put anew when all before it is folded."""
 
 
 class Backing(Protocol):
@@ -27,130 +30,171 @@ class Backing(Protocol):
 
 
 class Overlay:
-    """For every key written above the folded index, its versions in log order.
+    """For every key written above the folded index, its versions in log order, by generations.
 
-    A put appends to a small list. The keys are put in order only when somebody scans.
+    New versions go to the active memtable. A full one is frozen, and dropped as a whole when all
+    of its entries are folded; until then what is folded already stays in it, which hides rows of
+    the store that are the same. So neither a write nor a fold has anything to do for single rows.
     """
 
-    def __init__(self) -> None:
-        self.versions: dict[bytes, list[Version]] = {}
-        self.rows = 0
-        self.bytes = 0
-        self._ordered: SortedSet[bytes] = SortedSet()
-        self._fresh: list[bytes] = []
+    def __init__(self, *, rows_max: int = MEMTABLE_ROWS) -> None:
+        self.rows_max = rows_max
+        """Of a memtable; after so many, or so many transactions, it takes no more."""
+        self._active = Memtable()
+        self.memtables: deque[Memtable] = deque([self._active])
+        """The oldest first; the last one is active."""
+        self._folded = 0
+        self._folded_rows = 0
+        self.tables: tuple[dict[bytes, Version], ...] = (self._active.versions,)
+        """Those that must be asked for a key, the newest first."""
 
-    def put(self, index: int, writes: Iterable[Write]) -> None:
-        """Add what the entry at `index` writes. It is the newest entry; its keys are distinct."""
-        versions, fresh = self.versions, self._fresh
-        rows = weight = 0
-        for key, value in writes:
-            known = versions.get(key)
-            if known is None:
-                versions[key] = [(index, value)]
-                fresh.append(key)
-            else:
-                known.append((index, value))
-            rows += 1
-            weight += len(key) if value is None else len(key) + len(value)
-        self.rows += rows
-        self.bytes += weight
+    @property
+    def rows(self) -> int:
+        """Versions that are in memory and not folded."""
+        return sum(each.rows for each in self.memtables) - self._folded_rows
 
-    def undo(self, index: int, writes: Iterable[Write]) -> None:
-        """Take back the writes of the newest entry."""
-        for key, value in writes:
-            known = self.versions[key]
-            gone = known.pop()
-            assert gone[0] == index
-            self._lighten(key, value)
-            if not known:
-                del self.versions[key]
+    @property
+    def weight(self) -> int:
+        """Weight of the versions in memory: keys and tuples."""
+        return sum(each.weight for each in self.memtables)
 
-    def fold(self, keys: Iterable[bytes], folded: int) -> None:
-        """The store now has the newest version of `keys` up to `folded`: drop these versions."""
-        for key in keys:
-            known = self.versions[key]
-            if known[-1][0] <= folded:
-                gone = known
-                del self.versions[key]
-            else:
-                cut = bisect_right(known, folded, key=_index_of)
-                gone = known[:cut]
-                del known[:cut]
-            for _, value in gone:
-                self._lighten(key, value)
-        if len(self._fresh) > 2 * len(self.versions) + STALE_KEYS_MAX:
-            self._fresh = [key for key in dict.fromkeys(self._fresh) if key in self.versions]
+    @property
+    def has_frozen(self) -> bool:
+        """Is there a memtable that takes no more?"""
+        return len(self.memtables) > 1
+
+    def put(self, txn: LoggedTransaction) -> None:
+        """Add the newest entry."""
+        active = self._active
+        rows_max = self.rows_max
+        if (
+            active.rows >= rows_max
+            or len(active.txns) >= rows_max
+            or active.weight >= MEMTABLE_BYTES
+        ):
+            active = self._active = Memtable()
+            self.memtables.append(active)
+            self._list_tables()
+        active.put(txn)
+
+    def last(self) -> LoggedTransaction | None:
+        """The newest entry that is not folded."""
+        if len(self.memtables) == 1 and self._folded == len(self._active.txns):
+            return None
+        return self._active.txns[-1]
+
+    def undo(self) -> LoggedTransaction:
+        """Take back the newest entry, which is not folded, and what it writes."""
+        txn = self._active.undo()
+        if not self._active.txns and len(self.memtables) > 1:
+            self.memtables.pop()
+            self._active = self.memtables[-1]
+            self._list_tables()
+        if self.last() is None:
+            self.fold(0, 0)
+        return txn
+
+    def unfolded(self) -> Iterator[LoggedTransaction]:
+        """The entries above the folded index, in order. Newer ones may come and go meanwhile."""
+        start = self._folded
+        for memtable in tuple(self.memtables):
+            yield from islice(memtable.txns, start, None)
+            start = 0
+
+    def fold(self, txns: int, rows: int) -> list[Memtable]:
+        """The store has the next so many entries, which write so many rows; what is dropped."""
+        dropped: list[Memtable] = []
+        self._folded += txns
+        self._folded_rows += rows
+        while self._folded and self._folded >= len(self.memtables[0].txns):
+            whole = self.memtables.popleft()
+            self._folded -= len(whole.txns)
+            self._folded_rows -= whole.rows
+            dropped.append(whole)
+            if not self.memtables:
+                self._active = Memtable()
+                self.memtables.append(self._active)
+        if self._folded and len(self.memtables) == 1:
+            dropped += self._divide()
+        if dropped:
+            self._list_tables()
+        return dropped
+
+    def _divide(self) -> list[Memtable]:
+        """Drop the active memtable when little of it is not folded: that is put anew."""
+        former = self._active
+        if len(former.txns) - self._folded > self.rows_max // REST_SHARE:
+            return []
+        self._active = Memtable()
+        for txn in islice(former.txns, self._folded, None):
+            self._active.put(txn)
+        self.memtables[0] = self._active
+        self._folded = self._folded_rows = 0
+        return [former]
+
+    def find(self, key: bytes, upto: int | None = None) -> Version | None:
+        """The newest version of a key (up to an index) in memory."""
+        for table in self.tables:
+            version = table.get(key)
+            if upto is not None:
+                while version is not None and version[0] > upto:
+                    version = version[2]
+            if version is not None:
+                return version
+        return None
 
     def changed(self, key: bytes, upto: int | None = None) -> int:
         """Index of the newest version of the key (up to an index), 0 if it has none."""
-        known = self.versions.get(key)
-        if not known:
-            return 0
-        if upto is None:
-            return known[-1][0]
-        return next((index for index, _ in reversed(known) if index <= upto), 0)
+        version = self.find(key, upto)
+        return 0 if version is None else version[0]
 
     def keys(self, lo: bytes, hi: bytes, *, reverse: bool = False) -> Iterator[bytes]:
         """Keys with versions and `lo <= key < hi`, in order."""
-        if not self.versions:
-            self._ordered.clear()
-            self._fresh.clear()
+        runs = [each.keys(lo, hi, reverse=reverse) for each in self.memtables if each.versions]
+        if not runs:
             return iter(())
-        self._sort()
-        found = self._ordered.irange(lo, hi, inclusive=(True, False), reverse=reverse)
-        return filter(self.versions.__contains__, found)
+        return runs[0] if len(runs) == 1 else _distinct(merge_sorted(*runs, reverse=reverse))
 
     def scan(
         self, lo: bytes, hi: bytes, *, at: int | None, reverse: bool = False
     ) -> Iterator[Write]:
         """The newest version up to `at` of every key in the range; deletions included."""
         for key in self.keys(lo, hi, reverse=reverse):
-            known = self.versions[key]
-            if at is None:
-                yield key, known[-1][1]
-                continue
-            for index, value in reversed(known):
-                if index <= at:
-                    yield key, value
-                    break
+            version = self.find(key, at)
+            if version is not None:
+                yield key, version[1]
 
-    def _lighten(self, key: bytes, value: bytes | None) -> None:
-        self.rows -= 1
-        self.bytes -= len(key) if value is None else len(key) + len(value)
-
-    def _sort(self) -> None:
-        if self._fresh:
-            self._ordered.update(self._fresh)
-            self._fresh.clear()
-        if len(self._ordered) > 2 * len(self.versions) + STALE_KEYS_MAX:
-            self._ordered = SortedSet(self.versions)
+    def _list_tables(self) -> None:
+        self.tables = tuple(each.versions for each in reversed(self.memtables))
 
 
-def _index_of(version: Version) -> int:
-    return version[0]
+def _distinct(run: Iterable[bytes]) -> Iterator[bytes]:
+    last = None
+    for key in run:
+        if key != last:
+            yield key
+            last = key
 
 
 class VersionView:
     """What is to be read at an index; at the newest version of everything if `at` is None."""
 
-    __slots__ = ("_at", "_backing", "_overlay", "_versions")
+    __slots__ = ("_at", "_backing", "_overlay")
 
     def __init__(self, overlay: Overlay, backing: Backing, at: int | None) -> None:
         self._overlay = overlay
-        self._versions = overlay.versions
         self._backing = backing
         self._at = at
 
     def get(self, key: bytes) -> bytes | None:
         """The value of a physical key."""
-        known = self._versions.get(key)
-        if known is not None:
-            at = self._at
-            if at is None:
-                return known[-1][1]
-            for index, value in reversed(known):
-                if index <= at:
-                    return value
+        at = self._at
+        for table in self._overlay.tables:
+            version = table.get(key)
+            while version is not None:
+                if at is None or version[0] <= at:
+                    return version[1]
+                version = version[2]
         return self._backing.get(key)
 
     def scan(self, lo: bytes, hi: bytes, *, reverse: bool = False) -> Iterator[Row]:

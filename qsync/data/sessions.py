@@ -118,15 +118,19 @@ class Sessions:
         for txn in txns:
             self.record(txn)
 
-    def plan(self, txns: Iterable[LoggedTransaction], rolled: Container[int]) -> Table:
-        """The sessions that these transactions change, as they are after folding them."""
-        after: Table = {}
+    def plan(self, txns: Iterable[LoggedTransaction], rolled: Container[int], after: Table) -> None:
+        """Add to `after` the sessions that these transactions change, as they are then."""
         for txn in txns:
+            if not (txn.session or txn.changes):
+                continue
             for name in (txn.session, *(change.session for change in txn.changes)):
                 if name and name not in after:
                     known = self.folded.get(name)
                     after[name] = known.copy() if known else None
             _advance(after, txn, rolled_back=txn.index in rolled)
+
+    def planned(self, after: Table) -> Table:
+        """What of it the rows of `_session` do not say yet."""
         return {name: s for name, s in after.items() if s is not None or name in self.folded}
 
     def folded_to(self, after: Mapping[bytes, Session | None]) -> None:

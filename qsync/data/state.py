@@ -6,7 +6,7 @@ from election.messages import Index, Position
 from qsync.data import body, conflicts, digest, execute, reading, schema
 from qsync.data.draft import EffectDraft
 from qsync.data.history import UnfoldedHistory
-from qsync.data.overlay import Backing, VersionView
+from qsync.data.overlay import MEMTABLE_ROWS, Backing, VersionView
 from qsync.data.reading import Query
 from qsync.data.request import ExecutedTransaction, Limits, Request
 from qsync.data.schema import Schema, SpaceDefinition
@@ -20,9 +20,21 @@ class DataState(UnfoldedHistory):
     index that was pinned (`pins.pin(visible)`).
     """
 
-    def __init__(self, backing: Backing, *, folded: Index, limits: Limits | None = None) -> None:
-        super().__init__(backing, folded=folded)
+    def __init__(
+        self,
+        backing: Backing,
+        *,
+        folded: Index,
+        limits: Limits | None = None,
+        memtable_rows: int = MEMTABLE_ROWS,
+    ) -> None:
+        super().__init__(backing, folded=folded, memtable_rows=memtable_rows)
         self.limits = limits or Limits()
+
+    def anew(self) -> "DataState":
+        """The same over a store that was emptied: the whole log is to be replayed."""
+        rows_max = self.overlay.rows_max
+        return DataState(self.backing, folded=Index(0), limits=self.limits, memtable_rows=rows_max)
 
     def execute(
         self, request: Request, *, at: Position | None = None, visible: bool = False

@@ -1,22 +1,28 @@
 """Moves what is decided from memory into the spaces on disk, in small slices, in the background."""
 
 import contextlib
+from collections.abc import Generator
+from typing import Final, TypeVar
 
+from election.messages import Index
+from qsync.data.fold import at_once
+from qsync.data.memtable import release
 from qsync.errors import Rebuilding, StoreError
 from qsync.node.comparing import Comparing
 from qsync.node.effects import Effects
 from qsync.node.scrub import Scrubber
 from qsync.node.timeline import Timeline
 from qsync.replica import Replica
-from qsync.store.contract import Spaces
+from qsync.store.contract import Spaces, Wait
 
-ROWS_MIN = 4_000
-"""While fewer rows wait in memory, folding waits for more of them to coalesce."""
-STEPS = 20
-"""A transaction takes so many slices: what is written often is written once, and so are pages."""
-PATIENCE = 1.0
+T = TypeVar("T")
+
+STEPS: Final = 20
+"""A memtable, and the largest transaction, has so many slices: what is written often in it is
+written once, and so are pages."""
+PATIENCE: Final = 1.0
 """Seconds after which even a few rows are folded."""
-RETRY_DELAY = 1.0
+RETRY_DELAY: Final = 1.0
 
 
 class Folding:
@@ -80,31 +86,50 @@ class Folding:
     async def _regular(self, now: float) -> None:
         self.care.tick(now)
         self.comparing.tick(now)
-        few = self._replica.raw.overlay_rows < ROWS_MIN
+        few = not self._replica.raw.overlay.has_frozen
         if few and now - self._last < PATIENCE and not self.hurried:
             return
         self._last = now
-        while await self._burst():
-            pass
+        # Not what comes meanwhile: it is worth more when there is more of it.
+        await self._fold_to(self._replica.machine.ledger.confirmed)
         if self.hurried:
             self.durable = int(await self._effects.in_thread(self._spaces.sync))
 
-    async def _burst(self) -> bool:
+    async def _fold_to(self, goal: Index) -> None:
+        while self._replica.raw.folded < goal and await self._burst(goal):
+            pass
+
+    async def _burst(self, goal: Index | None = None) -> bool:
         """One transaction, a slice at a time; false when there is nothing to fold."""
-        fold = self._replica.fold(self._rows_max * STEPS, upto=self.comparing.stop)
+        stop, folded = self.comparing.stop, self._replica.raw.folded
+        if stop is not None and stop >= folded:
+            goal = stop if goal is None else min(goal, stop)
+        fold = await self._in_steps(self._replica.folding(self._rows_max * STEPS, goal))
         if fold is None:
             return False
         with contextlib.closing(self._spaces.folding(fold, self._rows_max)) as steps:
-            for _ in steps:
-                await self._effects.give_way()
-        self._replica.folded_to(fold)
+            await self._in_steps(steps)
+        dropped = self._replica.folded_to(fold)
         self.comparing.folded()
+        await self._in_steps(release(dropped))
         await self._effects.give_way()
         return True
 
+    async def _in_steps(self, work: Generator[Wait | None, None, T]) -> T:
+        while True:
+            try:
+                wait = next(work)
+            except StopIteration as done:
+                found: T = done.value
+                return found
+            if wait is None:
+                await self._effects.give_way()
+            else:
+                await self._effects.in_thread(wait)
+
     def slice(self) -> bool:
         """Fold one slice at once; false when there is nothing to fold."""
-        fold = self._replica.fold(self._rows_max)
+        fold = at_once(self._replica.folding(self._rows_max))
         if fold is None:
             return False
         self._spaces.fold(fold)

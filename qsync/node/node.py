@@ -18,7 +18,7 @@ from qsync.node.assembly import NodeStorage, core_config, data_limits, founding,
 from qsync.node.comparing import Comparing
 from qsync.node.effects import Effects
 from qsync.node.expiry import Expiry
-from qsync.node.folding import Folding
+from qsync.node.folding import STEPS, Folding
 from qsync.node.keepalive import PERIOD_EARLIEST
 from qsync.node.leaving import leave
 from qsync.node.links import Links
@@ -350,6 +350,7 @@ def _replica(config: NodeConfig, storage: NodeStorage, effects: Effects) -> Repl
             quarantined=storage.quarantined,
             life=life,
             limits=data_limits(config),
+            memtable_rows=config.store.fold_rows_max * STEPS,
         )
 
     try:

@@ -56,3 +56,28 @@ class Thread:
         while (work := self._work.get()) is not None:
             if not work():
                 return
+
+
+class SlowCall:
+    """A call that may take long: made by whoever comes first, its error raised to its owner."""
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        self._call = call
+        self._error: BaseException | None = None
+        self._is_made = False
+
+    def wait(self) -> int:
+        """Make the call, in whatever thread this is; 0."""
+        self._is_made = True
+        try:
+            self._call()
+        except BaseException as error:  # noqa: BLE001 - it is raised by `result`
+            self._error = error
+        return 0
+
+    def result(self) -> None:
+        """Make the call if nobody has; raise what it raised."""
+        if not self._is_made:
+            self.wait()
+        if self._error is not None:
+            raise self._error

@@ -122,6 +122,12 @@ class Log(Protocol):
         """Release everything. What was written stays written."""
 
 
+Wait = Callable[[], int]
+"""What a step leaves to be called before the next one, in another thread if need be: it may take
+long, and touches nothing that others use. Its result says nothing. The next step does it if nobody
+has; an error is raised there."""
+
+
 class FoldedRows(Protocol):
     """Rows for the folded spaces, and the index at which they hold (see qsync.data)."""
 
@@ -131,7 +137,7 @@ class FoldedRows(Protocol):
 
     @property
     def puts(self) -> Sequence[tuple[bytes, bytes]]:
-        """Keys and their new values."""
+        """Keys and their new values; in key order they are written fastest."""
 
     @property
     def deletes(self) -> Sequence[bytes]:
@@ -158,8 +164,10 @@ class Spaces(Protocol):
     def fold(self, fold: FoldedRows) -> None:
         """Take the rows and the index in one transaction, lazily durable."""
 
-    def folding(self, fold: FoldedRows, rows_max: int) -> Generator[None, None, None]:
-        """The same in steps of so many rows. Reads between steps see none of it.
+    def folding(self, fold: FoldedRows, rows_max: int) -> Generator[Wait | None, None, None]:
+        """The same in steps of so many rows, some of them to be waited for (see `Wait`).
+
+        Reads between steps see none of it.
 
         Left half-way, nothing was done. Only one at a time, and nothing else is written meanwhile.
         """

@@ -3,15 +3,17 @@
 import os
 import threading
 from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import lmdb
 
 from qsync.errors import DirectoryGone, StoreError
 from qsync.store import faults
-from qsync.store.contract import Opened
+from qsync.store.beside import SlowCall
+from qsync.store.contract import Opened, Wait
 
 if TYPE_CHECKING:
     from lmdb import Transaction, _Database
@@ -22,6 +24,7 @@ _DATABASES_MAX = 8
 _CHUNK_FIRST, _CHUNK_MAX = 16, 1024
 _CHUNK_BYTES_MAX = 8 << 20
 _ASIDE_MAX = 9
+_END: Final = object()
 FILE = "data.mdb"
 
 T = TypeVar("T")
@@ -85,19 +88,21 @@ class Environment:
 
     def update_in_steps(
         self, change: Callable[["Transaction[bytes]"], Iterator[None]], *, pause: Callable[[], None]
-    ) -> Generator[None, None, None]:
+    ) -> Generator[Wait | None, None, None]:
         """Run `change` in one write transaction, a step at a time, and commit at its end.
 
-        Between two steps others may read; `pause` ends their views before the map grows or the
-        transaction commits. Leaving it half-way gives everything up. Nobody else may write
-        meanwhile. `change` is run again when the map had to grow.
+        Between two steps others may read; `pause` ends their views before the map grows and when
+        the transaction has committed. What may take long is handed over (see `Wait`): the commit,
+        which writes every page that was touched. Leaving it half-way gives everything up. Nobody
+        else may write meanwhile. `change` is run again when the map had to grow.
+
+        A write transaction belongs to one thread, so there is one for it. Whoever takes the steps
+        waits for each, so that the two do not compete for the interpreter.
         """
         self._prepare()
         while True:
             try:
-                with self._env.begin(write=True) as txn:
-                    yield from change(txn)
-                    pause()
+                yield from self._transact(change)
             except lmdb.MapFullError:
                 pause()
                 self._grow()
@@ -105,7 +110,25 @@ class Environment:
                 self._suspect = True
                 raise faults.typed(error, self.path) from error
             else:
+                pause()
                 return
+
+    def _transact(
+        self, change: Callable[["Transaction[bytes]"], Iterator[None]]
+    ) -> Generator[Wait | None, None, None]:
+        with ThreadPoolExecutor(1, thread_name_prefix="lmdb") as thread:
+            do = thread.submit
+            txn = do(self._env.begin, write=True).result()
+            try:
+                steps = change(txn)
+                while do(next, steps, _END).result() is not _END:
+                    yield None
+                commit = SlowCall(lambda: do(txn.commit).result())
+                yield commit.wait
+                commit.result()
+            except BaseException:
+                do(txn.abort).result()
+                raise
 
     def read(self, ask: Callable[["Transaction[bytes]"], T]) -> T:
         """Run `ask` on a read view. It must return copies, not cursors."""

@@ -44,6 +44,11 @@ class Marking:
         self.changes = 0
         """Completed changes; whoever flushes remembers the number and tells it to `flushed`."""
 
+    @property
+    def must_change(self) -> bool:
+        """Does the beginning of a change take a flush?"""
+        return self._clean
+
     def begin_change(self) -> None:
         """A change begins."""
         with self._lock:

@@ -18,6 +18,7 @@ from qsync.store.contract import (
     Identity,
     RecoveredLog,
     Tail,
+    Wait,
 )
 from qsync.store.digest import digest
 from qsync.store.seals import SealChanges, Sums
@@ -220,10 +221,10 @@ class MemorySpaces:
         self._rotten -= {*fold.deletes, *(key for key, _ in fold.puts)}
         self.folded = fold.folded
 
-    def folding(self, fold: FoldedRows, rows_max: int) -> Generator[None, None, None]:
+    def folding(self, fold: FoldedRows, rows_max: int) -> Generator[Wait | None, None, None]:
         """The same after as many steps as the rows need; nothing is done before the end."""
         for _ in range(0, len(fold.puts) + len(fold.deletes), max(1, rows_max)):
-            yield
+            yield None
         self.fold(fold)
 
     def sync(self) -> Index:

@@ -10,7 +10,8 @@ import lmdb
 from election.messages import Index
 from qsync.errors import Damaged, DirectoryGone, Rebuilding, StoreError, WrongFormat
 from qsync.store import longkeys, mark, seals
-from qsync.store.contract import FoldedRows
+from qsync.store.beside import SlowCall
+from qsync.store.contract import FoldedRows, Wait
 from qsync.store.digest import digest
 from qsync.store.environment import FILE, MAP_SIZE, MAP_SIZE_MAX, Environment, identity_of
 from qsync.store.head import HEAD_KEY, META, ROWS, SUM_KEY, Head
@@ -120,10 +121,10 @@ class SpaceStore:
         for _ in self.folding(fold, len(fold.puts) + len(fold.deletes)):
             pass
 
-    def folding(self, fold: FoldedRows, rows_max: int) -> Generator[None, None, None]:
+    def folding(self, fold: FoldedRows, rows_max: int) -> Generator[Wait | None, None, None]:
         """The same in steps of so many rows, in one transaction: nothing is done before the end.
 
-        In key order: neighbours share a page, and a page is written once.
+        Best in key order: neighbours share a page, and a page is written once.
         """
         assert fold.folded >= self.folded
         passed = b"" if self._scrub is None else self._scrub.at
@@ -132,10 +133,12 @@ class SpaceStore:
         def commit(txn: "Transaction[bytes]") -> Iterator[None]:
             return change.commit(txn, self._env.db(_ROWS), self._env.db(_META))
 
-        self._mark.begin_change()
         self._end_view()
-        done = False
+        begin, done = SlowCall(self._mark.begin_change), False
         try:
+            if self._mark.must_change:
+                yield begin.wait
+            begin.result()
             yield from self._env.update_in_steps(commit, pause=self._end_view)
             done = True
             self.folded = fold.folded
@@ -306,7 +309,7 @@ class _Change:
 
     def __init__(self, fold: FoldedRows, *, rows_max: int, sums: Sums, passed: bytes) -> None:
         """`passed`: how far a scrub has come; what changes up to there it has counted already."""
-        self._puts, self._deletes = sorted(fold.puts), sorted(fold.deletes)
+        self._puts, self._deletes = fold.puts, fold.deletes
         self._folded = fold.folded
         self._rows_max = rows_max
         self._sums = sums

@@ -151,7 +151,7 @@ FAULTS = [
     ("fdatasync", "EIO", 15),
     ("fdatasync", "EIO", 31),
     ("writev", "EIO", 5),
-    ("writev", "ENOSPC", 7),
+    ("writev", "ENOSPC", 3),
     ("pwrite64", "EIO", 12),
     ("pwrite64", "EIO", 40),
     ("pwrite64", "EIO", 41),

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from election.messages import Index
-from qsync.data.fold import Fold
+from qsync.data.fold import Fold, at_once
 from qsync.errors import DiskFull, Rebuilding, StoreError
 from qsync.store.memory import MemoryLog
 from tests.scenarios import words as said
@@ -105,7 +105,7 @@ def fold(stage: Stage, words: list[str]) -> None:
     """fold N [ROWS]: the next slice of what is decided goes to the spaces on N's disk."""
     actor = stage.actor(words[0])
     rows = int(words[1]) if len(words) > 1 else 1000
-    slice_ = actor.core.fold(rows)
+    slice_ = at_once(actor.core.folding(rows))
     if slice_ is None:
         stage.say(f"{actor.me}: nothing to fold")
         return
@@ -164,7 +164,7 @@ def rebuild(stage: Stage, words: list[str]) -> None:
         actor.spaces.wipe()
     for _ in range(int(words[2]) if len(words) > 2 else 1000):
         whole = actor.core.rebuild(entries)
-        while (slice_ := actor.core.fold(1000)) is not None:
+        while (slice_ := at_once(actor.core.folding(1000))) is not None:
             actor.spaces.fold(slice_)
             actor.core.folded_to(slice_)
         stage.say(f"{actor.me}: replayed and folded up to {actor.spaces.folded}")

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from election.messages import Index
 from qsync.data.fold import Fold
-from qsync.data.overlay import Overlay, merge
+from qsync.data.overlay import merge
 from qsync.data.request import EXPIRED, NEW, KnownRequest, Request
 from qsync.data.state import DataState
 from qsync.store.memory import MemorySpaces
@@ -50,7 +50,7 @@ class Histories(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.book = Book()
+        self.book = Book(memtable_rows=3)
         self.book.space()
         self.book.write(OPEN)
         self.start = len(self.book.log)
@@ -180,7 +180,7 @@ class Histories(RuleBasedStateMachine):
     @rule()
     def open_again(self) -> None:
         store = self.follower_store
-        state = DataState(store, folded=store.folded)
+        state = DataState(store, folded=store.folded, memtable_rows=3)
         state.apply(self.book.log[store.folded :])
         for index in sorted(self.rolled):
             if index > store.folded:
@@ -237,7 +237,7 @@ class Histories(RuleBasedStateMachine):
         for state in self.states:
             assert state.known_request(b"nobody", 1) is EXPIRED
             assert state.known_request(self.book.session, 10**9) is NEW
-            numbers = {txn.seq: txn.index for txn in state._txns}
+            numbers = {txn.seq: txn.index for txn in state.overlay.unfolded()}
             for seq, index in numbers.items():
                 if seq:
                     assert state.known_request(self.book.session, seq) == KnownRequest(
@@ -247,32 +247,17 @@ class Histories(RuleBasedStateMachine):
     @invariant()
     def the_overlay_knows_its_weight(self) -> None:
         for state in self.states:
-            versions = [
-                (key, each) for key, all_ in state.overlay.versions.items() for each in all_
-            ]
-            assert state.overlay_rows == len(versions)
-            assert state.overlay_bytes == sum(len(key) + len(v or b"") for key, (_, v) in versions)
+            kept = [txn for each in state.overlay.memtables for txn in each.txns]
+            writes = [write for txn in kept for write in txn.writes]
+            assert state.overlay_bytes == sum(len(key) + len(v or b"") for key, v in writes)
+            waiting = [txn for txn in kept if txn.index > state.folded]
+            assert state.overlay_rows == sum(len(txn.writes) for txn in waiting)
             if state.folded == len(self.log):
-                assert not versions
+                assert not kept
 
 
 TestHistories = Histories.TestCase
 TestHistories.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
-
-
-def test_scans_stay_right_while_keys_come_and_go() -> None:
-    """More keys than the order tolerates as leftovers are folded away between scans."""
-    overlay = Overlay()
-    for turn in range(4):
-        keys = [b"%d-%05d" % (turn, n) for n in range(2000)]
-        overlay.put(turn + 1, [(key, b"v") for key in keys])
-        if turn % 2:
-            assert list(overlay.keys(b"0", b"9")) == keys
-        overlay.fold(keys, turn + 1)
-        assert not overlay.versions
-    assert list(overlay.keys(b"0", b"9")) == []
-    assert len(overlay._ordered) < 4000
-    assert len(overlay._fresh) < 4000
 
 
 def test_merging_prefers_the_upper_run_and_hides_what_it_deletes() -> None:

@@ -222,7 +222,7 @@ def test_folding_in_slices_is_as_folding_at_once(
     whole.log = book.log
     whole.state = DataState(whole.store, folded=Index(0))
     whole.state.apply(whole.log)
-    for txn in list(book.state._txns):
+    for txn in list(book.state.overlay.unfolded()):
         if txn.index in book.state._rolled:
             whole.state.roll_back(Index(txn.index), Index(txn.index))
     whole.state.see(whole.last)

@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from election.messages import Index
 from qsync.errors import DiskFull, StoreError
 from qsync.store import longkeys, mark
+from qsync.store.beside import SlowCall
 from qsync.store.contract import Spaces
 from qsync.store.mark import boot_id
 from qsync.store.memory import MemorySpaces
@@ -123,6 +125,54 @@ def test_a_fold_that_is_left_half_way_did_nothing(store: Spaces) -> None:
     assert (store.folded, store.get(b"0000")) == (1, b"old")
     store.fold(many(3, b"newer"))
     assert (store.folded, store.get(b"0000")) == (3, b"newer")
+
+
+def test_while_the_commit_is_made_in_another_thread_reads_go_on(store: Spaces) -> None:
+    """The last step writes every page that was touched: nobody is to wait for that."""
+    store.fold(many(1, b"old"))
+    steps = store.folding(many(2, b"new", count=20_000), 1000)
+    waits = []
+    for wait in steps:
+        if wait is not None:
+            waits.append(wait)
+            with ThreadPoolExecutor(1) as thread:
+                done = thread.submit(wait)
+                while not done.done():
+                    assert store.get(b"0000") in {b"old", b"new"}
+                assert done.result() == 0
+    assert waits or isinstance(store, MemorySpaces)
+    assert (store.folded, store.get(b"0000")) == (2, b"new")
+    assert len(list(store.scan(LOW, HIGH))) == 20_000
+
+
+def test_a_fold_that_is_left_before_its_commit_did_nothing(store: Spaces) -> None:
+    store.fold(many(0, b"first"))
+    count = sum(1 for _ in store.folding(many(1, b"old"), 100))
+    steps = store.folding(many(2, b"new"), 100)
+    for _ in range(count):
+        next(steps)  # the last of them leaves the commit to be waited for
+    steps.close()
+    assert (store.folded, store.get(b"0000")) == (1, b"old")
+    store.fold(many(3, b"newer"))
+    assert (store.folded, store.get(b"0000")) == (3, b"newer")
+
+
+def test_what_is_waited_for_is_done_once_and_tells_its_owner_of_its_error() -> None:
+    made: list[int] = []
+    once = SlowCall(lambda: made.append(1))
+    assert once.wait() == 0
+    once.result()
+    assert made == [1]
+
+    def fails() -> None:
+        raise OSError("the disk")
+
+    broken = SlowCall(fails)
+    assert broken.wait() == 0
+    with pytest.raises(OSError, match="the disk"):
+        broken.result()
+    with pytest.raises(OSError, match="the disk"):
+        SlowCall(fails).result()
 
 
 def test_bounds_are_from_low_to_before_high(store: Spaces) -> None:

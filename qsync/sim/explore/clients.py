@@ -9,6 +9,7 @@ from election.messages import Index
 from qsync import refusing
 from qsync.core.ledger import Ledger
 from qsync.data import body, keys, sessions
+from qsync.data.fold import at_once
 from qsync.data.keys import FieldType, KeyPart
 from qsync.data.request import Op, ReadKind, Request
 from qsync.data.schema import SESSION
@@ -254,7 +255,7 @@ def fold(host: ExploredNode, _what: object) -> None:
     host.begin()
     spaces = host.platter.spaces
     assert isinstance(spaces, MemorySpaces)
-    slice_ = host.core.fold(ROWS_MAX)
+    slice_ = at_once(host.core.folding(ROWS_MAX))
     if slice_ is not None:
         spaces.fold(slice_)
         host.core.folded_to(slice_)

@@ -1,6 +1,6 @@
 """Broken rules of fates, of what clients hear, and of who may write (protocol.md 3 to 6)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import partial
 
 from typing_extensions import override
@@ -143,13 +143,13 @@ def _shows_pending(core: Core) -> None:
 
 
 def _folds_visible(core: Core) -> None:
-    def fold(rows_max: int, upto: Index | None = None) -> Fold | None:
+    def folding(rows_max: int, upto: Index | None = None) -> Generator[None, None, Fold | None]:
         del upto
         state = core.state
-        found = state.fold(core.machine.ledger.visible, rows_max)
+        found = yield from state.folding(core.machine.ledger.visible, rows_max)
         return found if found.folded > state.folded else None
 
-    put(core, fold=fold)
+    put(core, folding=folding)
 
 
 # -- leaders that decide what they may not

@@ -89,7 +89,7 @@ class _Uncut(Sessions):
 
 class _Unfolded(Sessions):
     @override
-    def plan(self, txns: Iterable[LoggedTransaction], rolled: object) -> Table:
+    def planned(self, after: Table) -> Table:
         """Nothing of them goes to the disk."""
         return {}
 

@@ -1,0 +1,193 @@
+"""Memtables against the plainest model: a dictionary of versions, and a store that is replayed."""
+
+from collections.abc import Iterator
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from qsync.data.overlay import MEMTABLE_BYTES, Overlay, VersionView
+from qsync.data.request import LoggedTransaction, Write
+from qsync.store.memory import MemorySpaces
+
+KEYS = [b"%d" % number for number in range(6)]
+WRITES = st.dictionaries(st.sampled_from(KEYS), st.none() | st.sampled_from([b"x", b"yy"]))
+ENDS = st.sampled_from([b"", *KEYS, b"9"])
+
+
+def logged(index: int, writes: list[Write]) -> LoggedTransaction:
+    return LoggedTransaction(index, 1, b"", 0, 0, (), b"", writes, None)
+
+
+class Slice:
+    """What a store is given."""
+
+    def __init__(self, folded: int, writes: dict[bytes, bytes | None]) -> None:
+        self.folded = folded
+        self.puts = [(key, value) for key, value in writes.items() if value is not None]
+        self.deletes = [key for key, value in writes.items() if value is None]
+
+
+class Generations(RuleBasedStateMachine):
+    """Entries come, the newest are taken back, the oldest are folded; a fold may be half done."""
+
+    @initialize(rows_max=st.sampled_from([1, 2, 3, 4, 5, 40, 60]))
+    def begin(self, rows_max: int) -> None:
+        self.overlay = Overlay(rows_max=rows_max)
+        self.rows_max = rows_max
+        self.store = MemorySpaces()
+        self.log: list[dict[bytes, bytes | None]] = []
+        self.versions: dict[bytes, list[tuple[int, bytes | None]]] = {}
+        self.folded = 0
+        self.begun = 0
+        """Up to here the store has rows already of which the overlay does not know."""
+
+    @rule(writes=WRITES)
+    def put(self, writes: dict[bytes, bytes | None]) -> None:
+        self.log.append(writes)
+        index = len(self.log)
+        self.overlay.put(logged(index, list(writes.items())))
+        for key, value in writes.items():
+            self.versions.setdefault(key, []).append((index, value))
+
+    @precondition(lambda self: len(self.log) > self.begun)
+    @rule(data=st.data())
+    def undo(self, data: st.DataObject) -> None:
+        for _ in range(data.draw(st.integers(1, len(self.log) - self.begun))):
+            last = self.overlay.last()
+            assert last is not None
+            assert last.index == len(self.log)
+            assert self.overlay.undo() is last
+            for key in self.log.pop():
+                self.versions[key].pop()
+
+    @precondition(lambda self: self.begun == self.folded)
+    @rule(part=st.floats(0, 1))
+    def store_takes_a_slice(self, part: float) -> None:
+        self.begun += round((len(self.log) - self.folded) * part)
+        last: dict[bytes, bytes | None] = {}
+        for writes in self.log[self.folded : self.begun]:
+            last.update(writes)
+        self.store.fold(Slice(self.begun, last))  # type: ignore[arg-type]  # plain numbers
+
+    @rule()
+    def overlay_hears_of_it(self) -> None:
+        slice_ = self.log[self.folded : self.begun]
+        self.overlay.fold(len(slice_), sum(map(len, slice_)))
+        self.folded = self.begun
+
+    # -- what must hold
+
+    def at(self, index: int) -> Iterator[Write]:
+        """Of each key what the model has at an index."""
+        for key in KEYS:
+            known = [value for when, value in self.versions.get(key, []) if when <= index]
+            yield key, known[-1] if known else None
+
+    @invariant()
+    def every_index_that_may_be_read_is_as_the_model_has_it(self) -> None:
+        for index in range(self.begun, len(self.log) + 1):
+            view = VersionView(self.overlay, self.store, index)
+            expected = list(self.at(index))
+            assert [(key, view.get(key)) for key in KEYS] == expected
+            rows = [row for row in expected if row[1] is not None]
+            assert list(view.scan(b"", b"\xff")) == rows
+            assert list(view.scan(b"", b"\xff", reverse=True)) == rows[::-1]
+        head = VersionView(self.overlay, self.store, None)
+        assert [(key, head.get(key)) for key in KEYS] == list(self.at(len(self.log)))
+
+    @rule(lo=ENDS, hi=ENDS, reverse=st.booleans())
+    def part_of_the_keys(self, lo: bytes, hi: bytes, reverse: bool) -> None:
+        expected = [row for row in self.at(len(self.log)) if row[1] is not None]
+        view = VersionView(self.overlay, self.store, None)
+        found = list(view.scan(lo, hi, reverse=reverse))
+        assert found == [row for row in expected if lo <= row[0] < hi][:: -1 if reverse else 1]
+
+    @invariant()
+    def what_is_not_folded_is_counted_and_in_order(self) -> None:
+        rest = self.log[self.folded :]
+        assert [txn.index for txn in self.overlay.unfolded()] == [
+            index + 1 for index in range(self.folded, len(self.log))
+        ]
+        assert self.overlay.rows == sum(map(len, rest))
+        last = self.overlay.last()
+        assert (0 if last is None else last.index) == (len(self.log) if rest else 0)
+        for key in {key for writes in rest for key in writes}:
+            assert self.overlay.changed(key) == self.versions[key][-1][0]
+
+    @invariant()
+    def no_more_stays_in_memory_than_one_memtable_that_is_folded_in_part(self) -> None:
+        kept = [len(each.txns) for each in self.overlay.memtables]
+        waiting = len(self.log) - self.folded
+        assert sum(kept[1:]) < waiting <= sum(kept) if waiting else not any(kept)
+        assert len(kept) == 1 or min(kept) > 0
+        assert max(kept) <= self.rows_max
+        assert self.overlay.weight == sum(
+            len(key) + len(value or b"")
+            for each in self.overlay.memtables
+            for txn in each.txns
+            for key, value in txn.writes
+        )
+
+
+TestGenerations = Generations.TestCase
+TestGenerations.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+
+
+def test_a_memtable_is_dropped_whole_when_its_last_entry_is_folded() -> None:
+    overlay = Overlay(rows_max=3)
+    for index in range(1, 8):
+        overlay.put(logged(index, [(b"%d" % index, b"v")]))
+    assert [len(each.txns) for each in overlay.memtables] == [3, 3, 1]
+    overlay.fold(2, 2)
+    assert [len(each.txns) for each in overlay.memtables] == [3, 3, 1]
+    assert overlay.rows == 5
+    overlay.fold(2, 2)
+    assert [len(each.txns) for each in overlay.memtables] == [3, 1]
+    overlay.fold(3, 3)
+    assert [len(each.txns) for each in overlay.memtables] == [0]
+    assert overlay.rows == overlay.weight == 0
+
+
+def test_a_memtable_is_full_by_its_weight_too() -> None:
+    overlay = Overlay()
+    value = bytes(MEMTABLE_BYTES // 4)
+    for index in range(1, 10):
+        overlay.put(logged(index, [(b"%d" % index, value)]))
+    assert [each.rows for each in overlay.memtables] == [4, 4, 1]
+    assert overlay.has_frozen
+
+
+def test_what_little_is_left_of_the_active_memtable_is_put_anew() -> None:
+    """On a quiet node a last entry that waits for its confirmation holds no more in memory."""
+    overlay = Overlay(rows_max=100)
+    for index in range(1, 51):
+        overlay.put(logged(index, [(b"%d" % index, b"v")]))
+    assert overlay.fold(44, 44) == []
+    assert len(overlay.memtables[0].txns) == 50
+    (dropped,) = overlay.fold(1, 1)
+    assert len(dropped.txns) == 50
+    assert [txn.index for txn in overlay.unfolded()] == [46, 47, 48, 49, 50]
+    assert overlay.rows == 5
+    assert overlay.tables == (overlay.memtables[0].versions,)
+
+
+def test_an_entry_of_many_rows_is_not_divided() -> None:
+    overlay = Overlay(rows_max=3)
+    many: list[Write] = [(b"%02d" % number, b"v") for number in range(50)]
+    overlay.put(logged(1, many))
+    overlay.put(logged(2, many))
+    assert [each.rows for each in overlay.memtables] == [50, 50]
+    assert list(overlay.keys(b"", b"9")) == [key for key, _ in many]
+
+
+def test_scans_stay_right_while_keys_come_and_go() -> None:
+    """More keys than the order tolerates as leftovers are taken back between scans."""
+    overlay = Overlay(rows_max=100_000)
+    for turn in range(4):
+        keys = [b"%d-%05d" % (turn, n) for n in range(2000)]
+        overlay.put(logged(turn + 1, [(key, b"v") for key in keys]))
+        assert list(overlay.keys(b"0", b"9")) == keys
+        overlay.undo()
+        assert list(overlay.keys(b"0", b"9")) == []
+    assert len(overlay.memtables[0]._order or ()) < 4000
