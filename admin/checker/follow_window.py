@@ -11,12 +11,16 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from admin.checker.rules.rule import Breach
+from admin.checker.kernels.logs.findings import LogFindings
+from admin.checker.kernels.logs.names import LSNS, Lsns
+from admin.checker.kernels.logs.neighbours import TERMS, pairs
+from admin.checker.kernels.logs.slices import Slice
+from admin.checker.kernels.restarts import KEPT
+from admin.checker.rules.rule import Breach, RuleFinding
 
 WINDOW: Final = 65_536
 """Entries a node that are kept."""
-MATCHING, AGREEMENT, KEPT = "log-matching", "confirmed-agree", "confirmed-kept"
-TERMS, LSNS = "log-terms", "log-lsns"
+MATCHING, AGREEMENT = "log-matching", "confirmed-agree"
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Whose: TypeAlias = tuple[int, int]
@@ -27,6 +31,7 @@ class Entries:
     """Confirmed entries of one log, by index without holes."""
 
     __slots__ = ("crc", "first", "lsn", "origin", "term")
+    _COLUMNS = ("term", "crc", "origin", "lsn")
 
     def __init__(self, first: int, term: Ints, crc: Ints, origin: Ints, lsn: Ints) -> None:
         self.first = first
@@ -39,6 +44,15 @@ class Entries:
     def last(self) -> int:
         """The last index."""
         return self.first + len(self.term) - 1
+
+    def then(self, other: "Entries") -> "Entries":
+        """With those that follow on them."""
+        pairs = ((getattr(self, name), getattr(other, name)) for name in self._COLUMNS)
+        return Entries(self.first, *(np.concatenate(pair) for pair in pairs))
+
+    def tail(self) -> "Entries":
+        """The last one."""
+        return Entries(self.last, *(getattr(self, name)[-1:] for name in self._COLUMNS))
 
 
 class LogWindow:
@@ -73,6 +87,36 @@ class LogWindow:
         self._crc[slots] = entries.crc[first - entries.first :]
 
 
+class LogShape:
+    """One log as far as it was followed without a hole; `last` is its last index."""
+
+    def __init__(self, whose: Whose) -> None:
+        self.last = 0
+        self._whose = whose
+        self._found = LogFindings(*whose)
+        self._lsns = Lsns(self._found)
+        self._end: Entries | None = None
+
+    def go_on(self, entries: Entries) -> dict[str, RuleFinding]:
+        """The next entries, and what they break."""
+        self._found.by_id.clear()
+        self._lsns.next_slice(self._slice(entries), whole=False)
+        whole = entries if self._end is None else self._end.then(entries)
+        pairs(self._slice(whole), self._found)
+        self.last, self._end = entries.last, entries.tail()
+        return {id_: self._found.by_id[id_] for id_ in (TERMS, LSNS)}
+
+    def _slice(self, entries: Entries) -> Slice:
+        return Slice.plain(
+            ("follow", *self._whose),
+            index=np.arange(entries.first, entries.last + 1),
+            term=entries.term,
+            crc=entries.crc,
+            origin=entries.origin,
+            lsn=entries.lsn,
+        )
+
+
 class Window:
     """Compares every entry with those of all other nodes at the same place."""
 
@@ -81,8 +125,7 @@ class Window:
         self.facts: dict[str, int] = dict.fromkeys((MATCHING, AGREEMENT, KEPT, TERMS, LSNS), 0)
         self.unseen = 0
         self._kept: dict[int, tuple[int, LogWindow]] = {}
-        self._ends: dict[Whose, tuple[int, int]] = {}
-        self._lsns: dict[Whose, dict[int, int]] = {}
+        self._shapes: dict[Whose, LogShape] = {}
         self._parted: set[tuple[str, int, int]] = set()
 
     def extend(self, whose: Whose, entries: Entries) -> Iterator[Breach]:
@@ -109,35 +152,14 @@ class Window:
     # -- one log
 
     def _shape(self, whose: Whose, entries: Entries) -> Iterator[Breach]:
-        """Terms only grow, and so do the lsns of every origin, by one."""
-        index, term = self._ends.get(whose, (0, 0))
-        follows = entries.first == index + 1
-        before = np.concatenate(([term if follows else 0], entries.term[:-1]))
-        for at in np.flatnonzero(entries.term < before)[:1]:
-            yield _breach(
-                TERMS,
-                whose[0],
-                entries.first + int(at),
-                f"term {entries.term[at]} follows {before[at]}",
-            )
-        self.facts[TERMS] += len(entries.term)
-        self._ends[whose] = entries.last, int(entries.term[-1])
-        lsns = self._lsns.setdefault(whose, {}) if follows else {}
-        self._lsns[whose] = lsns
-        for origin in np.unique(entries.origin):
-            at = np.flatnonzero(entries.origin == origin)
-            own = entries.lsn[at]
-            begun = lsns.get(int(origin), int(own[0]) - 1)
-            odd = np.flatnonzero(np.diff(own, prepend=begun) != 1)
-            for place in odd[:1]:
-                yield _breach(
-                    LSNS,
-                    whose[0],
-                    entries.first + int(at[place]),
-                    f"lsn {own[place]} of origin {origin} does not follow",
-                )
-            lsns[int(origin)] = int(own[-1])
-        self.facts[LSNS] += len(entries.term)
+        """By kernels: terms only grow, and so do the lsns of every origin, by one."""
+        shape = self._shapes.get(whose)
+        if shape is None or entries.first != shape.last + 1:
+            # What is between is not known.
+            shape = self._shapes[whose] = LogShape(whose)
+        for id_, finding in shape.go_on(entries).items():
+            self.facts[id_] += len(entries.term)
+            yield from finding.breaches[:1]
 
     def _still(self, node: int, mine: LogWindow, entries: Entries) -> Iterator[Breach]:
         """What was read before is what is read again."""

@@ -1,12 +1,12 @@
 """What the neighbours of a slice must know of it."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 
-from admin.checker.kernels.arrays import NOBODY
 from admin.checker.kernels.logs.references import breaks
-from admin.checker.kernels.logs.slices import Body, ReferenceColumns, RequestColumns, Slice, Whose
+from admin.checker.kernels.logs.slices import Body, Slice, Whose
 from admin.checker.spark.summary import Summary
 
 _COVERED = 10
@@ -37,17 +37,10 @@ def border(whose: Whose, before: Summary, after: Summary) -> Slice:
     time = np.array(pairs.pop(_TIME), dtype=np.float64)
     columns = (np.array(pair, dtype=np.int64) for pair in pairs)
     index, term, crc, origin, lsn, kind, flags, body_crc, body_len = columns
-    nothing, none = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.bool_)
-    return Slice(
-        whose=whose,
-        index=index,
-        term=term,
+    known = np.array([False, len(after.head) == _COVERED])
+    return replace(
+        Slice.plain(whose, index=index, term=term, crc=crc, origin=origin, lsn=lsn),
         kind=kind,
-        origin=origin,
-        lsn=lsn,
         flags=flags,
-        crc=crc,
-        body=Body(time, body_crc, body_len, np.array([False, len(after.head) == _COVERED])),
-        ref=ReferenceColumns(nothing, nothing, none),
-        request=RequestColumns(nothing + NOBODY, nothing, ()),
+        body=Body(time, body_crc, body_len, known),
     )

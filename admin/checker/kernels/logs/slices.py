@@ -66,6 +66,33 @@ class Slice:
     def __len__(self) -> int:
         return len(self.index)
 
+    @classmethod
+    def plain(
+        cls,
+        whose: Whose,
+        *,
+        index: Numbers,
+        term: Numbers,
+        crc: Numbers,
+        origin: Numbers,
+        lsn: Numbers,
+    ) -> "Slice":
+        """Entries of which nothing else is known."""
+        nothing, none = np.zeros(len(index), dtype=np.int64), np.zeros(len(index), dtype=np.bool_)
+        return cls(
+            whose=whose,
+            index=index,
+            term=term,
+            kind=nothing,
+            origin=origin,
+            lsn=lsn,
+            flags=nothing,
+            crc=crc,
+            body=Body(nothing.astype(np.float64), nothing, nothing, none),
+            ref=ReferenceColumns(nothing, nothing, none),
+            request=RequestColumns(nothing + NOBODY, nothing, ()),
+        )
+
 
 def whole(run_id: str, log: LogTable) -> Slice:
     """All of a log that is in memory."""
