@@ -82,7 +82,10 @@ def leader_complete(me: int, *, term: int, has: bool, index: int, of: int) -> No
 
 
 def lease_is_alone(me: int, term: int, other: int, left_s: float) -> None:
-    """Property 3: while a lease runs nobody else leads, or reads by it are not fresh."""
+    """Property 3: while a lease runs nobody leads in a later term, or reads by it are not fresh.
+
+    In an earlier one somebody may: a candidate that was stopped finds its votes when it goes on.
+    """
     if left_s > 0:
         raise PropertyViolation(
             3, f"node {me} leads term {term}; the lease of node {other} runs {left_s:.3f} s more"

@@ -169,14 +169,14 @@ class LeaseOracle:
         self._member = member
 
     def elected(self) -> None:
-        """The member begins to lead."""
+        """The member begins to lead; who leads in an older term must have no lease any more."""
         member, room = self._member, self._member.room
+        term = member.core.machine.term
         for other in room.members if room.leases_hold else ():
             leader = other.leading
-            if leader is not None and other is not member:
+            if leader is not None and leader.term < term:
                 left = leader.rounds.leased_until() - other.elapsed(room.clockwork.now)
-                term = int(member.core.machine.term)
-                properties.lease_is_alone(member.number, term, other.number, left)
+                properties.lease_is_alone(member.number, int(term), other.number, left)
 
     def promised(self, to: int, heard: HeartbeatResponse) -> None:
         """The member tells a leader how long it stays loyal."""
