@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import lmdb
 
@@ -33,6 +33,14 @@ Verify = Callable[["Transaction[bytes]", Databases], None]
 """Looks whether what was opened anew is what was open before; raises StoreError if not."""
 
 
+class _Form(NamedTuple):
+    """How an environment is opened, and opened anew."""
+
+    databases: tuple[str, ...]
+    durable: bool
+    verify: Verify | None
+
+
 class Environment:
     """A directory with LMDB's two files.
 
@@ -57,13 +65,13 @@ class Environment:
         """Open, creating what is missing. `durable`: a commit is on the disk when it returns."""
         self.path = path
         self.map_size_max = map_size_max
-        self._names = databases
-        self._durable = durable
+        self._form = _Form(databases, durable, verify)
         self._map_size = min(map_size, map_size_max)
         self._suspect = False
-        self._verify = verify
         self._moving = threading.RLock()
         self._flushing = threading.Lock()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="lmdb")
+        """For what is written in steps; it begins with the first of them."""
         self._opened = [Opened(times=0)] * 2
         """First, and last: whoever looks on need not trust `gone`."""
         self._env, self._dbs = self._open(create=True)
@@ -116,19 +124,18 @@ class Environment:
     def _transact(
         self, change: Callable[["Transaction[bytes]"], Iterator[None]]
     ) -> Generator[Wait | None, None, None]:
-        with ThreadPoolExecutor(1, thread_name_prefix="lmdb") as thread:
-            do = thread.submit
-            txn = do(self._env.begin, write=True).result()
-            try:
-                steps = change(txn)
-                while do(next, steps, _END).result() is not _END:
-                    yield None
-                commit = SlowCall(lambda: do(txn.commit).result())
-                yield commit.wait
-                commit.result()
-            except BaseException:
-                do(txn.abort).result()
-                raise
+        do = self._thread.submit
+        txn = do(self._env.begin, write=True).result()
+        try:
+            steps = change(txn)
+            while do(next, steps, _END).result() is not _END:
+                yield None
+            commit = SlowCall(lambda: do(txn.commit).result())
+            yield commit.wait
+            commit.result()
+        except BaseException:
+            do(txn.abort).result()
+            raise
 
     def read(self, ask: Callable[["Transaction[bytes]"], T]) -> T:
         """Run `ask` on a read view. It must return copies, not cursors."""
@@ -210,6 +217,7 @@ class Environment:
 
     def close(self) -> None:
         """Close; without `sync`, lazy commits are left to the operating system."""
+        self._thread.shutdown()
         with self._moving, self._flushing:
             self._env.close()
 
@@ -222,8 +230,8 @@ class Environment:
                 map_size=self._map_size,
                 max_dbs=_DATABASES_MAX,
                 max_spare_txns=2,
-                sync=self._durable,
-                metasync=self._durable,
+                sync=self._form.durable,
+                metasync=self._form.durable,
                 create=create,
             )
             try:
@@ -231,7 +239,9 @@ class Environment:
                 self._opened[1] = Opened(self.opened.times + 1, there.st_dev, there.st_ino)
                 self._map_size = int(env.info()["map_size"])
                 _cover(env, self.path / FILE)
-                dbs = {name: env.open_db(name.encode(), create=create) for name in self._names}
+                dbs = {
+                    name: env.open_db(name.encode(), create=create) for name in self._form.databases
+                }
                 if create:
                     # Always: whoever made the files may have been killed before their names
                     # were safe.
@@ -251,9 +261,9 @@ class Environment:
     def _check(self, env: lmdb.Environment, dbs: Databases) -> None:
         """What was opened anew is what was open before, by its file and by what it says."""
         self._stay()
-        if self._verify is not None:
+        if self._form.verify is not None:
             with env.begin() as txn:
-                self._verify(txn, dbs)
+                self._form.verify(txn, dbs)
 
     def _stay(self) -> None:
         why = self.gone()
