@@ -49,9 +49,9 @@ def waiting(replica: Replica, request: Request, error: errors.QsyncError) -> Pen
     """What the refusal of a request waits for; None if it may be told at once."""
     if not isinstance(error, RESTS_ON_DATA) or replica.machine.leader is None:
         return None
-    ledger = replica.machine.ledger
-    last = ledger.log.position
-    decided = replica.refusal(request) if last.index > ledger.visible else error
+    replicated_log = replica.machine.replicated_log
+    last = replicated_log.log.position
+    decided = replica.refusal(request) if last.index > replicated_log.visible else error
     if decided is None:
         return PendingRefusal(None, last)
     shape = replica.state.schemas.shown

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from election.messages import Index
-from qsync.core.ledger import Ledger
 from qsync.core.ready import LogAppended, LogCut, LogEvent, LogRestored, LogRolledBack
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.data.state import DataState
 from qsync.record import Entry
 
@@ -42,10 +42,12 @@ def follow(state: DataState, event: LogEvent) -> None:
         state.cut(event.index)
 
 
-def replay(state: DataState, ledger: Ledger, tail: Tail, *, after: int, upto: int) -> None:
+def replay(
+    state: DataState, replicated_log: ReplicatedLog, tail: Tail, *, after: int, upto: int
+) -> None:
     """Entries `after + 1 .. upto` with their fates. Neither end may be inside of a stretch."""
     first = after + 1
-    for stretch in ledger.limbo.stretches_above(Index(after)):
+    for stretch in replicated_log.limbo.stretches_above(Index(after)):
         if stretch.rollback > upto:
             break
         end = stretch.rollback - 1
@@ -62,8 +64,8 @@ def _apply(state: DataState, tail: Tail, first: int, last: int) -> None:
         first = upto + 1
 
 
-def next_stop(ledger: Ledger, *, after: int, entries_max: int) -> int:
+def next_stop(replicated_log: ReplicatedLog, *, after: int, entries_max: int) -> int:
     """Where to pause after so many entries: not between a stretch and the ROLLBACK that made it."""
     end = after + entries_max
-    stretch = ledger.limbo.stretch_at(end)
+    stretch = replicated_log.limbo.stretch_at(end)
     return end if stretch is None else int(stretch.rollback)

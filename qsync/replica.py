@@ -84,10 +84,10 @@ class Replica:
         """An exception left it half changed: whoever holds it must stop, the log is whole."""
         self.lost: UntrustedRows | None = None
         """Why the state is not there, and how far it is made anew; see `lose`."""
-        ledger = self.machine.ledger
-        ledger.events.clear()
-        replay(self._state, ledger, tail, after=folded, upto=ledger.log.last)
-        self._state.see(ledger.visible)
+        replicated_log = self.machine.replicated_log
+        replicated_log.events.clear()
+        replay(self._state, replicated_log, tail, after=folded, upto=replicated_log.log.last)
+        self._state.see(replicated_log.visible)
         self._obey()
 
     def __repr__(self) -> str:
@@ -134,18 +134,18 @@ class Replica:
         pending before it cannot be rolled back or cut without it.
         """
         self._check_writable()
-        state = self.state if self._backlog or self.machine.ledger.events else self._state
+        state = self.state if self._backlog or self.machine.replicated_log.events else self._state
         if request.session and request.seq:
             seen = state.known_request(request.session, request.seq)
             if isinstance(seen, KnownRequest):
                 return self._attach(ticket, seen)
             if seen is not Once.NEW:
                 raise _not_new(seen)
-        place = Position(self.machine.term, Index(self.machine.ledger.log.last + 1))
+        place = Position(self.machine.term, Index(self.machine.replicated_log.log.last + 1))
         refusal = None
         try:
             if request.reads:
-                request = _grounded(self.machine.ledger.log, request)
+                request = _grounded(self.machine.replicated_log.log, request)
             executed = state.execute(request, at=place)
             if executed.schema is not None:
                 self._check_settings(executed.schema.settings)
@@ -170,8 +170,8 @@ class Replica:
         """Why what is visible here refuses a request; None if only what is pending does."""
         self.absorb()
         try:
-            grounded = _grounded(self.machine.ledger.log, request)
-            place = Position(self.machine.term, Index(self.machine.ledger.log.last + 1))
+            grounded = _grounded(self.machine.replicated_log.log, request)
+            place = Position(self.machine.term, Index(self.machine.replicated_log.log.last + 1))
             self._state.execute(grounded, at=place, visible=True)
         except errors.QsyncError as error:
             return error
@@ -193,11 +193,11 @@ class Replica:
 
     def _attach(self, ticket: Ticket | None, known: KnownRequest) -> SubmittedTransaction:
         index, term = Index(known.index), Term(known.term)
-        entries = self.machine.ledger.entries(index, index)
+        entries = self.machine.replicated_log.entries(index, index)
         same = bool(entries) and entries[0].term == term
         results = self._state.read_results(entries[0].body) if same else []
         if ticket is not None:  # Last: what may fail has not.
-            behind = behind_what(self.machine.ledger, entries[0]) if same else NOTHING
+            behind = behind_what(self.machine.replicated_log, entries[0]) if same else NOTHING
             self.machine.waiters.attach(Waiter(index, term, ticket, behind))
         return SubmittedTransaction(
             index=index,
@@ -261,10 +261,10 @@ class Replica:
 
     def absorb(self) -> None:
         """Let the state follow the log; followers do so after they have acked."""
-        ledger = self.machine.ledger
-        if ledger.events:
-            self._backlog += ledger.events
-            ledger.events = []
+        replicated_log = self.machine.replicated_log
+        if replicated_log.events:
+            self._backlog += replicated_log.events
+            replicated_log.events = []
         if self.lost is not None:
             self._backlog.clear()  # it is replayed from the log
             return
@@ -280,7 +280,7 @@ class Replica:
                 self.lose(error.message)
                 return
             self.torn = False
-        self._state.see(ledger.visible)
+        self._state.see(replicated_log.visible)
 
     # -- folding
 
@@ -292,9 +292,11 @@ class Replica:
         In steps (`at_once` takes them all): meanwhile the log may go on, and its tail be rolled
         back or cut. `upto`: stop there, if it is not behind already.
         """
-        ledger = self.machine.ledger
+        replicated_log = self.machine.replicated_log
         # Only what the log will still call confirmed after a restart.
-        last = min(ledger.durable_confirmed, ledger.confirmed, ledger.written)
+        last = min(
+            replicated_log.durable_confirmed, replicated_log.confirmed, replicated_log.written
+        )
         if self.lost is None:
             state = self.state
         elif self.lost.at is None:
@@ -328,22 +330,24 @@ class Replica:
 
         First the store must be empty. After an error it has to be emptied, and all begins again.
         """
-        lost, ledger = self.lost, self.machine.ledger
+        lost, replicated_log = self.lost, self.machine.replicated_log
         assert lost is not None
         if lost.at is None:
             former, lost.at = self._state, 0
             self._state = former.anew()
-        lost.goal = min(ledger.durable_confirmed, ledger.confirmed, ledger.written)
-        end = next_stop(ledger, after=lost.at, entries_max=entries_max)
+        lost.goal = min(
+            replicated_log.durable_confirmed, replicated_log.confirmed, replicated_log.written
+        )
+        end = next_stop(replicated_log, after=lost.at, entries_max=entries_max)
         if end < lost.goal:
-            replay(self._state, ledger, self._tail, after=lost.at, upto=end)
+            replay(self._state, replicated_log, self._tail, after=lost.at, upto=end)
             self._state.see(Index(end))
             lost.at = end
             return False
         self._backlog.clear()
-        ledger.events.clear()
-        replay(self._state, ledger, self._tail, after=lost.at, upto=ledger.log.last)
-        self._state.see(ledger.visible)
+        replicated_log.events.clear()
+        replay(self._state, replicated_log, self._tail, after=lost.at, upto=replicated_log.log.last)
+        self._state.see(replicated_log.visible)
         self.lost = self.machine.disk.lost = None
         self._obeyed = self._state.schemas.head.settings
         self._follow_settings()

@@ -92,8 +92,8 @@ def _has_caught_up(survey: ClusterSurvey, node: NodeStatus | None) -> bool:
 def _member_has_caught_up(cluster: "SimulatedCluster", node: "MemberMachine") -> bool:
     machine = node.core.machine
     leaders = cluster.leading()
-    confirmed = leaders[0].core.machine.ledger.confirmed if leaders else None
-    mine = machine.ledger.written if node.reachable and machine.raft.ballot.member else -1
+    confirmed = leaders[0].core.machine.replicated_log.confirmed if leaders else None
+    mine = machine.replicated_log.written if node.reachable and machine.raft.ballot.member else -1
     return confirmed is not None and mine >= confirmed
 
 

@@ -9,9 +9,9 @@ from typing_extensions import override
 from admin.evidence.tables import Row
 from election.messages import Ballot, Index, Position, Replica, RequestVoteResponse
 from qsync.core.inputs import Consistency, ReadAsked
-from qsync.core.ledger import Ledger
 from qsync.core.messages import AppendResponse, Message
 from qsync.core.ready import Settled, Write
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.node import feed
 from qsync.node.events import configuration, number_of
 from qsync.node.feed import Filter
@@ -87,7 +87,7 @@ class SimulationRecorder(Invariants):
         """A new life."""
         self._lives[me] += 1
         self._shown[me] = _Shown()
-        self._note(me, "started", index=int(core.machine.ledger.log.last))
+        self._note(me, "started", index=int(core.machine.replicated_log.log.last))
         number = number_of(core.machine.config.instance)
         self._note(me, "opened", index=self._shelf[me], peer=0, floor=number)
         honest = super().started
@@ -98,7 +98,7 @@ class SimulationRecorder(Invariants):
         if isinstance(message, RequestVoteResponse) and message.granted and not message.pre:
             self._note(me, "vote", term=int(message.asked_term), peer=int(peer))
         elif isinstance(message, AppendResponse) and message.ok:
-            log = core.machine.ledger.log
+            log = core.machine.replicated_log.log
             crc = int(log.crc_at(message.index)) if message.index <= log.last else None
             known = {"term": int(message.term), "index": int(message.index), "crc": crc}
             self._note(me, "ack", **known, peer=int(peer))
@@ -107,10 +107,21 @@ class SimulationRecorder(Invariants):
 
     def turned(self, me: Replica, core: Core) -> None:
         """What it shows of itself, if that changed; and its confirmed index."""
-        raft, ledger = core.machine.raft, core.machine.ledger
+        raft, replicated_log = core.machine.raft, core.machine.replicated_log
         reasons = core.machine.reasons()
-        limbo = (ledger.visible, len(ledger.limbo.queue), ledger.limbo.owner.owner)
-        view = (raft.role.value, raft.term, ledger.log.last, ledger.confirmed, not reasons, limbo)
+        limbo = (
+            replicated_log.visible,
+            len(replicated_log.limbo.queue),
+            replicated_log.limbo.owner.owner,
+        )
+        view = (
+            raft.role.value,
+            raft.term,
+            replicated_log.log.last,
+            replicated_log.confirmed,
+            not reasons,
+            limbo,
+        )
         shown = self._shown[me]
         if core.machine.state.led != shown.led:
             shown.led = core.machine.state.led
@@ -118,13 +129,16 @@ class SimulationRecorder(Invariants):
         if view != shown.view:
             shown.view = view
             self._sample(me, core, ro=bool(reasons))
-        if ledger.configurations.followed is not shown.followed:
-            shown.followed = ledger.configurations.followed
-            self._configured(me, ledger)
-        if ledger.confirmed > shown.reached:
-            index = ledger.confirmed
+        if replicated_log.configurations.followed is not shown.followed:
+            shown.followed = replicated_log.configurations.followed
+            self._configured(me, replicated_log)
+        if replicated_log.confirmed > shown.reached:
+            index = replicated_log.confirmed
             shown.reached = int(index)
-            term, crc = int(ledger.log.term_at(index)), int(ledger.log.crc_at(index))
+            term, crc = (
+                int(replicated_log.log.term_at(index)),
+                int(replicated_log.log.crc_at(index)),
+            )
             quorum = core.machine.config.quorum
             self._note(me, "confirmed", index=int(index), term=term, crc=crc, floor=quorum)
             self._feed(me, core)
@@ -142,8 +156,8 @@ class SimulationRecorder(Invariants):
         """A client is about to be shown."""
         fresh = asked.consistency is Consistency.LEASE and self.lease_checked
         if fresh or asked.consistency is Consistency.LINEARIZABLE:
-            visible = int(core.machine.ledger.visible)
-            term = int(core.machine.ledger.log.term_at(visible))
+            visible = int(core.machine.replicated_log.visible)
+            term = int(core.machine.replicated_log.log.term_at(visible))
             self._note(me, "served", index=visible, term=term, floor=int(floor.index))
         honest = super().served
         self.judge(lambda: honest(me, core, asked, floor))
@@ -159,8 +173,8 @@ class SimulationRecorder(Invariants):
             self._note(me, "cut", index=int(write.cut_above))
         self._note_durable(me, write.entries)
 
-    def _configured(self, me: Replica, ledger: Ledger) -> None:
-        index, term, voters = configuration(ledger)
+    def _configured(self, me: Replica, replicated_log: ReplicatedLog) -> None:
+        index, term, voters = configuration(replicated_log)
         place = {"index": index, "term": term}
         self._note(me, "configured", **place, floor=len(voters))
         for replica, instance in voters:
@@ -184,7 +198,7 @@ class SimulationRecorder(Invariants):
         self.events.append(row | {"number": len(self.events), "time_mono": self._now()} | known)
 
     def _sample(self, me: Replica, core: Core, *, ro: bool) -> None:
-        raft, ledger = core.machine.raft, core.machine.ledger
+        raft, replicated_log = core.machine.raft, core.machine.replicated_log
         row = self._whose(me) | {
             "sample": len(self.status),
             "time_mono": self._now(),
@@ -193,14 +207,14 @@ class SimulationRecorder(Invariants):
             "vote": _number(raft.ballot.vote),
             "leader": _number(raft.leader),
             "ro": ro,
-            "last": int(ledger.log.last),
-            "crc": int(ledger.log.crc_at(ledger.log.last)),
-            "written": int(ledger.written),
-            "confirmed": int(ledger.confirmed),
-            "visible": int(ledger.visible),
-            "limbo_owner": int(ledger.limbo.owner.owner),
-            "limbo_term": int(ledger.limbo.owner.term),
-            "limbo_len": len(ledger.limbo.queue),
+            "last": int(replicated_log.log.last),
+            "crc": int(replicated_log.log.crc_at(replicated_log.log.last)),
+            "written": int(replicated_log.written),
+            "confirmed": int(replicated_log.confirmed),
+            "visible": int(replicated_log.visible),
+            "limbo_owner": int(replicated_log.limbo.owner.owner),
+            "limbo_term": int(replicated_log.limbo.owner.term),
+            "limbo_len": len(replicated_log.limbo.queue),
             "quorum": core.machine.config.quorum,
         }
         self.status.append(row)
@@ -209,9 +223,11 @@ class SimulationRecorder(Invariants):
         """Readers ask whatever node comes by, and go on at the next one."""
         for reader, pace in enumerate(PACES, 1):
             after = self._places[reader - 1]
-            if len(self.events) % pace or core.machine.ledger.confirmed <= after:
+            if len(self.events) % pace or core.machine.replicated_log.confirmed <= after:
                 continue
-            found = feed.read(core.machine.ledger, core.state.schemas.shown, after, Filter())
+            found = feed.read(
+                core.machine.replicated_log, core.state.schemas.shown, after, Filter()
+            )
             self._places[reader - 1] = found.upto
             row: Row = {"reader": reader, "number": len(self.feeds), "node": int(me)}
             places = [each[:2] for each in found.transactions]

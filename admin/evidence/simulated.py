@@ -89,7 +89,7 @@ def keep(world: World, report: SeedReport, folder: Path, wiped: Iterable[Row] = 
 
 def _settled(world: World) -> bool:
     """Everything is on every disk, and is decided; and nobody campaigns, late by his disk."""
-    ledgers = [node.core.machine.ledger for node in world.nodes]
+    ledgers = [node.core.machine.replicated_log for node in world.nodes]
     return world.unrest() is None and all(
         each.written == each.log.last == each.confirmed for each in ledgers
     )
@@ -127,9 +127,13 @@ def _has(node: NodePart, last: int, world: World) -> bool:
 def _manifest(world: World, report: SeedReport) -> Manifest:
     nodes = []
     for node in world.nodes:
-        ledger = node.core.machine.ledger if node.up else None
+        replicated_log = node.core.machine.replicated_log if node.up else None
         # The log of the bundle is that of the disk, which may lag behind.
-        confirmed = 0 if ledger is None else int(min(ledger.confirmed, ledger.written))
+        confirmed = (
+            0
+            if replicated_log is None
+            else int(min(replicated_log.confirmed, replicated_log.written))
+        )
         facts = NodeFacts(
             node=int(node.me),
             generation=_recorder(world).generations[node.me],
@@ -183,7 +187,7 @@ def _entries(node: NodePart) -> Iterable[Entry]:
 
 def _digests(world: World) -> Iterable[Row]:
     for node in world.nodes:
-        visible = int(node.core.machine.ledger.visible)
+        visible = int(node.core.machine.replicated_log.visible)
         generation = {"generation": _recorder(world).generations[node.me]}
         for row in rows.digest_rows(int(node.me), visible, node.core.state.digests()):
             yield row | generation

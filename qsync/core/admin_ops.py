@@ -140,13 +140,13 @@ class AdminOps:
         if state.roll_back("operator") == 0:
             state.answer(ticket)
             return
-        self.rolling_back.append((state.ledger.log.last, state.term, ticket))
+        self.rolling_back.append((state.replicated_log.log.last, state.term, ticket))
 
     def dry_run(self, what: str) -> dict[str, object]:
         """What `promote`, `demote`, `clear_synchro_queue` would do on this node now, in numbers."""
         state = self._state
         leader, term = state.leader, int(state.term)
-        pending = len(state.ledger.limbo.queue)
+        pending = len(state.replicated_log.limbo.queue)
         plan: dict[str, object] = {
             "node": int(state.config.me),
             "what": what,
@@ -185,12 +185,12 @@ class AdminOps:
         return None if alone else self.transfers.successor(leader)
 
     def _settle_rollbacks(self) -> None:
-        state, ledger = self._state, self._state.ledger
+        state, replicated_log = self._state, self._state.replicated_log
         waiting, self.rolling_back = self.rolling_back, []
         for record, term, ticket in waiting:
-            if record > ledger.log.last or ledger.log.term_at(record) != term:
+            if record > replicated_log.log.last or replicated_log.log.term_at(record) != term:
                 state.answer(ticket, f"the ROLLBACK at {record} was cut: another leader took over")
-            elif ledger.confirmed >= record:
+            elif replicated_log.confirmed >= record:
                 state.answer(ticket)
             else:
                 self.rolling_back.append((record, term, ticket))

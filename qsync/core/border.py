@@ -49,7 +49,7 @@ def check(state: ReplicaState, peer: Replica, message: Message) -> None:
         raise ProtocolError(f"a message of node {said_by} over the connection of node {peer}")
     check_term(state.term, message.term)
     if type(message) is Append:
-        check_entries(state.ledger.log, message)
+        check_entries(state.replicated_log.log, message)
         _check_configurations(state, message.entries)
 
 
@@ -123,7 +123,7 @@ def _check_configurations(state: ReplicaState, entries: Iterable[Entry]) -> None
         if not entry.flags & CONFIG:
             continue
         try:
-            voters = state.ledger.configurations.codec.decode(entry.body)
+            voters = state.replicated_log.configurations.codec.decode(entry.body)
         except Damaged as damage:
             raise ProtocolError(f"entry {entry.index}: {damage.message}") from damage
         strange = [replica for replica, _ in voters if replica not in known]

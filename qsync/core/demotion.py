@@ -29,15 +29,15 @@ class Demotions:
     def advance(self, leader: Leader, going: Demotion) -> None:
         """Called for every batch."""
         state = self._state
-        ledger = state.ledger
+        replicated_log = state.replicated_log
         if not going.recorded:
             # protocol.md section 4: DEMOTE only with an empty queue.
-            if leader.established and not ledger.limbo.queue:
+            if leader.established and not replicated_log.limbo.queue:
                 leader.demote(state.wall)
-                assert ledger.limbo.owner.owner == 0
+                assert replicated_log.limbo.owner.owner == 0
                 going.recorded = True
                 state.out.arm(TimerKind.DEMOTION, state.config.synchro_timeout)
-        elif ledger.confirmed >= ledger.limbo.owner.index:
+        elif replicated_log.confirmed >= replicated_log.limbo.owner.index:
             state.resign("demote")
 
     def timer(self, leader: Leader, going: Demotion) -> None:
@@ -48,7 +48,7 @@ class Demotions:
             # decides.
             state.resign("demote")
             return
-        pending = len(state.ledger.limbo.queue)
+        pending = len(state.replicated_log.limbo.queue)
         leader.stopping = None
         state.out.add_event("demote_failed", pending=pending)
         for ticket in going.tickets:

@@ -1,14 +1,16 @@
 """The node's disk as the core sees it: what is durable, whether it writes, whether it is stuck."""
 
 from election.messages import Ballot
-from qsync.core.ledger import Ledger
 from qsync.core.ready import Write
+from qsync.core.replicated_log import ReplicatedLog
 
 
 class DiskState:
     """One Write at a time; a failed one is tried again after a while."""
 
-    def __init__(self, ledger: Ledger, *, durable: Ballot, quarantined: str | None = None) -> None:
+    def __init__(
+        self, replicated_log: ReplicatedLog, *, durable: Ballot, quarantined: str | None = None
+    ) -> None:
         self.ballot = durable
         """The ballot that is durable; nothing may be said that rests on a newer one."""
         self.error: str | None = None
@@ -16,35 +18,35 @@ class DiskState:
         """What was damaged at or below what had been acked, when the node started."""
         self.lost: str | None = None
         """Why the spaces cannot be read and are made anew from the log; None when all is well."""
-        self._ledger = ledger
+        self._replicated_log = replicated_log
         self._began = 0.0
 
     def next_write(self, ballot: Ballot) -> Write | None:
         """All that is not durable yet; None while a write is under way or the disk just failed."""
         if self.error is not None:
             return None
-        ledger = self._ledger
-        write = ledger.pending_writes.next_write(
-            ledger.entries,
-            last=ledger.log.last,
+        replicated_log = self._replicated_log
+        write = replicated_log.pending_writes.next_write(
+            replicated_log.entries,
+            last=replicated_log.log.last,
             ballot=ballot,
             durable=self.ballot,
-            confirmed=ledger.confirmed,
+            confirmed=replicated_log.confirmed,
         )
         if write is not None:
-            self._began = ledger.now
+            self._began = replicated_log.now
         return write
 
     def wrote(self, write_id: int) -> bool:
         """The write is durable. True if a newer ballot became durable with it."""
-        ballot = self._ledger.wrote(write_id)
+        ballot = self._replicated_log.wrote(write_id)
         news = ballot != self.ballot
         self.ballot = ballot
         return news
 
     def failed(self, write_id: int, why: str) -> None:
         """Nothing of the write may be relied on."""
-        self._ledger.pending_writes.failed(write_id)
+        self._replicated_log.pending_writes.failed(write_id)
         self.error = why
 
     def retry(self) -> None:
@@ -54,4 +56,8 @@ class DiskState:
     @property
     def stuck(self) -> float:
         """For how many seconds the write that is under way has been."""
-        return self._ledger.now - self._began if self._ledger.pending_writes.under_way else 0.0
+        return (
+            self._replicated_log.now - self._began
+            if self._replicated_log.pending_writes.under_way
+            else 0.0
+        )

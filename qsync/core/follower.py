@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from election.messages import Index, Term
 from qsync.core.config import CoreConfig
-from qsync.core.ledger import Ledger
 from qsync.core.messages import Append, AppendResponse, Heartbeat
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.record import Entry
 
 
@@ -28,9 +28,9 @@ class ConfirmedDiffers:
 class Follower:
     """One term under one leader: how far our logs are known to be equal."""
 
-    def __init__(self, config: CoreConfig, ledger: Ledger, *, term: Term) -> None:
+    def __init__(self, config: CoreConfig, replicated_log: ReplicatedLog, *, term: Term) -> None:
         self.config = config
-        self.ledger = ledger
+        self.replicated_log = replicated_log
         self.term = term
         self.matched = Index(0)
         self.leader_last = Index(0)
@@ -40,11 +40,11 @@ class Follower:
         self._acked = Index(0)
         self._ack_due = False
         # Nothing is known of this term's log. What was shown stays so, until it is cut.
-        ledger.leaders = ledger.visible
+        replicated_log.leaders = replicated_log.visible
 
     def append(self, message: Append) -> AppendResponse | None:
         """Take a batch. Returns a refusal, if it is one; an ack comes later, from `ack`."""
-        log = self.ledger.log
+        log = self.replicated_log.log
         if message.epoch != self._epoch:
             self._epoch, self._acked = message.epoch, Index(0)
         hint = self._hint(message)
@@ -56,57 +56,57 @@ class Follower:
         if fresh:
             if fresh[0].index <= log.last:
                 above = Index(fresh[0].index - 1)
-                self.ledger.cut(
+                self.replicated_log.cut(
                     above, f"the leader of term {message.term} has another entry {above + 1}"
                 )
-            self.ledger.extend(fresh)
+            self.replicated_log.extend(fresh)
         self.matched = max(self.matched, message.last)
-        assert self.matched <= self.ledger.log.last
-        self.ledger.leaders = max(self.ledger.leaders, self.matched)
+        assert self.matched <= self.replicated_log.log.last
+        self.replicated_log.leaders = max(self.replicated_log.leaders, self.matched)
         self.learn(message.confirmed)
         self._ack_due = True
         return None
 
     def _hint(self, message: Append) -> Index | None:
         """Where the leader should try instead; None if the entry before the batch is ours too."""
-        log, prev = self.ledger.log, message.prev_index
+        log, prev = self.replicated_log.log, message.prev_index
         if prev > log.last:
             return log.last
         if log.term_at(prev) == message.prev_term and log.crc_at(prev) == message.prev_crc:
             return None
-        if prev <= self.ledger.confirmed:
+        if prev <= self.replicated_log.confirmed:
             self._split_at(prev, message.prev_term, message.prev_crc)
-            return self.ledger.confirmed
-        return Index(max(self.ledger.confirmed, log.first_of_run(prev) - 1))
+            return self.replicated_log.confirmed
+        return Index(max(self.replicated_log.confirmed, log.first_of_run(prev) - 1))
 
     def _fresh(self, message: Append) -> list[Entry]:
         """The entries that are not in our log yet; the first one may conflict with it."""
-        log, entries = self.ledger.log, message.entries
+        log, entries = self.replicated_log.log, message.entries
         for at, entry in enumerate(entries):
             if entry.index > log.last:
                 return list(entries[at:])
             if log.crc_at(entry.index) != entry.crc or log.term_at(entry.index) != entry.term:
-                if entry.index <= self.ledger.confirmed:
+                if entry.index <= self.replicated_log.confirmed:
                     self._split_at(entry.index, entry.term, entry.crc)
                 return list(entries[at:])
         return []
 
     def _split_at(self, index: Index, term: int, crc: int) -> None:
-        log = self.ledger.log
+        log = self.replicated_log.log
         self.split = ConfirmedDiffers(
             index=index, ours=(log.term_at(index), log.crc_at(index)), theirs=(term, crc)
         )
 
     def _refuse(self, hint: Index) -> AppendResponse:
         # The leader goes on from there: at what is confirmed the logs agree, or it is a split.
-        assert hint <= self.ledger.log.last
+        assert hint <= self.replicated_log.log.last
         return AppendResponse(
             term=self.term,
             follower=self.config.me,
             epoch=self._epoch,
             ok=False,
             index=hint,
-            index_term=self.ledger.log.term_at(hint),
+            index_term=self.replicated_log.log.term_at(hint),
             recruit=False,
         )
 
@@ -118,19 +118,19 @@ class Follower:
 
     def learn(self, confirmed: Index) -> None:
         """The confirmed index as the leader computed it; taken as it is (protocol.md 3.8)."""
-        if self.ledger.confirmed < confirmed <= self.matched:
-            self.ledger.confirm(confirmed)
+        if self.replicated_log.confirmed < confirmed <= self.matched:
+            self.replicated_log.confirm(confirmed)
 
     def ack(self) -> AppendResponse | None:
         """What is durable and equal to the leader's log, when that is news or was asked for."""
-        index = min(self.ledger.written, self.matched)
+        index = min(self.replicated_log.written, self.matched)
         waiting = index < self.matched
         if index == self._acked and (waiting or not self._ack_due):
             return None
         if self._ack_due and not waiting:
             self._ack_due = False
         # protocol.md section 3.5: an ack is of what is durable here, and equal to the leader's log.
-        assert index <= self.ledger.log.last
+        assert index <= self.replicated_log.log.last
         self._acked = index
         return AppendResponse(
             term=self.term,
@@ -138,6 +138,6 @@ class Follower:
             epoch=self._epoch,
             ok=True,
             index=index,
-            index_term=self.ledger.log.term_at(index),
+            index_term=self.replicated_log.log.term_at(index),
             recruit=False,
         )

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from election.messages import Index, Replica, Term
 from qsync.core.config import CoreConfig
 from qsync.core.configuration import Configuration
-from qsync.core.ledger import Ledger
 from qsync.core.messages import Append, AppendResponse, HeartbeatResponse, MemberState
 from qsync.core.progress import Progress, ReplicationState, counted, is_current, quorumth
 from qsync.core.ready import LogAppended
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.rounds import HeartbeatRounds, Send
 from qsync.core.stopping import Stopping
 from qsync.record import CONFIG, WAIT_ACK, WAIT_SYNC, Entry, EntryKind, LimboRef, ref_body
@@ -22,33 +22,37 @@ class Leader:
     def __init__(
         self,
         config: CoreConfig,
-        ledger: Ledger,
+        replicated_log: ReplicatedLog,
         *,
         term: Term,
         followers: Iterable[Progress],
         wall: float,
     ) -> None:
         self.config = config
-        self.ledger = ledger
+        self.replicated_log = replicated_log
         self.term = term
         self.followers = {each.peer: each for each in followers}
-        self.rounds = HeartbeatRounds(config, ledger, self.followers, term=term)
+        self.rounds = HeartbeatRounds(config, replicated_log, self.followers, term=term)
         self.stopping: Stopping | None = None
         self.standings: dict[Replica, MemberState] = {}
         """Who may be handed the leadership, by their own words in this term."""
         self.confirm_due = False
         self.promoted_at = self._promote(wall).index
         # protocol.md section 6: the PROMOTE is the first entry of the term.
-        assert ledger.log.first_of_run(self.promoted_at) == self.promoted_at == ledger.log.last
+        assert (
+            replicated_log.log.first_of_run(self.promoted_at)
+            == self.promoted_at
+            == replicated_log.log.last
+        )
 
     def _promote(self, wall: float) -> Entry:
         # protocol.md section 6: the first entry of the term names the former owner and its lsn.
-        owner = self.ledger.limbo.owner.owner
-        ref = LimboRef(owner, self.ledger.log.lsn_of(owner))
+        owner = self.replicated_log.limbo.owner.owner
+        ref = LimboRef(owner, self.replicated_log.log.lsn_of(owner))
         return self._append(EntryKind.PROMOTE, WAIT_ACK, ref_body(ref), wall)
 
     def _append(self, kind: int, flags: int, body: bytes, wall: float) -> Entry:
-        return self.ledger.propose(
+        return self.replicated_log.propose(
             kind=kind, flags=flags, term=self.term, me=self.config.me, body=body, wall=wall
         )
 
@@ -57,12 +61,12 @@ class Leader:
     @property
     def established(self) -> bool:
         """The own PROMOTE is confirmed: from here on it may confirm, roll back, write, read."""
-        return self.ledger.confirmed >= self.promoted_at
+        return self.replicated_log.confirmed >= self.promoted_at
 
     @property
     def open(self) -> bool:
         """Takes transactions: established, and not about to stop."""
-        return self.ledger.confirmed >= self.promoted_at and self.stopping is None
+        return self.replicated_log.confirmed >= self.promoted_at and self.stopping is None
 
     def counted(self) -> list[Progress]:
         """Followers that count in a quorum: voters that cannot have forgotten an ack."""
@@ -73,13 +77,13 @@ class Leader:
     def transaction(self, body: bytes, *, sync: bool, wall: float) -> Entry:
         """Append a client's transaction; the caller has checked that we may write."""
         assert self.established
-        queued = WAIT_SYNC if sync or self.ledger.limbo.queue else 0
+        queued = WAIT_SYNC if sync or self.replicated_log.limbo.queue else 0
         flags = queued | WAIT_ACK if sync else queued
         return self._append(_TXN, flags, body, wall)
 
     def roll_back(self, wall: float) -> Entry | None:
         """Everything pending is rolled back, in one step. None if nothing may be."""
-        queue = self.ledger.limbo.queue
+        queue = self.replicated_log.limbo.queue
         # protocol.md section 5: only of the own term, and only after the PROMOTE is confirmed.
         if not queue or not self.established:
             return None
@@ -91,31 +95,34 @@ class Leader:
         """Append a configuration; it is in force from here on (membership.md M1 b)."""
         # M2 a: also keeps changes of different leaders apart. M2 b: one change at a time.
         assert self.established
-        assert self.ledger.confirmed >= self.ledger.configurations.last_decisive
-        configurations = self.ledger.configurations
+        assert self.replicated_log.confirmed >= self.replicated_log.configurations.last_decisive
+        configurations = self.replicated_log.configurations
         before = configurations.in_force
         assert before is not None
         body = configurations.codec.encode(configuration.voters, before=before.voters)
         entry = self._append(_TXN, CONFIG | WAIT_SYNC | WAIT_ACK, body, wall)
         # Nobody executed it, so whoever mirrors the log is told of it here.
-        self.ledger.events.append(LogAppended([entry]))
+        self.replicated_log.events.append(LogAppended([entry]))
         return entry
 
     def demote(self, wall: float) -> Entry:
         """Give the limbo up: only with an empty queue."""
-        assert not self.ledger.limbo.queue
+        assert not self.replicated_log.limbo.queue
         assert self.established
         owner = self.config.me
         return self._append(
-            EntryKind.DEMOTE, 0, ref_body(LimboRef(owner, self.ledger.log.lsn_of(owner))), wall
+            EntryKind.DEMOTE,
+            0,
+            ref_body(LimboRef(owner, self.replicated_log.log.lsn_of(owner))),
+            wall,
         )
 
     def record_confirm(self, wall: float) -> None:
         """One CONFIRM for all that was decided since the last one (protocol.md section 3.6)."""
         self.confirm_due = False
-        index, owner, lsn = self.ledger.limbo.last_sync_confirmed
+        index, owner, lsn = self.replicated_log.limbo.last_sync_confirmed
         if index:
-            assert index <= self.ledger.confirmed
+            assert index <= self.replicated_log.confirmed
             self._append(EntryKind.CONFIRM, 0, ref_body(LimboRef(owner, lsn)), wall)
 
     # -- acks
@@ -125,34 +132,34 @@ class Leader:
         progress = self.followers[answer.follower]
         if not is_current(answer.term, self.term, answer.epoch, progress):
             return answer.term == self.term
-        progress.answered(recruit=answer.recruit, now=self.ledger.now)
-        log = self.ledger.log
+        progress.answered(recruit=answer.recruit, now=self.replicated_log.now)
+        log = self.replicated_log.log
         if not answer.ok:
             progress.refused(answer, log)
         elif answer.index <= log.last:
-            progress.accepted(answer.index, now=self.ledger.now)
+            progress.accepted(answer.index, now=self.replicated_log.now)
             self.count()
         return True
 
     def count(self) -> None:
         """Confirm what a quorum has, by protocol.md sections 3.6 and 3.8."""
-        ledger, limbo = self.ledger, self.ledger.limbo
+        replicated_log, limbo = self.replicated_log, self.replicated_log.limbo
         q = self._quorum_has()
         if q <= limbo.confirmed:
             return
-        assert q <= ledger.log.last
+        assert q <= replicated_log.log.last
         # Raft §5.4.2: acks for an entry of an older term decide nothing by themselves.
-        if ledger.log.term_at(q) != self.term:
+        if replicated_log.log.term_at(q) != self.term:
             return
         index = limbo.clip(q)
         if index > limbo.confirmed:
             before = limbo.last_sync_confirmed[0]
-            ledger.confirm(index)
+            replicated_log.confirm(index)
             if limbo.last_sync_confirmed[0] != before:
                 self.confirm_due = True
 
     def _quorum_has(self) -> Index:
-        matches: list[float] = [self.ledger.written]
+        matches: list[float] = [self.replicated_log.written]
         matches += [each.match for each in self.followers.values() if each.counts]
         quorum = self.config.quorum
         if len(matches) < quorum:
@@ -163,13 +170,13 @@ class Leader:
 
     def replicate(self, send: Send) -> None:
         """To every follower all it lacks, within its window; beside our own write."""
-        last = self.ledger.log.last
+        last = self.replicated_log.log.last
         for progress in self.followers.values():
             if not progress.connected:
                 continue
             match progress.state:
                 case ReplicationState.PROBE:
-                    progress.probed(now=self.ledger.now)
+                    progress.probed(now=self.replicated_log.now)
                     self._send_batch(progress, progress.sent, send)
                 case ReplicationState.PROBE_SENT:
                     pass
@@ -178,9 +185,9 @@ class Leader:
                         self._stream(progress, last, send)
 
     def _stream(self, progress: Progress, last: Index, send: Send) -> None:
-        config, log = self.config, self.ledger.log
+        config, log = self.config, self.replicated_log.log
         if progress.sent == progress.match:
-            progress.moved_at = self.ledger.now
+            progress.moved_at = self.replicated_log.now
         while progress.sent < last:
             if log.bytes_between(progress.match, progress.sent) > config.append_window_bytes:
                 break
@@ -193,8 +200,8 @@ class Leader:
             progress.streamed(upto)
 
     def _send_batch(self, progress: Progress, upto: Index, send: Send) -> None:
-        log, prev = self.ledger.log, progress.sent
-        carried = self.ledger.limbo.clip_carried(upto)
+        log, prev = self.replicated_log.log, progress.sent
+        carried = self.replicated_log.limbo.clip_carried(upto)
         assert prev <= upto <= log.last
         # protocol.md section 3.8: the receiver takes it as it is, so it is of this batch's end.
         assert carried <= upto
@@ -216,7 +223,9 @@ class Leader:
 
     def leases(self, *, void: bool) -> bool:
         """May reads be answered now without asking anybody? `void`: not in this term any more."""
-        return self.established and not void and self.ledger.now < self.rounds.leased_until()
+        return (
+            self.established and not void and self.replicated_log.now < self.rounds.leased_until()
+        )
 
     def begin_round(self, send: Send) -> None:
         """Ask everybody whether they still follow."""
@@ -227,7 +236,7 @@ class Leader:
         progress = self.followers[answer.follower]
         if not is_current(answer.term, self.term, answer.epoch, progress):
             return answer.term == self.term
-        progress.answered(recruit=answer.recruit, now=self.ledger.now)
+        progress.answered(recruit=answer.recruit, now=self.replicated_log.now)
         self.standings[answer.follower] = answer.standing
         self.rounds.heard(answer.follower, answer.round, promised_s=answer.promised_us / 1e6)
         return True
@@ -236,7 +245,7 @@ class Leader:
 
     def resend_stalled(self) -> None:
         """A batch or its answer may be lost: probe again after two replication timeouts."""
-        now, timeout = self.ledger.now, 2 * self.config.replication_timeout
+        now, timeout = self.replicated_log.now, 2 * self.config.replication_timeout
         for progress in self.followers.values():
             if progress.connected and progress.stalled(now=now, timeout=timeout):
                 progress.probe_again(now=now)

@@ -32,8 +32,8 @@ class LeaderTurn:
 
     def _record_confirm(self, leader: Leader) -> None:
         """It rides with the next batch; only when none comes does it go alone."""
-        ledger, out = self._state.ledger, self._state.out
-        if self._confirm_now or ledger.log.last > ledger.written:
+        replicated_log, out = self._state.replicated_log, self._state.out
+        if self._confirm_now or replicated_log.log.last > replicated_log.written:
             leader.record_confirm(self._state.wall)
             if self._confirm_armed:
                 self._confirm_armed = False
@@ -44,12 +44,12 @@ class LeaderTurn:
 
     def _watch_synchro(self, leader: Leader) -> None:
         # Only who may roll back: else a time that is over would come again and again.
-        ledger, config = self._state.ledger, self._state.config
+        replicated_log, config = self._state.replicated_log, self._state.config
         may = leader.open and config.synchro_policy == "rollback"
-        if ledger.limbo.queue and may and not self._synchro_armed:
+        if replicated_log.limbo.queue and may and not self._synchro_armed:
             self._synchro_armed = True
-            due = ledger.limbo.born + config.synchro_timeout
-            self._state.out.arm(TimerKind.SYNCHRO, max(0.001, due - ledger.now))
+            due = replicated_log.limbo.born + config.synchro_timeout
+            self._state.out.arm(TimerKind.SYNCHRO, max(0.001, due - replicated_log.now))
 
     # -- timers
 
@@ -66,11 +66,11 @@ class LeaderTurn:
     def overdue(self) -> None:
         """Roll back if the oldest pending transaction has waited too long (policy `rollback`)."""
         state = self._state
-        queue, leader, config = state.ledger.limbo.queue, state.leader, state.config
+        queue, leader, config = state.replicated_log.limbo.queue, state.leader, state.config
         may = leader is not None and leader.open and config.synchro_policy == "rollback"
         if not queue or not may:
             return
-        if state.ledger.now - state.ledger.limbo.born >= config.synchro_timeout:
+        if state.replicated_log.now - state.replicated_log.limbo.born >= config.synchro_timeout:
             state.roll_back("synchro_timeout")
 
     def rearm(self) -> None:

@@ -21,13 +21,13 @@ from qsync.core.disk import DiskState
 from qsync.core.follower import Follower
 from qsync.core.leader import Leader
 from qsync.core.leader_turn import LeaderTurn
-from qsync.core.ledger import Ledger, Tail
 from qsync.core.messages import Message
 from qsync.core.peer_messages import PeerMessages
 from qsync.core.progress import Progress
 from qsync.core.read_requests import ReadRequests
 from qsync.core.ready import Ready, Ticket, TimerKind
 from qsync.core.replica_state import ReplicaState
+from qsync.core.replicated_log import ReplicatedLog, Tail
 from qsync.core.waiters import Waiter, behind_what
 from qsync.core.writable import Reason, Writable
 from qsync.record import Entry, Header
@@ -36,9 +36,10 @@ from qsync.record import Entry, Header
 class Machine:
     """The rules of protocol.md sections 2 to 7 for one replica.
 
-    The parts do the work and know `state`, not each other nor this: `state` is the role, `ledger`
-    the log and the fates, `raft` the election, `disk` what is durable. `messages` takes what peers
-    say, `read_requests` reads, `operations` what operators ask, `turn` is a leader's batch.
+    The parts do the work and know `state`, not each other nor this: `state` is the role,
+    `replicated_log` the log and the fates, `raft` the election, `disk` what is durable. `messages`
+    takes what peers say, `read_requests` reads, `operations` what operators ask, `turn` is a
+    leader's batch.
     """
 
     def __init__(
@@ -54,25 +55,27 @@ class Machine:
         quarantined: str | None = None,
         life: int = 0,
     ) -> None:
-        self.ledger = Ledger(
+        self.replicated_log = ReplicatedLog(
             confirmed=confirmed,
             recent_bytes_max=config.recent_bytes_max,
             tail=tail,
             founding=founding,
             codec=codec,
         )
-        self.ledger.recover(headers)
+        self.replicated_log.recover(headers)
         peers = {each: Progress(each) for each in config.voters if each != config.me}
-        configurations = self.ledger.configurations
+        configurations = self.replicated_log.configurations
         in_force = configurations.followed = configurations.in_force
         if in_force is not None:
             config = replace(config, voters=in_force.replicas)
         ballot = _recovered(ballot, alone=len(config.voters) == 1, quarantined=quarantined)
-        self.raft = _raft(config, ballot, self.ledger, named=is_named(config, in_force))
-        self.state = ReplicaState(config, ledger=self.ledger, raft=self.raft, life=life)
+        self.raft = _raft(config, ballot, self.replicated_log, named=is_named(config, in_force))
+        self.state = ReplicaState(
+            config, replicated_log=self.replicated_log, raft=self.raft, life=life
+        )
         self.state.peers |= peers
         self.peers = self.state.peers
-        self.disk = DiskState(self.ledger, durable=ballot, quarantined=quarantined)
+        self.disk = DiskState(self.replicated_log, durable=ballot, quarantined=quarantined)
         self.waiters = self.state.waiters
         self.writable = Writable(self.state, self.disk)
         self.read_requests = ReadRequests(self.state)
@@ -85,8 +88,8 @@ class Machine:
     def __repr__(self) -> str:
         role = "leader" if self.leader else self.raft.role.value
         return (
-            f"node {self.config.me} {role} term={self.raft.term} {self.ledger.log} "
-            f"{self.ledger.limbo}"
+            f"node {self.config.me} {role} term={self.raft.term} {self.replicated_log.log} "
+            f"{self.replicated_log.limbo}"
         )
 
     @property
@@ -111,7 +114,7 @@ class Machine:
 
     def start(self) -> None:
         """Arm the first timers; call `clock` before."""
-        self.ledger.limbo.recovered(self.ledger.now)
+        self.replicated_log.limbo.recovered(self.replicated_log.now)
         self.state.out.arm(TimerKind.HEARTBEAT, self.config.replication_timeout)
         self.state.start()
 
@@ -121,7 +124,7 @@ class Machine:
         A leader that was paused for longer than its lease steps down here, before it answers
         anything that waited in its sockets.
         """
-        self.ledger.now = now
+        self.replicated_log.now = now
         self.state.wall = wall
         self.operations.replacement.keep_quorum()
         self.state.clock(now)
@@ -163,7 +166,7 @@ class Machine:
         assert leader is not None
         entry = leader.transaction(body, sync=sync, wall=self.state.wall)
         if ticket is not None:
-            behind = behind_what(self.ledger, entry)
+            behind = behind_what(self.replicated_log, entry)
             self.waiters.add(Waiter(entry.index, entry.term, ticket, behind))
         return entry
 
@@ -265,11 +268,11 @@ class Machine:
 
     def entries(self, first: Index, last: Index) -> list[Entry]:
         """Entries for an Append that was emitted without them."""
-        return self.ledger.entries(first, last)
+        return self.replicated_log.entries(first, last)
 
     def ready(self) -> Ready:
         """Everything to be done now, once. See `Ready` for the order."""
-        ready, ledger, state = Ready(), self.ledger, self.state
+        ready, replicated_log, state = Ready(), self.replicated_log, self.state
         self.operations.advance()
         self._collect_raft(ready)
         if state.leader is not None:
@@ -277,17 +280,17 @@ class Machine:
         else:
             self.messages.acknowledge()
         ready.write = self.disk.next_write(self.raft.ballot)
-        ready.settled = self.waiters.settle(ledger)
-        state.out.answers(state.reads.settle(ledger))
+        ready.settled = self.waiters.settle(replicated_log)
+        state.out.answers(state.reads.settle(replicated_log))
         state.out.fill(ready, durable=self.raft.ballot == self.disk.ballot)
-        ready.events, ledger.events = ledger.events, []
-        if ledger.notes:
-            ready.notes += ledger.notes
-            ledger.notes = []
+        ready.events, replicated_log.events = replicated_log.events, []
+        if replicated_log.notes:
+            ready.notes += replicated_log.notes
+            replicated_log.notes = []
         return ready
 
     def _collect_raft(self, ready: Ready) -> None:
-        self.raft.set_last_position(self.ledger.log.position)
+        self.raft.set_last_position(self.replicated_log.log.position)
         wanted = self.raft.ready()
         if wanted is NOTHING:
             return
@@ -306,7 +309,7 @@ class Machine:
         progress = self.peers.get(replica)
         if progress is None:
             return False
-        configurations = self.ledger.configurations
+        configurations = self.replicated_log.configurations
         return progress.instance is None or configurations.names(replica, progress.instance)
 
 
@@ -327,7 +330,9 @@ def _timing(config: CoreConfig) -> ElectionTiming:
     )
 
 
-def _raft(config: CoreConfig, ballot: Ballot, ledger: Ledger, *, named: bool) -> Raft:
+def _raft(
+    config: CoreConfig, ballot: Ballot, replicated_log: ReplicatedLog, *, named: bool
+) -> Raft:
     return Raft(
         me=config.me,
         voters=config.voters,
@@ -336,6 +341,6 @@ def _raft(config: CoreConfig, ballot: Ballot, ledger: Ledger, *, named: bool) ->
         timing=_timing(config),
         fencing=config.fencing,
         ballot=ballot,
-        position=ledger.log.position,
+        position=replicated_log.log.position,
         named=named,
     )

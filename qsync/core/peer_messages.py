@@ -40,9 +40,9 @@ class PeerMessages:
         state, message, peer = self._state, event.message, event.peer
         if peer not in state.peers:
             return
-        if isinstance(message, RequestVoteResponse) and not state.ledger.configurations.names(
-            peer, event.instance
-        ):
+        if isinstance(
+            message, RequestVoteResponse
+        ) and not state.replicated_log.configurations.names(peer, event.instance):
             return  # Counted by pair: a vote of another directory is nobody's (membership.md M1 d).
         if isinstance(message, RequestVote | RequestVoteResponse | TimeoutNow | Resigned):
             state.received(message)
@@ -168,11 +168,13 @@ class PeerMessages:
 
     def connected(self, event: Connected) -> None:
         """Our connection to a peer stands: what was acked over an older one does not count."""
-        state, ledger = self._state, self._state.ledger
+        state, replicated_log = self._state, self._state.replicated_log
         progress = state.peers[event.peer]
-        progress.reset(epoch=event.epoch, connected=True, last=ledger.log.last, now=ledger.now)
+        progress.reset(
+            epoch=event.epoch, connected=True, last=replicated_log.log.last, now=replicated_log.now
+        )
         progress.instance = event.instance
-        named = ledger.configurations.names(event.peer, event.instance)
+        named = replicated_log.configurations.names(event.peer, event.instance)
         progress.membership = Membership.RECRUIT if named else Membership.STRANGER
         state.raft.campaign.absent.discard(event.peer)
         peers = state.peers.values()

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from election.messages import Position, Term
-from qsync.core.ledger import Ledger
 from qsync.core.messages import ReadIndexResponse
 from qsync.core.ready import ReadSettled, Ticket
+from qsync.core.replicated_log import ReplicatedLog
 
 
 class _InRound(NamedTuple):
@@ -117,14 +117,14 @@ class ReplicaReads:
         self._waiting = [each for each in self._waiting if not each.asked_in]
         return [ReadSettled(ticket=each, refused="the leader changed") for each in tickets]
 
-    def settle(self, ledger: Ledger) -> list[ReadSettled]:
+    def settle(self, replicated_log: ReplicatedLog) -> list[ReadSettled]:
         """Those that may be served now, or never."""
         if not self._waiting:
             return []
         done: list[ReadSettled] = []
         left: list[_AtLeast] = []
         for wait in self._waiting:
-            shown = shows(ledger, wait.place)
+            shown = shows(replicated_log, wait.place)
             if shown is None:
                 left.append(wait)
             else:
@@ -139,15 +139,15 @@ class ReplicaReads:
         self._asked = {ask: each for ask, each in self._asked.items() if each != ticket}
 
 
-def shows(ledger: Ledger, place: Position) -> bool | None:
+def shows(replicated_log: ReplicatedLog, place: Position) -> bool | None:
     """Is that very entry visible here, and so everything before it? None: not yet; False: never.
 
     Equal places mean equal prefixes (log matching). A rolled-back stretch around it is this node's
     own, perhaps stale, opinion until the ROLLBACK is confirmed.
     """
-    index, log = place.index, ledger.log
-    if index > ledger.visible:
+    index, log = place.index, replicated_log.log
+    if index > replicated_log.visible:
         return None
-    if log.term_at(index) == place.term and ledger.limbo.stretch_at(index) is None:
+    if log.term_at(index) == place.term and replicated_log.limbo.stretch_at(index) is None:
         return True
-    return False if ledger.confirmed >= index else None
+    return False if replicated_log.confirmed >= index else None

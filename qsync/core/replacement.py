@@ -48,7 +48,7 @@ class Replacement:
             self._state.answer(event.ticket, refused)
             return
         if self.replica is None:
-            self.start(event.replica, target=self._state.ledger.log.last)
+            self.start(event.replica, target=self._state.replicated_log.log.last)
         self.tickets.append(event.ticket)
 
     def refusal(self, replica: Replica) -> str | None:
@@ -79,7 +79,7 @@ class Replacement:
             return
         for progress in self._state.peers.values():
             if progress.membership is Membership.STRANGER and self._is_current(progress, Index(0)):
-                self.start(progress.peer, target=self._state.ledger.log.last)
+                self.start(progress.peer, target=self._state.replicated_log.log.last)
                 return
 
     def advance(self) -> None:
@@ -94,7 +94,10 @@ class Replacement:
         if self._was_taken_back(self.change):
             self._end(f"the change of the configuration at {self.change} was rolled back")
             return
-        decided = self._state.ledger.confirmed >= self._state.ledger.configurations.last_decisive
+        decided = (
+            self._state.replicated_log.confirmed
+            >= self._state.replicated_log.configurations.last_decisive
+        )
         if progress.membership is not Membership.STRANGER:
             if decided:
                 self._end(None)
@@ -102,7 +105,7 @@ class Replacement:
             self._change(leader, progress)
 
     def _change(self, leader: Leader, progress: Progress) -> None:
-        configuration = self._state.ledger.configurations.followed
+        configuration = self._state.replicated_log.configurations.followed
         assert configuration is not None
         assert progress.instance is not None
         replica = progress.peer
@@ -118,8 +121,8 @@ class Replacement:
 
     def _is_current(self, progress: Progress, target: Index) -> bool:
         """It has our log up to `target`, and answered within two heartbeats (M4 a)."""
-        fresh = self._state.ledger.now - 2 * self._state.config.replication_timeout
-        last = max(target, self._state.ledger.confirmed)
+        fresh = self._state.replicated_log.now - 2 * self._state.config.replication_timeout
+        last = max(target, self._state.replicated_log.confirmed)
         return (
             progress.connected
             and progress.instance is not None
@@ -130,7 +133,7 @@ class Replacement:
 
     def _was_taken_back(self, change: Index | None) -> bool:
         return change is not None and change not in {
-            index for index, _ in self._state.ledger.configurations.standing()
+            index for index, _ in self._state.replicated_log.configurations.standing()
         }
 
     def _end(self, refused: str | None) -> None:
@@ -145,17 +148,21 @@ class Replacement:
         change is inherited by somebody it cannot be rolled back, and may never find its quorum
         (membership.md M3 f).
         """
-        leader, raft, ledger = self._state.leader, self._state.raft, self._state.ledger
+        leader, raft, replicated_log = (
+            self._state.leader,
+            self._state.raft,
+            self._state.replicated_log,
+        )
         if leader is None or not leader.open:
             return
-        changes = list(ledger.configurations.standing())
-        if not changes or changes[-1][0] <= ledger.confirmed:
+        changes = list(replicated_log.configurations.standing())
+        if not changes or changes[-1][0] <= replicated_log.confirmed:
             return
-        if not raft.state.contact.is_lost(ledger.now):
+        if not raft.state.contact.is_lost(replicated_log.now):
             return
-        former = ledger.configurations.before(changes[-1][0])
+        former = replicated_log.configurations.before(changes[-1][0])
         assert former is not None
-        since = ledger.now - raft.state.contact.timeout
+        since = replicated_log.now - raft.state.contact.timeout
         heard = [
             each
             for each in self._state.peers.values()

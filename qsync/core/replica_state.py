@@ -11,12 +11,12 @@ from qsync.core.config import CoreConfig
 from qsync.core.configuration import is_named
 from qsync.core.follower import Follower
 from qsync.core.leader import Leader
-from qsync.core.ledger import Ledger
 from qsync.core.messages import ReadIndexResponse
 from qsync.core.outbox import Outbox
 from qsync.core.progress import Membership, Progress
 from qsync.core.reads import ReplicaReads
 from qsync.core.ready import Ticket, TimerKind
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.waiters import Waiters
 
 
@@ -31,16 +31,18 @@ class ReplicaState:
     `wall`: the time for people. `on_deposed`: told of a leadership that has just ended.
     """
 
-    def __init__(self, config: CoreConfig, *, ledger: Ledger, raft: Raft, life: int) -> None:
+    def __init__(
+        self, config: CoreConfig, *, replicated_log: ReplicatedLog, raft: Raft, life: int
+    ) -> None:
         self.config: CoreConfig = config
-        self.ledger = ledger
+        self.replicated_log = replicated_log
         self.raft = raft
         self.peers: dict[Replica, Progress] = {}
         self.waiters = Waiters()
         self.reads = ReplicaReads(life)
         self.out = Outbox()
         self.leader: Leader | None = None
-        self.follower = Follower(config, ledger, term=raft.term)
+        self.follower = Follower(config, replicated_log, term=raft.term)
         self.led = 0
         self.wall = 0.0
         self.on_deposed: list[Callable[[Leader], None]] = []
@@ -76,13 +78,13 @@ class ReplicaState:
     def received(self, message: ElectionMessage) -> None:
         """What a peer says about who leads."""
         # The same batch may have moved the end of our log.
-        self.raft.set_last_position(self.ledger.log.position)
+        self.raft.set_last_position(self.replicated_log.log.position)
         self.raft.received(message)
         self.follow()
 
     def timer(self, kind: str) -> None:
         """A timer of the election."""
-        self.raft.set_last_position(self.ledger.log.position)
+        self.raft.set_last_position(self.replicated_log.log.position)
         self.raft.timer(kind)
         self.follow()
 
@@ -96,7 +98,7 @@ class ReplicaState:
 
         The role is followed with the next input: `ready` is no place to begin another term in.
         """
-        self.raft.set_last_position(self.ledger.log.position)
+        self.raft.set_last_position(self.replicated_log.log.position)
         return self.raft.campaign.promote()
 
     def leader_gone(self) -> None:
@@ -125,12 +127,12 @@ class ReplicaState:
             self.out.answer(ticket, refused)
             return
         follower, number = asked
-        place = None if refused else self.ledger.readable_place
+        place = None if refused else self.replicated_log.readable_place
         self.out.send(follower, ReadIndexResponse(term=self.term, ask=number, place=place))
 
     def roll_back(self, why: str) -> int:
         """Roll back all that is pending; returns how many transactions that were."""
-        leader, queue = self.leader, self.ledger.limbo.queue
+        leader, queue = self.leader, self.replicated_log.limbo.queue
         assert leader is not None
         count = len(queue)
         first = queue[0].index if queue else Index(0)
@@ -138,7 +140,7 @@ class ReplicaState:
         if entry is None:
             return 0
         # protocol.md section 5: the decision is one step, nothing pending escapes it.
-        assert not self.ledger.limbo.queue
+        assert not self.replicated_log.limbo.queue
         self.waiters.rolled_back(first)
         self.out.add_event("rollback", first=first, record=entry.index, transactions=count, why=why)
         return count
@@ -147,7 +149,7 @@ class ReplicaState:
 
     def follow(self) -> None:
         """Keep our half of the role in step with the election's, and the voters with the log."""
-        configurations = self.ledger.configurations
+        configurations = self.replicated_log.configurations
         if configurations.in_force is not configurations.followed:
             self.follow_configuration()
         raft, leader = self.raft.state, self.leader
@@ -164,7 +166,7 @@ class ReplicaState:
 
     def follow_configuration(self) -> None:
         """Count by the configuration in force in the log, from where it was appended (M1 b)."""
-        configurations = self.ledger.configurations
+        configurations = self.replicated_log.configurations
         configuration = configurations.in_force
         if configuration is configurations.followed:
             return
@@ -181,17 +183,17 @@ class ReplicaState:
         self.out.add_event("configuration", voters=list(voters), named=named)
 
     def _new_follower(self) -> Follower:
-        follower = Follower(self.config, self.ledger, term=self.raft.term)
+        follower = Follower(self.config, self.replicated_log, term=self.raft.term)
         follower.split = self.follower.split
         return follower
 
     def _take_over(self) -> None:
-        last, now = self.ledger.log.last, self.ledger.now
+        last, now = self.replicated_log.log.last, self.replicated_log.now
         for each in self.peers.values():
             each.reset(epoch=each.epoch, connected=each.connected, last=last, now=now)
         self.leader = Leader(
             self.config,
-            self.ledger,
+            self.replicated_log,
             term=self.raft.term,
             followers=self.peers.values(),
             wall=self.wall,

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 
 from election.messages import Index, Replica, Term
 from qsync.core.config import LEASE_SHARE, CoreConfig
-from qsync.core.ledger import Ledger
 from qsync.core.messages import Heartbeat, Message
 from qsync.core.progress import Membership, Progress, counted, quorumth
 from qsync.core.reads import LeaderReads
 from qsync.core.ready import ReadSettled
+from qsync.core.replicated_log import ReplicatedLog
 
 WANTED_PROMISES = 5
 """Without a read by lease for so many promises in a row, a leader asks for no more of them."""
@@ -22,14 +22,14 @@ class HeartbeatRounds:
     def __init__(
         self,
         config: CoreConfig,
-        ledger: Ledger,
+        replicated_log: ReplicatedLog,
         followers: Mapping[Replica, Progress],
         *,
         term: Term,
     ) -> None:
         self.reads = LeaderReads()
         self.config = config
-        self._ledger = ledger
+        self._replicated_log = replicated_log
         self._followers = followers
         self._term = term
         self._began: dict[int, float] = {}
@@ -45,9 +45,9 @@ class HeartbeatRounds:
         was of this term or an older one, so what it acked is in there. That it has our PROMOTE is
         not enough. Not to wait until the PROMOTE is confirmed: that may need the recruit.
         """
-        ledger = self._ledger
+        replicated_log = self._replicated_log
         round_ = self.reads.start_round()
-        self._began[round_] = ledger.now
+        self._began[round_] = replicated_log.now
         for progress in self._followers.values():
             if not progress.connected:
                 continue
@@ -61,8 +61,8 @@ class HeartbeatRounds:
                     epoch=progress.epoch,
                     round=round_,
                     matched=progress.match,
-                    confirmed=ledger.limbo.clip_carried(progress.match),
-                    promise=ledger.now < self._wanted_until,
+                    confirmed=replicated_log.limbo.clip_carried(progress.match),
+                    promise=replicated_log.now < self._wanted_until,
                     admit=progress.membership is Membership.RECRUIT and caught_up,
                 ),
             )
@@ -113,12 +113,12 @@ class HeartbeatRounds:
 
         A promise delays the next election, so that nobody gives one which nobody reads by.
         """
-        self._wanted_until = self._ledger.now + WANTED_PROMISES * self.config.promise
+        self._wanted_until = self._replicated_log.now + WANTED_PROMISES * self.config.promise
 
     def leased_until(self) -> float:
         """Until when no other leader can have been elected, on this node's monotonic clock."""
         followers = counted(self._followers.values())
-        times = [self._ledger.now + self.config.lease]
+        times = [self._replicated_log.now + self.config.lease]
         times += [self._lease_until.get(each.peer, float("-inf")) for each in followers]
         if len(times) < self._majority:
             return float("-inf")

@@ -71,7 +71,7 @@ class Transfers:
         # Who leaves does not wait for a quorum to ack its PROMOTE: its own log is all there is to
         # hand.
         ready = leader.established or going.leaving
-        if progress.match == state.ledger.log.last and ready:
+        if progress.match == state.replicated_log.log.last and ready:
             # Nothing is appended from here to the end, so the target's log stays as good as ours.
             assert leader.stopping is going
             going.timeout_now_sent = True
@@ -141,7 +141,7 @@ class Transfers:
 
     def _is_whole_elsewhere(self, leader: Leader) -> bool:
         to = self.successor(leader)
-        return to is not None and leader.followers[to].match == self._state.ledger.log.last
+        return to is not None and leader.followers[to].match == self._state.replicated_log.log.last
 
     # -- who may lead
 
@@ -163,7 +163,7 @@ class Transfers:
             return f"node {peer} is not another voter of this cluster"
         if not progress.connected:
             return f"node {peer} is not connected"
-        silent = self._state.ledger.now - progress.heard_at
+        silent = self._state.replicated_log.now - progress.heard_at
         standing = leader.standings.get(peer)
         if silent > self._state.config.disconnect_timeout:
             return f"node {peer} has not been heard lately"

@@ -4,8 +4,8 @@ from collections import deque
 from typing import NamedTuple
 
 from election.messages import Index, Position, Term
-from qsync.core.ledger import Ledger
 from qsync.core.ready import Settled, Ticket, TransactionFate
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.record import WAIT_ACK, Entry
 
 NOTHING = Position(Term(0), Index(0))
@@ -68,35 +68,35 @@ class Waiters:
             self._others.append(self._own.pop())
         self._dirty = True
 
-    def settle(self, ledger: Ledger) -> list[Settled]:
+    def settle(self, replicated_log: ReplicatedLog) -> list[Settled]:
         """All whose fate is definite now, in log order."""
         settled: list[Settled] = []
         own, forgotten = self._own, self._forgotten
         if own:
-            confirmed, reach = ledger.confirmed, ledger.visible
+            confirmed, reach = replicated_log.confirmed, replicated_log.visible
             while own and own[0].index <= reach:
                 index, term, ticket, _ = own.popleft()
-                assert index <= confirmed or index <= ledger.written
+                assert index <= confirmed or index <= replicated_log.written
                 if not forgotten or ticket not in forgotten:
                     settled.append(Settled(ticket, TransactionFate.COMMITTED, index, term))
         if self._others:
-            at = (ledger.confirmed, ledger.log.last, ledger.cuts)
+            at = (replicated_log.confirmed, replicated_log.log.last, replicated_log.cuts)
             if self._dirty or at != self._seen_at:
                 self._seen_at = at
-                settled.extend(self._settle_others(ledger))
+                settled.extend(self._settle_others(replicated_log))
         self._dirty = False
         if not own and not self._others:
             forgotten.clear()
         return settled
 
-    def _settle_others(self, ledger: Ledger) -> list[Settled]:
+    def _settle_others(self, replicated_log: ReplicatedLog) -> list[Settled]:
         settled: list[Settled] = []
         left: list[Waiter] = []
         for waiter in sorted(self._others):
             if waiter.ticket in self._forgotten:
                 continue
             index, term, ticket, behind = waiter
-            verdict = fate(ledger, index, term, behind)
+            verdict = fate(replicated_log, index, term, behind)
             if verdict is None:
                 left.append(waiter)
             else:
@@ -105,9 +105,9 @@ class Waiters:
         return settled
 
 
-def behind_what(ledger: Ledger, entry: Entry) -> Position:
+def behind_what(replicated_log: ReplicatedLog, entry: Entry) -> Position:
     """The synchronous entry that `entry`, which is in the log, waits for first; or none."""
-    queue = ledger.limbo.queue
+    queue = replicated_log.limbo.queue
     if entry.flags & WAIT_ACK:
         return Position(entry.term, entry.index)
     if queue and queue[0].index < entry.index:
@@ -115,9 +115,11 @@ def behind_what(ledger: Ledger, entry: Entry) -> Position:
     return NOTHING
 
 
-def fate(ledger: Ledger, index: Index, term: Term, behind: Position) -> TransactionFate | None:
+def fate(
+    replicated_log: ReplicatedLog, index: Index, term: Term, behind: Position
+) -> TransactionFate | None:
     """The definite fate of the transaction `(term, index)`, by the log; None while it is open."""
-    log, confirmed = ledger.log, ledger.confirmed
+    log, confirmed = replicated_log.log, replicated_log.confirmed
     if index > log.last or log.term_at(index) != term:
         # Cut from this log. Another replica may still hold it, until the place is taken for good.
         if confirmed < index:
@@ -125,7 +127,7 @@ def fate(ledger: Ledger, index: Index, term: Term, behind: Position) -> Transact
         # And one that has heard nothing since may have shown it, unless that needed a quorum.
         hidden = behind.index > log.last or log.term_at(behind.index) != behind.term
         return TransactionFate.CUT if hidden else TransactionFate.LOST
-    stretch = ledger.limbo.stretch_at(index)
+    stretch = replicated_log.limbo.stretch_at(index)
     if stretch is not None:
         return TransactionFate.ROLLED_BACK if confirmed >= stretch.rollback else None
     return TransactionFate.COMMITTED if confirmed >= index else None

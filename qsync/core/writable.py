@@ -163,7 +163,7 @@ class Writable:
             yield election(leader=state.raft.leader, term=state.term)
             return
         if not leader.established:
-            yield synchro(promoted_at=leader.promoted_at, confirmed=state.ledger.confirmed)
+            yield synchro(promoted_at=leader.promoted_at, confirmed=state.replicated_log.confirmed)
         if leader.stopping is not None:
             yield _stops(leader.stopping)
 
@@ -171,7 +171,7 @@ class Writable:
         """Why this node counts for nothing now, whoever leads."""
         state = self._state
         if not state.raft.electorate.named:
-            founded = state.ledger.configurations.followed is not None
+            founded = state.replicated_log.configurations.followed is not None
             yield stranger(me=state.config.me) if founded else UNFOUNDED
         if not state.raft.ballot.member:
             why = self._disk.quarantined or "the log was damaged in a former life"

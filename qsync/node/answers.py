@@ -68,13 +68,13 @@ class VisibleReads:
         leader = machine.leader
         if leader is None:
             return 0
-        own = int(machine.ledger.written >= index)
+        own = int(machine.replicated_log.written >= index)
         return own + sum(1 for each in leader.counted() if each.match >= index)
 
     @property
     def place(self) -> Position:
         """The last entry that can be read now."""
-        return self._replica.machine.ledger.readable_place
+        return self._replica.machine.replicated_log.readable_place
 
     def read(self, request: RowsRequest, place: Position) -> bytes:
         """The reply to a read that need not wait any longer. Raises what the data refuses.
@@ -179,20 +179,20 @@ class VisibleReads:
 
     def log(self, request: verbs.LogRequest) -> bytes:
         """Entries as stored, as many as the limits allow."""
-        ledger = self._replica.machine.ledger
-        first, last = request.first, ledger.log.last
+        replicated_log = self._replica.machine.replicated_log
+        first, last = request.first, replicated_log.log.last
         if first < 1 or first > last:
             return replies.reply(request.id, int(first), int(last), b"")
-        upto = ledger.log.fit(
+        upto = replicated_log.log.fit(
             first, entries_max=max(1, request.count_max), bytes_max=max(1, request.bytes_max)
         )
-        batch = record.encode(ledger.entries(first, upto))
+        batch = record.encode(replicated_log.entries(first, upto))
         return replies.reply(request.id, int(first), int(upto), batch)
 
     def digest(self, request: verbs.DigestRequest) -> bytes:
         """Hashes over the visible rows."""
         state = self._replica.state
-        visible = int(self._replica.machine.ledger.visible)
+        visible = int(self._replica.machine.replicated_log.visible)
         try:
             if request.space is None:
                 found = state.digests()

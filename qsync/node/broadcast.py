@@ -40,7 +40,7 @@ def box_election(machine: "Machine") -> dict[str, object]:
 
 def box_synchro(machine: "Machine") -> dict[str, object]:
     """The limbo in short."""
-    limbo = machine.ledger.limbo
+    limbo = machine.replicated_log.limbo
     return {
         "quorum": machine.config.quorum,
         "owner": int(limbo.owner.owner),

@@ -64,7 +64,7 @@ class Comparing:
         if self._goal is not None and self._goal[0] == machine.term:
             return
         self._due = now + self._interval
-        index = machine.ledger.confirmed
+        index = machine.replicated_log.confirmed
         self._goal = (machine.term, index)
         self._send(peer_sums.encode(PeerSums(term=machine.term, index=index, groups=None)))
         self.folded()

@@ -34,7 +34,7 @@ from qsync.store.eventpack import Record, What
 if TYPE_CHECKING:
     from qsync.config import NodeConfig
     from qsync.core.configuration import Configuration
-    from qsync.core.ledger import Ledger
+    from qsync.core.replicated_log import ReplicatedLog
     from qsync.node.assembly import NodeStorage
     from qsync.node.clock import ElapsedTime
     from qsync.replica import Replica as Core
@@ -101,7 +101,7 @@ class EventRecorder:
 
     def started(self, ballot: Ballot, about: dict[str, object]) -> None:
         """What is on disk as this life begins; nothing has been said in it yet."""
-        log = self._machine.ledger.log
+        log = self._machine.replicated_log.log
         self._last.ballot = ballot
         about |= {"format": FORMAT, "me": int(self._machine.config.me)}
         about |= {"slept": int(self._last.slept * _NANOS), "file": list(self._last.opened[1:])}
@@ -140,23 +140,23 @@ class EventRecorder:
     def decided(self) -> None:
         """The batch is decided, and nothing of that has been told yet."""
         machine, last = self._machine, self._last
-        ledger = machine.ledger
+        replicated_log = machine.replicated_log
         if machine.state.led != last.led:
             last.led = machine.state.led
             self._records.append((_LEADS, self._now(), int(last.led)))
         if self._place.elapsed.asleep != last.slept:
             last.slept = self._place.elapsed.asleep
             self._records.append((int(What.SLEPT), self._now(), int(last.slept * _NANOS)))
-        index, follows = ledger.limbo.confirmed, ledger.configurations.followed
+        index, follows = replicated_log.limbo.confirmed, replicated_log.configurations.followed
         if index == last.confirmed and follows is last.followed:
             return
         now = self._now()
         if follows is not last.followed:
             last.followed = follows
             # Of the same moment as what is confirmed in this batch: that may be by the former.
-            self._records.append([int(What.CONFIGURED), now, *configuration(ledger)])
+            self._records.append([int(What.CONFIGURED), now, *configuration(replicated_log)])
         if index > last.confirmed:
-            last.confirmed, log = index, ledger.log
+            last.confirmed, log = index, replicated_log.log
             place = (int(index), int(log.term_at(index)), int(log.crc_at(index)))
             self._records.append((_CONFIRMED, now, *place, machine.config.quorum))
 
@@ -230,7 +230,11 @@ class EventRecorder:
 
     def _ack(self, peer: Replica, message: AppendResponse) -> None:
         machine = self._machine
-        index, log, written = message.index, machine.ledger.log, machine.ledger.written
+        index, log, written = (
+            message.index,
+            machine.replicated_log.log,
+            machine.replicated_log.written,
+        )
         if index > written and message.term < machine.raft.term:
             return  # of a term that is over: what it speaks of was cut meanwhile
         crc = int(log.crc_at(index)) if index <= log.last else None
@@ -239,9 +243,9 @@ class EventRecorder:
 
     def answering(self, ready: Ready) -> None:
         """Clients are about to be told, and shown."""
-        ledger = self._machine.ledger
+        replicated_log = self._machine.replicated_log
         if ready.settled:
-            confirmed = ledger.limbo.confirmed
+            confirmed = replicated_log.limbo.confirmed
             done = [each.index for each in ready.settled if each.verdict is _COMMITTED]
             index = max((each for each in done if each <= confirmed), default=0)
             if index:
@@ -255,8 +259,11 @@ class EventRecorder:
             if at is not None and each.refused is None
         ]
         if known:
-            visible = ledger.visible
-            sure, term = int(min(visible, ledger.confirmed)), int(ledger.log.term_at(visible))
+            visible = replicated_log.visible
+            sure, term = (
+                int(min(visible, replicated_log.confirmed)),
+                int(replicated_log.log.term_at(visible)),
+            )
             served = (int(visible), max(known), sure, term)
             self._records.append((_SERVED, self._now(), *served))
 
@@ -305,13 +312,13 @@ def open_recorder(
     return events
 
 
-def configuration(ledger: "Ledger") -> tuple[int, int, list[list[int]]]:
+def configuration(replicated_log: "ReplicatedLog") -> tuple[int, int, list[list[int]]]:
     """What is in force: the index and term of its entry, and its voters in pairs with a number."""
-    followed = ledger.configurations.followed
-    index = max((index for index, _ in ledger.configurations.standing()), default=0)
+    followed = replicated_log.configurations.followed
+    index = max((index for index, _ in replicated_log.configurations.standing()), default=0)
     voters = () if followed is None else followed.voters
     pairs = [[int(replica), number_of(instance)] for replica, instance in voters]
-    return int(index), int(ledger.log.term_at(index)), pairs
+    return int(index), int(replicated_log.log.term_at(index)), pairs
 
 
 def number_of(instance: Instance) -> int:

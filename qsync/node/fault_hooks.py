@@ -51,12 +51,12 @@ class FaultHooks:
 
     def _losing(self) -> Callable[[Message], bool] | None:
         """Says of each message whether it gets lost. What was decided before now still passes."""
-        ledger = self._node.replica.machine.ledger
+        replicated_log = self._node.replica.machine.replicated_log
         confirm = self.points.seconds(Fault.LOSE_CONFIRM) is not None
         rollback = self.points.seconds(Fault.LOSE_ROLLBACK) is not None
         if not confirm and not rollback:
             return None
-        confirmed, last = ledger.confirmed, ledger.log.last
+        confirmed, last = replicated_log.confirmed, replicated_log.log.last
 
         def loses(message: Message) -> bool:
             if not isinstance(message, Append | Heartbeat):
@@ -74,5 +74,5 @@ class FaultHooks:
         first = type(after)(max(message.prev_index, after) + 1)
         if first > message.last:
             return False
-        entries = self._node.replica.machine.ledger.entries(first, message.last)
+        entries = self._node.replica.machine.replicated_log.entries(first, message.last)
         return any(each.kind == _ROLLBACK for each in entries)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from election.messages import Index
-from qsync.core.ledger import Ledger
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.data import body, keys, schema
 from qsync.data.keys import Misfit
 from qsync.data.schema import Schema
@@ -70,21 +70,23 @@ def filter_of(shape: Schema, space: Name | None, prefix: Sequence[object]) -> Fi
     return Filter(space=known.id, prefix=start)
 
 
-def read(ledger: Ledger, shape: Schema, after: int, wanted: Filter, *, term: int = 0) -> FeedBatch:
+def read(
+    replicated_log: ReplicatedLog, shape: Schema, after: int, wanted: Filter, *, term: int = 0
+) -> FeedBatch:
     """What is confirmed above `after`, as far as one question may read. Raises Compacted.
 
     With a term `after` is a place, that of somebody's write: LostWrite if another entry is
     confirmed there. Going by the index alone, what others put there would be skipped.
     """
-    confirmed = ledger.confirmed
+    confirmed = replicated_log.confirmed
     if term and after <= confirmed:
-        _check(ledger, after, term)
+        _check(replicated_log, after, term)
     if after >= confirmed:
         return FeedBatch(transactions=(), upto=after)
     first = Index(after + 1)
-    last = ledger.log.fit(first, entries_max=SCAN_ENTRIES_MAX, bytes_max=SCAN_BYTES_MAX)
+    last = replicated_log.log.fit(first, entries_max=SCAN_ENTRIES_MAX, bytes_max=SCAN_BYTES_MAX)
     last = min(last, confirmed)
-    entries = ledger.entries(first, last)
+    entries = replicated_log.entries(first, last)
     if not entries or entries[0].index != first:
         oldest = int(entries[0].index) if entries else int(last) + 1
         raise Compacted(
@@ -95,13 +97,13 @@ def read(ledger: Ledger, shape: Schema, after: int, wanted: Filter, *, term: int
     kept = [
         entry
         for entry in entries
-        if entry.kind == _TXN and ledger.limbo.stretch_at(entry.index) is None
+        if entry.kind == _TXN and replicated_log.limbo.stretch_at(entry.index) is None
     ]
     return FeedBatch(transactions=tuple(_transactions(kept, shape, wanted)), upto=int(last))
 
 
-def _check(ledger: Ledger, after: int, term: int) -> None:
-    (found,) = ledger.entries(Index(after), Index(after)) or (None,)
+def _check(replicated_log: ReplicatedLog, after: int, term: int) -> None:
+    (found,) = replicated_log.entries(Index(after), Index(after)) or (None,)
     if found is not None and found.term != term:
         raise LostWrite(
             f"{after} of term {term} is not in the log: there is an entry of term {found.term}",

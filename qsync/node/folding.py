@@ -91,7 +91,7 @@ class Folding:
             return
         self._last = now
         # Not what comes meanwhile: it is worth more when there is more of it.
-        await self._fold_to(self._replica.machine.ledger.confirmed)
+        await self._fold_to(self._replica.machine.replicated_log.confirmed)
         if self.hurried:
             self.durable = int(await self._effects.in_thread(self._spaces.sync))
 

@@ -43,7 +43,11 @@ def synchro(
     machine: "Machine", neighbours: Neighbours, *, confirm_lag: float = 0.0
 ) -> SynchroStatus:
     """Quorum and queue of a replica."""
-    config, ledger, limbo = machine.config, machine.ledger, machine.ledger.limbo
+    config, replicated_log, limbo = (
+        machine.config,
+        machine.replicated_log,
+        machine.replicated_log.limbo,
+    )
     return SynchroStatus(
         quorum=config.quorum,
         quorum_expression=str(config.synchro_quorum),
@@ -52,14 +56,14 @@ def synchro(
         policy=str(config.synchro_policy),
         queue=QueueStatus(
             len=len(limbo.queue),
-            size=ledger.queue_bytes,
+            size=replicated_log.queue_bytes,
             owner=limbo.owner.owner,
             term=limbo.owner.term,
-            age=ledger.now - limbo.born if limbo.queue else 0.0,
-            stalled=limbo.stalled(ledger.now),
+            age=replicated_log.now - limbo.born if limbo.queue else 0.0,
+            stalled=limbo.stalled(replicated_log.now),
             busy=is_busy(machine),
             confirm_lag=confirm_lag,
-            unconfirmed=ledger.log.last - ledger.confirmed,
+            unconfirmed=replicated_log.log.last - replicated_log.confirmed,
             entries_max=config.queue_entries_max,
             bytes_max=config.queue_bytes_max,
             waiting=_oldest(machine, neighbours),
@@ -73,15 +77,15 @@ def is_busy(machine: "Machine") -> bool:
 
 
 def _oldest(machine: "Machine", neighbours: Neighbours) -> OldestPending | None:
-    ledger, leader = machine.ledger, machine.leader
-    if not ledger.limbo.queue:
+    replicated_log, leader = machine.replicated_log, machine.leader
+    if not replicated_log.limbo.queue:
         return None
-    oldest = ledger.limbo.queue[0]
+    oldest = replicated_log.limbo.queue[0]
     acked: list[int] = []
     missing: list[MissingAck] = []
     if leader is not None:
         acked = [each.peer for each in leader.counted() if each.match >= oldest.index]
-        acked += [machine.config.me] if ledger.written >= oldest.index else []
+        acked += [machine.config.me] if replicated_log.written >= oldest.index else []
         missing = [
             _lacking(machine, neighbours, each)
             for each in machine.config.voters
@@ -93,7 +97,7 @@ def _oldest(machine: "Machine", neighbours: Neighbours) -> OldestPending | None:
         lsn=oldest.lsn,
         origin=oldest.origin,
         since=oldest.time,
-        age=ledger.now - ledger.limbo.born,
+        age=replicated_log.now - replicated_log.limbo.born,
         quorum=machine.config.quorum,
         acks=len(acked) if leader is not None else None,
         acked_by=tuple(neighbours.name(each) for each in sorted(acked)),
@@ -102,23 +106,23 @@ def _oldest(machine: "Machine", neighbours: Neighbours) -> OldestPending | None:
 
 
 def _lacking(machine: "Machine", neighbours: Neighbours, voter: Replica) -> MissingAck:
-    ledger = machine.ledger
+    replicated_log = machine.replicated_log
     if voter == machine.config.me:
         return MissingAck(
             id=voter,
             name=neighbours.name(voter),
-            acked=ledger.written,
-            behind=ledger.log.last - ledger.written,
+            acked=replicated_log.written,
+            behind=replicated_log.log.last - replicated_log.written,
             idle=0.0,
             why=machine.disk.error or "its own log is not durable that far yet",
         )
     progress, broken = machine.peers[voter], neighbours.broken(voter)
-    heard = ledger.now - progress.heard_at
+    heard = replicated_log.now - progress.heard_at
     return MissingAck(
         id=voter,
         name=neighbours.name(voter),
         acked=progress.match,
-        behind=ledger.log.last - progress.match,
+        behind=replicated_log.log.last - progress.match,
         idle=heard if heard < neighbours.uptime else None,
         connected=broken is None,
         why=_why(progress, broken),

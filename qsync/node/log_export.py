@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from election.messages import Index
-from qsync.core.ledger import Ledger
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.errors import Damaged, Overloaded, QsyncError
 from qsync.node.connection import Connection
 from qsync.node.effects import Effects
@@ -35,14 +35,14 @@ class LogExports:
 
     def __init__(
         self,
-        ledger: Ledger,
+        replicated_log: ReplicatedLog,
         read: LogReader,
         *,
         send: Send,
         flush: Callable[[], None],
         effects: Effects = SYSTEM,
     ) -> None:
-        self._ledger = ledger
+        self._replicated_log = replicated_log
         self._read = read
         self._send = send
         self._flush = flush
@@ -60,7 +60,7 @@ class LogExports:
                 f"{ASKED_MAX} stretches of the log are being packed on this node already",
                 details={"retry_after": 0.5},
             )
-        self._asked.append(_Export(connection, request, self._ledger))
+        self._asked.append(_Export(connection, request, self._replicated_log))
         self._wake.set()
 
     async def run(self) -> None:
@@ -78,14 +78,14 @@ class LogExports:
         if export.connection.closed:
             return
         try:
-            done = export.step(self._ledger, self._read)
+            done = export.step(self._replicated_log, self._read)
         except QsyncError as error:
             self._send(export.connection, replies.failed(export.id, error))
         else:
             if not done:
                 self._asked.append(export)
                 return
-            answer = export.answer(self._ledger)
+            answer = export.answer(self._replicated_log)
             self._send(export.connection, packed.reply(export.id, answer))
         self._flush()
 
@@ -94,26 +94,26 @@ class _Export:
     """One answer, as far as it is packed."""
 
     def __init__(
-        self, connection: Connection, request: verbs.PackedRequest, ledger: Ledger
+        self, connection: Connection, request: verbs.PackedRequest, replicated_log: ReplicatedLog
     ) -> None:
         self.connection = connection
         self.id = request.id
         self._first = max(1, int(request.first))
         self._opening = request.opening
         self._most = packed.fitting(request.count_max, request.opening)
-        self._begin(ledger)
+        self._begin(replicated_log)
 
-    def _begin(self, ledger: Ledger) -> None:
-        self._cuts = ledger.cuts
+    def _begin(self, replicated_log: ReplicatedLog) -> None:
+        self._cuts = replicated_log.cuts
         self._parts: list[packed.PackedRows] = []
         self._next = self._first
         self._raw, self._at = b"", 0
 
-    def step(self, ledger: Ledger, read: LogReader) -> bool:
+    def step(self, replicated_log: ReplicatedLog, read: LogReader) -> bool:
         """Pack some more; true when there is no more to pack. Raises Damaged, StoreError."""
-        if self._cuts != ledger.cuts:
-            self._begin(ledger)  # what was packed may not be in the log any more
-        upto = min(int(ledger.written), self._first + self._most - 1)
+        if self._cuts != replicated_log.cuts:
+            self._begin(replicated_log)  # what was packed may not be in the log any more
+        upto = min(int(replicated_log.written), self._first + self._most - 1)
         left = upto - self._next + 1
         if left <= 0:
             return True
@@ -142,13 +142,13 @@ class _Export:
             raise RecordDamage(f"the log begins at {first}", index=self._next - 1)
         return raw, packed.skip(raw, self._next - first)
 
-    def answer(self, ledger: Ledger) -> packed.PackedAnswer:
+    def answer(self, replicated_log: ReplicatedLog) -> packed.PackedAnswer:
         """The whole answer, once nothing is left to pack."""
-        first, log = self._first, ledger.log
+        first, log = self._first, replicated_log.log
         return packed.PackedAnswer(
             first=first,
             reached=self._next - 1,
-            durable=int(ledger.written),
+            durable=int(replicated_log.written),
             before=int(log.crc_at(first - 1)) if first - 1 <= log.last else 0,
             rows=packed.join(self._parts or [packed.none(self._opening)]),
         )

@@ -194,7 +194,7 @@ class Loop:
                     # As if the message were lost: that follower waits, and nobody else does.
                     why = str(error)
             elif isinstance(message, Heartbeat):
-                last = self.replica.machine.ledger.log.last
+                last = self.replica.machine.replicated_log.log.last
                 deliver(peer, peer_messages.encode(replace(message, last=last)))
             else:
                 deliver(peer, peer_messages.encode(message))
@@ -208,7 +208,7 @@ class Loop:
         key = (message.prev_index, message.last)
         batch = self._batches.get(key)
         if batch is None:
-            entries = self.replica.machine.ledger.entries(
+            entries = self.replica.machine.replicated_log.entries(
                 type(message.last)(message.prev_index + 1), message.last
             )
             batch = self._batches[key] = record.encode(entries)

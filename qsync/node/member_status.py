@@ -26,7 +26,7 @@ def behind(machine: "Machine") -> int | None:
         return 0
     if machine.raft.leader is None:
         return None
-    return max(0, machine.follower.leader_last - machine.ledger.written)
+    return max(0, machine.follower.leader_last - machine.replicated_log.written)
 
 
 def election(node: NodeView) -> ElectionStatus:
@@ -60,7 +60,11 @@ def election(node: NodeView) -> ElectionStatus:
 def peers(node: NodeView) -> tuple[PeerStatus, ...]:
     """Our connections, and what the leader knows of its followers."""
     machine = node.replica.machine
-    last, now, leads = machine.ledger.log.last, machine.ledger.now, machine.leader is not None
+    last, now, leads = (
+        machine.replicated_log.log.last,
+        machine.replicated_log.now,
+        machine.leader is not None,
+    )
     found = []
     for replica, link in node.links.links.items():
         progress = machine.peers[replica]
@@ -95,7 +99,7 @@ def _member(node: NodeView, replica: int) -> MemberStatus:
         id=replica,
         uuid=node.identity.instance if me else node.server.instance_of(replica),
         name=node.name_of(replica),
-        lsn=machine.ledger.log.lsn_of(replica),
+        lsn=machine.replicated_log.log.lsn_of(replica),
         upstream=None if me else _upstream(node, replica),
         downstream=_downstream(node, machine.peers[Replica(replica)]) if down else None,
     )
@@ -103,7 +107,7 @@ def _member(node: NodeView, replica: int) -> MemberStatus:
 
 def _upstream(node: NodeView, replica: int) -> UpstreamStatus:
     """What comes from that member: only the leader sends entries."""
-    machine, ledger = node.replica.machine, node.replica.machine.ledger
+    machine, replicated_log = node.replica.machine, node.replica.machine.replicated_log
     leads, message = machine.raft.leader == replica, None
     if not node.server.hears(replica):
         state, message = "disconnected", "it has no connection to this node"
@@ -113,11 +117,11 @@ def _upstream(node: NodeView, replica: int) -> UpstreamStatus:
         state = "follow" if machine.state.counts else "sync"
     else:
         state = "ready"
-    late = leads and ledger.visible < ledger.log.last
+    late = leads and replicated_log.visible < replicated_log.log.last
     return UpstreamStatus(
         status=state,
         idle=node.leader_idle() if leads else None,
-        lag=_age(node, Index(ledger.visible + 1)) if late else 0.0,
+        lag=_age(node, Index(replicated_log.visible + 1)) if late else 0.0,
         peer=node.address_of(replica),
         message=message,
         behind=behind(machine) if leads else None,
@@ -126,11 +130,11 @@ def _upstream(node: NodeView, replica: int) -> UpstreamStatus:
 
 def _downstream(node: NodeView, progress: "Progress") -> DownstreamStatus:
     """What this leader knows of a follower."""
-    ledger = node.replica.machine.ledger
+    replicated_log = node.replica.machine.replicated_log
     link = node.links.links[progress.peer]
     follows = link.status is LinkStatus.UP
-    caught_up = progress.match >= ledger.log.last
-    heard = ledger.now - progress.heard_at
+    caught_up = progress.match >= replicated_log.log.last
+    heard = replicated_log.now - progress.heard_at
     return DownstreamStatus(
         status="follow" if follows else "stopped",
         idle=heard if heard < node.uptime() else None,
@@ -138,20 +142,20 @@ def _downstream(node: NodeView, progress: "Progress") -> DownstreamStatus:
         vclock=vclock_at(node, progress.match),
         message=None if follows else link.message or link.status.value,
         acked=progress.match,
-        behind=ledger.log.last - progress.match,
+        behind=replicated_log.log.last - progress.match,
         counts=progress.counts,
     )
 
 
 def _age(node: NodeView, index: Index) -> float:
     """Seconds since that entry was made, by the leader's clock and ours."""
-    found = node.replica.machine.ledger.entries(index, index)
+    found = node.replica.machine.replicated_log.entries(index, index)
     return max(0.0, node.loop.timers.wall() - found[0].time) if found else 0.0
 
 
 def vclock_at(node: NodeView, index: int) -> dict[int, int]:
     """Of every origin the last lsn at or below an index."""
-    log, at = node.replica.machine.ledger.log, index
+    log, at = node.replica.machine.replicated_log.log, index
     origins = set(log.vclock())
     found: dict[int, int] = {}
     while at and len(found) < len(origins):

@@ -25,7 +25,7 @@ class NodeQueries:
         self.tracing = Tracing(node.replica.machine, now=now, wall=node.loop.timers.wall)
         self.fault_hooks = FaultHooks(node, now=now)
         self.log_exports = LogExports(
-            node.replica.machine.ledger,
+            node.replica.machine.replicated_log,
             node.storage.log.read,
             send=node.reactor.send,
             flush=node.reactor.flush,
@@ -110,8 +110,10 @@ class NodeQueries:
         self._send(connection, replies.reply(request.id, armed))
 
     def _snapshot(self, connection: Connection, number: int) -> None:
-        ledger = self._node.replica.machine.ledger
-        goal = min(ledger.confirmed, ledger.written, ledger.durable_confirmed)
+        replicated_log = self._node.replica.machine.replicated_log
+        goal = min(
+            replicated_log.confirmed, replicated_log.written, replicated_log.durable_confirmed
+        )
         self._node.folding.hurry(int(goal))
         self._snapshots.append((connection, number, int(goal)))
 

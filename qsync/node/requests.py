@@ -104,7 +104,7 @@ class ClientRequests:
         """The limbo takes more; where nobody leads, the write is refused for that reason."""
         machine = self._replica.machine
         config = machine.config
-        return machine.leader is None or not machine.ledger.queue_full(
+        return machine.leader is None or not machine.replicated_log.queue_full(
             entries_max=config.queue_entries_max, bytes_max=config.queue_bytes_max
         )
 
@@ -228,7 +228,7 @@ class ClientRequests:
         # Of the newest; the others have no fewer, and whatever is confirmed is on a quorum.
         acks = self._answers.acks(settled[-1].index)
         machine = self._replica.machine
-        confirmed, quorum = machine.ledger.confirmed, machine.config.quorum
+        confirmed, quorum = machine.replicated_log.confirmed, machine.config.quorum
         self.counters["writes"] += len(settled)
         for each in settled:
             ticket = take(each.ticket)

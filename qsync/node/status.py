@@ -83,7 +83,7 @@ def memory(node: NodeView) -> MemoryStatus:
     """Bytes, and rows that wait in memory to be folded."""
     return MemoryStatus(
         rss=node.reactor.effects.usage().memory_bytes,
-        tx=node.replica.machine.ledger.queue_bytes,
+        tx=node.replica.machine.replicated_log.queue_bytes,
         overlay_rows=node.replica.raw.overlay_rows,
         net=node.reactor.unsent,
         data=node.storage.spaces.bytes_used(),
@@ -143,7 +143,7 @@ T = TypeVar("T")
 def status(node: NodeView) -> NodeStatus:
     """The record. Never fails as a whole: what cannot be told is in its `errors`."""
     machine, config, identity = node.replica.machine, node.config, node.identity
-    ledger, raft, log = machine.ledger, machine.raft, machine.ledger.log
+    replicated_log, raft, log = machine.replicated_log, machine.raft, machine.replicated_log.log
     usage, reasons = node.reactor.effects.usage(), machine.reasons()
     parts = _Parts(node)
     found = NodeStatus(
@@ -178,9 +178,9 @@ def status(node: NodeView) -> NodeStatus:
         leader_address=node.address_of(raft.leader),
         behind=member_status.behind(machine),
         crc=log.crc_at(log.last),
-        written=ledger.written,
-        confirmed=ledger.confirmed,
-        visible=ledger.visible,
+        written=replicated_log.written,
+        confirmed=replicated_log.confirmed,
+        visible=replicated_log.visible,
         folded=node.replica.raw.folded,
         nodes=_nodes(node),
         peers=parts.or_error("peers", member_status.peers, ()),
@@ -241,7 +241,7 @@ def _nodes(node: NodeView) -> tuple[tuple[int, str, str], ...]:
 
 def _voters(machine: "Machine") -> tuple[tuple[int, str], ...]:
     """By the configuration in this log; none in a stranger's."""
-    configuration = machine.ledger.configurations.followed
+    configuration = machine.replicated_log.configurations.followed
     if configuration is None:
         return ()
     return tuple((int(each), instance_text(instance)) for each, instance in configuration.voters)
@@ -253,7 +253,7 @@ def _counters(node: NodeView) -> dict[str, int]:
     return {
         **node.requests.counters,
         "reads": node.requests.reads.count,
-        "cuts": node.replica.machine.ledger.cuts,
+        "cuts": node.replica.machine.replicated_log.cuts,
         "lost_async": sums["cut"],
         "elections": counts["elected"],
         "step_downs": counts["stepped_down"],

@@ -78,11 +78,11 @@ class Tracing:
 
     def _stages(self) -> list[tuple[Stage, int]]:
         machine = self._machine
-        ledger, leader = machine.ledger, machine.leader
+        replicated_log, leader = machine.replicated_log, machine.leader
         stages = [
-            (("appended", 0), int(ledger.log.last)),
-            (("durable", 0), int(ledger.written)),
-            (("confirmed", 0), int(ledger.confirmed)),
+            (("appended", 0), int(replicated_log.log.last)),
+            (("durable", 0), int(replicated_log.written)),
+            (("confirmed", 0), int(replicated_log.confirmed)),
         ]
         if leader is not None:
             stages += [(("acked", int(each.peer)), int(each.match)) for each in leader.counted()]
@@ -90,9 +90,11 @@ class Tracing:
 
     def tell(self, index: int) -> dict[str, object]:
         """What is known of an entry here: what it is, its fate, and when it got how far."""
-        ledger = self._machine.ledger
+        replicated_log = self._machine.replicated_log
         place = Index(index)
-        found = ledger.entries(place, place) if 1 <= place <= ledger.log.last else []
+        found = (
+            replicated_log.entries(place, place) if 1 <= place <= replicated_log.log.last else []
+        )
         entry: dict[str, object] | None = None
         if found:
             one = found[0]
@@ -112,15 +114,15 @@ class Tracing:
             "armed": self.armed,
             "entry": entry,
             "fate": self._fate(index) if found else "absent",
-            "durable": ledger.written >= index,
+            "durable": replicated_log.written >= index,
             "marks": [[each.what, each.who, each.time] for each in self._first(index)],
         }
 
     def _fate(self, index: int) -> str:
-        ledger = self._machine.ledger
-        if ledger.limbo.stretch_at(index) is not None:
+        replicated_log = self._machine.replicated_log
+        if replicated_log.limbo.stretch_at(index) is not None:
             return "rolled_back"
-        return "confirmed" if ledger.confirmed >= index else "pending"
+        return "confirmed" if replicated_log.confirmed >= index else "pending"
 
     def _first(self, index: int) -> list[TraceMark]:
         """Of every stage the first mark that reached the entry, unless it was before."""

@@ -101,13 +101,13 @@ class Watching:
         """Answer when there are some. Raises NoSuchSpace, WrongKey, LostWrite, Compacted."""
         shape = self._replica.state.schemas.shown
         wanted = feed.filter_of(shape, request.space, request.prefix)
-        ledger = self._replica.machine.ledger
+        replicated_log = self._replica.machine.replicated_log
         if request.after is None:
-            found = FeedBatch(transactions=(), upto=int(ledger.confirmed))
+            found = FeedBatch(transactions=(), upto=int(replicated_log.confirmed))
             self._tell(connection, request.id, found, wanted)
             return
-        found = feed.read(ledger, shape, request.after, wanted, term=request.term)
-        if found.transactions or found.upto < ledger.confirmed or request.wait <= 0:
+        found = feed.read(replicated_log, shape, request.after, wanted, term=request.term)
+        if found.transactions or found.upto < replicated_log.confirmed or request.wait <= 0:
             self._tell(connection, request.id, found, wanted)
             return
         self._check_room()
@@ -131,7 +131,7 @@ class Watching:
             )
 
     def _tell(self, connection: Connection, number: int, found: FeedBatch, wanted: Filter) -> None:
-        confirmed = int(self._replica.machine.ledger.confirmed)
+        confirmed = int(self._replica.machine.replicated_log.confirmed)
         answer = replies.reply(
             number, list(found.transactions), found.upto, confirmed, wanted.space
         )
@@ -141,7 +141,7 @@ class Watching:
 
     def turn(self) -> None:
         """A batch is done: was something confirmed?"""
-        confirmed = self._replica.machine.ledger.confirmed
+        confirmed = self._replica.machine.replicated_log.confirmed
         if confirmed == self._seen:
             return
         self._seen = confirmed
@@ -151,10 +151,10 @@ class Watching:
         """True when it is answered."""
         if parked.connection.closed:
             return True
-        ledger = self._replica.machine.ledger
+        replicated_log = self._replica.machine.replicated_log
         try:
             shape = self._replica.state.schemas.shown
-            found = feed.read(ledger, shape, parked.after, parked.wanted, term=parked.term)
+            found = feed.read(replicated_log, shape, parked.after, parked.wanted, term=parked.term)
         except QsyncError as error:
             self._send(parked.connection, replies.failed(parked.id, error))
             return True

@@ -8,8 +8,8 @@ from bisect import bisect_right, insort
 from dataclasses import dataclass
 
 from election.messages import Index, Position
-from qsync.core.ledger import Ledger
 from qsync.core.logindex import LogIndex
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.data import body, keys
 from qsync.data.schema import SPACE, TRUNCATE
 from qsync.record import WAIT_ACK, Entry, EntryKind, read_ref
@@ -116,10 +116,10 @@ class ReferenceRecords:
             term = self._begins[term][1]
         return place.index <= last.index and (not place.index or term == place.term)
 
-    def expected(self, ledger: Ledger, key: Key, upto: int) -> bytes | None:
+    def expected(self, replicated_log: ReplicatedLog, key: Key, upto: int) -> bytes | None:
         """What a replica that shows everything up to `upto` must show at `key`."""
         writes = self.writes.get(key, [])
-        log, limbo = ledger.log, ledger.limbo
+        log, limbo = replicated_log.log, replicated_log.limbo
         for at in range(bisect_right(writes, (upto, 1 << 62), key=_place) - 1, -1, -1):
             index, term, row = writes[at]
             if index <= log.last and log.term_at(index) == term and limbo.stretch_at(index) is None:
@@ -152,13 +152,13 @@ class ReferenceLog:
             return self.terms[-1] > term
         return self.terms[index] != term or self.rolled_back[index]
 
-    def extend(self, ledger: Ledger, upto: int) -> list[int]:
+    def extend(self, replicated_log: ReplicatedLog, upto: int) -> list[int]:
         """Somebody confirmed up to `upto`: the fates of all new places follow from the log alone.
 
         Returns the new indexes that were rolled back.
         """
         first = self.last + 1
-        log = ledger.log
+        log = replicated_log.log
         queue: list[int] = []
         gone: list[int] = []
         for index in range(first, upto + 1):

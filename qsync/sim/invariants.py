@@ -6,9 +6,9 @@ from election.messages import Ballot, Index, Position, Replica, RequestVoteRespo
 from election.quorum import majority
 from election.roles import Role
 from qsync.core.inputs import ReadAsked
-from qsync.core.ledger import Ledger
 from qsync.core.messages import Message
 from qsync.core.ready import Settled, Write
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.data import keys
 from qsync.record import Instance
 from qsync.replica import Replica as Core
@@ -115,7 +115,7 @@ class Invariants:
     def said(self, me: Replica, core: Core, peer: Replica, message: Message) -> None:
         """Properties 5 and 7: votes are durable and stand, acks are of what is durable."""
         disk = self.durable[me]
-        acks(me, message, core.machine.ledger, disk)
+        acks(me, message, core.machine.replicated_log, disk)
         if votes(me, peer, message, disk):
             assert isinstance(message, RequestVoteResponse)
             pair = (message.asked_term, me, core.machine.config.instance)
@@ -124,54 +124,59 @@ class Invariants:
 
     def turned(self, me: Replica, core: Core) -> None:
         """Something happened to a node. The machine has decided; nothing has been answered yet."""
-        ledger = core.machine.ledger
+        replicated_log = core.machine.replicated_log
         mark = self._marks[me]
-        if ledger.cuts != mark.life.cuts:
+        if replicated_log.cuts != mark.life.cuts:
             mark.last = mark.visible = mark.confirmed
         mark.life.look(me, core)
-        if ledger.log.last > mark.last:
-            for entry in ledger.entries(Index(mark.last + 1), ledger.log.last):
-                self.books.enter(me, entry, ledger.log)
-            mark.last = ledger.log.last
+        if replicated_log.log.last > mark.last:
+            for entry in replicated_log.entries(Index(mark.last + 1), replicated_log.log.last):
+                self.books.enter(me, entry, replicated_log.log)
+            mark.last = replicated_log.log.last
         raft = core.machine.raft
         if core.machine.state.led != mark.promoted:
             mark.promoted = core.machine.state.led
             properties.one_leader(mark.promoted, self.leaders.setdefault(mark.promoted, me), me)
         if raft.role is Role.LEADER:
             self._leads(me, core, raft.term)
-        if ledger.confirmed != mark.confirmed:
-            self._confirmed(me, core, ledger, mark)
-        if ledger.visible != mark.visible:
-            self._visible(me, core, ledger, mark)
+        if replicated_log.confirmed != mark.confirmed:
+            self._confirmed(me, core, replicated_log, mark)
+        if replicated_log.visible != mark.visible:
+            self._visible(me, core, replicated_log, mark)
 
     def _leads(self, me: Replica, core: Core, term: int) -> None:
         """Property 3."""
         leader = core.machine.leader
         if leader is not None and leader.term == term and leader.established:
-            self.promises.leads(me, term, leader.promoted_at, core.machine.ledger)
+            self.promises.leads(me, term, leader.promoted_at, core.machine.replicated_log)
 
-    def _confirmed(self, me: Replica, core: Core, ledger: Ledger, mark: NodeCursor) -> None:
+    def _confirmed(
+        self, me: Replica, core: Core, replicated_log: ReplicatedLog, mark: NodeCursor
+    ) -> None:
         """Properties 2 and 7."""
-        before, now = mark.confirmed, ledger.confirmed
-        canon, log = self.canon, ledger.log
+        before, now = mark.confirmed, replicated_log.confirmed
+        canon, log = self.canon, replicated_log.log
         if now > canon.last:
-            self._check_quorum(me, now, ledger)
+            self._check_quorum(me, now, replicated_log)
             self._decided_in += [core.machine.term] * (now - canon.last)
-            for index in canon.extend(ledger, now):
+            for index in canon.extend(replicated_log, now):
                 self.promises.gone(index)
         for index in range(before + 1, now + 1):
             term = log.term_at(index)
             properties.one_order(me, index, term=term, elsewhere=canon.terms[index])
             if self.books.places[index, term].kind in properties.DECIDED:
-                here = ledger.limbo.stretch_at(index) is not None
+                here = replicated_log.limbo.stretch_at(index) is not None
                 properties.one_fate(me, index, gone=here, elsewhere=canon.rolled_back[index])
         mark.confirmed = now
         durable = self.durable[me]
         durable.confirmed_max = max(durable.confirmed_max, now)
 
-    def _check_quorum(self, me: Replica, index: int, ledger: Ledger) -> None:
+    def _check_quorum(self, me: Replica, index: int, replicated_log: ReplicatedLog) -> None:
         """Of the directories that the configuration names, those that were lost since included."""
-        configuration, crc = ledger.configurations.in_force, ledger.log.crc_at(index)
+        configuration, crc = (
+            replicated_log.configurations.in_force,
+            replicated_log.log.crc_at(index),
+        )
         assert configuration is not None
         voters = configuration.voters
         have = [
@@ -181,10 +186,12 @@ class Invariants:
         ]
         properties.on_quorum(me, index, have, majority(len(voters)))
 
-    def _visible(self, me: Replica, core: Core, ledger: Ledger, mark: NodeCursor) -> None:
+    def _visible(
+        self, me: Replica, core: Core, replicated_log: ReplicatedLog, mark: NodeCursor
+    ) -> None:
         """Properties 4 and 8."""
-        now, log, limbo = ledger.visible, ledger.log, ledger.limbo
-        shows(me, ledger, Index(mark.visible), self.durable[me])
+        now, log, limbo = replicated_log.visible, replicated_log.log, replicated_log.limbo
+        shows(me, replicated_log, Index(mark.visible), self.durable[me])
         for index in range(mark.visible + 1, now + 1):
             if limbo.stretch_at(index) is not None:
                 continue
@@ -205,12 +212,12 @@ class Invariants:
         self, me: Replica, core: Core, request: tuple[bytes, int], settled: Settled
     ) -> None:
         """A client is about to be told of its request."""
-        ledgers = {each.me: each.core.machine.ledger for each in self.nodes if each.up}
-        self.promises.settled((me, core.machine.ledger), request, settled, ledgers)
+        ledgers = {each.me: each.core.machine.replicated_log for each in self.nodes if each.up}
+        self.promises.settled((me, core.machine.replicated_log), request, settled, ledgers)
 
     def served(self, me: Replica, core: Core, asked: ReadAsked, floor: Position) -> None:
         """A client is about to be shown; `floor` had been answered when its read came."""
-        self.promises.served((me, core.machine.ledger), asked, floor)
+        self.promises.served((me, core.machine.replicated_log), asked, floor)
 
     # -- spaces
 
@@ -218,7 +225,7 @@ class Invariants:
         """Property 10, for some of the folds."""
         self._folds += 1
         node = self.nodes[me - 1]
-        if node.disk.spaces.folded > core.machine.ledger.confirmed:
+        if node.disk.spaces.folded > core.machine.replicated_log.confirmed:
             raise PropertyViolation(10, f"node {me} folded above its confirmed index")
         if self._folds % FOLDS_SKIPPED == 0:
             self.check_fold(node)
@@ -245,8 +252,12 @@ class Invariants:
         """After healing: what is not yet equal everywhere; None when all is."""
         views = {}
         for each in self.nodes:
-            ledger = each.core.machine.ledger
-            views[each.me] = (ledger.visible, ledger.log.last, ledger.log.crc_at(ledger.log.last))
+            replicated_log = each.core.machine.replicated_log
+            views[each.me] = (
+                replicated_log.visible,
+                replicated_log.log.last,
+                replicated_log.log.crc_at(replicated_log.log.last),
+            )
         if len(set(views.values())) > 1:
             return f"visible index, last index and checksum differ: {views}"
         digests = {each.me: each.core.state.digests() for each in self.nodes}

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from election.messages import Ballot, Index, Replica, RequestVoteResponse
 from election.roles import Role
-from qsync.core.ledger import Ledger
 from qsync.core.messages import AppendResponse, Message
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.record import WAIT_ACK
 from qsync.replica import Replica as Core
 from qsync.sim import properties
@@ -31,52 +31,56 @@ class LifeCursor:
     __slots__ = ("confirmed", "cuts", "led", "term", "visible")
 
     def __init__(self, core: Core) -> None:
-        raft, ledger = core.machine.raft, core.machine.ledger
-        self.confirmed = ledger.confirmed
-        self.visible = ledger.visible
-        self.cuts = ledger.cuts
+        raft, replicated_log = core.machine.raft, core.machine.replicated_log
+        self.confirmed = replicated_log.confirmed
+        self.visible = replicated_log.visible
+        self.cuts = replicated_log.cuts
         self.term = raft.term
         self.led = raft.term if raft.role is Role.LEADER else 0
 
     def look(self, me: Replica, core: Core) -> None:
         """Properties 5 to 8, of what became of it since."""
-        raft, ledger = core.machine.raft, core.machine.ledger
+        raft, replicated_log = core.machine.raft, core.machine.replicated_log
         leads = raft.term if raft.role is Role.LEADER else 0
-        if ledger.cuts != self.cuts:
-            properties.cut_spares_confirmed(me, ledger.log.last, self.confirmed)
-            self.cuts, self.visible = ledger.cuts, self.confirmed
+        if replicated_log.cuts != self.cuts:
+            properties.cut_spares_confirmed(me, replicated_log.log.last, self.confirmed)
+            self.cuts, self.visible = replicated_log.cuts, self.confirmed
         if raft.term != self.term:
             properties.term_stands(me, self.term, raft.term)
             self.term = raft.term
-        if ledger.confirmed != self.confirmed:
-            now = ledger.confirmed
+        if replicated_log.confirmed != self.confirmed:
+            now = replicated_log.confirmed
             properties.confirmed_stands(me, self.confirmed, now)
             if leads and leads == self.led:
-                properties.own_term(me, term=leads, index=now, of=ledger.log.term_at(now))
+                properties.own_term(me, term=leads, index=now, of=replicated_log.log.term_at(now))
             self.confirmed = now
-        if ledger.visible != self.visible:
-            properties.visible_stands(me, self.visible, ledger.visible)
-            self.visible = ledger.visible
+        if replicated_log.visible != self.visible:
+            properties.visible_stands(me, self.visible, replicated_log.visible)
+            self.visible = replicated_log.visible
         self.led = leads
 
 
-def shows(me: Replica, ledger: Ledger, since: Index, disk: DurableView) -> None:
+def shows(me: Replica, replicated_log: ReplicatedLog, since: Index, disk: DurableView) -> None:
     """Property 8: what became visible since then, and is not confirmed, may be shown."""
-    confirmed, visible, limbo = ledger.confirmed, ledger.visible, ledger.limbo
+    confirmed, visible, limbo = (
+        replicated_log.confirmed,
+        replicated_log.visible,
+        replicated_log.limbo,
+    )
     if visible <= confirmed:
         return
-    for entry in ledger.entries(Index(max(since, confirmed) + 1), visible):
+    for entry in replicated_log.entries(Index(max(since, confirmed) + 1), visible):
         if limbo.stretch_at(entry.index) is None:
             sync = entry.kind in properties.DECIDED and bool(entry.flags & WAIT_ACK)
             properties.not_pending(me, entry.index, confirmed=confirmed, sync=sync)
-    durable = disk.holds(visible, ledger.log.crc_at(visible))
+    durable = disk.holds(visible, replicated_log.log.crc_at(visible))
     properties.shown_is_durable(me, visible, durable=durable)
 
 
-def acks(me: Replica, message: Message, ledger: Ledger, disk: DurableView) -> None:
+def acks(me: Replica, message: Message, replicated_log: ReplicatedLog, disk: DurableView) -> None:
     """Property 7: an ack is of what is durable. Asked when it is made: it may leave later."""
     if isinstance(message, AppendResponse) and message.ok:
-        log = ledger.log
+        log = replicated_log.log
         crc = log.crc_at(message.index) if message.index <= log.last else -1
         properties.acked_is_durable(me, message.index, durable=disk.holds(message.index, crc))
 

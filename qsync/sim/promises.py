@@ -6,15 +6,15 @@ import cbor2
 
 from election.messages import Index, Position, Replica, Term
 from qsync.core.inputs import Consistency, ReadAsked
-from qsync.core.ledger import Ledger
 from qsync.core.ready import Settled, TransactionFate
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.data import keys
 from qsync.data.keys import FieldType, KeyPart
 from qsync.sim import properties
 from qsync.sim.canon import Key, PropertyViolation, ReferenceLog, ReferenceRecords
 
-Where = tuple[Replica, Ledger]
-"""A node and its ledger."""
+Where = tuple[Replica, ReplicatedLog]
+"""A node and its replicated log."""
 
 _KEY = (KeyPart(field=0, type=FieldType.UNSIGNED),)
 
@@ -43,7 +43,7 @@ class ClientPromises:
         where: Where,
         request: tuple[bytes, int],
         settled: Settled,
-        all_: Mapping[Replica, Ledger],
+        all_: Mapping[Replica, ReplicatedLog],
     ) -> None:
         """A definite fate of a request is about to be told."""
         index, term = settled.index, settled.term
@@ -61,8 +61,8 @@ class ClientPromises:
         if settled.verdict is TransactionFate.LOST:
             return  # who is cut off may have shown it, and shows it still
         self.rolled_back[index, term] = settled.verdict.value
-        for each, ledger in all_.items():
-            self._not_shown((each, ledger), index, term)
+        for each, replicated_log in all_.items():
+            self._not_shown((each, replicated_log), index, term)
 
     def told_gone(self, request: tuple[bytes, int]) -> None:
         """Property 4: a client hears that its write is gone; no attempt of it may come to be."""
@@ -72,8 +72,8 @@ class ClientPromises:
                 properties.told_gone(request, (index, term), gone=gone)
 
     def _not_shown(self, where: Where, index: int, term: int) -> None:
-        me, ledger = where
-        if properties.shows(ledger, index, term):
+        me, replicated_log = where
+        if properties.shows(replicated_log, index, term):
             raise PropertyViolation(
                 4, f"a client is told {index} of term {term} is gone; node {me} shows it"
             )
@@ -81,7 +81,7 @@ class ClientPromises:
     def _committed(
         self, where: Where, request: tuple[bytes, int], index: Index, term: Term
     ) -> None:
-        me, ledger = where
+        me, replicated_log = where
         place = self._books.places.get((index, term))
         if place is None:
             raise PropertyViolation(3, f"node {me} committed {index} of term {term}, unheard of")
@@ -94,7 +94,7 @@ class ClientPromises:
             raise PropertyViolation(
                 4, f"{index} of term {term} is committed after it was {self.rolled_back}"
             )
-        properties.committed_is_shown(me, (index, term), ledger)
+        properties.committed_is_shown(me, (index, term), replicated_log)
         if place.sync:
             self._committed_for_good(me, index, term)
         if seq:
@@ -144,32 +144,38 @@ class ClientPromises:
 
     # -- leaders
 
-    def leads(self, me: Replica, term: int, promoted_at: int, ledger: Ledger) -> None:
+    def leads(
+        self, me: Replica, term: int, promoted_at: int, replicated_log: ReplicatedLog
+    ) -> None:
         """Property 3, once for every leader whose PROMOTE is confirmed."""
         if term in self._established:
             return
         self._established[term] = promoted_at
         for before, index in self._acked_in_term.items():
             if before < term:
-                has = index <= ledger.confirmed
+                has = index <= replicated_log.confirmed
                 properties.leader_complete(me, term=term, has=has, index=index, of=before)
 
     # -- reads
 
     def served(self, where: Where, asked: ReadAsked, floor: Position) -> None:
         """A read is about to be answered; `floor` had been answered when it came."""
-        me, ledger = where
+        me, replicated_log = where
         if asked.consistency is Consistency.AT_LEAST:
             place = Position(asked.term, asked.index)
-            if asked.index and not properties.shows(ledger, asked.index, asked.term):
+            if asked.index and not properties.shows(replicated_log, asked.index, asked.term):
                 raise PropertyViolation(
-                    3, f"node {me} at {ledger.visible} serves a read at least {_at(place)}"
+                    3, f"node {me} at {replicated_log.visible} serves a read at least {_at(place)}"
                 )
         elif asked.consistency is Consistency.LINEARIZABLE or (
             asked.consistency is Consistency.LEASE and self._lease_checked
         ):
-            properties.fresh(me, asked.consistency, ledger, floor)
-            self._rise(Position(ledger.log.term_at(ledger.confirmed), ledger.confirmed))
+            properties.fresh(me, asked.consistency, replicated_log, floor)
+            self._rise(
+                Position(
+                    replicated_log.log.term_at(replicated_log.confirmed), replicated_log.confirmed
+                )
+            )
 
     def row(self, seen: Position, place: tuple[int, int], row: bytes | None) -> None:
         """Property 8: a client was shown a row by a log up to there: what that log leaves there."""

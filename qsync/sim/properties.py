@@ -6,7 +6,7 @@ Whoever watches a cluster - seed by seed, or in every order of events - asks the
 from collections.abc import Collection, Mapping
 
 from election.messages import Ballot, Position
-from qsync.core.ledger import Ledger
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.record import EntryKind
 from qsync.sim.canon import PropertyViolation
 
@@ -170,12 +170,12 @@ def shown_is_leaders(me: int, index: int, term: int, *, elsewhere: int) -> None:
         )
 
 
-def shows(ledger: Ledger, index: int, term: int) -> bool:
+def shows(replicated_log: ReplicatedLog, index: int, term: int) -> bool:
     """The transaction `(term, index)` can be read there."""
     return (
-        index <= ledger.visible
-        and ledger.log.term_at(index) == term
-        and ledger.limbo.stretch_at(index) is None
+        index <= replicated_log.visible
+        and replicated_log.log.term_at(index) == term
+        and replicated_log.limbo.stretch_at(index) is None
     )
 
 
@@ -204,10 +204,10 @@ def gone_is_hidden(me: int, place: tuple[int, int], why: str) -> None:
     )
 
 
-def committed_is_shown(me: int, place: tuple[int, int], ledger: Ledger) -> None:
+def committed_is_shown(me: int, place: tuple[int, int], replicated_log: ReplicatedLog) -> None:
     """Property 3: what a client is told is committed can be read there."""
     index, term = place
-    if index > ledger.visible or ledger.log.term_at(index) != term:
+    if index > replicated_log.visible or replicated_log.log.term_at(index) != term:
         raise PropertyViolation(3, f"node {me} committed {index} of term {term}, which it hides")
 
 
@@ -299,10 +299,10 @@ def clock_read_since(me: int, *, looked: float, received: float) -> None:
         )
 
 
-def fresh(me: int, consistency: str, ledger: Ledger, floor: Position) -> None:
+def fresh(me: int, consistency: str, replicated_log: ReplicatedLog, floor: Position) -> None:
     """Property 3: a read has seen all that was answered before it was asked: that very entry."""
-    shown = ledger.readable_place
-    if floor.index > shown.index or ledger.log.term_at(floor.index) != floor.term:
+    shown = replicated_log.readable_place
+    if floor.index > shown.index or replicated_log.log.term_at(floor.index) != floor.term:
         text = f"node {me} serves a {consistency} read at {shown.index} of term {shown.term}"
         raise PropertyViolation(
             3, f"{text}, though {floor.index} of {floor.term} was answered before"

@@ -227,7 +227,7 @@ def _is_replaced(node: MemberMachine) -> bool:
     """It votes with another directory than its first."""
     if not node.up or not node.replaced:
         return False
-    configuration = node.core.machine.ledger.configurations.in_force
+    configuration = node.core.machine.replicated_log.configurations.in_force
     return configuration is not None and configuration.names(node.me, node.instance)
 
 

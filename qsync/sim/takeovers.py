@@ -19,7 +19,7 @@ def _coup(scene: NemesisContext) -> Undo | None:
     others = [node for node in scene.nodes if node is not leader and node.up]
     if leader is None or not others:
         return None
-    outsider = max(others, key=lambda node: node.core.machine.ledger.log.position)
+    outsider = max(others, key=lambda node: node.core.machine.replicated_log.log.position)
     term = leader.core.machine.term
     back = [isolate_node(scene, outsider, "misses an election")]
     fall(scene, leader, dice)
@@ -67,8 +67,8 @@ def _rollback_alone(scene: NemesisContext) -> Undo | None:
     def look() -> None:
         if back or leader.life != life or not leader.leads or scene.clockwork.now > end:
             return
-        ledger = leader.core.machine.ledger
-        if not ledger.limbo.queue or not _has_all(scene, leader):
+        replicated_log = leader.core.machine.replicated_log
+        if not replicated_log.limbo.queue or not _has_all(scene, leader):
             scene.clockwork.after(scene.swarm.weather.delay_min, scene.unless_over, look)
             return
         back.append(isolate_node(scene, leader, "is cut off with what it waits for"))
@@ -82,9 +82,9 @@ def _rollback_alone(scene: NemesisContext) -> Undo | None:
 
 def _has_all(scene: NemesisContext, leader: NodePart) -> bool:
     """Somebody else has the leader's whole log."""
-    last = leader.core.machine.ledger.log.position
+    last = leader.core.machine.replicated_log.log.position
     others = [node for node in scene.nodes if node is not leader and node.reachable]
-    return any(node.core.machine.ledger.log.position == last for node in others)
+    return any(node.core.machine.replicated_log.log.position == last for node in others)
 
 
 def _nothing() -> None:

@@ -27,15 +27,15 @@ HEADING = f"  event        time  {COLUMNS}  what"
 
 def columns_of(me: Replica, core: Core, role: str = "") -> TraceColumns:
     """A node as it is now; `role` instead of its own."""
-    raft, ledger = core.machine.raft, core.machine.ledger
+    raft, replicated_log = core.machine.raft, core.machine.replicated_log
     return TraceColumns(
         me,
         role or raft.role.value[0].upper(),
         raft.term,
-        ledger.log.last,
-        ledger.written,
-        ledger.confirmed,
-        ledger.visible,
+        replicated_log.log.last,
+        replicated_log.written,
+        replicated_log.confirmed,
+        replicated_log.visible,
     )
 
 

@@ -154,14 +154,14 @@ def _is_whole(scene: NemesisContext) -> bool:
     lost one can be needed any more.
     """
     pairs = {(node.me, node.instance) for node in scene.nodes}
-    ledgers = [node.core.machine.ledger for node in scene.nodes if node.up]
+    ledgers = [node.core.machine.replicated_log for node in scene.nodes if node.up]
     if len(ledgers) < len(scene.nodes):
         return False
-    for ledger in ledgers:
-        configuration = ledger.configurations.in_force
+    for replicated_log in ledgers:
+        configuration = replicated_log.configurations.in_force
         if configuration is None or set(configuration.voters) != pairs:
             return False
-        if ledger.confirmed < ledger.configurations.last_decisive:
+        if replicated_log.confirmed < replicated_log.configurations.last_decisive:
             return False
     return True
 

@@ -207,7 +207,7 @@ class World:
     def decided(self) -> bool:
         """Everything that anybody shows is confirmed; all nodes are up."""
         last = self.invariants.canon.last
-        return all(node.core.machine.ledger.visible <= last for node in self.nodes)
+        return all(node.core.machine.replicated_log.visible <= last for node in self.nodes)
 
     def waiting(self) -> list[str]:
         """What operators asked for and were not answered yet."""

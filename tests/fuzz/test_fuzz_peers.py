@@ -163,7 +163,7 @@ async def test_no_message_of_a_peer_ends_a_node(tmp_path: Path, *, leads: bool) 
             assert not node.replica.torn
             assert node.timeline.counts[mishaps.EVENT] == 0
             assert machine.term <= min(TERM_MAX, term + len(payloads) * TERM_JUMP_MAX)
-            grown.append(machine.ledger.log.last)
+            grown.append(machine.replicated_log.log.last)
 
         check()
         assert max(grown) > 0

@@ -94,7 +94,7 @@ def examined(node: lab.LabNode, *, least: Term) -> Term:
         assert storage.recovered.ballot.term >= least
         stored = replica(config, storage, storage.spaces)
         replayed = replica(config, storage, MemorySpaces())
-        assert stored.machine.ledger.visible == replayed.machine.ledger.visible
+        assert stored.machine.replicated_log.visible == replayed.machine.replicated_log.visible
         assert stored.state.digests() == replayed.state.digests()
         return storage.recovered.ballot.term
     finally:

@@ -163,7 +163,7 @@ def ack(node: Node) -> AppendResponse:
         follower=PEER,
         epoch=machine.peers[PEER].epoch,
         ok=True,
-        index=machine.ledger.log.last,
-        index_term=machine.ledger.log.term_at(machine.ledger.log.last),
+        index=machine.replicated_log.log.last,
+        index_term=machine.replicated_log.log.term_at(machine.replicated_log.log.last),
         recruit=False,
     )

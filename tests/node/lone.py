@@ -74,9 +74,9 @@ class Lone:
     def forget(self, below: int) -> None:
         """The log begins at that index from now on, in memory too."""
         self.kept_from = below
-        recent = self.replica.machine.ledger.entry_cache
+        recent = self.replica.machine.replicated_log.entry_cache
         recent._entries.clear()
-        recent._base = int(self.replica.machine.ledger.log.last)
+        recent._base = int(self.replica.machine.replicated_log.log.last)
 
     def send(self, connection: Connection, data: bytes) -> None:
         """What a room of the node says."""

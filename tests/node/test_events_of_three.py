@@ -115,7 +115,7 @@ def ack_what_is_not_durable(patch: pytest.MonkeyPatch) -> None:
             epoch=self._epoch,
             ok=True,
             index=index,
-            index_term=self.ledger.log.term_at(index),
+            index_term=self.replicated_log.log.term_at(index),
             recruit=False,
         )
 

@@ -127,7 +127,7 @@ async def test_a_wall_clock_that_jumps_changes_the_times_of_entries_and_nothing_
         ahead = (await sample(node)).time
         await fault(node, "clock_jump", seconds=-HOUR_S)
         last = (await db.space("t").insert([1])).index
-        (entry,) = node.replica.machine.ledger.entries(last, last)
+        (entry,) = node.replica.machine.replicated_log.entries(last, last)
         assert before is not None
         assert ahead is not None
         assert ahead - before > HOUR_S - 1
@@ -162,7 +162,7 @@ def batch(first: int, last: int, confirmed: int) -> Append:
 
 async def test_news_of_later_confirmations_is_lost_and_nothing_else(tmp_path: Path) -> None:
     async with running(tmp_path) as node:
-        confirmed = node.replica.machine.ledger.confirmed
+        confirmed = node.replica.machine.replicated_log.confirmed
         await fault(node, "lose_confirm", times=2)
         loses = node.loop.loses
         assert loses is not None

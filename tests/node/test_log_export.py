@@ -36,8 +36,8 @@ def asker() -> Iterator[Connection]:
 
 @pytest.fixture
 def room(lone: Lone) -> LogExports:
-    ledger = lone.replica.machine.ledger
-    return LogExports(ledger, lone.log.read, send=lone.send, flush=lambda: None)
+    replicated_log = lone.replica.machine.replicated_log
+    return LogExports(replicated_log, lone.log.read, send=lone.send, flush=lambda: None)
 
 
 def work(room: LogExports) -> int:
@@ -65,7 +65,7 @@ def indexes(found: packed.PackedAnswer) -> list[int]:
 def test_an_answer_has_the_asked_entries_whatever_the_records_are(
     lone: Lone, room: LogExports, asker: Connection
 ) -> None:
-    last = int(lone.replica.machine.ledger.log.last)
+    last = int(lone.replica.machine.replicated_log.log.last)
     for first, count in ((1, 1000), (7, 5), (last, 10), (last + 1, 10), (3, 0)):
         room.ask(asker, PackedRequest(1, Index(first), count, 16))
         work(room)
@@ -73,14 +73,14 @@ def test_an_answer_has_the_asked_entries_whatever_the_records_are(
         upto = min(last, first + count - 1)
         assert indexes(found) == list(range(first, upto + 1))
         assert (found.reached, found.durable) == (upto, last)
-        assert found.before == lone.replica.machine.ledger.log.crc_at(first - 1)
+        assert found.before == lone.replica.machine.replicated_log.log.crc_at(first - 1)
 
 
 def test_a_step_is_small_and_everybody_gets_one_in_turn(
     lone: Lone, room: LogExports, asker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_export, "STEP_ENTRIES", 10)
-    last = int(lone.replica.machine.ledger.log.last)
+    last = int(lone.replica.machine.replicated_log.log.last)
     room.ask(asker, PackedRequest(1, Index(1), last, 0))
     room.ask(asker, PackedRequest(2, Index(1), 10, 0))
     room.step()
@@ -108,7 +108,7 @@ def test_who_hung_up_costs_nothing_more(lone: Lone, room: LogExports, asker: Con
 def test_what_is_not_durable_is_not_in_an_answer(
     lone: Lone, room: LogExports, asker: Connection
 ) -> None:
-    last = int(lone.replica.machine.ledger.log.last)
+    last = int(lone.replica.machine.replicated_log.log.last)
     done = lone.submit([2, "things", row(99, "pending")])
     assert done.index > last
     room.ask(asker, PackedRequest(1, Index(last), 10, 0))
@@ -120,11 +120,11 @@ def test_an_answer_begins_anew_when_the_log_was_cut_meanwhile(
     lone: Lone, room: LogExports, asker: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_export, "STEP_ENTRIES", 10)
-    ledger = lone.replica.machine.ledger
+    replicated_log = lone.replica.machine.replicated_log
     room.ask(asker, PackedRequest(1, Index(1), 30, 0))
     room.step()
-    ledger.cuts += 1
-    ledger.pending_writes.written = Index(15)
+    replicated_log.cuts += 1
+    replicated_log.pending_writes.written = Index(15)
     work(room)
     assert indexes(answer(lone)) == list(range(1, 16))
 
@@ -135,7 +135,9 @@ def test_a_log_that_does_not_hold_the_asked_is_told_as_damage(
     def beyond(first: Index, *, bytes_max: int) -> bytes:
         return lone.log.read(Index(first + 5), bytes_max=bytes_max)
 
-    room = LogExports(lone.replica.machine.ledger, beyond, send=lone.send, flush=lambda: None)
+    room = LogExports(
+        lone.replica.machine.replicated_log, beyond, send=lone.send, flush=lambda: None
+    )
     room.ask(asker, PackedRequest(1, Index(1), 10, 0))
     work(room)
     (error,) = lone.answers()

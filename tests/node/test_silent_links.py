@@ -98,8 +98,8 @@ async def test_a_follower_behind_one_dead_link_follows_again(tmp_path: Path) -> 
         await write(nodes, 2)
         await until(
             lambda: (
-                other.replica.machine.ledger.confirmed
-                >= max(each.replica.machine.ledger.confirmed for each in nodes)
+                other.replica.machine.replicated_log.confirmed
+                >= max(each.replica.machine.replicated_log.confirmed for each in nodes)
             ),
             "it has what was written since",
         )

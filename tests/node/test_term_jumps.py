@@ -11,7 +11,7 @@ from tests.node.knocking import PEER, Caller, calling, config
 
 def campaign(node: Node, peer: Caller, term: int) -> None:
     """Node 2 asks for a vote in that term, with a log as long as ours."""
-    at = node.replica.machine.ledger.log.position
+    at = node.replica.machine.replicated_log.log.position
     position = Position(at.term, Index(at.index))
     peer.tell(
         RequestVote(term=Term(term), candidate=PEER, position=position, pre=False, transfer=True)

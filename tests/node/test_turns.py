@@ -270,9 +270,9 @@ async def test_a_leader_that_cannot_read_its_log_back_steps_down_and_lives(tmp_p
             lead(node, peer)
             peer.tell(ack(node))
             # What memory has let go of would be read back; and the disk is gone.
-            recent = machine.ledger.entry_cache
+            recent = machine.replicated_log.entry_cache
             recent._entries.clear()
-            recent._base = int(machine.ledger.log.last)
+            recent._base = int(machine.replicated_log.log.last)
             node.storage.log.close()
             theirs = machine.peers[PEER].instance
             assert theirs is not None

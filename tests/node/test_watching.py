@@ -31,7 +31,9 @@ def reader() -> Iterator[Connection]:
 
 @pytest.fixture
 def room(lone: Lone) -> Watching:
-    values = {"box.status": lambda: {"confirmed": int(lone.replica.machine.ledger.confirmed)}}
+    values = {
+        "box.status": lambda: {"confirmed": int(lone.replica.machine.replicated_log.confirmed)}
+    }
     return Watching(lone.replica, values, send=lone.send, now=lambda: lone.now)
 
 
@@ -68,7 +70,7 @@ def test_a_feed_has_every_confirmed_transaction_once_in_order_and_whole(
         [["put", "things", [1], row(1, "a")]],
         [["delete", "things", [1], None]],
     ]
-    assert answer[1] == lone.replica.machine.ledger.confirmed
+    assert answer[1] == lone.replica.machine.replicated_log.confirmed
     room.changes(reader, changes(places[0] - 1))
     (answer,) = lone.answers()
     assert [len(each) for each in effects(answer) if isinstance(each, list)] == [2, 1, 1]
@@ -81,7 +83,7 @@ def test_a_feed_after_a_write_that_was_cut_says_so_and_skips_nothing(
     other = changes(place)._replace(term=Term(99))
     with pytest.raises(LostWrite):
         room.changes(reader, other)
-    term = lone.replica.machine.ledger.log.term_at(Index(place))
+    term = lone.replica.machine.replicated_log.log.term_at(Index(place))
     room.changes(reader, changes(place, wait=0.0)._replace(term=term))
     (answer,) = lone.answers()
     assert indexes(answer) == []
@@ -91,7 +93,7 @@ def test_a_feed_after_a_write_that_is_not_confirmed_yet_looks_when_it_is(
     lone: Lone, room: Watching, reader: Connection
 ) -> None:
     lone.write([2, "things", row(1, "a")])
-    later = int(lone.replica.machine.ledger.confirmed) + 1
+    later = int(lone.replica.machine.replicated_log.confirmed) + 1
     room.changes(reader, changes(later)._replace(term=Term(99)))
     assert lone.answers() == []
     lone.write([2, "things", row(2, "b")])
@@ -163,7 +165,7 @@ def test_one_question_reads_a_bounded_part_of_the_log_and_says_how_far(
     places = [lone.write([2, "things", row(at)]) for at in range(10)]
     found: list[int] = []
     upto = 0
-    while upto < lone.replica.machine.ledger.confirmed:
+    while upto < lone.replica.machine.replicated_log.confirmed:
         room.changes(reader, changes(upto, "things", wait=0.0))
         (answer,) = lone.answers()
         assert isinstance(answer, list)
@@ -177,7 +179,7 @@ def test_one_question_reads_a_bounded_part_of_the_log_and_says_how_far(
 def test_a_question_without_news_is_answered_when_its_time_is_over(
     lone: Lone, room: Watching, reader: Connection
 ) -> None:
-    confirmed = int(lone.replica.machine.ledger.confirmed)
+    confirmed = int(lone.replica.machine.replicated_log.confirmed)
     room.changes(reader, changes(confirmed, wait=100.0))
     lone.now = watching.WAIT_MAX - 0.01
     room.tick()
@@ -190,7 +192,7 @@ def test_a_question_without_news_is_answered_when_its_time_is_over(
 
 
 def test_a_reader_that_is_gone_is_forgotten(lone: Lone, room: Watching, reader: Connection) -> None:
-    confirmed = int(lone.replica.machine.ledger.confirmed)
+    confirmed = int(lone.replica.machine.replicated_log.confirmed)
     room.changes(reader, changes(confirmed))
     room.key(reader, WatchRequest(8, "box.status", {"confirmed": confirmed}, 1.0))
     assert len(room) == 2
@@ -204,7 +206,7 @@ def test_no_more_watchers_than_the_limit_are_parked(
     lone: Lone, room: Watching, reader: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("qsync.node.watching.PARKED_MAX", 2)
-    confirmed = int(lone.replica.machine.ledger.confirmed)
+    confirmed = int(lone.replica.machine.replicated_log.confirmed)
     room.changes(reader, changes(confirmed))
     room.key(reader, WatchRequest(8, "box.status", {"confirmed": confirmed}, 1.0))
     with pytest.raises(Overloaded, match="the limit is 2"):
@@ -222,7 +224,7 @@ def test_a_key_tells_its_value_at_once_and_then_only_another_one(
     assert lone.answers() == []
     lone.write([2, "things", row(1)])
     room.tick()
-    assert lone.answers() == [[{"confirmed": lone.replica.machine.ledger.confirmed}]]
+    assert lone.answers() == [[{"confirmed": lone.replica.machine.replicated_log.confirmed}]]
 
 
 def test_what_cannot_be_watched_is_refused(lone: Lone, room: Watching, reader: Connection) -> None:

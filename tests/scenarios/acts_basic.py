@@ -119,4 +119,6 @@ def many(stage: Stage, words: list[str]) -> None:
     for number in range(1, int(words[1]) + 1):
         actor.core.submit(None, Request(ops=[said.operation(f"k{number}")]))
     actor.settle()
-    stage.say(f"{actor.me}: {words[1]} transactions, last index {actor.machine.ledger.log.last}")
+    stage.say(
+        f"{actor.me}: {words[1]} transactions, last index {actor.machine.replicated_log.log.last}"
+    )

@@ -71,8 +71,10 @@ def expire(stage: Stage, words: list[str]) -> None:
 def session_id(stage: Stage, name: str) -> bytes:
     """Of the session that a client opened first under that name; it never uses another one."""
     for actor in stage.running:
-        ledger = actor.machine.ledger
-        for session in said.sessions_opened(ledger.entries(Index(1), ledger.log.last)):
+        replicated_log = actor.machine.replicated_log
+        for session in said.sessions_opened(
+            replicated_log.entries(Index(1), replicated_log.log.last)
+        ):
             if said.session_name(session) == name:
                 return session
     return name.encode()

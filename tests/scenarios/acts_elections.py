@@ -22,7 +22,7 @@ def chosen(stage: Stage, words: list[str]) -> list[Actor]:
 def state(stage: Stage, words: list[str]) -> None:
     """state [N...]: role, term, vote, leader and log, as each node sees them."""
     for actor in chosen(stage, words):
-        actor.machine.raft.set_last_position(actor.machine.ledger.log.position)
+        actor.machine.raft.set_last_position(actor.machine.replicated_log.log.position)
         stage.say(describe.state(actor.machine.raft))
 
 

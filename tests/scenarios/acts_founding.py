@@ -65,7 +65,7 @@ def members(stage: Stage, words: list[str]) -> None:
         standing = "member" if machine.raft.electorate.named else "stranger"
         if not machine.raft.ballot.member:
             standing = "recruit"
-        followed = machine.ledger.configurations.followed
+        followed = machine.replicated_log.configurations.followed
         stage.say(f"{actor.me}: {standing} {followed or 'no configuration'}")
 
 

@@ -20,21 +20,23 @@ def log(stage: Stage, words: list[str]) -> None:
     """log [N...]: entries and fates: ? pending, + confirmed, - rolled back, ~ visible."""
     for me in [int(word) for word in words] or sorted(stage.actors):
         actor = stage.actors[me]
-        last = actor.machine.ledger.log.last
+        last = actor.machine.replicated_log.log.last
         found = actor.machine.entries(Index(1), last)
         stage.say(f"{me}: " + " | ".join(_marked(actor, entry) for entry in found))
 
 
 def _marked(actor: Actor, entry: Entry) -> str:
-    ledger = actor.machine.ledger
+    replicated_log = actor.machine.replicated_log
     text = said.describe(entry, actor.core.state.schemas.head)
     if entry.kind not in (EntryKind.TXN, EntryKind.PROMOTE):
         return text
-    if ledger.limbo.stretch_at(entry.index):
+    if replicated_log.limbo.stretch_at(entry.index):
         return "-" + text
-    if entry.index <= ledger.confirmed:
+    if entry.index <= replicated_log.confirmed:
         return "+" + text
-    return ("~" if entry.index <= ledger.limbo.visible(ledger.log.last) else "?") + text
+    return (
+        "~" if entry.index <= replicated_log.limbo.visible(replicated_log.log.last) else "?"
+    ) + text
 
 
 @act
@@ -43,11 +45,11 @@ def acks(stage: Stage, words: list[str]) -> None:
     machine = stage.actors[int(words[0])].machine
     leader = machine.leader
     assert leader is not None
-    reached = {machine.config.me: machine.ledger.written}
+    reached = {machine.config.me: machine.replicated_log.written}
     reached |= {each.peer: each.match for each in leader.followers.values()}
     base = leader.promoted_at
     stage.say(str([max(0, int(reached[each]) - base) for each in sorted(reached)]))
-    assert machine.ledger.log.last >= base
+    assert machine.replicated_log.log.last >= base
 
 
 @act
@@ -87,8 +89,8 @@ def lag(stage: Stage, words: list[str]) -> None:
     machine = stage.actor(words[0]).machine
     assert machine.leader is not None
     for each in machine.leader.followers.values():
-        behind = machine.ledger.log.last - each.match
-        idle = machine.ledger.now - each.heard_at
+        behind = machine.replicated_log.log.last - each.match
+        idle = machine.replicated_log.now - each.heard_at
         stage.say(f"{machine.config.me}: node {each.peer} lag={behind} idle={idle:g} s")
 
 
@@ -96,5 +98,5 @@ def lag(stage: Stage, words: list[str]) -> None:
 def vclock(stage: Stage, words: list[str]) -> None:
     """vclock N...: the last lsn of every leader in the log of each, and their sum."""
     for word in words:
-        found = stage.actor(word).machine.ledger.log.vclock()
+        found = stage.actor(word).machine.replicated_log.log.vclock()
         stage.say(f"{word}: vclock {describe(found)} signature {signature(found)}")

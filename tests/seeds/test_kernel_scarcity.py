@@ -105,9 +105,9 @@ def test_a_leader_that_cannot_read_its_log_back_hands_the_lead_to_another() -> N
         old = leader(world)
         behind = next(each for each in world.nodes if each is not old)
         old.disk.log.unreadable = True
-        cache = old.core.machine.ledger.entry_cache
+        cache = old.core.machine.replicated_log.entry_cache
         cache.bytes_max = 0
-        cache.trim(old.core.machine.ledger.confirmed)
+        cache.trim(old.core.machine.replicated_log.confirmed)
         behind.stop(power=False)
         behind.exchange()
         behind.start()

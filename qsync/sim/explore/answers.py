@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from election.messages import Position, Replica
-from qsync.core.ledger import Ledger
 from qsync.core.ready import Settled, TransactionFate
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.sim import properties
 
 Place = tuple[int, int]
@@ -63,7 +63,7 @@ class AnswerLog:
         self.asked, self.floors, self.refusals = {}, {}, {}
         self.operators = 0
 
-    def tells(self, ledger: Ledger, settled: Settled, *, sync: bool) -> None:
+    def tells(self, replicated_log: ReplicatedLog, settled: Settled, *, sync: bool) -> None:
         """A client hears of its transaction. Properties 3, 4 and 9, as one node can know them."""
         index, term, verdict = int(settled.index), int(settled.term), settled.verdict
         place = (index, term)
@@ -76,25 +76,27 @@ class AnswerLog:
             outcome = (index, term, verdict.value)
             properties.one_outcome(request, self.outcomes.setdefault(request, outcome), outcome)
         if verdict is TransactionFate.COMMITTED:
-            properties.committed_is_shown(self.me, place, ledger)
-            confirmed = index <= ledger.confirmed and ledger.limbo.stretch_at(index) is None
+            properties.committed_is_shown(self.me, place, replicated_log)
+            confirmed = (
+                index <= replicated_log.confirmed and replicated_log.limbo.stretch_at(index) is None
+            )
             if sync:
                 properties.committed_is_confirmed(self.me, place, confirmed=confirmed)
             self.ok[place] = sync
             return
-        here = index <= ledger.log.last and ledger.log.term_at(index) == term
-        stretch = ledger.limbo.stretch_at(index) if here else None
+        here = index <= replicated_log.log.last and replicated_log.log.term_at(index) == term
+        stretch = replicated_log.limbo.stretch_at(index) if here else None
         if verdict in _CUT:
-            decided = ledger.confirmed >= index and not here
+            decided = replicated_log.confirmed >= index and not here
         else:
-            decided = stretch is not None and ledger.confirmed >= stretch.rollback
+            decided = stretch is not None and replicated_log.confirmed >= stretch.rollback
         properties.gone_for_good(self.me, place, verdict.value, decided=decided)
         if verdict is not TransactionFate.LOST:
             self.gone[place] = verdict.value
 
-    def reads(self, ticket: int, ledger: Ledger) -> None:
+    def reads(self, ticket: int, replicated_log: ReplicatedLog) -> None:
         """A linearizable read is answered. Property 3."""
         floor = self.floors.pop(ticket)
-        properties.fresh(self.me, "linearizable", ledger, floor)
-        confirmed = int(ledger.confirmed)
-        self.read_to = max(self.read_to, (confirmed, int(ledger.log.term_at(confirmed))))
+        properties.fresh(self.me, "linearizable", replicated_log, floor)
+        confirmed = int(replicated_log.confirmed)
+        self.read_to = max(self.read_to, (confirmed, int(replicated_log.log.term_at(confirmed))))

@@ -7,7 +7,7 @@ import cbor2
 
 from election.messages import Index
 from qsync import refusing
-from qsync.core.ledger import Ledger
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.data import body, keys, sessions
 from qsync.data.fold import at_once
 from qsync.data.keys import FieldType, KeyPart
@@ -122,7 +122,7 @@ def _refuse(host: ExploredNode, ticket: int, request: Request, error: QsyncError
     waiting = refusing.waiting(host.core, request, error)
     recorded = bool(error.details.get(RECORDED))
     again = waiting is not None and waiting.error is None
-    refused = Refused(request, recorded, again, host.ledger.visible)
+    refused = Refused(request, recorded, again, host.replicated_log.visible)
     if waiting is None:
         _tell(host, refused)
         return
@@ -154,23 +154,23 @@ def _tell(host: ExploredNode, refused: Refused) -> None:
 
 def _examine_refusal(host: ExploredNode, refused: Refused) -> None:
     """Property 8: what is visible, now or since it was asked, is reason enough."""
-    ledger, books, kind = host.ledger, _books(host), _kind(refused.request.session)
-    moments = range(refused.visible, ledger.visible + 1)
+    replicated_log, books, kind = host.replicated_log, _books(host), _kind(refused.request.session)
+    moments = range(refused.visible, replicated_log.visible + 1)
     if kind == "swap":
-        fits = all(books.expected(ledger, _THE_ROW, each) == _START for each in moments)
+        fits = all(books.expected(replicated_log, _THE_ROW, each) == _START for each in moments)
     else:
-        newest = _written_at(books, ledger, ledger.visible)
+        newest = _written_at(books, replicated_log, replicated_log.visible)
         fits = kind == "edit" and newest == refused.request.snapshot
     if fits:
-        properties.refused_by_what_is_shown(host.me, kind, ledger.visible)
+        properties.refused_by_what_is_shown(host.me, kind, replicated_log.visible)
 
 
-def _written_at(books: ReferenceRecords, ledger: Ledger, upto: int) -> int:
+def _written_at(books: ReferenceRecords, replicated_log: ReplicatedLog, upto: int) -> int:
     """Where the row was written last, as everybody may see it."""
     shown = (
         index
         for index, term, _ in books.writes[_THE_ROW]
-        if index <= upto and properties.shows(ledger, index, term)
+        if index <= upto and properties.shows(replicated_log, index, term)
     )
     return max(shown)
 
@@ -260,7 +260,7 @@ def fold(host: ExploredNode, _what: object) -> None:
         spaces.fold(slice_)
         host.core.folded_to(slice_)
         host.happened("folded")
-    if spaces.folded > host.ledger.confirmed:
+    if spaces.folded > host.replicated_log.confirmed:
         raise PropertyViolation(10, f"node {host.me} folded above its confirmed index")
 
 
@@ -269,20 +269,20 @@ def fold(host: ExploredNode, _what: object) -> None:
 
 def examine(host: ExploredNode) -> None:
     """Properties 8 and 10, and that what is confirmed could have happened one after the other."""
-    ledger, books = host.ledger, _books(host)
+    replicated_log, books = host.replicated_log, _books(host)
     if _THE_ROW not in books.writes:
         return
     known = host.core.state.spaces()
     found = host.core.state.get(SPACE, 0, [_ROW]) if "rows" in known else None
-    wanted = books.expected(ledger, _THE_ROW, ledger.visible)
+    wanted = books.expected(replicated_log, _THE_ROW, replicated_log.visible)
     if found != wanted:
         raise PropertyViolation(
-            8, f"node {host.me} at {ledger.visible} shows {found!r}, not {wanted!r}"
+            8, f"node {host.me} at {replicated_log.visible} shows {found!r}, not {wanted!r}"
         )
     _examine_folded(host, books)
     _examine_sessions(host, books)
     canon = ReferenceLog(books)
-    canon.extend(ledger, ledger.confirmed)
+    canon.extend(replicated_log, replicated_log.confirmed)
     _examine_order(host, books, canon)
 
 
@@ -290,7 +290,7 @@ def _examine_folded(host: ExploredNode, books: ReferenceRecords) -> None:
     spaces = host.platter.spaces
     assert isinstance(spaces, MemorySpaces)
     canon = ReferenceLog(books)
-    canon.extend(host.ledger, spaces.folded)
+    canon.extend(host.replicated_log, spaces.folded)
     wanted = canon.row_at(_THE_ROW, spaces.folded)
     found = spaces.get(keys.prefix(*_PRIMARY) + _THE_ROW[1])
     if found != wanted:
@@ -301,8 +301,8 @@ def _examine_folded(host: ExploredNode, books: ReferenceRecords) -> None:
 
 def _examine_sessions(host: ExploredNode, books: ReferenceRecords) -> None:
     """Property 9: what is known of numbered requests follows from the log alone, and all of it."""
-    log, wanted = host.ledger.log, dict[tuple[bytes, int], tuple[int, int]]()
-    for entry in host.ledger.entries(Index(1), log.last):
+    log, wanted = host.replicated_log.log, dict[tuple[bytes, int], tuple[int, int]]()
+    for entry in host.replicated_log.entries(Index(1), log.last):
         if entry.kind == EntryKind.TXN:
             session, seq, low, _ = body.decode(entry.body)[:4]
             ended = {*_ended(books, (entry.index, entry.term))}
@@ -351,9 +351,9 @@ def _effective(books: ReferenceRecords, canon: ReferenceLog) -> list[tuple[tuple
 
 
 def _books(host: ExploredNode) -> ReferenceRecords:
-    books, ledger = ReferenceRecords(), host.ledger
-    for entry in ledger.entries(Index(1), ledger.log.last):
-        books.enter(host.me, entry, ledger.log)
+    books, replicated_log = ReferenceRecords(), host.replicated_log
+    for entry in replicated_log.entries(Index(1), replicated_log.log.last):
+        books.enter(host.me, entry, replicated_log.log)
     return books
 
 

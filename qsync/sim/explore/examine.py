@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from election.messages import Index
 from election.ready import ElectionTimer
-from qsync.core.ledger import Ledger
 from qsync.core.promotion import PromotionPhase
 from qsync.core.ready import TimerKind
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.stopping import Demotion, LeadershipTransfer
 from qsync.record import EntryKind
 from qsync.sim import properties
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 class NodeBefore:
     """A node before its turn."""
 
-    __slots__ = ("confirmed", "ledger", "life")
+    __slots__ = ("confirmed", "life", "replicated_log")
 
     def __init__(self, host: "ExploredNode") -> None:
-        self.ledger = host.ledger
-        self.confirmed = host.ledger.confirmed
+        self.replicated_log = host.replicated_log
+        self.confirmed = host.replicated_log.confirmed
         self.life = LifeCursor(host.core)
 
     def compare(self, host: "ExploredNode") -> None:
         """What holds of one life, if it is still the same; then what holds of every state."""
-        ledger = host.ledger
-        if ledger is self.ledger:
+        replicated_log = host.replicated_log
+        if replicated_log is self.replicated_log:
             self.life.look(host.me, host.core)
         leader = host.core.machine.leader
         if leader is not None:
             host.diary.leads(leader.term, leader.promoted_at)
-        if ledger is not self.ledger or ledger.confirmed != self.confirmed:
-            _confirms(host, ledger)
-        _shows(host, ledger)
+        if replicated_log is not self.replicated_log or replicated_log.confirmed != self.confirmed:
+            _confirms(host, replicated_log)
+        _shows(host, replicated_log)
         _operations(host)
 
 
@@ -70,20 +70,20 @@ _ENDS_OF_STOPPING: Mapping[type, frozenset[str]] = {
 }
 
 
-def _confirms(host: "ExploredNode", ledger: Ledger) -> None:
+def _confirms(host: "ExploredNode", replicated_log: ReplicatedLog) -> None:
     """Property 2: the fates follow from the confirmed log alone, whoever computes them."""
-    diary, log, upto = host.diary, ledger.log, ledger.confirmed
+    diary, log, upto = host.diary, replicated_log.log, replicated_log.confirmed
     books = ReferenceRecords()
-    for entry in ledger.entries(Index(1), upto):
-        books.enter(host.me, entry, host.ledger.log)
+    for entry in replicated_log.entries(Index(1), upto):
+        books.enter(host.me, entry, host.replicated_log.log)
     canon = ReferenceLog(books)
-    canon.extend(ledger, upto)
+    canon.extend(replicated_log, upto)
     crcs = tuple([int(log.crc_at(index)) for index in range(1, upto + 1)])
     gone = tuple(canon.rolled_back[1:])
     for index in range(1, upto + 1):
         term = log.term_at(index)
         if books.places[index, term].kind in properties.DECIDED:
-            here = ledger.limbo.stretch_at(index) is not None
+            here = replicated_log.limbo.stretch_at(index) is not None
             properties.one_fate(host.me, index, gone=here, elsewhere=gone[index - 1])
     for index, (before, now) in enumerate(zip(diary.confirmed_crcs, crcs, strict=False), start=1):
         if before != now:
@@ -97,26 +97,28 @@ def _confirms(host: "ExploredNode", ledger: Ledger) -> None:
         diary.confirmed_crcs, diary.gone = crcs, gone
 
 
-def _remember_shown(host: "ExploredNode", ledger: Ledger) -> None:
+def _remember_shown(host: "ExploredNode", replicated_log: ReplicatedLog) -> None:
     """What is shown beyond the confirmed index, and the term in which each became visible."""
-    diary, term, limbo = host.diary, host.core.machine.raft.term, ledger.limbo
+    diary, term, limbo = host.diary, host.core.machine.raft.term, replicated_log.limbo
     known = zip(diary.shown_crcs, diary.shown, strict=True)
     since = {(index, crc): before for crc, (index, before) in known}
     entries = [
         each
-        for each in ledger.entries(Index(ledger.confirmed + 1), ledger.visible)
+        for each in replicated_log.entries(
+            Index(replicated_log.confirmed + 1), replicated_log.visible
+        )
         if each.kind == EntryKind.TXN and limbo.stretch_at(each.index) is None
     ]
     diary.shown = tuple([(e.index, since.get((e.index, e.crc), term)) for e in entries])
     diary.shown_crcs = tuple([int(each.crc) for each in entries])
 
 
-def _shows(host: "ExploredNode", ledger: Ledger) -> None:
+def _shows(host: "ExploredNode", replicated_log: ReplicatedLog) -> None:
     """Properties 4 and 8."""
-    diary, log = host.diary, ledger.log
-    shows(host.me, ledger, ledger.confirmed, host.platter)
-    if ledger.visible != ledger.confirmed or diary.shown:
-        _remember_shown(host, ledger)
+    diary, log = host.diary, replicated_log.log
+    shows(host.me, replicated_log, replicated_log.confirmed, host.platter)
+    if replicated_log.visible != replicated_log.confirmed or diary.shown:
+        _remember_shown(host, replicated_log)
     for (index, term), why in diary.answers.gone.items():
-        if index <= log.last and properties.shows(ledger, index, term):
+        if index <= log.last and properties.shows(replicated_log, index, term):
             properties.gone_is_hidden(host.me, (index, term), why)

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from election.messages import Index, Replica, RequestVoteResponse
 from qsync.core.inputs import Connected, Input, Written
-from qsync.core.ledger import Ledger
 from qsync.core.messages import Append, Message
 from qsync.core.ready import Ready, TransactionFate
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.data import body
 from qsync.record import WAIT_ACK, Instance
 from qsync.sim import lives, properties
@@ -61,9 +61,9 @@ class ExploredNode:
         self._mark = NodeBefore(self)
 
     @property
-    def ledger(self) -> Ledger:
+    def replicated_log(self) -> ReplicatedLog:
         """Log and fates, as this process knows them."""
-        return self.core.machine.ledger
+        return self.core.machine.replicated_log
 
     # -- lives
 
@@ -147,10 +147,10 @@ class ExploredNode:
 
     def _fulfil(self, ready: Ready) -> None:
         for peer, message in ready.send_now:
-            lives.acks(self.me, message, self.ledger, self.platter)
+            lives.acks(self.me, message, self.replicated_log, self.platter)
             self._send(peer, self._filled(message))
         for _, message in ready.send_after:
-            lives.acks(self.me, message, self.ledger, self.platter)
+            lives.acks(self.me, message, self.replicated_log, self.platter)
         letters = [(peer, self._filled(message)) for peer, message in ready.send_after]
         if ready.write is not None:
             self.platter.begin(self.plan.seal(ready.write), letters)
@@ -167,15 +167,15 @@ class ExploredNode:
 
     def answer(self, ready: Ready) -> None:
         """Whoever waited is told."""
-        ledger, answers = self.ledger, self.diary.answers
+        replicated_log, answers = self.replicated_log, self.diary.answers
         for settled in ready.settled:
-            entries = ledger.entries(settled.index, settled.index)
+            entries = replicated_log.entries(settled.index, settled.index)
             sync = bool(entries) and bool(entries[0].flags & WAIT_ACK)
             asked = answers.asked.get(settled.ticket)
             if asked is not None and settled.verdict is TransactionFate.COMMITTED:
                 session, seq, *_ = body.decode(entries[0].body)
                 properties.own_request(asked[:2], (session, seq))
-            answers.tells(ledger, settled, sync=sync)
+            answers.tells(replicated_log, settled, sync=sync)
             self.happened(f"told {settled.verdict.value}")
         for read in ready.reads:
             if read.ticket >= OPERATOR:
@@ -188,7 +188,7 @@ class ExploredNode:
                 self._told.due.append((read.ticket, read.refused))
             elif read.ticket in answers.floors:
                 if read.refused is None:
-                    answers.reads(read.ticket, ledger)
+                    answers.reads(read.ticket, replicated_log)
                     self.happened("read")
                 else:
                     del answers.floors[read.ticket]
@@ -214,8 +214,8 @@ class ExploredNode:
 
     def look(self) -> tuple[object, ...]:
         """Something of the state that does not change when the nodes are renamed."""
-        raft, ledger, platter = self.core.machine.raft, self.ledger, self.platter
-        log = ledger.log
+        raft, replicated_log, platter = self.core.machine.raft, self.replicated_log, self.platter
+        log = replicated_log.log
         return (
             *self.sight()[1:],
             tuple([int(log.term_at(index)) for index in range(1, log.last + 1)]),

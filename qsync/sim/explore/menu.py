@@ -137,7 +137,7 @@ class ActionMenu:
             found.append(("pauses", ExplorerAct(me, "pause")))
         if TimerKind.CONFIRM in host.armed and self._scope.records:
             found.append(("", ExplorerAct(me, "fire", Alarm(TimerKind.CONFIRM, 0.0))))
-        if TimerKind.SYNCHRO in host.armed and host.ledger.limbo.queue:
+        if TimerKind.SYNCHRO in host.armed and host.replicated_log.limbo.queue:
             found.append(("rollbacks", ExplorerAct(me, "fire", Alarm(TimerKind.SYNCHRO, 0.0))))
         if TimerKind.DISK in host.armed:
             found.append(("", ExplorerAct(me, "fire", Alarm(TimerKind.DISK, 0.0))))

@@ -45,7 +45,7 @@ class StateNumbers:
 
     def state(self, host: ExploredNode) -> int:
         """The number of a state; the first host that has it stands for all."""
-        entries = host.ledger.entries(Index(1), host.ledger.log.last)
+        entries = host.replicated_log.entries(Index(1), host.replicated_log.log.last)
         previous = 0
         for entry in entries:
             self._chain.learn(previous, entry)

@@ -43,18 +43,18 @@ class PropertyView(NamedTuple):
 
 def view(host: ExploredNode) -> PropertyView:
     """Of a node as it is now."""
-    ledger, diary, leader = host.ledger, host.diary, host.core.machine.leader
+    replicated_log, diary, leader = host.replicated_log, host.diary, host.core.machine.leader
     answers = diary.answers
-    entries = ledger.entries(Index(1), ledger.log.last)
+    entries = replicated_log.entries(Index(1), replicated_log.log.last)
     established = leader is not None and leader.established
     disk = [(each.index, each.crc) for each in host.platter.entries]
     return PropertyView(
         me=int(host.me),
         terms=tuple([int(each.term) for each in entries]),
         crcs=tuple([int(each.crc) for each in entries]),
-        hidden=frozenset([e.index for e in entries if ledger.limbo.stretch_at(e.index)]),
-        confirmed=ledger.confirmed,
-        visible=ledger.visible,
+        hidden=frozenset([e.index for e in entries if replicated_log.limbo.stretch_at(e.index)]),
+        confirmed=replicated_log.confirmed,
+        visible=replicated_log.visible,
         durable=frozenset([*disk, *enumerate(diary.lost_crcs, start=1)]),
         ever=diary.confirmed_crcs,
         gone=diary.gone,

@@ -382,15 +382,15 @@ class MemberMachine(MemberView):
             self._looker.folded(self.me, self.core)
 
     def _note(self, what: str, core: Core) -> None:
-        raft, ledger = core.machine.raft, core.machine.ledger
+        raft, replicated_log = core.machine.raft, core.machine.replicated_log
         sight = TraceColumns(
             int(self.me),
             "Z" if self.paused else _LETTERS[raft.role],
             raft.term,
-            ledger.log.last,
-            ledger.written,
-            ledger.confirmed,
-            ledger.visible,
+            replicated_log.log.last,
+            replicated_log.written,
+            replicated_log.confirmed,
+            replicated_log.visible,
         )
         self.room.trace.note(self.room.clockwork.now, sight, what)
 

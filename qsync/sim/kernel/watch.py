@@ -118,11 +118,11 @@ class KernelObserver:
     def saying(self, messages: Sequence[tuple[Replica, Message]]) -> None:
         """Votes and acks are held against the disk."""
         core = self._node.replica
-        ledger, term = core.machine.ledger, core.machine.raft.term
+        replicated_log, term = core.machine.replicated_log, core.machine.raft.term
         try:
             for peer, message in messages:
                 if isinstance(message, AppendResponse) and (
-                    message.index > ledger.written and message.term < term
+                    message.index > replicated_log.written and message.term < term
                 ):
                     continue  # of a term that is over: what it speaks of was cut meanwhile
                 if isinstance(message, HeartbeatResponse) and message.promised_us:

@@ -7,10 +7,10 @@ from typing_extensions import override
 from qsync import errors
 from qsync.core import inputs
 from qsync.core.leader import Leader
-from qsync.core.ledger import Ledger
 from qsync.core.messages import ReadIndex, ReadIndexResponse
 from qsync.core.reads import ReplicaReads, _AtLeast, _InRound
 from qsync.core.ready import ReadSettled, Ticket
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.data.request import ExecutedTransaction, Request
 from qsync.replica import Replica as Core
 from qsync.sim.mutants.mutant import Mutant, every_leader, put
@@ -38,7 +38,7 @@ def _index_without_round(core: Core) -> None:
     def step(event: inputs.Input) -> None:
         asked = event.message if isinstance(event, inputs.Received) else None
         if isinstance(asked, ReadIndex) and machine.leader is not None:
-            place = machine.ledger.readable_place
+            place = machine.replicated_log.readable_place
             told = ReadIndexResponse(term=machine.term, ask=asked.ask, place=place)
             machine.state.out.send(asked.follower, told)
         else:
@@ -80,20 +80,20 @@ def _reads_before_promote(core: Core) -> None:
 def _by_index(core: Core) -> None:
     reads = core.machine.state.reads
 
-    def settle(ledger: Ledger) -> list[ReadSettled]:
-        return _served(reads, lambda each: each.place.index <= ledger.visible)
+    def settle(replicated_log: ReplicatedLog) -> list[ReadSettled]:
+        return _served(reads, lambda each: each.place.index <= replicated_log.visible)
 
     put(reads, settle=settle)
 
 
 def _from_pending(core: Core) -> None:
-    reads, log = core.machine.state.reads, core.machine.ledger.log
+    reads, log = core.machine.state.reads, core.machine.replicated_log.log
 
     def has(each: _AtLeast) -> bool:
         index, term = each.place.index, each.place.term
         return index <= log.last and log.term_at(index) == term
 
-    def settle(_ledger: Ledger) -> list[ReadSettled]:
+    def settle(_replicated_log: ReplicatedLog) -> list[ReadSettled]:
         return _served(reads, has)
 
     put(reads, settle=settle)

@@ -10,9 +10,9 @@ from election.messages import Index
 from qsync.core.config import CoreConfig
 from qsync.core.follower import Follower
 from qsync.core.leader import Leader
-from qsync.core.ledger import Ledger
 from qsync.core.messages import AppendResponse, Heartbeat
 from qsync.core.progress import Membership, Progress
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.replica import Replica as Core
 from qsync.sim.mutants.mutant import (
     Mutant,
@@ -30,17 +30,17 @@ class _Hasty(Follower):
     @override
     def ack(self) -> AppendResponse | None:
         """What has arrived, durable or not."""
-        durable, self.ledger = self.ledger, _Optimist(self.ledger)
+        durable, self.replicated_log = self.replicated_log, _Optimist(self.replicated_log)
         try:
             return super().ack()
         finally:
-            self.ledger = durable
+            self.replicated_log = durable
 
 
-class _Optimist(Ledger):
-    """Looks like the ledger, but everything is written."""
+class _Optimist(ReplicatedLog):
+    """Looks like the replicated log, but everything is written."""
 
-    def __init__(self, real: Ledger) -> None:
+    def __init__(self, real: ReplicatedLog) -> None:
         self.__dict__.update(real.__dict__)
 
     @property
@@ -54,7 +54,7 @@ class _Bold(Follower):
     @override
     def ack(self) -> AppendResponse | None:
         """All that is durable, the leader's or not."""
-        self.matched = max(self.matched, self.ledger.written)
+        self.matched = max(self.matched, self.replicated_log.written)
         return super().ack()
 
 
@@ -69,8 +69,8 @@ class _Credulous(Follower):
     def heartbeat(self, message: Heartbeat) -> None:
         """The confirmed index is taken for as much as there is of the log."""
         self.leader_last = message.last
-        if self.ledger.confirmed < message.confirmed <= self.ledger.log.last:
-            self.ledger.confirm(message.confirmed)
+        if self.replicated_log.confirmed < message.confirmed <= self.replicated_log.log.last:
+            self.replicated_log.confirm(message.confirmed)
 
 
 # -- leaders
@@ -110,14 +110,14 @@ def _below_majority(core: Core) -> None:
 
 
 def _count(leader: Leader, *, any_term: bool, in_stretch: bool, more: int) -> None:
-    ledger, limbo = leader.ledger, leader.ledger.limbo
+    replicated_log, limbo = leader.replicated_log, leader.replicated_log.limbo
     q = leader._quorum_has()
-    if q <= limbo.confirmed or (not any_term and ledger.log.term_at(q) != leader.term):
+    if q <= limbo.confirmed or (not any_term and replicated_log.log.term_at(q) != leader.term):
         return
     index = q if in_stretch else limbo.clip(q)
-    index = Index(min(index + more, ledger.log.last))
+    index = Index(min(index + more, replicated_log.log.last))
     if index > limbo.confirmed:
-        ledger.confirm(index)
+        replicated_log.confirm(index)
         leader.confirm_due = True
 
 
@@ -131,7 +131,7 @@ def _counts(core: Core, *, any_term: bool = False, in_stretch: bool = False, mor
 
 
 def _carried(core: Core) -> None:
-    limbo = core.machine.ledger.limbo
+    limbo = core.machine.replicated_log.limbo
 
     def clip_carried(end: Index) -> Index:
         return min(limbo.confirmed, end)
@@ -143,11 +143,11 @@ class _Proud(Leader):
     @override
     def _quorum_has(self) -> Index:
         """With our own entries as if they were written."""
-        real, self.ledger = self.ledger, _Optimist(self.ledger)
+        real, self.replicated_log = self.replicated_log, _Optimist(self.replicated_log)
         try:
             return super()._quorum_has()
         finally:
-            self.ledger = real
+            self.replicated_log = real
 
 
 class _OfAnyTerm(Leader):

@@ -114,7 +114,11 @@ class _Unread(Follower):
     @override
     def _hint(self, message: Append) -> Index | None:
         """Whatever is before the batch, it fits."""
-        return self.ledger.log.last if message.prev_index > self.ledger.log.last else None
+        return (
+            self.replicated_log.log.last
+            if message.prev_index > self.replicated_log.log.last
+            else None
+        )
 
 
 class _Unworried(DiskState):

@@ -8,9 +8,9 @@ from typing_extensions import override
 from election.messages import Index, Position, Term
 from qsync.core import waiters
 from qsync.core.leader import Leader
-from qsync.core.ledger import Ledger
 from qsync.core.machine import Machine
 from qsync.core.ready import Settled, TimerKind, TransactionFate
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.waiters import Waiters
 from qsync.data.fold import Fold
 from qsync.data.request import ExecutedTransaction, Request
@@ -21,20 +21,20 @@ from qsync.sim.mutants.mutant import Mutant, every_leader, keep, put
 
 # -- what clients hear
 
-Fate = Callable[[Ledger, Index, Term, Position], TransactionFate | None]
+Fate = Callable[[ReplicatedLog, Index, Term, Position], TransactionFate | None]
 
 
 def _waits(core: Core, fate: Fate) -> None:
     """Who was deposed, was rolled back or asked again hears of that fate."""
     waiting = core.machine.waiters
 
-    def settle_others(ledger: Ledger) -> list[Settled]:
+    def settle_others(replicated_log: ReplicatedLog) -> list[Settled]:
         settled, left = [], []
         for waiter in sorted(waiting._others):
             if waiter.ticket in waiting._forgotten:
                 continue
             index, term, ticket, behind = waiter
-            verdict = fate(ledger, index, term, behind)
+            verdict = fate(replicated_log, index, term, behind)
             if verdict is None:
                 left.append(waiter)
             else:
@@ -47,48 +47,50 @@ def _waits(core: Core, fate: Fate) -> None:
 
 
 def _rolled_back_at_once(
-    ledger: Ledger, index: Index, term: Term, behind: Position
+    replicated_log: ReplicatedLog, index: Index, term: Term, behind: Position
 ) -> TransactionFate | None:
-    here = index <= ledger.log.last and ledger.log.term_at(index) == term
-    if here and ledger.limbo.stretch_at(index) is not None:
+    here = index <= replicated_log.log.last and replicated_log.log.term_at(index) == term
+    if here and replicated_log.limbo.stretch_at(index) is not None:
         return TransactionFate.ROLLED_BACK
-    return waiters.fate(ledger, index, term, behind)
+    return waiters.fate(replicated_log, index, term, behind)
 
 
 def _cut_at_once(
-    ledger: Ledger, index: Index, term: Term, behind: Position
+    replicated_log: ReplicatedLog, index: Index, term: Term, behind: Position
 ) -> TransactionFate | None:
-    if index > ledger.log.last or ledger.log.term_at(index) != term:
+    if index > replicated_log.log.last or replicated_log.log.term_at(index) != term:
         return TransactionFate.CUT
-    return waiters.fate(ledger, index, term, behind)
+    return waiters.fate(replicated_log, index, term, behind)
 
 
 def _cut_for_lost(
-    ledger: Ledger, index: Index, term: Term, behind: Position
+    replicated_log: ReplicatedLog, index: Index, term: Term, behind: Position
 ) -> TransactionFate | None:
-    verdict = waiters.fate(ledger, index, term, behind)
+    verdict = waiters.fate(replicated_log, index, term, behind)
     return TransactionFate.CUT if verdict is TransactionFate.LOST else verdict
 
 
-def _by_index(ledger: Ledger, index: Index, term: Term, behind: Position) -> TransactionFate | None:
-    if index <= ledger.log.last:
-        term = ledger.log.term_at(index)
-    return waiters.fate(ledger, index, term, behind)
+def _by_index(
+    replicated_log: ReplicatedLog, index: Index, term: Term, behind: Position
+) -> TransactionFate | None:
+    if index <= replicated_log.log.last:
+        term = replicated_log.log.term_at(index)
+    return waiters.fate(replicated_log, index, term, behind)
 
 
 # -- fates
 
 
 def _not_overruled(core: Core) -> None:
-    ledger = core.machine.ledger
+    replicated_log = core.machine.replicated_log
 
     def overrule(index: Index) -> None:
-        ledger.limbo.confirmed = index
+        replicated_log.limbo.confirmed = index
 
-    put(ledger, _overrule=overrule)
+    put(replicated_log, _overrule=overrule)
 
 
-class _Eager(Ledger):
+class _Eager(ReplicatedLog):
     @property
     @override
     def visible(self) -> Index:
@@ -97,7 +99,7 @@ class _Eager(Ledger):
         return max(self.limbo.confirmed, reach)
 
 
-class _Proprietary(Ledger):
+class _Proprietary(ReplicatedLog):
     @property
     @override
     def visible(self) -> Index:
@@ -106,8 +108,8 @@ class _Proprietary(Ledger):
         return max(self.limbo.confirmed, reach)
 
 
-def _ledger_is(core: Core, kind: type[Ledger]) -> None:
-    core.machine.ledger.__class__ = kind
+def _replicated_log_is(core: Core, kind: type[ReplicatedLog]) -> None:
+    core.machine.replicated_log.__class__ = kind
 
 
 def _executes_on_visible(core: Core) -> None:
@@ -139,14 +141,14 @@ def _shows_pending(core: Core) -> None:
     def visible(last: Index) -> Index:
         return last
 
-    put(core.machine.ledger.limbo, visible=visible)
+    put(core.machine.replicated_log.limbo, visible=visible)
 
 
 def _folds_visible(core: Core) -> None:
     def folding(rows_max: int, upto: Index | None = None) -> Generator[None, None, Fold | None]:
         del upto
         state = core.state
-        found = yield from state.folding(core.machine.ledger.visible, rows_max)
+        found = yield from state.folding(core.machine.replicated_log.visible, rows_max)
         return found if found.folded > state.folded else None
 
     put(core, folding=folding)
@@ -168,7 +170,7 @@ def _rollback_inherited(core: Core) -> None:
 
 
 def _roll_back(leader: Leader, wall: float) -> Entry | None:
-    queue = leader.ledger.limbo.queue
+    queue = leader.replicated_log.limbo.queue
     if not queue:
         return None
     ref = LimboRef(queue[0].origin, queue[0].lsn)
@@ -176,7 +178,7 @@ def _roll_back(leader: Leader, wall: float) -> Entry | None:
 
 
 def _overdue(machine: Machine) -> None:
-    queue = machine.ledger.limbo.queue
+    queue = machine.replicated_log.limbo.queue
     if queue and machine.leader is not None:
         machine.state.roll_back("at once")
 
@@ -187,7 +189,7 @@ def _in_two_steps(core: Core) -> None:
     honest, state = machine.turn.serve, machine.state
 
     def roll_back(_why: str) -> int:
-        leader, queue = machine.leader, machine.ledger.limbo.queue
+        leader, queue = machine.leader, machine.replicated_log.limbo.queue
         if leader is not None and leader.established and queue:
             chosen.append(queue[0])
         return 0
@@ -219,7 +221,7 @@ class Impatient(Leader):
     @override
     def transaction(self, body: bytes, *, sync: bool, wall: float) -> Entry:
         """Without looking."""
-        queued = WAIT_SYNC if sync or self.ledger.limbo.queue else 0
+        queued = WAIT_SYNC if sync or self.replicated_log.limbo.queue else 0
         flags = queued | WAIT_ACK if sync else queued
         return self._append(EntryKind.TXN, flags, body, wall)
 
@@ -288,13 +290,13 @@ FATES = (
         name="shows_before_durable",
         rule="protocol.md 3.9",
         without="an asynchronous write is shown before it is on this disk",
-        remodel=partial(_ledger_is, kind=_Eager),
+        remodel=partial(_replicated_log_is, kind=_Eager),
     ),
     Mutant(
         name="shows_a_strange_tail",
         rule="protocol.md 7",
         without="what a former leader left behind is shown as if the present one had it",
-        remodel=partial(_ledger_is, kind=_Proprietary),
+        remodel=partial(_replicated_log_is, kind=_Proprietary),
     ),
     Mutant(
         name="rollback_beyond_confirmed",

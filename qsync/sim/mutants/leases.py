@@ -69,7 +69,7 @@ def _from_the_answer(
     rounds: HeartbeatRounds, follower: Replica, round_: int, promised_s: float
 ) -> None:
     if round_ in rounds._began:
-        rounds._began[round_] = rounds._ledger.now
+        rounds._began[round_] = rounds._replicated_log.now
     HeartbeatRounds.heard(rounds, follower, round_, promised_s=promised_s)
 
 
@@ -95,14 +95,14 @@ class _Hasty(Leader):
     @override
     def leases(self, *, void: bool) -> bool:
         """Before its PROMOTE is confirmed, too."""
-        return not void and self.ledger.now < self.rounds.leased_until()
+        return not void and self.replicated_log.now < self.rounds.leased_until()
 
 
 class _Undiscerning(HeartbeatRounds):
     @override
     def leased_until(self) -> float:
         """By whatever directory promised."""
-        times = [self._ledger.now + self.config.lease]
+        times = [self._replicated_log.now + self.config.lease]
         times += [self._lease_until.get(each, float("-inf")) for each in self._followers]
         return quorumth(times, self._majority)
 

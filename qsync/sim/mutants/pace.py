@@ -25,7 +25,10 @@ def _answers_after_record(core: Core) -> None:
 
     def ready() -> Ready:
         found = honest()
-        recorded, confirmed = machine.ledger.durable_confirmed, machine.ledger.confirmed
+        recorded, confirmed = (
+            machine.replicated_log.durable_confirmed,
+            machine.replicated_log.confirmed,
+        )
         waiting = [*late, *found.settled]
         late[:] = [
             each

@@ -49,7 +49,7 @@ def _refused_after_append(core: Core) -> None:
     honest = core.submit
 
     def submit(ticket: Ticket | None, request: Request) -> SubmittedTransaction:
-        crowded = len(core.machine.ledger.limbo.queue) > 1
+        crowded = len(core.machine.replicated_log.limbo.queue) > 1
         submitted = honest(ticket, request)
         if crowded and not submitted.duplicate:
             raise WrongTuple("there was no room for it")

@@ -44,7 +44,7 @@ class _AllById(Configurations):
 
 
 def _pair_ignored(core: Core) -> None:
-    configurations = core.machine.ledger.configurations
+    configurations = core.machine.replicated_log.configurations
     configurations.__class__ = _AllById
     if configurations.followed is not None:
         configurations.followed = _ById(configurations.followed.voters)
@@ -55,7 +55,7 @@ def _votes_of_strangers(core: Core) -> None:
     honest = machine.step
 
     def step(event: inputs.Input) -> None:
-        followed = machine.ledger.configurations.followed
+        followed = machine.replicated_log.configurations.followed
         if (
             isinstance(event, inputs.Received)
             and isinstance(event.message, RequestVoteResponse)
@@ -81,7 +81,7 @@ class _Hospitable(Progress):
 def _by_the_settings(core: Core) -> None:
     """Who has no log, and no configuration in it, takes its settings for one."""
     machine = core.machine
-    configurations, config = machine.ledger.configurations, machine.config
+    configurations, config = machine.replicated_log.configurations, machine.config
     if configurations.in_force is not None:
         return
     voters: Voters = tuple(
@@ -147,8 +147,8 @@ def _confirmed(configurations: Configurations) -> Index:
 
 
 def _configurations_are(core: Core, kind: type[Configurations]) -> None:
-    configurations = core.machine.ledger.configurations
-    keep(configurations, limbo=core.machine.ledger.limbo)
+    configurations = core.machine.replicated_log.configurations
+    keep(configurations, limbo=core.machine.replicated_log.limbo)
     configurations.__class__ = kind
 
 
@@ -159,11 +159,13 @@ class _Hurried(Impatient):
     @override
     def configure(self, configuration: Configuration, wall: float) -> Entry:
         """Without looking."""
-        before = self.ledger.configurations.in_force
+        before = self.replicated_log.configurations.in_force
         assert before is not None
-        body = self.ledger.configurations.codec.encode(configuration.voters, before=before.voters)
+        body = self.replicated_log.configurations.codec.encode(
+            configuration.voters, before=before.voters
+        )
         entry = self._append(EntryKind.TXN, CONFIG | WAIT_SYNC | WAIT_ACK, body, wall)
-        self.ledger.events.append(LogAppended([entry]))
+        self.replicated_log.events.append(LogAppended([entry]))
         return entry
 
 
@@ -171,7 +173,7 @@ class _Thorough(Leader):
     @override
     def configure(self, configuration: Configuration, wall: float) -> Entry:
         """Whoever goes out comes in again at once, on the new directory."""
-        before = self.ledger.configurations.in_force
+        before = self.replicated_log.configurations.in_force
         assert before is not None
         for replica in set(before.replicas) - set(configuration.replicas):
             instance = self.followers[replica].instance
@@ -195,7 +197,7 @@ def _keeps_no_quorum(core: Core) -> None:
     machine = core.machine
 
     def clock(now: float, wall: float = 0.0) -> None:
-        machine.ledger.now = now
+        machine.replicated_log.now = now
         machine.state.wall = wall
         machine.state.clock(now)
 

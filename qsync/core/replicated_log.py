@@ -22,7 +22,7 @@ Tail = Callable[[Index, Index], list[Entry]]
 """Reads entries `first .. last` back from where they are durable."""
 
 
-class Ledger:
+class ReplicatedLog:
     """Log, limbo, and what of the log is durable. Leader and follower act on it, one at a time."""
 
     def __init__(
