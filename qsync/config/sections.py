@@ -132,6 +132,11 @@ class StoreSection:
         duration("1ms", "1h"), "100ms", "how often confirmed rows go from memory to the spaces"
     )
     fold_rows_max: int = option(integer(1, 1_000_000), "200", "rows folded in one go")
+    unfolded_bytes_max: int = option(
+        size("1MiB", "64GiB"),
+        "32MiB",
+        "rows of a leader that are not in the spaces yet; with more, writers wait for room",
+    )
     scrub_interval: float = option(
         duration("0s", "30d"), "1h", "how often all stored rows are verified; 0: only when read"
     )

@@ -36,6 +36,11 @@ class DataState(UnfoldedHistory):
         rows_max = self.overlay.rows_max
         return DataState(self.backing, folded=Index(0), limits=self.limits, memtable_rows=rows_max)
 
+    @property
+    def is_full(self) -> bool:
+        """Do the rows in memory weigh more than they should? Folding makes room."""
+        return self.overlay.weight > self.limits.unfolded_bytes_max
+
     def execute(
         self, request: Request, *, at: Position | None = None, visible: bool = False
     ) -> ExecutedTransaction:

@@ -196,4 +196,5 @@ def data_limits(config: NodeConfig) -> Limits:
         txn_bytes_max=limits.txn_bytes_max,
         sessions_max=limits.sessions_max,
         outcomes_max=limits.session_outcomes_max,
+        unfolded_bytes_max=config.store.unfolded_bytes_max,
     )

@@ -1,10 +1,11 @@
 """Moves what is decided from memory into the spaces on disk, in small slices, in the background."""
 
 import contextlib
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Final, TypeVar
 
 from election.messages import Index
+from qsync.config.sections import StoreSection
 from qsync.data.fold import at_once
 from qsync.data.memtable import release
 from qsync.errors import Rebuilding, StoreError
@@ -34,25 +35,26 @@ class Folding:
         spaces: Spaces,
         *,
         timeline: Timeline,
-        interval: float,
-        rows_max: int,
+        store: StoreSection,
         care: Scrubber,
         comparing: Comparing,
         effects: Effects,
+        make_room: Callable[[], None],
     ) -> None:
+        """`make_room` is called when rows have left memory."""
         self.error: str | None = None
         self._effects = effects
         self._replica = replica
         self._spaces = spaces
         self._timeline = timeline
-        self._interval = interval
-        self._rows_max = rows_max
+        self._store = store
         self._last = 0.0
         self.durable = 0
         """Up to here the rows are known to be on the disk, not only given to the system."""
         self._goal = 0
         self.care = care
         self.comparing = comparing
+        self._make_room = make_room
 
     @property
     def hurried(self) -> bool:
@@ -66,7 +68,7 @@ class Folding:
     async def run(self) -> None:
         """Fold until cancelled."""
         while True:
-            await self._effects.sleep(self._interval)
+            await self._effects.sleep(self._store.fold_interval)
             try:
                 if self._replica.lost is not None:
                     await self.care.rebuild(self._burst)
@@ -104,13 +106,14 @@ class Folding:
         stop, folded = self.comparing.stop, self._replica.raw.folded
         if stop is not None and stop >= folded:
             goal = stop if goal is None else min(goal, stop)
-        fold = await self._in_steps(self._replica.folding(self._rows_max * STEPS, goal))
+        fold = await self._in_steps(self._replica.folding(self._store.fold_rows_max * STEPS, goal))
         if fold is None:
             return False
-        with contextlib.closing(self._spaces.folding(fold, self._rows_max)) as steps:
+        with contextlib.closing(self._spaces.folding(fold, self._store.fold_rows_max)) as steps:
             await self._in_steps(steps)
         dropped = self._replica.folded_to(fold)
         self.comparing.folded()
+        self._make_room()
         await self._in_steps(release(dropped))
         await self._effects.give_way()
         return True
@@ -129,7 +132,7 @@ class Folding:
 
     def slice(self) -> bool:
         """Fold one slice at once; false when there is nothing to fold."""
-        fold = at_once(self._replica.folding(self._rows_max))
+        fold = at_once(self._replica.folding(self._store.fold_rows_max))
         if fold is None:
             return False
         self._spaces.fold(fold)

@@ -114,6 +114,13 @@ class Loop:
             self.timers.no_later(EXPIRY, requests.expires_at)
         self._flush()
 
+    def make_room(self) -> None:
+        """Rows have left memory: writers that waited for that go on, in a batch of their own."""
+        if self.requests is not None and self.requests.has_parked:
+            self.start_batch()
+            self.requests.resume()
+            self.turn()
+
     def settle(self) -> None:
         """Fulfil Readies until there is nothing left that could be done now."""
         if self._settling:

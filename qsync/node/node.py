@@ -317,9 +317,9 @@ def _folding(node: Node) -> Folding:
     return Folding(
         node.replica,
         spaces,
+        make_room=node.loop.make_room,
         timeline=node.timeline,
-        interval=store.fold_interval,
-        rows_max=store.fold_rows_max,
+        store=store,
         care=care,
         effects=effects,
         comparing=Comparing(

@@ -59,9 +59,9 @@ def queue_full(limit: int) -> errors.QsyncError:
 
 
 def no_room() -> errors.QsyncError:
-    """The request waited for room in the limbo and never got it."""
+    """The request waited for room, in the limbo or among the unfolded rows, and never got it."""
     return errors.Overloaded(
-        "the limbo had no room in time, and this attempt wrote nothing",
+        "there was no room in time, and this attempt wrote nothing",
         details={"retry_after": 0.5},
     )
 

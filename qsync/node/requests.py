@@ -101,10 +101,17 @@ class ClientRequests:
     # -- writes
 
     def _has_room(self) -> bool:
-        """The limbo takes more; where nobody leads, the write is refused for that reason."""
+        """Limbo and memory take more; where nobody leads, the write is refused for that reason.
+
+        What is confirmed stays in memory until it is folded: disks may be slower at that.
+        """
         machine = self._replica.machine
+        if machine.leader is None:
+            return True
+        if self._replica.raw.is_full:
+            return False
         config = machine.config
-        return machine.leader is None or not machine.replicated_log.queue_full(
+        return not machine.replicated_log.queue_full(
             entries_max=config.queue_entries_max, bytes_max=config.queue_bytes_max
         )
 
@@ -126,8 +133,13 @@ class ClientRequests:
             timeout = self._replica.machine.config.synchro_timeout + GRACE
         return self._now() + timeout
 
+    @property
+    def has_parked(self) -> bool:
+        """Does a writer wait for room?"""
+        return bool(self._parked)
+
     def resume(self) -> None:
-        """Writers that waited for room in the limbo go on."""
+        """Writers that waited for room go on."""
         parked = self._parked
         while parked and self._has_room():
             connection, request, *_ = parked.pop()
