@@ -79,7 +79,8 @@ class Replica:
         self._state = DataState(backing, folded=folded, limits=limits, memtable_rows=memtable_rows)
         self._backlog: list[LogEvent] = []
         self._own = config
-        self._obeyed: Mapping[str, str] = {}
+        self.settings: Mapping[str, str] = {}
+        """What the cluster shares, by the log as it is here, pending entries included."""
         self.torn = False
         """An exception left it half changed: whoever holds it must stop, the log is whole."""
         self.lost: UntrustedRows | None = None
@@ -107,6 +108,11 @@ class Replica:
         if self.lost is None:
             self.absorb()
         return self._state
+
+    @property
+    def is_full(self) -> bool:
+        """Do the rows in memory weigh too much, as far as they were absorbed? Absorbs nothing."""
+        return self._state.is_full
 
     def start(self) -> None:
         """Arm the first timers; call `ready()` next."""
@@ -210,19 +216,14 @@ class Replica:
 
     # -- settings
 
-    @property
-    def settings(self) -> Mapping[str, str]:
-        """What the cluster shares, by the log as it is here, pending entries included."""
-        return self._obeyed
-
     def configure(self, config: CoreConfig) -> None:
         """Another configuration of this node's own; what the cluster shares still counts first."""
         self._own = config
         self._follow_settings()
 
     def _check_settings(self, shared: Mapping[str, str]) -> None:
-        changed = {key for key, text in shared.items() if text != self._obeyed.get(key)}
-        changed |= self._obeyed.keys() - shared.keys()
+        changed = {key for key, text in shared.items() if text != self.settings.get(key)}
+        changed |= self.settings.keys() - shared.keys()
         wrong = list(misfits(overlaid(self._own, shared), changed=changed)) if changed else []
         if wrong:
             raise errors.ConfigError(
@@ -236,12 +237,12 @@ class Replica:
         and any two majorities, have a voter in common (protocol.md section 2).
         """
         shared = self._state.schemas.head.settings
-        if shared != self._obeyed:
-            self._obeyed = shared
+        if shared != self.settings:
+            self.settings = shared
             self._follow_settings()
 
     def _follow_settings(self) -> None:
-        config = overlaid(self._own, self._obeyed)
+        config = overlaid(self._own, self.settings)
         if self.lost is not None:
             config = replace(config, mode=ElectionMode.VOTER)
         self.machine.reconfigure(config)
@@ -349,7 +350,7 @@ class Replica:
         replay(self._state, replicated_log, self._tail, after=lost.at, upto=replicated_log.log.last)
         self._state.see(replicated_log.visible)
         self.lost = self.machine.disk.lost = None
-        self._obeyed = self._state.schemas.head.settings
+        self.settings = self._state.schemas.head.settings
         self._follow_settings()
         return True
 

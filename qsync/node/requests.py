@@ -108,7 +108,7 @@ class ClientRequests:
         machine = self._replica.machine
         if machine.leader is None:
             return True
-        if self._replica.raw.is_full:
+        if self._replica.is_full:
             return False
         config = machine.config
         return not machine.replicated_log.queue_full(
