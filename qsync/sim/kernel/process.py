@@ -10,7 +10,6 @@ import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from inspect import CORO_RUNNING, getcoroutinestate
 from typing import TYPE_CHECKING, Final
 
 from qsync.sim.kernel.errors import Halt, ProcessKilled
@@ -197,6 +196,7 @@ class _Tasks:
     def __init__(self) -> None:
         self.waits: dict[Task, Wait] = {}
         self.soon: deque[Callable[[], None]] = deque()
+        self.running: Task | None = None
 
     def begin(self, made: tuple[Callable[[], Awaitable[None]], ...]) -> None:
         for make in made:
@@ -205,14 +205,17 @@ class _Tasks:
             self.waits[task] = Wait(until=-NEVER)
 
     def step(self, task: Task) -> None:
+        self.running = task
         try:
             self.waits[task] = task.send(None)
         except StopIteration:
             del self.waits[task]
+        finally:
+            self.running = None
 
     def cancel_others(self) -> None:
         """Unwind all but the one that runs; what they call on their way out is done."""
-        for task in [each for each in self.waits if getcoroutinestate(each) != CORO_RUNNING]:
+        for task in [each for each in self.waits if each is not self.running]:
             del self.waits[task]
             task.close()
 
@@ -221,5 +224,6 @@ class _Tasks:
         self.soon.clear()
         waits, self.waits = self.waits, {}
         for task in waits:
-            with suppress(ProcessKilled, Halt, RuntimeError):
-                task.close()
+            if task is not self.running:
+                with suppress(ProcessKilled, Halt, RuntimeError):
+                    task.close()
