@@ -23,7 +23,7 @@ from qsync.core.writable import ReadOnlyReason
 from qsync.data import body, members
 from qsync.data.fold import Fold
 from qsync.data.memtable import Memtable
-from qsync.data.overlay import MEMTABLE_ROWS, Backing
+from qsync.data.overlay import Backing, OverlayLimits
 from qsync.data.request import KnownRequest, Limits, Once, ReadKind, Request
 from qsync.data.state import DataState
 from qsync.record import Entry, Header, Lsn
@@ -62,7 +62,7 @@ class Replica:
         quarantined: str | None = None,
         life: int = 0,
         limits: Limits | None = None,
-        memtable_rows: int = MEMTABLE_ROWS,
+        memory: OverlayLimits | None = None,
     ) -> None:
         self._tail = tail
         self.machine: Machine = Machine(
@@ -76,7 +76,7 @@ class Replica:
             quarantined=quarantined,
             life=life,
         )
-        self._state = DataState(backing, folded=folded, limits=limits, memtable_rows=memtable_rows)
+        self._state = DataState(backing, folded=folded, limits=limits, memory=memory)
         self._backlog: list[LogEvent] = []
         self._own = config
         self.settings: Mapping[str, str] = {}
@@ -112,7 +112,7 @@ class Replica:
     @property
     def is_full(self) -> bool:
         """Do the rows in memory weigh too much, as far as they were absorbed? Absorbs nothing."""
-        return self._state.is_full
+        return self._state.overlay.is_full
 
     def start(self) -> None:
         """Arm the first timers; call `ready()` next."""

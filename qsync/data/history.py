@@ -10,7 +10,7 @@ from qsync.data.conflicts import Footprints
 from qsync.data.draft import EffectDraft
 from qsync.data.fold import Fold, at_once, plan
 from qsync.data.memtable import Memtable
-from qsync.data.overlay import MEMTABLE_ROWS, Backing, Overlay, VersionView
+from qsync.data.overlay import Backing, Overlay, OverlayLimits, VersionView
 from qsync.data.request import ExecutedTransaction, LoggedTransaction, Seen, SessionChange, Write
 from qsync.data.schema import Schema
 from qsync.data.sessions import Sessions
@@ -81,13 +81,13 @@ class UnfoldedHistory:
     """
 
     def __init__(
-        self, backing: Backing, *, folded: Index, memtable_rows: int = MEMTABLE_ROWS
+        self, backing: Backing, *, folded: Index, memory: OverlayLimits | None = None
     ) -> None:
         self.backing = backing
         self.folded = folded
         self.visible = folded
         self.head = folded
-        self.overlay = Overlay(rows_max=memtable_rows)
+        self.overlay = Overlay(memory)
         self.pins = Pins()
         self.schemas = Schemas(schema.load(backing.scan), folded)
         self.sessions = Sessions(row for _, row in backing.scan(*schema.keys_of(schema.SESSION)))

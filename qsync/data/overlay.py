@@ -4,17 +4,15 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from heapq import merge as merge_sorted
 from itertools import islice
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from qsync.data.memtable import Memtable, Version
 from qsync.data.request import LoggedTransaction, Write
 
 Row = tuple[bytes, bytes]
 
-MEMTABLE_ROWS: Final = 4000
-"""A memtable with so many versions takes no more."""
 MEMTABLE_BYTES: Final = 16 << 20
-"""Nor does one whose keys and tuples weigh so much."""
+"""A memtable whose keys and tuples weigh so much takes no more."""
 REST_SHARE: Final = 20
 """Of the active memtable so small a share is put anew when all before it is folded."""
 
@@ -29,6 +27,15 @@ class Backing(Protocol):
         """Rows with `lo <= key < hi`."""
 
 
+class OverlayLimits(NamedTuple):
+    """How much is kept in memory above the folded state."""
+
+    memtable_rows: int = 4000
+    """A memtable takes no more after so many versions, or so many transactions."""
+    unfolded_bytes_max: int = 32 << 20
+    """When all versions weigh more than this, a leader lets writers wait."""
+
+
 class Overlay:
     """For every key written above the folded index, its versions in log order, by generations.
 
@@ -37,9 +44,8 @@ class Overlay:
     the store that are the same. So neither a write nor a fold has anything to do for single rows.
     """
 
-    def __init__(self, *, rows_max: int = MEMTABLE_ROWS) -> None:
-        self.rows_max = rows_max
-        """Of a memtable; after so many, or so many transactions, it takes no more."""
+    def __init__(self, limits: OverlayLimits | None = None) -> None:
+        self.limits = limits or OverlayLimits()
         self._active = Memtable()
         self.memtables: deque[Memtable] = deque([self._active])
         """The oldest first; the last one is active."""
@@ -59,6 +65,11 @@ class Overlay:
         return sum(each.weight for each in self.memtables)
 
     @property
+    def is_full(self) -> bool:
+        """Do the versions weigh more than they should? Folding makes room."""
+        return self.weight > self.limits.unfolded_bytes_max
+
+    @property
     def has_frozen(self) -> bool:
         """Is there a memtable that takes no more?"""
         return len(self.memtables) > 1
@@ -66,7 +77,7 @@ class Overlay:
     def put(self, txn: LoggedTransaction) -> None:
         """Add the newest entry."""
         active = self._active
-        rows_max = self.rows_max
+        rows_max = self.limits.memtable_rows
         if (
             active.rows >= rows_max
             or len(active.txns) >= rows_max
@@ -123,7 +134,7 @@ class Overlay:
     def _divide(self) -> list[Memtable]:
         """Drop the active memtable when little of it is not folded: that is put anew."""
         former = self._active
-        if len(former.txns) - self._folded > self.rows_max // REST_SHARE:
+        if len(former.txns) - self._folded > self.limits.memtable_rows // REST_SHARE:
             return []
         self._active = Memtable()
         for txn in islice(former.txns, self._folded, None):

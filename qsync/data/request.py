@@ -141,5 +141,3 @@ class Limits(NamedTuple):
     ops_max: int = 100_000
     sessions_max: int = 10_000
     outcomes_max: int = 10_000
-    unfolded_bytes_max: int = 32 << 20
-    """No limit of a request: with more in memory than that nothing is executed for now."""

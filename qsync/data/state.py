@@ -6,7 +6,7 @@ from election.messages import Index, Position
 from qsync.data import body, conflicts, digest, execute, reading, schema
 from qsync.data.draft import EffectDraft
 from qsync.data.history import UnfoldedHistory
-from qsync.data.overlay import MEMTABLE_ROWS, Backing, VersionView
+from qsync.data.overlay import Backing, OverlayLimits, VersionView
 from qsync.data.reading import Query
 from qsync.data.request import ExecutedTransaction, Limits, Request
 from qsync.data.schema import Schema, SpaceDefinition
@@ -26,20 +26,15 @@ class DataState(UnfoldedHistory):
         *,
         folded: Index,
         limits: Limits | None = None,
-        memtable_rows: int = MEMTABLE_ROWS,
+        memory: OverlayLimits | None = None,
     ) -> None:
-        super().__init__(backing, folded=folded, memtable_rows=memtable_rows)
+        super().__init__(backing, folded=folded, memory=memory)
         self.limits = limits or Limits()
 
     def anew(self) -> "DataState":
         """The same over a store that was emptied: the whole log is to be replayed."""
-        rows_max = self.overlay.rows_max
-        return DataState(self.backing, folded=Index(0), limits=self.limits, memtable_rows=rows_max)
-
-    @property
-    def is_full(self) -> bool:
-        """Do the rows in memory weigh more than they should? Folding makes room."""
-        return self.overlay.weight > self.limits.unfolded_bytes_max
+        memory = self.overlay.limits
+        return DataState(self.backing, folded=Index(0), limits=self.limits, memory=memory)
 
     def execute(
         self, request: Request, *, at: Position | None = None, visible: bool = False

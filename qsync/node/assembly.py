@@ -8,8 +8,10 @@ from election.messages import Index, Replica
 from qsync.config import NodeConfig
 from qsync.core.config import CoreConfig
 from qsync.core.configuration import Configuration
+from qsync.data.overlay import OverlayLimits
 from qsync.data.request import Limits
 from qsync.errors import ConfigError
+from qsync.node.folding import STEPS
 from qsync.options.core_options import CORE_OPTIONS
 from qsync.record import read_instance
 from qsync.store import faults
@@ -196,5 +198,10 @@ def data_limits(config: NodeConfig) -> Limits:
         txn_bytes_max=limits.txn_bytes_max,
         sessions_max=limits.sessions_max,
         outcomes_max=limits.session_outcomes_max,
-        unfolded_bytes_max=config.store.unfolded_bytes_max,
     )
+
+
+def overlay_limits(config: NodeConfig) -> OverlayLimits:
+    """How much is kept in memory until it is folded."""
+    store = config.store
+    return OverlayLimits(store.fold_rows_max * STEPS, store.unfolded_bytes_max)

@@ -12,13 +12,13 @@ from qsync.core import border
 from qsync.core.inputs import Input
 from qsync.errors import ConfigError, Rebuilding, StoreError
 from qsync.faultpoints import FaultPoints
-from qsync.node import handshake, info, mishaps
+from qsync.node import assembly, handshake, info, mishaps
 from qsync.node.answers import VisibleReads
-from qsync.node.assembly import NodeStorage, core_config, data_limits, founding, open_storage
+from qsync.node.assembly import NodeStorage, open_storage
 from qsync.node.comparing import Comparing
 from qsync.node.effects import Effects
 from qsync.node.expiry import Expiry
-from qsync.node.folding import STEPS, Folding
+from qsync.node.folding import Folding
 from qsync.node.keepalive import PERIOD_EARLIEST
 from qsync.node.leaving import leave
 from qsync.node.links import Links
@@ -339,18 +339,18 @@ def _replica(config: NodeConfig, storage: NodeStorage, effects: Effects) -> Repl
 
     def make() -> Replica:
         return Replica(
-            core_config(config, instance=storage.directory.identity.instance),
+            assembly.core_config(config, instance=storage.directory.identity.instance),
             ballot=storage.recovered.ballot,
             confirmed=storage.recovered.confirmed,
             headers=storage.log.headers(),
             tail=storage.log.entries,
             backing=storage.spaces,
             folded=storage.spaces.folded,
-            founding=founding(storage.directory.identity),
+            founding=assembly.founding(storage.directory.identity),
             quarantined=storage.quarantined,
             life=life,
-            limits=data_limits(config),
-            memtable_rows=config.store.fold_rows_max * STEPS,
+            limits=assembly.data_limits(config),
+            memory=assembly.overlay_limits(config),
         )
 
     try:

@@ -1,4 +1,4 @@
-"""Writes that wait for room in the limbo: so many at most, and so many bytes."""
+"""Writes that wait for room, in the limbo or in memory: so many at most, and so many bytes."""
 
 from collections import deque
 from typing import NamedTuple

@@ -58,6 +58,14 @@ def queue_full(limit: int) -> errors.QsyncError:
     )
 
 
+def unfolded_full() -> errors.QsyncError:
+    """Memory has no room, and the request would not wait."""
+    return errors.Overloaded(
+        "the rows that are not folded yet leave no room (store.unfolded_bytes_max)",
+        details={"retry_after": 0.1},
+    )
+
+
 def no_room() -> errors.QsyncError:
     """The request waited for room, in the limbo or among the unfolded rows, and never got it."""
     return errors.Overloaded(
@@ -83,8 +91,8 @@ def refusals_full(limit: int) -> errors.QsyncError:
 
 
 def parked_full(waiting: str, limit: str) -> errors.QsyncError:
-    """Too many, or too much, waits for room in the limbo."""
+    """Too many writers, or too much of them, wait for room."""
     return errors.Overloaded(
-        f"{waiting} wait for room in the limbo already ({limit})",
+        f"{waiting} wait for room already ({limit})",
         details={"retry_after": 0.5},
     )

@@ -116,15 +116,17 @@ class ClientRequests:
         )
 
     def _park(self, connection: Connection, request: verbs.WriteRequest, size: int) -> None:
-        """The limbo is full: wait for room, unless the client would not."""
+        """There is no room: wait for it, unless the client would not."""
         config = self._replica.machine.config
         if request.flags & WriteFlags.NO_WAIT:
-            self._fail(connection, request.id, refusals.queue_full(config.queue_entries_max))
+            error: errors.QsyncError | None = refusals.queue_full(config.queue_entries_max)
+            if self._replica.is_full:
+                error = refusals.unfolded_full()
         else:
             write = ParkedWrite(connection, request, self._due(request), size)
             error = self._parked.add(write, bytes_max=config.queue_bytes_max)
-            if error is not None:
-                self._fail(connection, request.id, error)
+        if error is not None:
+            self._fail(connection, request.id, error)
 
     def _due(self, request: verbs.WriteRequest) -> float:
         """When its time is over."""

@@ -15,9 +15,9 @@ import qsync
 from admin.cluster import surveys
 from admin.lab import lab
 from qsync.data.request import Op
-from qsync.errors import QsyncError, TooLarge
+from qsync.errors import Overloaded, QsyncError, TooLarge
 from qsync.wire import replies, requests
-from qsync.wire.verbs import GetRequest, WriteRequest
+from qsync.wire.verbs import GetRequest, WriteFlags, WriteRequest
 from tests.live.real import caught_up, pause, put, running, until
 from tests.live.test_bad_input import frame, hello, payload, stranger
 
@@ -88,6 +88,10 @@ def test_writers_wait_for_rows_that_are_not_folded(tmp_path: Path) -> None:
         with client(found.nodes[0].address) as sock:
             sock.sendall(requests.encode(WriteRequest(1, b"", 0, 0, 0, ops, 0.3)))
             assert _fate(payload(sock)) == "OVERLOADED"
+            sock.sendall(requests.encode(WriteRequest(2, b"", 0, 0, WriteFlags.NO_WAIT, ops, 0.3)))
+            _, at_once = replies.decode(cbor2.dumps(payload(sock)))
+            assert isinstance(at_once, Overloaded)
+            assert "store.unfolded_bytes_max" in at_once.message
 
 
 def test_writers_beyond_the_room_of_the_limbo_wait_or_are_told_so(tmp_path: Path) -> None:

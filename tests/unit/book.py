@@ -6,7 +6,7 @@ import cbor2
 
 from election.messages import Index, Position, Term
 from qsync import record
-from qsync.data.overlay import MEMTABLE_ROWS
+from qsync.data.overlay import OverlayLimits
 from qsync.data.request import ExecutedTransaction, Request
 from qsync.data.sessions import born
 from qsync.data.state import DataState
@@ -36,11 +36,11 @@ def rows(found: Sequence[bytes]) -> list[Row]:
 class Book:
     """Everything is written, confirmed and visible at once, unless a test says otherwise."""
 
-    def __init__(self, *, memtable_rows: int = MEMTABLE_ROWS) -> None:
+    def __init__(self, *, memory: OverlayLimits | None = None) -> None:
         self.store = MemorySpaces()
         self.log: list[Entry] = []
-        self.memtable_rows = memtable_rows
-        self.state = DataState(self.store, folded=Index(0), memtable_rows=memtable_rows)
+        self.memory = memory
+        self.state = DataState(self.store, folded=Index(0), memory=memory)
         self.session = b""
         """The session that was opened first."""
 
@@ -107,7 +107,7 @@ class Book:
     def follower(self, store: MemorySpaces | None = None) -> DataState:
         """A node that has the same log, and what `store` has folded of it."""
         store = store or MemorySpaces()
-        state = DataState(store, folded=store.folded, memtable_rows=self.memtable_rows)
+        state = DataState(store, folded=store.folded, memory=self.memory)
         state.apply(self.log[store.folded :])
         state.see(self.last)
         return state

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from qsync.data.overlay import MEMTABLE_BYTES, Overlay, VersionView
+from qsync.data.overlay import MEMTABLE_BYTES, Overlay, OverlayLimits, VersionView
 from qsync.data.request import LoggedTransaction, Write
 from qsync.store.memory import MemorySpaces
 
@@ -33,7 +33,7 @@ class Generations(RuleBasedStateMachine):
 
     @initialize(rows_max=st.sampled_from([1, 2, 3, 4, 5, 40, 60]))
     def begin(self, rows_max: int) -> None:
-        self.overlay = Overlay(rows_max=rows_max)
+        self.overlay = Overlay(OverlayLimits(rows_max))
         self.rows_max = rows_max
         self.store = MemorySpaces()
         self.log: list[dict[bytes, bytes | None]] = []
@@ -135,7 +135,7 @@ TestGenerations.settings = settings(max_examples=150, stateful_step_count=40, de
 
 
 def test_a_memtable_is_dropped_whole_when_its_last_entry_is_folded() -> None:
-    overlay = Overlay(rows_max=3)
+    overlay = Overlay(OverlayLimits(3))
     for index in range(1, 8):
         overlay.put(logged(index, [(b"%d" % index, b"v")]))
     assert [len(each.txns) for each in overlay.memtables] == [3, 3, 1]
@@ -160,7 +160,7 @@ def test_a_memtable_is_full_by_its_weight_too() -> None:
 
 def test_what_little_is_left_of_the_active_memtable_is_put_anew() -> None:
     """On a quiet node a last entry that waits for its confirmation holds no more in memory."""
-    overlay = Overlay(rows_max=100)
+    overlay = Overlay(OverlayLimits(100))
     for index in range(1, 51):
         overlay.put(logged(index, [(b"%d" % index, b"v")]))
     assert overlay.fold(44, 44) == []
@@ -173,7 +173,7 @@ def test_what_little_is_left_of_the_active_memtable_is_put_anew() -> None:
 
 
 def test_an_entry_of_many_rows_is_not_divided() -> None:
-    overlay = Overlay(rows_max=3)
+    overlay = Overlay(OverlayLimits(3))
     many: list[Write] = [(b"%02d" % number, b"v") for number in range(50)]
     overlay.put(logged(1, many))
     overlay.put(logged(2, many))
@@ -183,7 +183,7 @@ def test_an_entry_of_many_rows_is_not_divided() -> None:
 
 def test_scans_stay_right_while_keys_come_and_go() -> None:
     """More keys than the order tolerates as leftovers are taken back between scans."""
-    overlay = Overlay(rows_max=100_000)
+    overlay = Overlay(OverlayLimits(100_000))
     for turn in range(4):
         keys = [b"%d-%05d" % (turn, n) for n in range(2000)]
         overlay.put(logged(turn + 1, [(key, b"v") for key in keys]))

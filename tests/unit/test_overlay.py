@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from election.messages import Index
 from qsync.data.fold import Fold
-from qsync.data.overlay import merge
+from qsync.data.overlay import OverlayLimits, merge
 from qsync.data.request import EXPIRED, NEW, KnownRequest, Request
 from qsync.data.state import DataState
 from qsync.store.memory import MemorySpaces
@@ -50,7 +50,7 @@ class Histories(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.book = Book(memtable_rows=3)
+        self.book = Book(memory=OverlayLimits(3))
         self.book.space()
         self.book.write(OPEN)
         self.start = len(self.book.log)
@@ -180,7 +180,7 @@ class Histories(RuleBasedStateMachine):
     @rule()
     def open_again(self) -> None:
         store = self.follower_store
-        state = DataState(store, folded=store.folded, memtable_rows=3)
+        state = DataState(store, folded=store.folded, memory=OverlayLimits(3))
         state.apply(self.book.log[store.folded :])
         for index in sorted(self.rolled):
             if index > store.folded:
