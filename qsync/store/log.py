@@ -24,6 +24,7 @@ from qsync.store.contract import (
     Tail,
 )
 from qsync.store.environment import (
+    FILE,
     MAP_SIZE,
     MAP_SIZE_MAX,
     Databases,
@@ -101,12 +102,11 @@ class LmdbLog(chain.EntryReads):
         self._wall = wall
         self._map = (map_size, map_size_max)
         self._unreadable: str | None = None
+        self._opened_env: Environment | None = None
         try:
-            self._env = self._open()
-        except Damaged as error:
-            set_aside(path, why=error.message)
+            self._opened_env = self._open()
+        except Damaged as error:  # `recover` says so, and `start_over` sets it aside
             self._unreadable = error.message
-            self._env = self._open()
 
     def recover(
         self,
@@ -116,7 +116,6 @@ class LmdbLog(chain.EntryReads):
         """Verify every entry; see `contract.Recovered` for what becomes of damage."""
         stored: bytes | None = None
         checked = chain.ChainVerification()
-        # After damage that was set aside, what is in the log now was made later.
         if self._unreadable is None:
             try:
                 stored = self._env.read(lambda txn: txn.get(_NUMBERS_KEY, db=self._env.db(_META)))
@@ -180,6 +179,8 @@ class LmdbLog(chain.EntryReads):
 
     def archived(self) -> list[Tail]:
         """The cut tails, oldest first."""
+        if self._opened_env is None:
+            return []
         return [
             archive.unpack(archive.KEY.unpack(key)[0], stored)
             for key, stored in self._env.rows(_ARCHIVE)
@@ -189,22 +190,31 @@ class LmdbLog(chain.EntryReads):
         """Set the log aside and begin an empty one; see `contract.Log.start_over`."""
         ballot = recovery.begin_anew(self._ballot, untrusted=untrusted).ballot
         _prepare(_beside(self._path), self._environment, ballot)
-        self._env.close()
+        self.close()
         try:
             set_aside(self._path, why=why)
         finally:
-            self._env = self._open()
+            self._opened_env = self._open()
         self.last, self._crc, self._ballot = Index(0), CHAIN_SEED, ballot
         self._numbers.clear()
         self.quarantined = self._unreadable = None
 
     def bytes_used(self) -> int:
         """How much of the disk the log takes."""
-        return self._env.bytes_used()
+        if self._opened_env is None:
+            return (self._path / FILE).stat().st_size
+        return self._opened_env.bytes_used()
 
     def close(self) -> None:
         """Release everything."""
-        self._env.close()
+        if self._opened_env is not None:
+            self._opened_env.close()
+
+    @property
+    def _env(self) -> Environment:
+        if self._opened_env is None:
+            raise Damaged(f"{self._path} cannot be read: {self._unreadable}")
+        return self._opened_env
 
     def _open(self) -> Environment:
         """Open the log. It is there whole or not at all: it is made beside its place."""

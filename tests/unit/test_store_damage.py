@@ -201,6 +201,18 @@ def test_a_log_that_is_no_database_is_set_aside_and_quarantined_until_it_starts_
         assert (found.last, found.quarantined) == (1, None)
 
 
+def test_a_log_that_is_no_database_is_left_where_it_is_until_it_starts_over(three: Path) -> None:
+    """Who only reads changes nothing; nor is a kill before the node is a new instance forgotten."""
+    (three / "log" / "data.mdb").write_bytes(b"not a database" * 1000)
+    for _ in range(2):
+        with recovered(three) as (log, found):
+            assert (found.last, found.untrusted) == (0, True)
+            assert list(log.headers()) == []
+            assert log.archived() == []
+            assert log.bytes_used() > 0
+        assert [each.name for each in three.iterdir()] == ["log"]
+
+
 def test_a_log_is_set_aside_only_so_many_times(three: Path) -> None:
     with recovered(three) as (log, _):
         for _ in range(9):
