@@ -185,6 +185,12 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "The volume was detached, or somebody moved, removed or replaced the directory.",
         "Bring the volume back and the node goes on; else stop it. It writes nowhere else.",
     ),
+    "DISK_UNREADABLE": ErrorHelp(
+        "A cable, a storage network, or a sector that is worn out. The node does not start without "
+        "its log, and leaves it as it is: with it go its votes and acks.",
+        "Start it again when the disk answers. If it never will, move `DIR/log` away: the node "
+        "comes back as a new instance, which the others take in as they do with an empty disk.",
+    ),
     "REBUILDING": ErrorHelp(
         "A disk or memory fault in `DIR/data`, or the rows were stored by an earlier release.",
         "Nothing; the log has everything. Other nodes answer meanwhile. Check the disk.",

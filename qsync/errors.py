@@ -351,6 +351,14 @@ class Rebuilding(StoreError):
     hint = "ask another node, or again in a moment; `qsync status` shows how far it is"
 
 
+class DiskUnreadable(StoreError):
+    """The disk does not give back what it holds. Nothing was changed for that."""
+
+    code = "DISK_UNREADABLE"
+    number = 57
+    hint = "try again when the disk answers; `qsync explain DISK_UNREADABLE` if it never does"
+
+
 class ConfigError(QsyncError):
     """A configuration that is refused whole: file, line, column, option, value, reason."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import lmdb
 
-from qsync.errors import Damaged, DiskFull, StoreError, WrongFormat
+from qsync.errors import Damaged, DiskFull, DiskUnreadable, StoreError, WrongFormat
 
 ROOM_MIN = 1024 * 1024
 """A write that fails with less room than this in bytes failed for want of room.
@@ -17,6 +17,9 @@ LMDB reports a write that was cut short as an input/output error, so the number 
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _READ_ONLY = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+_NO_ANSWER = frozenset(
+    {errno.EIO, errno.ENXIO, errno.ENODEV, errno.ESTALE, errno.ETIMEDOUT, errno.EREMOTEIO}
+)
 _DAMAGE = (
     lmdb.CorruptedError,
     lmdb.PageNotFoundError,
@@ -47,6 +50,19 @@ def typed(error: OSError | lmdb.Error, path: Path) -> StoreError:
             details=dict(where),
         )
     return StoreError(f"{path}: {error}", details=dict(where))
+
+
+def unreadable(error: OSError, path: Path) -> StoreError:
+    """The error that says that reading failed.
+
+    That is not damage, which says that other bytes stand there than were written. What the disk
+    does not give back now it may give back later, and a node that forgets a log for it forgets
+    acks and votes: nothing repairs that in place, and two of three nodes with one bad storage
+    network would have no quorum left (membership.md M5). So the log is left as it is.
+    """
+    if error.errno not in _NO_ANSWER:
+        return typed(error, path)
+    return DiskUnreadable(f"{path} cannot be read: {error}", details={"path": str(path)})
 
 
 def map_full(path: Path, limit: int) -> DiskFull:

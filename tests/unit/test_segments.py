@@ -25,7 +25,7 @@ from qsync.store.segments.copied import SegmentCopy
 from qsync.store.segments.files import (
     MARK,
     SPARE,
-    UNREADY,
+    USED,
     make_spare,
     place_segment,
     retire_segment,
@@ -467,7 +467,7 @@ def test_a_spare_that_held_records_does_not_bring_them_back(many: Path) -> None:
     last = contents(many)[-1]
     shutil.copy(segment(many, 2), segment(many, 9))
     retire_segment(folder, 9)
-    old = (folder / UNREADY).read_bytes()
+    old = (folder / USED).read_bytes()
     assert old.strip(b"\0")
     make_spare(folder, len(old))
     inode = (folder / SPARE).stat().st_ino

@@ -12,7 +12,15 @@ from qsync.store.contract import Log, RecoveredLog
 from qsync.store.environment import sync_directory
 from qsync.store.meta import EMPTY, Meta
 from qsync.store.segments import format as form
-from qsync.store.segments.files import FIRST_BYTES, MARK, SEGMENT_BYTES, SPARE, SUFFIX, UNREADY
+from qsync.store.segments.files import (
+    FIRST_BYTES,
+    MARK,
+    SEGMENT_BYTES,
+    SPARE,
+    SUFFIX,
+    UNREADY,
+    USED,
+)
 from qsync.store.segments.format import APPEND, RecordDraft
 from qsync.store.segments.making import make_segments
 from qsync.store.segments.scan import scan_log
@@ -31,7 +39,7 @@ def copy_log(
     Segments of an attempt that did not come to its end are removed first.
     """
     for each in list(folder.iterdir()):
-        if each.suffix == SUFFIX or each.name in {MARK, SPARE, UNREADY}:
+        if each.suffix == SUFFIX or each.name in {MARK, SPARE, UNREADY, USED}:
             each.unlink()
     sync_directory(folder)
     found = log.recover()

@@ -19,9 +19,12 @@ MARK: Final = "flushed"
 SPARE: Final = "spare"
 """A file full of zeros that waits for its number."""
 UNREADY: Final = "spare.new"
-"""One that is being filled with zeros; what it held before does not count any more."""
+"""One that is being filled with zeros: so far it holds nothing else."""
+USED: Final = "spare.old"
+"""One that was a segment: what it holds does not count any more."""
+PIECE_BYTES: Final = 1 << 20
+"""So many zeros are written before they are flushed."""
 _DIGITS: Final = 12
-_ZEROS: Final = bytes(1 << 20)
 
 
 def segment_path(folder: Path, number: int) -> Path:
@@ -44,16 +47,16 @@ def has_segments(folder: Path) -> bool:
     return folder.is_dir() and bool(segment_numbers(folder))
 
 
-def fill_with_zeros(path: Path, size: int, *, pause: Callable[[], None]) -> None:
-    """Write zeros all over a file of this size, a piece at a time, each flushed.
+def fill_with_zeros(path: Path, size: int, *, begin: int, pause: Callable[[], None]) -> None:
+    """Write zeros from `begin` on, up to this size of the file, a piece at a time, each flushed.
 
     Blocks that hold data need no change of metadata when they are written again, so that flushing
-    them is one write of the disk. Whatever the file held before is gone.
+    them is one write of the disk.
     """
     handle = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644)
     try:
-        for at in range(0, size, len(_ZEROS)):
-            write_whole(handle, _ZEROS[: size - at], at)
+        for at in range(begin, size, PIECE_BYTES):
+            write_whole(handle, bytes(min(PIECE_BYTES, size - at)), at)
             os.fdatasync(handle)
             pause()
         os.ftruncate(handle, size)
@@ -63,9 +66,18 @@ def fill_with_zeros(path: Path, size: int, *, pause: Callable[[], None]) -> None
 
 
 def make_spare(folder: Path, size: int, *, pause: Callable[[], None] = lambda: None) -> None:
-    """Make ready what the next segment will be. Only a file that is all zeros gets the name."""
-    fill_with_zeros(folder / UNREADY, size, pause=pause)
-    (folder / UNREADY).rename(folder / SPARE)
+    """Make ready what the next segment will be. Only a file that is all zeros gets the name.
+
+    Whoever was stopped, be it by a full disk, goes on where that was: of a file that held nothing
+    else every piece is zeros, on the disk, but for the last, which may not have been flushed.
+    """
+    unready, used = folder / UNREADY, folder / USED
+    if used.exists():
+        fill_with_zeros(used, used.stat().st_size, begin=0, pause=pause)
+        used.rename(unready)
+    pieces = -(-unready.stat().st_size // PIECE_BYTES) if unready.exists() else 0
+    fill_with_zeros(unready, size, begin=max(0, pieces - 1) * PIECE_BYTES, pause=pause)
+    unready.rename(folder / SPARE)
     sync_directory(folder)
 
 
@@ -83,7 +95,7 @@ def place_segment(folder: Path, header: SegmentHeader) -> None:
 
 def retire_segment(folder: Path, number: int) -> None:
     """A segment that does not count any more is the next spare, once it is filled with zeros."""
-    segment_path(folder, number).rename(folder / UNREADY)
+    segment_path(folder, number).rename(folder / USED)
     sync_directory(folder)
 
 

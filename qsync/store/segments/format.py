@@ -8,9 +8,10 @@ tells a torn record from a damaged one (docs/decisions/0011-the-log-is-a-row-of-
 
 import struct
 import zlib
+from pathlib import Path
 from typing import Final, NamedTuple
 
-from qsync.errors import WrongFormat
+from qsync.errors import StoreError, WrongFormat
 from qsync.store import meta
 from qsync.store.meta import Meta
 
@@ -35,6 +36,8 @@ _MARK = struct.Struct(">4s16sQ")
 _CRC = struct.Struct(">I")
 _DURABLE, _DURABLE_AT = struct.Struct(">Q"), 21
 HEAD_SIZE: Final = _HEAD.size + _CRC.size
+PAYLOAD_BYTES_MAX: Final = (1 << 32) - 1
+"""What the head of a record can say of its length: entries, and the tail that they replace."""
 MARK_SIZE: Final = _MARK.size + _CRC.size
 _BLANK = bytes(SECTOR)
 _FILL = b"\xff"
@@ -112,6 +115,16 @@ def padded(size: int) -> int:
 def salt(log: bytes, number: int) -> int:
     """What the checksums of a segment's records begin with: those of another one do not hold."""
     return zlib.crc32(number.to_bytes(8, "big"), zlib.crc32(log))
+
+
+def check_length(size: int, path: Path) -> None:
+    """Refuse what is too long for one record. Raises StoreError, and nothing was written."""
+    if size > PAYLOAD_BYTES_MAX:
+        raise StoreError(
+            f"{path}: {size} bytes are more than the {PAYLOAD_BYTES_MAX} bytes of one record",
+            hint="a tail that was cut is one record with what replaces it; the log stays as it is",
+            details={"path": str(path), "limit": PAYLOAD_BYTES_MAX},
+        )
 
 
 def pack_numbers(now: Meta) -> bytes:

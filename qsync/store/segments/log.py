@@ -194,9 +194,11 @@ class SegmentLog(chain.EntryReads):
 
     def _cut_off(self, above: Index, write: Write) -> bytes:
         """Everything above `above` as the archive keeps it."""
-        raw = b"".join(
-            each.raw for each in self.batches(Index(above + 1), self.last, bytes_max=1 << 20)
-        )
+        parts, size = list[bytes](), 0
+        for each in self.batches(Index(above + 1), self.last, bytes_max=1 << 20):
+            parts.append(each.raw)
+            size += len(each.raw)
+            form.check_length(size, self._path)  # before it is all in memory
         with self._moving:
             number = len(self._index.tails) + 1
         return archive.pack(
@@ -207,7 +209,7 @@ class SegmentLog(chain.EntryReads):
                 term=write.ballot.term,
                 time=self._wall(),
                 reason=write.cut_reason,
-                raw=raw,
+                raw=b"".join(parts),
                 answered=write.cut_answered,
             )
         )

@@ -59,6 +59,7 @@ class LogScanner:
         self._marked = marked
         self._trusted = trusted
         self._numbers: list[int] = []
+        self._headers: dict[int, SegmentHeader | None] = {}
         self._found = LogScan()
 
     def scan(self) -> LogScan:
@@ -67,13 +68,13 @@ class LogScanner:
         try:
             self._numbers = segment_numbers(self._folder)
         except OSError as error:
-            raise faults.typed(error, self._folder) from error
-        headers = {number: self._header(number) for number in self._numbers}
+            raise faults.unreadable(error, self._folder) from error
+        headers = self._headers = {number: self._header(number) for number in self._numbers}
         found.log = next((each.log for each in headers.values() if each is not None), b"")
         found.marked = self._mark() if self._marked else 0
         sealed = True
         for number, header in headers.items():
-            with SegmentWindow(segment_path(self._folder, number)) as window:
+            with self._window(number, header) as window:
                 if found.fault is not None:
                     self._look_behind(window, SECTOR, number)
                 elif not sealed and self._is_unbegun(number, window):
@@ -101,13 +102,19 @@ class LogScanner:
         with SegmentWindow(segment_path(self._folder, number), read_bytes=SECTOR) as window:
             return form.unpack_header(window.bytes_at(0, SECTOR))
 
+    def _window(self, number: int, header: SegmentHeader | None) -> SegmentWindow:
+        window = SegmentWindow(segment_path(self._folder, number))
+        if header is not None:
+            window.end_at(header.size)
+        return window
+
     def _mark(self) -> int:
         try:
             return form.unpack_mark((self._folder / MARK).read_bytes(), self._found.log)
         except FileNotFoundError:
             return 0
         except OSError as error:
-            raise faults.typed(error, self._folder / MARK) from error
+            raise faults.unreadable(error, self._folder / MARK) from error
 
     def _is_unbegun(self, number: int, window: SegmentWindow) -> bool:
         """Of a segment behind one that was not ended: was there a kill between the two steps?"""
@@ -234,7 +241,7 @@ class LogScanner:
         if not self._marked:
             return False  # in a copy other segments are of a later moment
         for number in self._numbers[self._numbers.index(self._found.number) + 1 :]:
-            with SegmentWindow(segment_path(self._folder, number)) as other:
+            with self._window(number, self._headers[number]) as other:
                 if other.first_written(SECTOR) is not None:
                     return True
         return False

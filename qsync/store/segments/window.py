@@ -1,6 +1,7 @@
 """A segment read through a window: few calls for many small looks, one after another."""
 
 import os
+import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -12,21 +13,27 @@ READ_BYTES: Final = 1 << 18
 
 
 class SegmentWindow:
-    """An open segment. What is beyond the end of the file is missing from the answer."""
+    """An open segment. What is beyond its end, or that of the file, is missing from the answer."""
 
     def __init__(self, path: Path, *, read_bytes: int = READ_BYTES) -> None:
-        """Open for reading. Raises StoreError."""
+        """Open for reading. Raises DiskUnreadable."""
         self._path = path
         self._read_bytes = read_bytes
         self._at, self._held = 0, b""
+        self._limit = sys.maxsize
         try:
             self._handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             self.size = os.fstat(self._handle).st_size
         except OSError as error:
-            raise faults.typed(error, path) from error
+            raise faults.unreadable(error, path) from error
+
+    def end_at(self, size: int) -> None:
+        """The segment was made with this size: what else is in the file is none of it."""
+        self._limit = size
+        self._held = self._held[: max(0, size - self._at)]
 
     def bytes_at(self, at: int, size: int) -> bytes:
-        """So many bytes from `at` on, fewer where the file ends."""
+        """So many bytes from `at` on, fewer where the segment or its file ends."""
         begin = at - self._at
         if begin < 0 or begin + size > len(self._held):
             self._fetch(at, size)
@@ -35,7 +42,7 @@ class SegmentWindow:
 
     def _fetch(self, at: int, size: int) -> None:
         parts: list[bytes] = []
-        wanted, begin = max(size, self._read_bytes), at
+        wanted, begin = min(max(size, self._read_bytes), self._limit - at), at
         try:
             while wanted > 0:
                 part = os.pread(self._handle, wanted, begin)
@@ -44,7 +51,7 @@ class SegmentWindow:
                 parts.append(part)
                 wanted, begin = wanted - len(part), begin + len(part)
         except OSError as error:
-            raise faults.typed(error, self._path) from error
+            raise faults.unreadable(error, self._path) from error
         self._at, self._held = at, b"".join(parts)
 
     def first_written(self, at: int) -> int | None:

@@ -102,6 +102,7 @@ class SegmentWriter:
         `before` is called first. Raises StoreError, and then nothing of it counts.
         """
         self._stay()
+        form.check_length(len(draft.payload), self._folder)
         try:
             if self._suspect:
                 self._reopen()
