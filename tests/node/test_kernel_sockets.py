@@ -69,7 +69,7 @@ class Simulated:
         self.room = SimulatedKernel(clockwork, drawn, trace, window=50_000, leases_hold=True)
         disk = KernelDisk(clockwork, RandomStream("disk"), drawn.platter)
         self.processes = [KernelProcess(Computer(number, self.room, disk), 1) for number in (1, 2)]
-        self.calls = [Calls(each) for each in self.processes]
+        self.calls = [Calls(each, disk) for each in self.processes]
         self.port = 5001
 
     def socket(self, who: int) -> Socket:

@@ -1,21 +1,40 @@
 """What one node can break by itself: looked at after each turn, and written in its diary."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from election.messages import Index
+from election.messages import Index, Replica
 from election.ready import ElectionTimer
 from qsync.core.promotion import PromotionPhase
 from qsync.core.ready import TimerKind
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.stopping import Demotion, LeadershipTransfer
 from qsync.record import EntryKind
+from qsync.replica import Replica as Core
 from qsync.sim import properties
 from qsync.sim.canon import ReferenceLog, ReferenceRecords
-from qsync.sim.lives import LifeCursor, shows
+from qsync.sim.explore.diary import GhostState
+from qsync.sim.lives import DurableView, LifeCursor, shows
 
-if TYPE_CHECKING:
-    from qsync.sim.explore.host import ExploredNode
+
+class ExaminedNode(Protocol):
+    """What is looked at; see `qsync.sim.explore.host`."""
+
+    me: Replica
+    core: Core
+    diary: GhostState
+    armed: set[str]
+
+    @property
+    def platter(self) -> DurableView:
+        """Its disk."""
+
+    @property
+    def replicated_log(self) -> ReplicatedLog:
+        """Log and fates, as this process knows them."""
+
+    def happened(self, what: str) -> None:
+        """Something worth counting."""
 
 
 class NodeBefore:
@@ -23,12 +42,12 @@ class NodeBefore:
 
     __slots__ = ("confirmed", "life", "replicated_log")
 
-    def __init__(self, host: "ExploredNode") -> None:
+    def __init__(self, host: ExaminedNode) -> None:
         self.replicated_log = host.replicated_log
         self.confirmed = host.replicated_log.confirmed
         self.life = LifeCursor(host.core)
 
-    def compare(self, host: "ExploredNode") -> None:
+    def compare(self, host: ExaminedNode) -> None:
         """What holds of one life, if it is still the same; then what holds of every state."""
         replicated_log = host.replicated_log
         if replicated_log is self.replicated_log:
@@ -42,7 +61,7 @@ class NodeBefore:
         _operations(host)
 
 
-def _operations(host: "ExploredNode") -> None:
+def _operations(host: ExaminedNode) -> None:
     """Property 13: every operation has a time at which it ends, and knows who waits for that."""
     operations, leader = host.core.machine.operations, host.core.machine.leader
     promotion, stopping = operations.promotions.current, leader.stopping if leader else None
@@ -70,7 +89,7 @@ _ENDS_OF_STOPPING: Mapping[type, frozenset[str]] = {
 }
 
 
-def _confirms(host: "ExploredNode", replicated_log: ReplicatedLog) -> None:
+def _confirms(host: ExaminedNode, replicated_log: ReplicatedLog) -> None:
     """Property 2: the fates follow from the confirmed log alone, whoever computes them."""
     diary, log, upto = host.diary, replicated_log.log, replicated_log.confirmed
     books = ReferenceRecords()
@@ -97,7 +116,7 @@ def _confirms(host: "ExploredNode", replicated_log: ReplicatedLog) -> None:
         diary.confirmed_crcs, diary.gone = crcs, gone
 
 
-def _remember_shown(host: "ExploredNode", replicated_log: ReplicatedLog) -> None:
+def _remember_shown(host: ExaminedNode, replicated_log: ReplicatedLog) -> None:
     """What is shown beyond the confirmed index, and the term in which each became visible."""
     diary, term, limbo = host.diary, host.core.machine.raft.term, replicated_log.limbo
     known = zip(diary.shown_crcs, diary.shown, strict=True)
@@ -113,7 +132,7 @@ def _remember_shown(host: "ExploredNode", replicated_log: ReplicatedLog) -> None
     diary.shown_crcs = tuple([int(each.crc) for each in entries])
 
 
-def _shows(host: "ExploredNode", replicated_log: ReplicatedLog) -> None:
+def _shows(host: ExaminedNode, replicated_log: ReplicatedLog) -> None:
     """Properties 4 and 8."""
     diary, log = host.diary, replicated_log.log
     shows(host.me, replicated_log, replicated_log.confirmed, host.platter)

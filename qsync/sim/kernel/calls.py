@@ -9,7 +9,7 @@ from qsync.node.effects import Epoll as AnyPoll
 from qsync.node.effects import Event, Usage
 from qsync.node.effects import Socket as AnySocket
 from qsync.sim.kernel.clock import Jitter
-from qsync.sim.kernel.disk import LONG_S
+from qsync.sim.kernel.disk import LONG_S, KernelDisk
 from qsync.sim.kernel.poll import Happening, SimulatedPoll, Wait
 from qsync.sim.kernel.process import KernelProcess
 from qsync.sim.kernel.streams import NEVER, SimulatedSocket
@@ -52,8 +52,9 @@ class ClockCalls:
 class Calls(ClockCalls):
     """See `qsync.node.effects.Effects`."""
 
-    def __init__(self, process: KernelProcess) -> None:
+    def __init__(self, process: KernelProcess, disk: KernelDisk) -> None:
         super().__init__(process)
+        self._disk = disk
         self._dice = process.machine.room.clockwork.dice(f"process {process.name}")
 
     def dice(self) -> random.Random:
@@ -130,14 +131,14 @@ class Calls(ClockCalls):
     async def in_thread(self, call: Callable[[], int]) -> int:
         """Done at once, and heard of later."""
         found = call()
-        await self.sleep(min(self.process.machine.disk.delay(), LONG_S))
+        await self.sleep(min(self._disk.delay(), LONG_S))
         return found
 
     # -- beside the tasks
 
     def beside(self) -> "WriterThread":
         """A thread."""
-        return WriterThread(self.process)
+        return WriterThread(self.process, self._disk)
 
     def call_soon(self, call: Callable[[], None], /) -> None:
         """In its next turn."""
@@ -147,21 +148,21 @@ class Calls(ClockCalls):
 class WriterThread:
     """The thread that writes: one piece of work after another, each after the disk's time."""
 
-    def __init__(self, process: KernelProcess) -> None:
+    def __init__(self, process: KernelProcess, disk: KernelDisk) -> None:
         self._process = process
-        process.machine.disk.under_way.pending.clear()
+        self._disk = disk
+        disk.under_way.pending.clear()
 
     def put(self, work: Callable[[], bool]) -> None:
         """Do it when the disk is so far."""
-        process = self._process
-        disk = process.machine.disk
+        process, disk = self._process, self._disk
         disk.under_way.pending.append(work)
         delay = process.at - process.machine.room.clockwork.now + disk.delay()
         process.machine.room.clockwork.after(delay, disk.finish, work)
 
     def end(self) -> bool:
         """Let what runs come to its end, without anybody being told."""
-        disk = self._process.machine.disk
+        disk = self._disk
         for work in list(disk.under_way.pending):
             disk.finish(work)
         return True

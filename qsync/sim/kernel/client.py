@@ -113,7 +113,7 @@ class Program:
 
     def _client(self, process: KernelProcess, *, direct: bool) -> tuple[Core, Pump, _System]:
         self.process = process
-        system = _System(Calls(process))
+        system = _System(Calls(process, self.computer.disk))
         core = Core(targets.parse(self.around.addresses), dice=self.dice, direct=direct)
         return core, Pump(core, system), system
 

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from typing_extensions import override
 
@@ -14,13 +14,11 @@ from qsync.errors import StoreError
 from qsync.node.assembly import NodeStorage, together, trusted
 from qsync.sim.clockwork import VirtualClock
 from qsync.sim.dice import RandomStream
+from qsync.sim.kernel.process import KernelProcess
 from qsync.sim.swarm import DiskFlaws
 from qsync.store import chain
 from qsync.store.contract import FoldedRows, Identity, Opened
 from qsync.store.memory import MemoryLog, MemorySpaces
-
-if TYPE_CHECKING:
-    from qsync.sim.kernel.process import KernelProcess
 
 LONG_S: Final = 1.0
 """What a write in place takes at most: the run is not over before its process goes on."""
@@ -150,7 +148,7 @@ class KernelDisk:
         twin.seal, twin.spaces.looks_at_fold = self.seal, self.spaces.looks_at_fold
         return twin
 
-    def open(self, process: "KernelProcess", identity: Identity) -> NodeStorage:
+    def open(self, process: KernelProcess, identity: Identity) -> NodeStorage:
         """What a process finds when it starts."""
         self.process = process
         self.log.identity = identity
@@ -198,7 +196,7 @@ class KernelDisk:
         if not self.under_way.beside:
             process.enter()  # it may die before it tells anybody
 
-    def _wait(self, process: "KernelProcess") -> None:
+    def _wait(self, process: KernelProcess) -> None:
         process.enter()
         delay = min(self.delay(), LONG_S)
         if delay > SHORT_S:

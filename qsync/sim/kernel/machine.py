@@ -231,7 +231,7 @@ class MemberMachine(MemberView):
         storage = self.disk.open(process, self._identity)
         leases = LeaseOracle(self)
         observe = partial(KernelObserver, room=self.room, witness=self._looker, leases=leases)
-        node = Node(self.config, storage, Calls(process), observe)
+        node = Node(self.config, storage, Calls(process, self.disk), observe)
         self._limit(node)
         watch = node.loop.events
         assert isinstance(watch, KernelObserver)
@@ -266,7 +266,7 @@ class MemberMachine(MemberView):
         now = max(process.at, self.room.clockwork.now)
         if power:
             self.room.net.off.add(self.number)
-        self.room.net.stopped(process, now, silent=power)
+        self.room.net.stopped(process.open_files(), now, silent=power)
         process.dead = True
         process.bury()
         self.life = 0

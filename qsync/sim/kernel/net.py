@@ -1,16 +1,13 @@
 """The network of a room: who reaches whom, how late bytes are, and what breaks connections."""
 
 import errno
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from qsync.sim.clockwork import VirtualClock
 from qsync.sim.kernel.streams import NEVER, SimulatedSocket, StreamChunk
 from qsync.sim.swarm import Weather
-
-if TYPE_CHECKING:
-    from qsync.sim.kernel.process import KernelProcess
 
 Pair = tuple[int, int]
 PIECE_MIN: Final = 1
@@ -263,7 +260,7 @@ class Net:
 
     # -- lives of processes and machines
 
-    def stopped(self, process: "KernelProcess", now: float, *, silent: bool) -> None:
+    def stopped(self, ends: Sequence[SimulatedSocket], now: float, *, silent: bool) -> None:
         """A process is gone, and with it all its ends."""
-        for sock in list(process.open_files()):
+        for sock in ends:
             self.closing(sock, now, silent=silent)

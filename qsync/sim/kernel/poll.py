@@ -1,18 +1,24 @@
 """A simulated epoll, and what a task of a simulated process waits for."""
 
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from qsync.sim.kernel.streams import GONE, NEVER, WRITABLE, SimulatedSocket
 
-if TYPE_CHECKING:
-    from qsync.sim.kernel.process import KernelProcess
+
+class PollOwner(Protocol):
+    """A process, as what it watches knows it."""
+
+    files: dict[int, SimulatedSocket]
+
+    def enter(self) -> float:
+        """It calls its kernel."""
 
 
 class SimulatedPoll:
     """Level-triggered. Sockets are asked when somebody wants to know."""
 
-    def __init__(self, process: "KernelProcess") -> None:
+    def __init__(self, process: PollOwner) -> None:
         self._process = process
         self._masks: dict[int, int] = {}
         self._sockets: dict[int, SimulatedSocket] = {}

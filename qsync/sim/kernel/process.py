@@ -10,14 +10,13 @@ import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
+from qsync.sim.clockwork import VirtualClock
+from qsync.sim.kernel.clock import MachineClocks
 from qsync.sim.kernel.errors import Halt, ProcessKilled
 from qsync.sim.kernel.poll import Wait
-from qsync.sim.kernel.streams import NEVER, SimulatedSocket
-
-if TYPE_CHECKING:
-    from qsync.sim.kernel.machine import Computer
+from qsync.sim.kernel.streams import NEVER, SimulatedSocket, SocketNet
 
 CALL_S: Final = 2e-6
 """What a call into the kernel takes, and the work before it."""
@@ -33,10 +32,44 @@ def _nothing(_process: "KernelProcess") -> None:
 NO_STRIKE: Final[tuple[int, Callable[["KernelProcess"], None]]] = (1 << 62, _nothing)
 
 
+class ProcessRoom(Protocol):
+    """What its machine stands in; see `qsync.sim.kernel.room`."""
+
+    @property
+    def clockwork(self) -> VirtualClock:
+        """The time of all machines."""
+
+    @property
+    def net(self) -> SocketNet:
+        """All connections."""
+
+    def let_others(self, process: "KernelProcess", until: float) -> None:
+        """It waits in the middle of a call until then."""
+
+
+class ProcessMachine(Protocol):
+    """What a process runs on; see `qsync.sim.kernel.machine`."""
+
+    number: int
+    received: float
+    files_max: int
+
+    @property
+    def room(self) -> ProcessRoom:
+        """What all machines share."""
+
+    @property
+    def clocks(self) -> MachineClocks:
+        """Its own."""
+
+    def turned(self, calls: int) -> None:
+        """The process has had its turn."""
+
+
 class KernelProcess:
     """Its `Calls` are made by a node or by a client."""
 
-    def __init__(self, machine: "Computer", life: int) -> None:
+    def __init__(self, machine: ProcessMachine, life: int) -> None:
         self.machine = machine
         self.at = machine.room.clockwork.now
         """How far its own work has come, in the room's time."""
@@ -75,6 +108,15 @@ class KernelProcess:
         self.machine.room.let_others(self, self.at + seconds)
         if self.dead:
             raise ProcessKilled
+
+    @property
+    def net(self) -> SocketNet:
+        """What its machine is connected by."""
+        return self.machine.room.net
+
+    def received(self, now: float) -> None:
+        """It takes something from a connection."""
+        self.machine.received = now
 
     def descriptor(self, sock: SimulatedSocket) -> int:
         """The lowest number that is free. Raises OSError when the process may have no more."""

@@ -1,20 +1,36 @@
 """What all machines of a room share: time, the network, the minutes, and what was found."""
 
 import heapq
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
+from qsync.core.leader import Leader
 from qsync.sim.clockwork import VirtualClock
+from qsync.sim.kernel.clock import MachineClocks
 from qsync.sim.kernel.errors import Halt
 from qsync.sim.kernel.net import Net
+from qsync.sim.kernel.process import KernelProcess
 from qsync.sim.swarm import Swarm
 from qsync.sim.trace import Trace
 
-if TYPE_CHECKING:
-    from qsync.sim.kernel.machine import MemberView
-    from qsync.sim.kernel.process import KernelProcess
-
 DEPTH_MAX: Final = 5
 """So many processes may wait inside of calls, one in the other; one more just passes its time."""
+
+
+class LeaseHolder(Protocol):
+    """A member, as the others' leases see it."""
+
+    number: int
+
+    @property
+    def clocks(self) -> MachineClocks:
+        """Its machine's."""
+
+    @property
+    def leading(self) -> Leader | None:
+        """Its leadership, if it has one that may read by a lease."""
+
+    def elapsed(self, at: float) -> float:
+        """What its node takes the time for, at a moment of the room."""
 
 
 class Time(VirtualClock):
@@ -46,7 +62,7 @@ class SimulatedKernel:
         self.trace = trace
         self.net = Net(clockwork, swarm.weather, window=window)
         self.leases_hold = leases_hold
-        self.members: list[MemberView] = []
+        self.members: list[LeaseHolder] = []
         self.fatal: Exception | None = None
         self._depth = 0
 
@@ -64,7 +80,7 @@ class SimulatedKernel:
             assert self.fatal is not None
             raise self.fatal from None
 
-    def let_others(self, process: "KernelProcess", until: float) -> None:
+    def let_others(self, process: KernelProcess, until: float) -> None:
         """A process waits in the middle of a call until then, or until it is let go on."""
         clockwork = self.clockwork
         if self._depth >= DEPTH_MAX and not process.stopped:

@@ -7,11 +7,7 @@ again later; what a vanished peer was sent is answered by a reset, or by nothing
 import errno
 import socket as real
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from qsync.sim.kernel.net import Net
-    from qsync.sim.kernel.process import KernelProcess
+from typing import Any, Final, Protocol
 
 NEVER: Final = float("inf")
 FAMILY: Final = int(real.AF_INET)
@@ -19,6 +15,50 @@ READABLE: Final = 1
 WRITABLE: Final = 4
 GONE: Final = 8 | 16
 """Bits of epoll."""
+
+
+class SocketNet(Protocol):
+    """What is between two ends; see `qsync.sim.kernel.net`."""
+
+    window: int
+    doors: dict[int, "SimulatedSocket"]
+
+    def delay(self) -> float:
+        """Of one packet."""
+
+    def dial(self, sock: "SimulatedSocket", port: int, now: float) -> None:
+        """A first packet leaves."""
+
+    def carry(self, sock: "SimulatedSocket", data: bytes, now: float) -> None:
+        """Bytes leave."""
+
+    def closing(self, sock: "SimulatedSocket", now: float, *, silent: bool = False) -> None:
+        """An end is closed by its process, or with it."""
+
+
+class SocketOwner(Protocol):
+    """A process, as its ends of connections know it; see `qsync.sim.kernel.process`."""
+
+    dead: bool
+
+    @property
+    def net(self) -> SocketNet:
+        """What its machine is connected by."""
+
+    def enter(self) -> float:
+        """It calls its kernel."""
+
+    def received(self, now: float) -> None:
+        """It takes something from a connection."""
+
+    def wake(self, at: float) -> None:
+        """Something will be there for it at that moment of the room."""
+
+    def descriptor(self, sock: "SimulatedSocket") -> int:
+        """The lowest number that is free. Raises OSError when it may have no more."""
+
+    def forget(self, sock: "SimulatedSocket") -> None:
+        """That end is closed."""
 
 
 class StreamChunk:
@@ -77,7 +117,7 @@ class SimulatedSocket:
         "whose",
     )
 
-    def __init__(self, process: "KernelProcess | None", whose: int) -> None:
+    def __init__(self, process: SocketOwner | None, whose: int) -> None:
         self.process = process
         self.whose = whose
         """The number of its machine."""
@@ -95,10 +135,10 @@ class SimulatedSocket:
         """When there is something to hear from it: kept by whoever changes what that depends on."""
 
     @property
-    def net(self) -> "Net":
+    def net(self) -> SocketNet:
         """All connections."""
         assert self.process is not None
-        return self.process.machine.room.net
+        return self.process.net
 
     # -- what a process calls
 
@@ -192,7 +232,7 @@ class SimulatedSocket:
         self.waiting -= size - left
         self.listen_up()
         assert self.process is not None
-        self.process.machine.received = now
+        self.process.received(now)
         if full and self.peer is not None and self.peer.process is not None:
             self.peer.process.wake(now + self.net.delay())
         return b"".join(parts)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from election.messages import Position, Replica
 from election.roles import Role
@@ -16,9 +16,7 @@ from qsync.replica import Replica as Core
 from qsync.sim import properties
 from qsync.sim.canon import PropertyViolation
 from qsync.sim.kernel.calls import Calls
-
-if TYPE_CHECKING:
-    from qsync.sim.kernel.room import SimulatedKernel
+from qsync.sim.kernel.room import SimulatedKernel
 
 
 class KernelInvariants(Protocol):
@@ -57,7 +55,7 @@ class KernelObserver:
     """See `qsync.node.loop.LoopObserver`. `operators`: who waits for an operation, by ticket."""
 
     def __init__(
-        self, node: Node, room: "SimulatedKernel", witness: KernelInvariants, leases: MemberLeases
+        self, node: Node, room: SimulatedKernel, witness: KernelInvariants, leases: MemberLeases
     ) -> None:
         self.operators: dict[int, str] = {}
         self._node = node
