@@ -2,22 +2,23 @@
 
 from collections.abc import Mapping
 
-from election.messages import Ballot, Index, Position, Replica, RequestVoteResponse
+from typing_extensions import override
+
+from election.messages import Index, Position, Replica, RequestVoteResponse
 from election.quorum import majority
 from election.roles import Role
 from qsync.core.inputs import ReadAsked
 from qsync.core.messages import Message
-from qsync.core.ready import Settled, Write
+from qsync.core.ready import Settled
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.data import keys
 from qsync.record import Instance
 from qsync.replica import Replica as Core
 from qsync.sim import properties
 from qsync.sim.canon import PropertyViolation, ReferenceLog, ReferenceRecords
-from qsync.sim.lives import LifeCursor, acks, shows, votes
+from qsync.sim.lives import DurableLog, LifeCursor, acks, shows, votes
 from qsync.sim.parts import Disk, NodePart
 from qsync.sim.promises import ClientPromises
-from qsync.store.contract import NO_BALLOT
 from qsync.store.memory import MemoryLog
 
 USER_SPACE_MIN = 512
@@ -25,40 +26,29 @@ SESSION_SPACE = 380
 _PRIMARY = 0
 
 
-class Durable:
-    """What one disk holds: checksums by index, from 1, and the ballot."""
+class DirectoryWitness(DurableLog):
+    """What one directory holds, by what its disk told of every write."""
 
     def __init__(self, me: Replica, canon: ReferenceLog) -> None:
-        self.me = me
+        super().__init__(me)
         self._canon = canon
-        self.crcs: list[int] = [0]
-        self.ballot: Ballot = NO_BALLOT
         self.confirmed_max = 0
 
-    def wrote(self, write: Write) -> None:
-        """A write became durable: properties 5 (votes) and 6 (cuts)."""
-        properties.ballot_stands(self.me, self.ballot, write.ballot)
-        self.ballot = write.ballot
-        if write.cut_above is not None:
-            self._cut(write.cut_above + 1)
-        self.crcs.extend([entry.crc for entry in write.entries])
-
-    def _cut(self, first: int) -> None:
+    @override
+    def cut(self, above: Index) -> None:
+        """Property 6."""
+        first = above + 1
         # What this node confirmed meanwhile may be another entry, which the same write brings.
-        known = first < len(self.crcs) and first <= self.confirmed_max
-        if known and self.crcs[first] == self._canon.crc_at(first):
+        known = above < len(self.entries) and first <= self.confirmed_max
+        if known and self.entries[above].crc == self._canon.crc_at(first):
             raise PropertyViolation(
                 6, f"disk {self.me} cut {first}, {self.confirmed_max} was confirmed"
             )
-        del self.crcs[first:]
+        super().cut(above)
 
     def reopened(self, log: MemoryLog) -> None:
         """A process found this at its start; whole entries of a torn write may have stayed."""
-        self.crcs = [0, *(header[8] for header in log.headers())]
-
-    def holds(self, index: int, crc: int) -> bool:
-        """That very entry, and so that very prefix, is durable here."""
-        return index < len(self.crcs) and self.crcs[index] == crc
+        self.entries = log.entries(Index(1), log.last)
 
 
 class NodeCursor:
@@ -82,9 +72,9 @@ class Invariants:
         self.canon = ReferenceLog(self.books)
         self.promises = ClientPromises(self.books, self.canon, lease_checked=lease_checked)
         self.nodes: list[NodePart] = []
-        self.durable: dict[Replica, Durable] = {}
+        self.durable: dict[Replica, DirectoryWitness] = {}
         """Of the directory that a node has now."""
-        self._directories: dict[tuple[Replica, Instance], Durable] = {}
+        self._directories: dict[tuple[Replica, Instance], DirectoryWitness] = {}
         self.leaders: dict[int, Replica] = {}
         self._votes: dict[tuple[int, Replica, Instance], Replica] = {}
         self._marks: dict[Replica, NodeCursor] = {}
@@ -101,7 +91,7 @@ class Invariants:
         """A node has that directory; what was on another one counts for that one only."""
         pair = (me, instance)
         if pair not in self._directories:
-            self._directories[pair] = Durable(me, self.canon)
+            self._directories[pair] = DirectoryWitness(me, self.canon)
         self.durable[me] = self._directories[pair]
         disk.looks_on = self.durable[me].wrote
 

@@ -8,10 +8,12 @@ from typing import Protocol
 from election.messages import Ballot, Index, Replica, RequestVoteResponse
 from election.roles import Role
 from qsync.core.messages import AppendResponse, Message
+from qsync.core.ready import Write
 from qsync.core.replicated_log import ReplicatedLog
-from qsync.record import WAIT_ACK
+from qsync.record import WAIT_ACK, Entry
 from qsync.replica import Replica as Core
 from qsync.sim import properties
+from qsync.store.contract import NO_BALLOT
 
 
 class DurableView(Protocol):
@@ -23,6 +25,37 @@ class DurableView(Protocol):
 
     def holds(self, index: int, crc: int) -> bool:
         """That very entry, and so that very prefix, is durable there."""
+
+
+class DurableLog:
+    """What is durable of one node, by the writes that its disk has taken.
+
+    The disk of a node whose every order of events is tried is made of it; what a simulated kernel
+    keeps as bytes is held against it.
+    """
+
+    def __init__(self, me: Replica) -> None:
+        self.me = me
+        self.ballot: Ballot = NO_BALLOT
+        self.confirmed = Index(0)
+        self.entries: list[Entry] = []
+
+    def wrote(self, write: Write) -> None:
+        """A write became durable, as a whole. Property 5: no ballot is taken back by it."""
+        properties.ballot_stands(self.me, self.ballot, write.ballot)
+        self.ballot, self.confirmed = write.ballot, write.confirmed
+        if write.cut_above is not None:
+            self.cut(write.cut_above)
+        assert not write.entries or write.entries[0].index == len(self.entries) + 1
+        self.entries += write.entries
+
+    def cut(self, above: Index) -> None:
+        """What is above is gone."""
+        del self.entries[above:]
+
+    def holds(self, index: int, crc: int) -> bool:
+        """That very entry, and so that very prefix, is durable here."""
+        return index == 0 or (index <= len(self.entries) and self.entries[index - 1].crc == crc)
 
 
 class LifeCursor:

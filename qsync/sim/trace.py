@@ -23,6 +23,7 @@ class TraceColumns(NamedTuple):
 NOWHERE = TraceColumns(0, " ", 0, 0, 0, 0, 0)
 COLUMNS = "node    term  last wrtn conf visi"
 HEADING = f"  event        time  {COLUMNS}  what"
+STEPS_HEADING = f"  step  {COLUMNS}  what"
 
 
 def columns_of(me: Replica, core: Core, role: str = "") -> TraceColumns:
@@ -73,6 +74,11 @@ class Trace:
         """Equal digests mean equal runs."""
         text = "\n".join([f"{now:.9f}{sight}{what}" for now, sight, what in self._lines])
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def in_step(step: int, sight: TraceColumns, what: str) -> str:
+    """A line of a way whose steps have a number and no time, below `STEPS_HEADING`."""
+    return f"{step:6d}  {in_columns(sight)}  {what}"
 
 
 def describe(number: int, now: float, sight: TraceColumns, what: str) -> str:

@@ -14,13 +14,14 @@ from qsync.sim.explore.cast import ActResult, BrokenProperty, StateTable
 from qsync.sim.explore.clone import clone
 from qsync.sim.explore.host import ExploredNode
 from qsync.sim.explore.ids import Renaming, renamings
-from qsync.sim.explore.minutes import HEADING, minutes
+from qsync.sim.explore.minutes import minutes
 from qsync.sim.explore.roll import Letter, last_term
 from qsync.sim.explore.scope import Scope
 from qsync.sim.explore.scopes import SCOPES, SETS
 from qsync.sim.explore.search import SearchResult, StateSearch
 from qsync.sim.explore.world import ExploredWorld
 from qsync.sim.mutants.catalogue import CATALOGUE
+from qsync.sim.trace import STEPS_HEADING
 
 PAGE = Path(__file__).parents[2] / "docs/reference/explore.md"
 LONG = [name for name in SETS["all"] if name not in SETS["quick"]]
@@ -157,7 +158,7 @@ def test_a_scope_notices_each_broken_rule_that_it_names(name: str, mutant: str) 
         return
     assert explored.broken.number in BREAKS.get(mutant, range(14)), complaint(search, explored)
     lines = minutes(search, explored.trace)
-    assert lines[0] == HEADING
+    assert lines[0] == STEPS_HEADING
     if explored.trace:
         assert len(lines) == 1 + SCOPES[name].nodes + len(explored.trace)
 
@@ -368,7 +369,7 @@ def test_the_command_prints_the_shortest_trace_of_a_mutant(
     assert command(given) == 6
     lines = capsys.readouterr().out.splitlines()
     assert "property 7" in lines[0]
-    assert lines[1] == HEADING
+    assert lines[1] == STEPS_HEADING
     assert lines[-1].endswith("from 1: AppendResponse t2 1")
     assert command([*given, "--json"]) == 6
     found = json.loads(capsys.readouterr().out.splitlines()[0])

@@ -7,9 +7,8 @@ from qsync.sim.explore.cast import ActResult
 from qsync.sim.explore.search import StateSearch
 from qsync.sim.explore.steps import Unsound
 from qsync.sim.explore.world import ExploredWorld
-from qsync.sim.trace import COLUMNS, TraceColumns, in_columns
+from qsync.sim.trace import STEPS_HEADING, in_step
 
-HEADING = f"  step  {COLUMNS}  what"
 _FALLS = ("crash", "wipe", "damage")
 
 
@@ -20,11 +19,14 @@ def minutes(search: StateSearch, trace: Sequence[int]) -> list[str]:
     """
     if not trace:
         acts = enumerate(search.prelude.acts, start=1)
-        return [HEADING, *[_line(step, sight, act.describe()) for step, (sight, act) in acts]]
+        return [
+            STEPS_HEADING,
+            *[in_step(step, sight, act.describe()) for step, (sight, act) in acts],
+        ]
     world = search.first()
     cast = search.cast
-    lines = [HEADING]
-    lines += [_line(0, cast.hosts[state].sight(), "at first") for state in world.hosts]
+    lines = [STEPS_HEADING]
+    lines += [in_step(0, cast.hosts[state].sight(), "at first") for state in world.hosts]
     for step, number in enumerate(trace, start=1):
         act = cast.acts[number]
         place = int(act.node) - 1
@@ -35,7 +37,7 @@ def minutes(search: StateSearch, trace: Sequence[int]) -> list[str]:
             world = search.worlds.ticked(world, place, act.what).world
         else:
             world = _after(search, world, place, number)
-        lines.append(_line(step, cast.hosts[world.hosts[place]].sight(), act.describe()))
+        lines.append(in_step(step, cast.hosts[world.hosts[place]].sight(), act.describe()))
     return lines
 
 
@@ -52,7 +54,3 @@ def _after(search: StateSearch, world: ExploredWorld, place: int, act: int) -> E
         return world  # it broke a property: the last line shows the node before it did
     hosts = (*world.hosts[:place], turn.state, *world.hosts[place + 1 :])
     return world._replace(hosts=hosts)
-
-
-def _line(step: int, sight: TraceColumns, what: str) -> str:
-    return f"{step:6d}  {in_columns(sight)}  {what}"

@@ -8,22 +8,19 @@ from qsync.core.configuration import Configuration, all_of
 from qsync.core.messages import Message
 from qsync.core.ready import Write
 from qsync.record import ONE_INSTANCE, Entry, Header, Instance
-from qsync.sim import properties
+from qsync.sim.lives import DurableLog
 from qsync.store.contract import NO_BALLOT
 from qsync.store.memory import MemorySpaces
 
 Letters = list[tuple[Replica, Message]]
 
 
-class WriteDisk:
+class WriteDisk(DurableLog):
     """A write lands as a whole or not at all. Letters that rest on it wait beside it."""
 
     def __init__(self, me: Replica, spaces: MemorySpaces | None) -> None:
-        self.me = me
+        super().__init__(me)
         self.instance = ONE_INSTANCE
-        self.ballot = NO_BALLOT
-        self.confirmed = Index(0)
-        self.entries: list[Entry] = []
         self.write: Write | None = None
         self.letters: Letters = []
         self.damaged: str | None = None
@@ -48,16 +45,11 @@ class WriteDisk:
         self.write, self.letters = write, letters
 
     def land(self) -> tuple[Write, Letters]:
-        """The write is durable. Property 5: no ballot is taken back by it."""
+        """The write is durable."""
         write, letters = self.write, self.letters
         assert write is not None
         self.write, self.letters = None, []
-        properties.ballot_stands(self.me, self.ballot, write.ballot)
-        if write.cut_above is not None:
-            del self.entries[write.cut_above :]
-        assert not write.entries or write.entries[0].index == len(self.entries) + 1
-        self.entries += write.entries
-        self.ballot, self.confirmed = write.ballot, write.confirmed
+        self.wrote(write)
         if self.ballot.member:
             self.damaged = None
         return write, letters
@@ -84,7 +76,3 @@ class WriteDisk:
         self.entries, self.confirmed = [], Index(0)
         self.ballot = replace(self.ballot, member=False)
         self.spaces = None if self.spaces is None else MemorySpaces()
-
-    def holds(self, index: int, crc: int) -> bool:
-        """That very entry, and so that very prefix, is durable here."""
-        return index == 0 or (index <= len(self.entries) and self.entries[index - 1].crc == crc)

@@ -7,7 +7,6 @@ from typing import Protocol
 
 from election.fencing import Fencing
 from election.messages import Replica
-from election.roles import Role
 from qsync.config import NodeConfig
 from qsync.core.inputs import Input
 from qsync.core.leader import Leader
@@ -24,10 +23,8 @@ from qsync.sim.kernel.disk import KernelDisk
 from qsync.sim.kernel.process import NO_STRIKE, KernelProcess
 from qsync.sim.kernel.room import SimulatedKernel
 from qsync.sim.kernel.watch import KernelInvariants, KernelObserver
-from qsync.sim.trace import TraceColumns
+from qsync.sim.trace import columns_of
 from qsync.store.contract import Identity
-
-_LETTERS = {role: role.value[0].upper() for role in Role}
 
 
 class Looker(KernelInvariants, Protocol):
@@ -382,16 +379,7 @@ class MemberMachine(MemberView):
             self._looker.folded(self.me, self.core)
 
     def _note(self, what: str, core: Core) -> None:
-        raft, replicated_log = core.machine.raft, core.machine.replicated_log
-        sight = TraceColumns(
-            int(self.me),
-            "Z" if self.paused else _LETTERS[raft.role],
-            raft.term,
-            replicated_log.log.last,
-            replicated_log.written,
-            replicated_log.confirmed,
-            replicated_log.visible,
-        )
+        sight = columns_of(self.me, core, "Z" if self.paused else "")
         self.room.trace.note(self.room.clockwork.now, sight, what)
 
 
