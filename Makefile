@@ -15,7 +15,7 @@ UV := $(firstword $(shell command -v uv 2>/dev/null) $(wildcard $(BIN)/uv))
 export PYTHONSAFEPATH := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env compiled pure demo bench bench-spark drills test other-form format-check format lint imports tidy types unit sim live repo \
+.PHONY: help env compiled pure demo bench bench-peers bench-spark drills test other-form format-check format lint imports tidy types unit sim live repo \
         wheel spark spark-anywhere coverage soak corpus explore mutants campaign fuzz news clean
 
 help: ## this list
@@ -59,6 +59,9 @@ demo: $(VENV)/.installed ## three real nodes, a killed leader, a checked history
 
 bench: $(VENV)/.installed ## load and latency on this machine (ARGS='--workload put --pipeline 256')
 	@$(BIN)/qsync bench $(ARGS)
+
+bench-peers: $(VENV)/.developed ## beside etcd, Tarantool, PySyncObj: half an hour (ARGS='--keys 0 --rounds 5')
+	@$(BIN)/python -m tests.bench.peers --fetch $(ARGS)
 
 bench-spark: $(VENV)/.installed ## rows and operations a second of the checker on Spark (ROWS='1000000 3000000')
 	@$(BIN)/python -m tests.bench.spark_speed $(ROWS)
