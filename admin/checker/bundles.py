@@ -6,6 +6,7 @@ from pathlib import Path
 
 from admin.checker import kinds as objects
 from admin.checker.elle import IsolationLevel
+from admin.checker.kernels.in_memory import MemoryKernels
 from admin.checker.kinds import Hints
 from admin.checker.linear import STEPS_MAX
 from admin.checker.operation import CompletionType, Operation, operations
@@ -13,7 +14,6 @@ from admin.checker.quick import CheckedInvariant, HistoryReport, check_operation
 from admin.checker.readers import HistoryFormat
 from admin.checker.resolve import ResolvedLog, resolve
 from admin.checker.rules.catalogue import judge, load
-from admin.checker.rules.fates import replay
 from admin.checker.rules.run import RunTables
 from admin.evidence.tables import RUN
 from admin.workload.history import parse
@@ -53,18 +53,13 @@ def history_of(run: RunTables) -> list[Operation]:
 
 def _decided(run: RunTables, *, complete: bool) -> ResolvedLog:
     """By the longest log that is known to be confirmed, from its first entry on."""
-    confirmed = run.confirmed
-    reach = {
-        whose: min(confirmed.get(whose, 0), log.last)
-        for whose, log in run.logs.items()
-        if log.first == 1
-    }
-    if not reach:
+    whole = [log for log in MemoryKernels(run).outlines if log.first == 1]
+    if not whole:
         return ResolvedLog(applied=frozenset(), complete=False)
-    upto, whose = max(zip(reach.values(), reach.keys(), strict=True))
-    log = run.logs[whose]
-    gone = replay(log, upto).rolled_back_by
+    best = max(whole, key=lambda log: (log.confirmed, log.whose))
+    log = run.logs[best.whose]
     entries = zip(log.index, log.request, strict=True)
-    known = itertools.takewhile(lambda entry: entry[0] <= upto, entries)
+    known = itertools.takewhile(lambda entry: entry[0] <= best.confirmed, entries)
+    gone = {index for each in best.rolled for index in range(each.first, each.last + 1)}
     applied = {request for index, request in known if request is not None and index not in gone}
     return ResolvedLog(applied=frozenset(applied), complete=complete)

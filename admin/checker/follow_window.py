@@ -5,22 +5,23 @@ on everything before it, also on what the window no longer holds. So a window lo
 only the place where an old one began. What is kept is `size` entries a node, however long it runs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from admin.checker.kernels.logs.between import AGREEMENT, MATCHING, agreement, compare, matching
 from admin.checker.kernels.logs.findings import LogFindings
 from admin.checker.kernels.logs.names import LSNS, Lsns
 from admin.checker.kernels.logs.neighbours import TERMS, pairs
+from admin.checker.kernels.logs.outlines import LogOutline, term_stretches
 from admin.checker.kernels.logs.slices import Slice
 from admin.checker.kernels.restarts import KEPT
 from admin.checker.rules.rule import Breach, RuleFinding
 
 WINDOW: Final = 65_536
 """Entries a node that are kept."""
-MATCHING, AGREEMENT = "log-matching", "confirmed-agree"
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Whose: TypeAlias = tuple[int, int]
@@ -174,35 +175,47 @@ class Window:
     def _compare(
         self, node: int, other: int, theirs: LogWindow, entries: Entries
     ) -> Iterator[Breach]:
+        """By kernels: where they differ first; everything after it differs for that reason."""
         first, term, crc = theirs.common(entries)
         start = first - entries.first
         own_term, own_crc = (each[start : start + len(crc)] for each in (entries.term, entries.crc))
         self.facts[MATCHING] += len(crc)
         self.facts[AGREEMENT] += len(crc)
+        if not len(crc):
+            return
         pair = (min(node, other), max(node, other))
-        odd = self._differing(np.where(term == own_term, 0, 1), np.zeros(len(term), np.int64))
-        if odd is not None and (AGREEMENT, *pair) not in self._parted:
-            self._parted.add((AGREEMENT, *pair))
-            index = first + odd
-            message = (
-                f"entry {index} is confirmed on node {other} with term {term[odd]}, "
-                f"but on node {node} with term {own_term[odd]}"
-            )
-            yield Breach(invariant=AGREEMENT, message=message, index=index)
-        odd = self._differing(np.where(term == own_term, crc, own_crc), own_crc)
-        if odd is not None and (MATCHING, *pair) not in self._parted:
-            self._parted.add((MATCHING, *pair))
-            index = first + odd
-            message = (
-                f"nodes {other} and {node} have different entries at {index} of term {term[odd]}"
-            )
-            yield Breach(invariant=MATCHING, message=message, index=index, term=int(term[odd]))
+        both = [_plain(other, first, term, crc), _plain(node, first, own_term, own_crc)]
+        if (AGREEMENT, *pair) not in self._parted:
+            found = agreement([_confirmed(each) for each in both], most=1).breaches
+            yield from self._parts(pair, found)
+        if (MATCHING, *pair) not in self._parted:
+            yield from self._parts(pair, matching(2, len(crc), compare(both)).breaches[:1])
+
+    def _parts(self, pair: tuple[int, int], found: Sequence[Breach]) -> Iterator[Breach]:
+        for each in found:
+            self._parted.add((each.invariant, *pair))
+            yield each
 
     @staticmethod
     def _differing(one: Ints, two: Ints) -> int | None:
         """Where two columns differ first: everything after it differs for that reason."""
         odd = np.flatnonzero(one != two[: len(one)])
         return int(odd[0]) if len(odd) else None
+
+
+def _plain(node: int, first: int, term: Ints, crc: Ints) -> Slice:
+    """What two logs are compared by."""
+    index, nothing = np.arange(first, first + len(term)), np.zeros(len(term), dtype=np.int64)
+    whose = ("follow", node, 1)
+    return Slice.plain(whose, index=index, term=term, crc=crc, origin=nothing, lsn=nothing)
+
+
+def _confirmed(here: Slice) -> LogOutline:
+    """Only what is confirmed is followed."""
+    first, last = int(here.index[0]), int(here.index[-1])
+    terms = term_stretches(here.index, here.term)
+    node = here.whose[1]
+    return LogOutline(node=node, generation=1, first=first, last=last, upto=last, terms=terms)
 
 
 def _breach(invariant: str, node: int, index: int, message: str) -> Breach:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import RunTables
 from tests.oracle import (
+    between_logs,
+    client_promises,
     confirms,
     fenced,
     flags,
@@ -14,6 +16,7 @@ from tests.oracle import (
     lives,
     meeting,
     promotes,
+    receipts,
     replayed,
     rest,
     rollbacks,
@@ -55,3 +58,13 @@ LOG_ORACLE: Mapping[str, Callable[[RunTables], RuleFinding]] = {
     replayed.REPLAY: replayed.find,
 }
 """The same of invariants that are judged while a log is followed."""
+RUN_ORACLE: Mapping[str, Callable[[RunTables], RuleFinding]] = {
+    between_logs.MATCHING: between_logs.matching,
+    between_logs.AGREEMENT: between_logs.agreement,
+    between_logs.COMPLETENESS: between_logs.completeness,
+    client_promises.ONCE: client_promises.once,
+    client_promises.FAILURES: client_promises.failures,
+    client_promises.RECEIPTS: client_promises.receipts,
+    receipts.OWN: receipts.find,
+}
+"""And of those that look at several logs, or at logs beside what clients were told."""

@@ -10,11 +10,7 @@ from admin.checker.rules.catalogue import RULES
 from tests.repo import tree
 
 ONCE = {*PART_RULES, *(each.id for each in KERNELS), *(each.id for each in AUTOMATA)}
-TWICE = {
-    *("log-matching", "confirmed-agree", "leader-complete"),
-    *("once", "receipts-kept", "failures-gone"),
-    *("receipt-own", "rolled-back-hidden", "feed-complete"),
-}
+TWICE = {"rolled-back-hidden", "feed-complete"}
 """Judged by one function in one process, and by another one on Spark. None may be added."""
 
 

@@ -16,7 +16,12 @@ import pyarrow as pa
 from admin.checker.bundles import history_of
 from admin.checker.elle import IsolationLevel
 from admin.checker.facts import FAILURES
+from admin.checker.kernels.columns import Samples
+from admin.checker.kernels.in_memory import MemoryKernels
+from admin.checker.kernels.logs.outlines import LogOutline
+from admin.checker.kernels.logs.requests import AskedRequests
 from admin.checker.kernels.logs.slices import Whose
+from admin.checker.kernels.logs.walk import LogWalk
 from admin.checker.kinds import Hints
 from admin.checker.linear import STEPS_MAX, zones
 from admin.checker.operation import CompletionType, Operation, happened
@@ -29,13 +34,6 @@ from admin.checker.spark.clients.keys import KeyVerdicts, Terms
 from admin.checker.spark.clients.pairing import SCHEMA
 from admin.checker.spark.clients.partitions import judge_partition
 from admin.checker.spark.clients.zones import decided
-from admin.checker.spark.findings import whose
-from admin.checker.spark.job_schema import SLICE
-from admin.checker.spark.log_join import JoinedLog
-from admin.checker.spark.scan import look
-from admin.checker.spark.scan_context import ScanContext, by_session
-from admin.checker.spark.summary import Summary
-from admin.checker.spark.units import plan, tables
 from admin.checker.verdict import Result
 from admin.evidence.bundle import Bundle, write
 from admin.evidence.manifest import Manifest
@@ -191,21 +189,18 @@ def _spread(bundle: Bundle) -> KeyVerdicts:
     return together([KeyVerdicts.unpacked(each) for each in packed])
 
 
-def _logs(bundle: Bundle, known: Outline) -> dict[Whose, JoinedLog]:
+def _logs(bundle: Bundle, known: Outline) -> dict[Whose, LogOutline]:
     run = load(bundle.path)
     name = run.manifest.run_id
-    given = ScanContext(
-        {(name, *log): upto for log, upto in run.confirmed.items()},
-        failed={},
-        quorum={},
-        requests={name: by_session(known.unknown)},
-    )
-    slices: dict[Whose, list[Summary]] = {}
-    for unit in plan([bundle.path]):
-        for row in look(name, tables(unit), given):
-            if row.what == SLICE:
-                slices.setdefault(whose(row), []).append(Summary.parse(row.message))
-    return {log: JoinedLog(log, found, given) for log, found in slices.items()}
+    asked = AskedRequests.of({}, known.unknown)
+    found = {}
+    for here in MemoryKernels(run).slices:
+        _, *log = here.whose
+        upto = run.confirmed.get((log[0], log[1]), 0)
+        walk = LogWalk(log[0], log[1], Samples(), [], upto=upto, asked=asked)
+        walk.next_slice(here)
+        found[name, log[0], log[1]] = walk.outline()
+    return found
 
 
 def _bare(row: Row) -> Row:

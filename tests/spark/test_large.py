@@ -12,22 +12,22 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="needs the [spark] extra")
 
+from admin.checker.kernels import receipts
 from admin.checker.kernels.disks import ACKS, QUORUM, ROWS
-from admin.checker.kernels.in_memory import evidence_of
+from admin.checker.kernels.in_memory import MemoryKernels, evidence_of, failed_requests
 from admin.checker.kernels.proofs import complete
 from admin.checker.kernels.registry import KERNELS
-from admin.checker.kernels.stops import STOPS, joined
+from admin.checker.kernels.stops import STOPS, RolledBackStretches, joined
 from admin.checker.parquet import to_parquet
 from admin.checker.rules import feeds as feed_rule
-from admin.checker.rules import receipts as receipt_rule
 from admin.checker.rules import rolled_back_reads as hidden_rule
 from admin.checker.rules.catalogue import BY_ID, RULES, load, verdict_of
 from admin.checker.rules.fates import replay
 from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import RunTables
-from admin.checker.spark.arrays import numbers
-from admin.checker.spark.chunks import Chunk, chunks, in_order
-from admin.checker.spark.invariants import receipt_owner
+from admin.checker.spark.arrays import ArrowTable, numbers
+from admin.checker.spark.chunks import Chunk, chunks, in_order, read
+from admin.checker.spark.invariants import receipts as receipt_tasks
 from admin.checker.spark.invariants.acks import followed
 from admin.checker.spark.invariants.clocks import look as look_at_clocks
 from admin.checker.spark.invariants.feeds import SPAN, longest
@@ -40,7 +40,6 @@ from admin.checker.spark.invariants.rolled_back_reads import (
     values,
 )
 from admin.checker.spark.invariants.stretches import look as look_at_stops
-from admin.checker.spark.invariants.stretches import parts
 from admin.checker.spark.job_schema import (
     ACKED,
     BREACH,
@@ -53,7 +52,7 @@ from admin.checker.spark.job_schema import (
     LogRow,
     RolledRow,
 )
-from admin.checker.spark.kernels import RunJob, proven
+from admin.checker.spark.kernels import RunJob, finding_rows, proven
 from admin.checker.spark.kernels import look as look_at_run
 from admin.checker.spark.outcomes import failures_and_successes
 from admin.checker.spark.proofs import look_up
@@ -63,6 +62,7 @@ from admin.evidence.manifest import Manifest
 from tests.bench.big_bundle import make
 from tests.oracle import acks, eventful, quorum, stops
 from tests.oracle import times as time_oracle
+from tests.oracle.table import RUN_ORACLE
 from tests.spark import dice
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -81,17 +81,34 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     return [(seed, path, load(path)) for seed, path in paths]
 
 
-def test_receipts_are_judged_as_row_by_row(runs: Runs) -> None:
+@pytest.mark.parametrize("id_", [receipts.OWN, receipts.KEPT])
+def test_receipts_are_judged_as_row_by_row(runs: Runs, id_: str) -> None:
+    """Facts, texts and proofs, however many entries are looked at together."""
     seen = Counter[bool]()
     for seed, path, run in runs:
-        wanted = receipt_rule.RULE.find(run)
-        for span in (7, receipt_owner.SPAN):
-            found = [
-                row for each in receipt_owner.plan(path, span) for row in receipt_owner.look(each)
-            ]
-            assert _of(found) == _whole(wanted), (seed, span)
-        seen[bool(wanted.breaches)] += 1
+        wanted = RUN_ORACLE[id_](run)
+        assert _said(BY_ID[id_].find(run)) == _said(wanted), seed
+        for span in (7, receipt_tasks.SPAN) if id_ == receipts.OWN else (0,):
+            rows = list(_receipts(path, run, span))
+            found = receipts.first_lines(_finding(rows)) if not span else _finding(rows)
+            complete([found], functools.partial(look_up, path))
+            assert _said(found) == _said(wanted), (seed, span)
+        seen[bool(wanted.breaches)] += bool(wanted.facts)
     assert min(seen[True], seen[False]) > SEEN_MIN
+
+
+def _receipts(path: Path, run: RunTables, span: int) -> Iterator[FindingRow]:
+    """What tasks find: in ranges of the logs, or if these have no width in files of lines."""
+    for each in receipt_tasks.plan(path, span) if span else ():
+        yield from receipt_tasks.look(each)
+    logs = [receipts.ConfirmedTerms.of(log) for log in MemoryKernels(run).outlines]
+    for chunk in () if span else chunks(path, "ops", "log_index"):
+        lines = ArrowTable(read(chunk, receipts.LINES), "ops")
+        yield from finding_rows(dice.RUN, receipts.KEPT, receipts.kept(logs, lines))
+
+
+def _said(finding: RuleFinding) -> tuple[int, list[str]]:
+    return finding.facts, sorted(map(repr, finding.breaches))
 
 
 def test_feeds_are_judged_as_row_by_row(runs: Runs) -> None:
@@ -163,9 +180,10 @@ def test_stops_are_found_as_claim_by_claim(runs: Runs) -> None:
     for seed, path, run in runs:
         wanted = stops.find(run)
         assert BY_ID[STOPS].find(run) == wanted, seed
-        stretches = parts(_rolled(run))
+        stretches = RolledBackStretches.of(MemoryKernels(run).outlines)
         claims = [*chunks(path, "events", "number"), *chunks(path, "status", "sample")]
-        rows = [row for each in claims if stretches for row in look_at_stops(each, stretches)]
+        given = {dice.RUN: stretches} if len(stretches) else {}
+        rows = [row for each in claims if given for row in look_at_stops(each, given)]
         found = joined(_finding(rows), len(stretches))
         complete([found], functools.partial(look_up, path))
         assert found == wanted, seed
@@ -206,7 +224,9 @@ def test_what_clients_were_told_is_counted_as_line_by_line(runs: Runs) -> None:
         evidence = evidence_of(given)
         assert +acked == evidence.acked, seed
         assert BY_ID[eventful.EVENTFUL].find(given) == eventful.eventful(given), seed
-        failed = [(json.loads(e.message), e.amount) for e in found if e.what == FAILED]
+        told = {(json.loads(e.message), e.amount): e.index for e in found if e.what == FAILED}
+        failed = list(told)
+        assert told == failed_requests(run.ops), seed
         lines = [line for line in run.ops if line.get("session") and line.get("seq")]
         by_type = {
             type_: {(line["session"], line["seq"]) for line in lines if line["type"] == type_}

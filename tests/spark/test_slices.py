@@ -1,8 +1,8 @@
 """Logs in slices give the same verdicts as whole logs, wherever they are cut; no Spark needed."""
 
 import shutil
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -16,38 +16,37 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from admin.checker.kernels.columns import Samples
+from admin.checker.kernels.in_memory import MemoryKernels, failed_requests
 from admin.checker.kernels.logs.crc import ChecksumColumns, checksums
+from admin.checker.kernels.logs.outlines import LogOutline
+from admin.checker.kernels.logs.requests import AskedRequests
 from admin.checker.kernels.logs.slices import Whose
+from admin.checker.kernels.logs.walk import LogWalk
 from admin.checker.parquet import to_parquet
-from admin.checker.rules.catalogue import RULES, load
+from admin.checker.rules.catalogue import load
 from admin.checker.rules.entry_checksum import checksum
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import RunTables, build
-from admin.checker.spark.findings import JobOutputs, conclude, whose
-from admin.checker.spark.job_schema import SLICE
-from admin.checker.spark.log_join import JoinedLog
-from admin.checker.spark.scan import answers, look
-from admin.checker.spark.scan_context import ScanContext, by_session
-from admin.checker.spark.summary import Summary
+from admin.checker.spark.columns import slices
+from admin.checker.spark.findings import JobOutputs, conclude
+from admin.checker.spark.kernels import finding_rows
+from admin.checker.spark.scan import look
+from admin.checker.spark.scan_context import ScanContext
 from admin.checker.spark.units import known_columns, plan
 from admin.checker.spark.units import tables as tables_of
 from admin.evidence.arrow import batch
 from admin.evidence.bundle import Bundle, log_part
 from admin.evidence.manifest import Manifest, NodeFacts, NoEvidence
 from admin.evidence.tables import TABLES, Row
+from tests.oracle import client_promises, receipts, shape
+from tests.oracle.table import RUN_ORACLE
 from tests.spark.planted import cases
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-OF_LOGS = (
-    "log-dense",
-    "log-terms",
-    "log-chain",
-    "log-matching",
-    "confirmed-agree",
-    "leader-complete",
-    "once",
-    "failures-gone",
-)
+ORACLES = {**RUN_ORACLE, shape.DENSE: shape.dense, shape.TERMS: shape.terms}
+OF_LOGS = ORACLES.keys() - {client_promises.RECEIPTS, receipts.OWN}
 """Invariants that only need the logs, and who failed."""
 SPANS = (3, 11, 1000)
 WIDE = (15,)
@@ -64,29 +63,21 @@ def test_slices_of_any_width_break_what_whole_logs_break(bundles: list[Bundle], 
     for bundle in bundles:
         run = load(bundle.path)
         tables = [table for unit in plan([bundle.path]) for table in tables_of(unit)]
-        assert _in_slices(tables, run, span)[0] == _whole(run), bundle.manifest.run_id
-
-
-def test_slices_examine_as_many_facts_as_whole_logs(bundles: list[Bundle]) -> None:
-    run = load(bundles[0].path)
-    tables = [table for unit in plan([bundles[0].path]) for table in tables_of(unit)]
-    counted = {rule.id: rule.find(run).facts for rule in RULES if rule.id in OF_LOGS}
-    for span in SPANS:
-        _, facts = _in_slices(tables, run, span)
-        assert {name: facts[name] for name in counted} == counted
+        assert _in_slices(tables, run, span) == _whole(run), bundle.manifest.run_id
 
 
 def test_slices_judge_logs_of_any_nonsense_as_whole_logs_are_judged() -> None:
-    """CONFIRMs and ROLLBACKs of anything, retries, holes: dice decide."""
+    """CONFIRMs and ROLLBACKs of anything, retries, holes: dice decide. Facts, texts and proofs."""
     seen = Counter[str]()
     for seed in SEEDS:
         run, rows = _nonsense(Random(seed))
         table = known_columns(pa.Table.from_batches([batch("wal", rows)]))
-        whole = _whole(run)
-        seen.update(each[0] for each in whole)
+        wanted = _told({id_: ORACLES[id_](run) for id_ in OF_LOGS})
+        seen.update(id_ for id_, (_, breaches) in wanted.items() if breaches)
+        assert _whole(run) == wanted, seed
         for span in SPANS:
-            assert _in_slices([table], run, span)[0] == whole, (seed, span)
-    assert set(OF_LOGS) - set(seen) <= {"log-chain"}, "dice that never show it prove nothing"
+            assert _in_slices([table], run, span) == wanted, (seed, span)
+    assert set(seen) == OF_LOGS, "dice that never show it prove nothing"
 
 
 def test_a_part_that_holds_other_entries_than_its_name_says_is_refused(
@@ -163,35 +154,43 @@ def test_checksums_of_columns_are_those_of_entries() -> None:
     assert checksums(sealed).tolist() == wanted
 
 
-def _whole(run: RunTables) -> set[tuple[str, int, int, int]]:
-    return {each.where for rule in RULES if rule.id in OF_LOGS for each in rule.find(run).breaches}
+Told = dict[str, tuple[int, list[str]]]
+"""By invariant how many facts, and all that was said of each breach."""
 
 
-def _in_slices(
-    tables: list[pa.Table], run: RunTables, span: int
-) -> tuple[set[tuple[str, int, int, int]], dict[str, int]]:
+def _told(found: Mapping[str, RuleFinding]) -> Told:
+    return {id_: (found[id_].facts, sorted(map(repr, found[id_].breaches))) for id_ in OF_LOGS}
+
+
+def _whole(run: RunTables) -> Told:
+    memory = MemoryKernels(run)
+    return _told({id_: memory.find(id_) for id_ in OF_LOGS})
+
+
+def _in_slices(tables: list[pa.Table], run: RunTables, span: int) -> Told:
+    """What tasks and the driver do, in this process."""
     given, name = _given(run), run.manifest.run_id
-    ranges = list(_cut(tables, span))
-    brought = JobOutputs()
-    slices: dict[Whose, dict[int, Summary]] = defaultdict(dict)
+    brought, ranges = JobOutputs(), list(_cut(tables, span))
+    walks: dict[Whose, LogWalk] = {}
     for each in ranges:
         brought.add(look(name, each, given))
-    for row in brought.rows.pop(SLICE):
-        slices[whose(row)][row.index] = Summary.parse(row.message)
-    logs = {log: JoinedLog(log, list(found.values()), given) for log, found in slices.items()}
-    asked = {log: each.open for log, each in logs.items() if each.open.anything}
-    for each in ranges:
-        for row in answers(name, each, given, asked):
-            slices[whose(row)][row.index] = Summary.parse(row.message)
-    for log in asked:
-        logs[log] = JoinedLog(log, list(slices[log].values()), given)
-    for joined in logs.values():
-        brought.add(joined.out)
-    places = {log: each.places for log, each in logs.items()}
-    found = conclude(run.manifest, brought, given, places)
-    breaches = {breach.where for finding in found.values() for breach in finding.breaches}
-    facts = {id_: finding.facts for id_, finding in found.items()}
-    return {each for each in breaches if each[0] in OF_LOGS}, facts
+        for here in slices(name, each):
+            if here.whose not in walks:
+                upto, asked = given.confirmed.get(here.whose, 0), given.requests[name]
+                log = here.whose[1:]
+                walks[here.whose] = LogWalk(*log, Samples(), [], upto=upto, asked=asked)
+            walks[here.whose].next_slice(here)
+    suspects = {log for log, walk in walks.items() if walk.suspects}
+    for here in (here for each in ranges for here in slices(name, each)):
+        if here.whose in suspects:
+            walks[here.whose].look_again(here)
+    logs = [LogOutline.parse(walk.outline().text()) for walk in walks.values()]
+    for walk in walks.values():
+        for id_, finding in walk.end().items():
+            brought.add(finding_rows(name, id_, finding))
+    found = conclude(run.manifest, brought, logs)
+    MemoryKernels(run).proven(found)
+    return _told(found)
 
 
 def _cut(tables: list[pa.Table], span: int) -> Iterator[list[pa.Table]]:
@@ -264,15 +263,8 @@ def _log(dice: Random, size: int) -> list[Row]:
 
 def _given(run: RunTables) -> ScanContext:
     name = run.manifest.run_id
-    told: dict[tuple[str, int], set[str]] = defaultdict(set)
-    for row in run.ops:
-        if row.get("session") is not None and row.get("seq") is not None:
-            told[str(row["session"]), int(str(row["seq"]))].add(str(row["type"]))
-    failed = {request for request, types in told.items() if types - {"invoke", "info"} == {"fail"}}
     return ScanContext(
         confirmed={(name, *log): upto for log, upto in run.confirmed.items()},
-        failed={name: frozenset(failed)},
-        quorum={name: run.manifest.quorum},
         wanted={name: max(each.confirmed for each in run.manifest.nodes)},
-        requests={name: by_session(failed)},
+        requests={name: AskedRequests.of(failed_requests(run.ops))},
     )

@@ -1,7 +1,7 @@
 """One entry that is wrong makes all behind it wrong: it is told once, with how far that goes."""
 
 from admin.checker.kernels.disks import QUORUM
-from admin.checker.rules.between_logs import matching
+from admin.checker.kernels.logs.between import MATCHING
 from admin.checker.rules.catalogue import BY_ID
 from admin.checker.rules.run import RunTables, build
 from admin.checker.rules.texts import stretches
@@ -32,7 +32,7 @@ def logs(*parted: range) -> RunTables:
 
 
 def test_a_swapped_entry_is_one_violation_however_long_the_log_goes_on() -> None:
-    (found,) = matching(logs(range(20, 41))).breaches
+    (found,) = BY_ID[MATCHING].find(logs(range(20, 41))).breaches
     assert (found.index, found.term) == (20, 1)
     assert found.message == (
         "nodes 1 and 2 have different entries at 20 of term 1, and so on up to 40"
@@ -40,7 +40,7 @@ def test_a_swapped_entry_is_one_violation_however_long_the_log_goes_on() -> None
 
 
 def test_logs_that_differ_at_two_places_are_two_violations() -> None:
-    found = matching(logs(range(5, 8), range(20, 21))).breaches
+    found = BY_ID[MATCHING].find(logs(range(5, 8), range(20, 21))).breaches
     assert [each.index for each in found] == [5, 20]
     assert found[1].message == "nodes 1 and 2 have different entries at 20 of term 1"
 

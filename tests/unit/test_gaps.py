@@ -92,12 +92,10 @@ def test_the_other_tier_weighs_it_the_same(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="needs the [spark] extra")
     from admin.checker.spark.findings import JobOutputs, conclude  # noqa: PLC0415 - needs it
     from admin.checker.spark.job_schema import FACTS, FindingRow  # noqa: PLC0415 - the same
-    from admin.checker.spark.scan_context import ScanContext  # noqa: PLC0415 - the same
 
     own = JobOutputs()
     own.add(FindingRow("r", FACTS, name, amount=3) for name in (*EVENTS, "log-chain"))
     own.add([FindingRow("r", "events", "durable", amount=3)])
-    given = ScanContext(confirmed={}, failed={}, quorum={"r": 2}, wanted={}, requests={})
-    found = conclude(manifest(events=9), own, given, {})
+    found = conclude(manifest(events=9), own, ())
     assert {name for name in EVENTS if found[name].doubt == WHY} == set(EVENTS)
     assert found["log-chain"].doubt == ""

@@ -7,7 +7,7 @@ import pytest
 
 from admin.checker.kernels import proofs
 from admin.checker.kernels.columns import Samples, Whose
-from admin.checker.kernels.in_memory import entries_of, followed
+from admin.checker.kernels.in_memory import MemoryKernels, entries_of, followed
 from admin.checker.kernels.logs import neighbours
 from admin.checker.kernels.logs.registry import KERNELS
 from admin.checker.kernels.logs.slices import whole
@@ -45,7 +45,7 @@ def test_logs_of_any_nonsense_are_judged_as_entry_by_entry() -> None:
         for id_, found in wanted.items():
             seen[id_] += bool(found.breaches)
             seen[f"{id_} fits"] += found.facts > len(found.breaches)
-        assert _told(followed(run)) == _told(wanted), seed
+        assert _told(followed(MemoryKernels(run))) == _told(wanted), seed
         for span in SPANS:
             sliced, of_walks = _told(_in_slices(run, rows, span)), _told(wanted)
             assert {id_: sliced[id_] for id_ in WALKED} == {id_: of_walks[id_] for id_ in WALKED}

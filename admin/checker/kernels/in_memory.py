@@ -2,29 +2,32 @@
 
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 
-from admin.checker.exhibit import EvidenceRow
-from admin.checker.kernels import proofs, stops
+from admin.checker.exhibit import EvidenceRow, exhibit
+from admin.checker.kernels import proofs, receipts, stops
 from admin.checker.kernels.columns import Digests, Events, LogEntries, Samples
 from admin.checker.kernels.disks import KERNELS as DISK_KERNELS
 from admin.checker.kernels.disks import QUORUM, DiskEvents, DiskWalk, by_logs, confirmed_last
 from admin.checker.kernels.kernel import EventReach, Evidence, Kernel, PartKernel
+from admin.checker.kernels.logs import between
 from admin.checker.kernels.logs.findings import LogFindings
 from admin.checker.kernels.logs.neighbours import neighbours
+from admin.checker.kernels.logs.outlines import LogOutline, Request
 from admin.checker.kernels.logs.registry import KERNELS as LOG_KERNELS
-from admin.checker.kernels.logs.slices import whole
+from admin.checker.kernels.logs.requests import AskedRequests
+from admin.checker.kernels.logs.slices import Slice, whole
 from admin.checker.kernels.logs.status_samples import limbo_samples
 from admin.checker.kernels.logs.walk import LogWalk
 from admin.checker.kernels.proofs import RowPlace
 from admin.checker.kernels.registry import EVENTS, KERNELS
 from admin.checker.kernels.stops import RolledBackStretches
-from admin.checker.rules.fates import replay
+from admin.checker.kernels.tables import MemoryTable
 from admin.checker.rules.rule import Rule, RuleFinding
-from admin.checker.rules.run import PROMOTE, LogTable, NodeEvent, RunTables, Status, Whose
+from admin.checker.rules.run import PROMOTE, LogTable, NodeEvent, RunTables, Status, Whose, number
 from admin.evidence.tables import Row
 
 
@@ -57,37 +60,122 @@ def _appends(row: Row) -> bool:
     return isinstance(steps, list) and any(step[0] == "append" for step in steps)
 
 
+class MemoryKernels:
+    """A run that is in memory, as kernels are fed with it: every log is one slice.
+
+    What several of them need is made once.
+    """
+
+    def __init__(self, run: RunTables) -> None:
+        self.run = run
+        self._families: dict[str, Callable[[], dict[str, RuleFinding]]] = {}
+        for kernels, family in FAMILIES:
+            once = functools.cache(partial(family, self))
+            self._families |= dict.fromkeys((each.id for each in kernels), once)
+
+    @functools.cached_property
+    def evidence(self) -> Evidence:
+        """The columns of small tables."""
+        return evidence_of(self.run)
+
+    @functools.cached_property
+    def slices(self) -> list[Slice]:
+        """All logs."""
+        return [whole(self.run.manifest.run_id, log) for _, log in sorted(self.run.logs.items())]
+
+    @functools.cached_property
+    def walked(self) -> list[tuple[LogWalk, LogOutline]]:
+        """All logs, followed, and what they tell to one another."""
+        status = Samples.of_records(self.run.status)
+        samples, confirmed = limbo_samples(status), self.run.confirmed
+        asked = AskedRequests.of(failed_requests(self.run.ops))
+        found = []
+        for here in self.slices:
+            _, *whose = here.whose
+            log = (whose[0], whose[1])
+            upto = confirmed.get(log, 0)
+            walk = LogWalk(*log, status, samples.get(log, []), upto=upto, asked=asked)
+            walk.next_slice(here)
+            if walk.suspects:
+                walk.look_again(here)
+            found.append((walk, walk.outline()))
+        return found
+
+    @property
+    def outlines(self) -> list[LogOutline]:
+        """What logs tell to one another."""
+        return [outline for _, outline in self.walked]
+
+    def lines(self, names: Iterable[str]) -> MemoryTable:
+        """Columns of the history."""
+        return MemoryTable.of_rows(self.run.ops, names)
+
+    def find(self, id_: str) -> RuleFinding:
+        """What a kernel finds here."""
+        return self._families[id_]()[id_]
+
+    def proven(self, found: Mapping[str, RuleFinding]) -> dict[str, RuleFinding]:
+        """With whole rows."""
+        proofs.complete(found.values(), partial(_look_up, self.run))
+        return dict(found)
+
+
 def finders(run: RunTables) -> dict[str, Callable[[RunTables], RuleFinding]]:
     """By id of each kernel what it finds in this run, of which the columns are made once."""
-    evidence = evidence_of(run)
+    memory = MemoryKernels(run)
     found: dict[str, Callable[[RunTables], RuleFinding]] = {}
-    found |= {each.id: partial(_found, each, evidence) for each in KERNELS}
-    for kernels, family in FAMILIES:
-        once = functools.cache(partial(family, run))
-        found |= {each.id: partial(_of_family, each, once) for each in kernels}
+    found |= {each.id: partial(_found, each, memory) for each in KERNELS}
+    for kernels, _ in FAMILIES:
+        found |= {each.id: partial(_of_family, each, memory) for each in kernels}
     return found
 
 
-def followed(run: RunTables) -> dict[str, RuleFinding]:
-    """By id what is found in all logs of a run, each of which is one slice."""
-    status = Samples.of_records(run.status)
-    samples = limbo_samples(status)
+def failed_requests(lines: Iterable[Row]) -> dict[Request, int]:
+    """Numbered requests that failed for certain, and the line that says so."""
+    found: dict[str, dict[Request, int]] = {"ok": {}, "fail": {}}
+    for line in lines:
+        if line["type"] in found and line.get("session") and line.get("seq"):
+            request = (str(line["session"]), number(line, "seq"))
+            found[str(line["type"])][request] = number(line, "index")
+    return {each: line for each, line in found["fail"].items() if each not in found["ok"]}
+
+
+def followed(memory: MemoryKernels) -> dict[str, RuleFinding]:
+    """By id what is found in each log alone."""
     found: dict[str, RuleFinding] = {each.id: RuleFinding() for each in LOG_KERNELS}
-    for whose, log in run.logs.items():
-        walk = LogWalk(*whose, status, samples.get(whose, []))
-        slice_ = whole(run.manifest.run_id, log)
-        walk.next_slice(slice_)
-        shape = LogFindings(*whose)
-        neighbours(slice_, shape)
+    for here, (walk, _) in zip(memory.slices, memory.walked, strict=True):
+        shape = LogFindings(*here.whose[1:])
+        neighbours(here, shape)
         for id_, own in (walk.end() | shape.by_id).items():
             found[id_].facts += own.facts
             found[id_].breaches += own.breaches
-    proofs.complete(found.values(), partial(_look_up, run))
-    return found
+    return memory.proven(found)
 
 
-def disks(run: RunTables) -> dict[str, RuleFinding]:
+def compared(memory: MemoryKernels) -> dict[str, RuleFinding]:
+    """By id what is found in all logs beside one another."""
+    entries = sum(map(len, memory.slices))
+    parted = between.compare(memory.slices) if entries else ()
+    return memory.proven(between.judged(memory.outlines, entries, parted))
+
+
+def receipts_of(memory: MemoryKernels) -> dict[str, RuleFinding]:
+    """By id what is found of receipts."""
+    lines = memory.lines(receipts.LINES)
+    logs = [receipts.ConfirmedTerms.of(log) for log in memory.outlines]
+    kept = receipts.first_lines(receipts.kept(logs, lines))
+    last = max((log.last for log in memory.outlines), default=0)
+    told, own = receipts.Receipts([lines], 0, last), RuleFinding()
+    for log in memory.run.logs.values():
+        found = told.look(entries_table(log))
+        own.facts += found.facts
+        own.breaches += found.breaches
+    return memory.proven({receipts.KEPT: kept, receipts.OWN: own})
+
+
+def disks(memory: MemoryKernels) -> dict[str, RuleFinding]:
     """By id what is found of disks: all events are one part."""
+    run = memory.run
     walk = DiskWalk(run.manifest.quorum)
     walk.next_part(DiskEvents.of_records(run.events))
     found = walk.end()
@@ -96,19 +184,13 @@ def disks(run: RunTables) -> dict[str, RuleFinding]:
         upto = 0 if ahead is None else ahead.confirmed
         ends = [row.row for log in run.logs.values() for row in log.shows(*log.places(upto))]
         found[QUORUM] = by_logs(run.manifest, LogEntries.of_rows(ends), len(run.logs))
-    proofs.complete(found.values(), partial(_look_up, run))
-    return found
+    return memory.proven(found)
 
 
-def stops_of(run: RunTables) -> dict[str, RuleFinding]:
+def stops_of(memory: MemoryKernels) -> dict[str, RuleFinding]:
     """What samples and events say to be confirmed, beside what is rolled back."""
-    confirmed = run.confirmed
-    stretches = RolledBackStretches.of(
-        (*whose, index, by)
-        for whose, log in run.logs.items()
-        if log.first == 1
-        for index, by in replay(log, confirmed.get(whose, 0)).rolled_back_by.items()
-    )
+    run = memory.run
+    stretches = RolledBackStretches.of(memory.outlines)
     samples = [each for each in run.status if each.confirmed]
     events = [each for each in run.events if each.name == "confirmed"]
     found = RuleFinding()
@@ -121,25 +203,54 @@ def stops_of(run: RunTables) -> dict[str, RuleFinding]:
         own = stops.stopped(stretches, nodes, places, partial(_shown, claims))
         found.facts += own.facts
         found.breaches += own.breaches
-    found = stops.joined(found, len(stretches))
-    proofs.complete([found], partial(_look_up, run))
-    return {stops.STOPS: found}
+    return memory.proven({stops.STOPS: stops.joined(found, len(stretches))})
 
 
 def _shown(claims: Sequence[Status | NodeEvent], at: int) -> EvidenceRow:
     return claims[at].shows()
 
 
-FAMILIES = ((LOG_KERNELS, followed), (DISK_KERNELS, disks), (stops.KERNELS, stops_of))
+FAMILIES: tuple[
+    tuple[Sequence[PartKernel], Callable[[MemoryKernels], dict[str, RuleFinding]]], ...
+] = (
+    (LOG_KERNELS, followed),
+    (between.KERNELS, compared),
+    (DISK_KERNELS, disks),
+    (stops.KERNELS, stops_of),
+    (receipts.KERNELS, receipts_of),
+)
 """Kernels of tables that come in parts, and what they find in a run that is in memory."""
+
+
+def entries_table(log: LogTable) -> MemoryTable:
+    """The entries of a log, with the columns that slices do not have."""
+    size = len(log.index)
+    columns: dict[str, Sequence[object]] = {
+        "node": [log.node] * size,
+        "generation": [log.generation] * size,
+        "index": log.index,
+        "term": log.term,
+        "kind": log.kind,
+        "session": [None if each is None else each[0] for each in log.request],
+        "seq": [None if each is None else each[1] for each in log.request],
+        "space": log.space,
+        "key_hash": log.key,
+    }
+    return MemoryTable(columns, size)
 
 
 def _look_up(run: RunTables, places: set[RowPlace]) -> dict[RowPlace, list[EvidenceRow]]:
     events = {each.number for each in places if each.table == proofs.EVENTS}
     known = {each.number: each for each in run.events if each.number in events}
     found = entries_of(run.logs, places)
-    for number, each in known.items():
-        found[RowPlace(proofs.EVENTS, number)] = [each.shows()]
+    for place, each in known.items():
+        found[RowPlace(proofs.EVENTS, place)] = [each.shows()]
+    for table, rows in ((proofs.OPS, run.ops), (proofs.FEEDS, run.feeds)):
+        names = proofs.PLACES[table]
+        for row in rows if any(each.table == table for each in places) else ():
+            at = RowPlace(table, *(number(row, name) for name in names))
+            if at in places:
+                found[at] = [exhibit(table, row)]
     return found
 
 
@@ -158,24 +269,20 @@ def entries_of(
     return found
 
 
-def _found(kernel: Kernel, evidence: Evidence, _: RunTables) -> RuleFinding:
-    return kernel.find(evidence)
+def _found(kernel: Kernel, memory: MemoryKernels, _: RunTables) -> RuleFinding:
+    return kernel.find(memory.evidence)
 
 
-def _of_family(
-    kernel: PartKernel, found: Callable[[], dict[str, RuleFinding]], _: RunTables
-) -> RuleFinding:
-    return found()[kernel.id]
+def _of_family(kernel: PartKernel, memory: MemoryKernels, _: RunTables) -> RuleFinding:
+    return memory.find(kernel.id)
 
 
 def _alone(kernel: Kernel, run: RunTables) -> RuleFinding:
     return kernel.find(evidence_of(run))
 
 
-def _part_alone(
-    kernel: PartKernel, family: Callable[[RunTables], dict[str, RuleFinding]], run: RunTables
-) -> RuleFinding:
-    return family(run)[kernel.id]
+def _part_alone(kernel: PartKernel, run: RunTables) -> RuleFinding:
+    return MemoryKernels(run).find(kernel.id)
 
 
 PART_RULES = {
@@ -183,11 +290,11 @@ PART_RULES = {
         each.id,
         each.title,
         each.needs,
-        partial(_part_alone, each, family),
+        partial(_part_alone, each),
         counts=each.counts,
         idle=each.idle,
     )
-    for kernels, family in FAMILIES
+    for kernels, _ in FAMILIES
     for each in kernels
 }
 """Those among the invariants that one process looks for."""

@@ -12,16 +12,23 @@ from admin.checker.exhibit import EvidenceRow
 from admin.checker.rules.rule import Breach, RuleFinding
 from admin.checker.verdict import KEPT_MAX
 
-WAL, EVENTS = "wal", "events"
+WAL, EVENTS, OPS, FEEDS = "wal", "events", "ops", "feeds"
 PROVEN_MAX = KEPT_MAX
 """So many breaches of an invariant are given whole rows."""
 
-NAMES = {WAL: "lsn", EVENTS: "name"}
+NAMES = {WAL: "lsn", EVENTS: "name", OPS: "process", FEEDS: "upto"}
 """By table a column that every whole row has, and none of which only the place is known."""
+PLACES = {
+    WAL: ("index", "node", "generation"),
+    EVENTS: ("number",),
+    OPS: ("index",),
+    FEEDS: ("number", "reader"),
+}
+"""By table the columns that name a row, in the order of `RowPlace`."""
 
 
 class RowPlace(NamedTuple):
-    """An entry of a log by its index, or an event by its number."""
+    """A row by the columns that name it (see `PLACES`); of a feed `node` is the reader."""
 
     table: str
     number: int
@@ -41,6 +48,16 @@ def entry(node: int, generation: int, index: int) -> EvidenceRow:
 def event(number: int) -> EvidenceRow:
     """An event by its number alone."""
     return EvidenceRow(EVENTS, {"number": number})
+
+
+def line(index: int) -> EvidenceRow:
+    """A line of the history by its index alone."""
+    return EvidenceRow(OPS, {"index": index})
+
+
+def answer(reader: int, number: int) -> EvidenceRow:
+    """What a reader of a feed was given, by its number alone."""
+    return EvidenceRow(FEEDS, {"reader": reader, "number": number})
 
 
 def complete(findings: Iterable[RuleFinding], look_up: LookUp) -> None:
@@ -80,10 +97,9 @@ def _is_open(row: EvidenceRow) -> bool:
 
 def _is_place(row: EvidenceRow) -> bool:
     """Nothing else is known of it."""
-    return row.row.keys() <= {"node", "generation", "index", "number"}
+    return row.row.keys() <= set(PLACES.get(row.table, ()))
 
 
 def _place(row: EvidenceRow) -> RowPlace:
-    names = ("number",) if row.table == EVENTS else ("index", "node", "generation")
-    cells = [row.row[name] for name in names]
+    cells = [row.row[name] for name in PLACES[row.table]]
     return RowPlace(row.table, *(each for each in cells if isinstance(each, int)))

@@ -12,6 +12,7 @@ from admin.checker.exhibit import EvidenceRow
 from admin.checker.kernels import proofs
 from admin.checker.kernels.arrays import Numbers
 from admin.checker.kernels.kernel import PartKernel
+from admin.checker.kernels.logs.outlines import LogOutline
 from admin.checker.rules.rule import Breach, RuleFinding
 
 STOPS = "stretches-whole"
@@ -28,12 +29,13 @@ class RolledBackStretches:
     generation: Numbers
 
     @classmethod
-    def of(cls, rolled: Iterable[tuple[int, int, int, int]]) -> "RolledBackStretches":
-        """From node, generation, index and record of everything that is rolled back."""
+    def of(cls, logs: Iterable[LogOutline]) -> "RolledBackStretches":
+        """From everything that is rolled back in these logs."""
         victims: dict[tuple[int, int, int], int] = {}
-        for node, generation, index, by in rolled:
-            record = (node, generation, by)
-            victims[record] = min(index, victims.get(record, index))
+        for log in logs:
+            for each in log.rolled:
+                record = (log.node, log.generation, each.by)
+                victims[record] = min(each.first, victims.get(record, each.first))
         found: dict[int, tuple[int, int, int]] = {}
         for (node, generation, by), first in sorted(victims.items()):
             found.setdefault(first, (by, node, generation))

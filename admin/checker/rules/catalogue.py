@@ -1,20 +1,19 @@
 """All invariants of evidence, and how one process judges a run by them (tier 1)."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from admin.checker.kernels import in_memory, stops
+from admin.checker.kernels import in_memory, receipts, stops
 from admin.checker.kernels.disks import KERNELS as DISK_KERNELS
+from admin.checker.kernels.kernel import PartKernel
+from admin.checker.kernels.logs import between, requests
 from admin.checker.kernels.logs.registry import KERNELS as LOG_KERNELS
 from admin.checker.quick import CheckedInvariant
 from admin.checker.rules import (
-    between_logs,
-    client_promises,
     clocks,
     feeds,
     gaps,
-    receipts,
     rolled_back_reads,
     steps,
 )
@@ -25,15 +24,20 @@ from admin.checker.verdict import Verdict, Violation, conclude, skipped
 from admin.evidence.bundle import Bundle
 from admin.evidence.tables import TABLES
 
+
+def _parts(kernels: Iterable[PartKernel]) -> Iterator[Rule]:
+    return (in_memory.PART_RULES[each.id] for each in kernels)
+
+
 RULES: tuple[Rule, ...] = (
-    *(in_memory.PART_RULES[each.id] for each in LOG_KERNELS),
-    *between_logs.RULES,
-    *(in_memory.PART_RULES[each.id] for each in stops.KERNELS),
+    *_parts(each for each in LOG_KERNELS if each not in requests.KERNELS),
+    *_parts(between.KERNELS),
+    *_parts(stops.KERNELS),
     *in_memory.RULES,
-    *(in_memory.PART_RULES[each.id] for each in DISK_KERNELS),
+    *_parts(DISK_KERNELS),
     *steps.RULES,
-    *client_promises.RULES,
-    receipts.RULE,
+    *_parts(requests.KERNELS),
+    *_parts(receipts.KERNELS),
     rolled_back_reads.RULE,
     feeds.RULE,
     clocks.RULE,

@@ -6,16 +6,16 @@ DDL = (
     "run_id string, what string, invariant string, node bigint, generation bigint, "
     "`index` bigint, term bigint, amount bigint, message string"
 )
-BREACH, FACTS, ROLLED, LOG = "breach", "facts", "rolled", "log"
+BREACH, FACTS, OUTLINE = "breach", "facts", "outline"
 SLICE, ENTRY, PROVEN = "slice", "entry", "proven"
 CONFIRMED, STRIKES, EVENTS = "confirmed", "strikes", "events"
-PROMOTED, REACHED = "promoted", "reached"
 ACKED, FAILED = "acked", "failed"
 LACKS, DOUBT, UNEQUAL = "lacks", "doubt", "unequal"
 """Of an invariant: why it cannot be examined, or why its facts are no pass; `message` says.
 
-`unequal`: a place of a slice from which on, up to `amount`, logs differ; `node` and `generation`
-are the two nodes there. `proven`: a breach, whose `message` has its text and its proof.
+`outline`: of a log (see `LogOutline`); `slice`: so many entries of one, and the ends of these.
+`unequal`: a place of a slice from which on logs differ (see `PartedStretch`). `proven`: a breach,
+whose `message` has its text and its proof.
 """
 
 

@@ -7,37 +7,27 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from admin.checker.kernels.logs.outlines import LogOutline, Request
+from admin.checker.kernels.logs.requests import AskedRequests
 from admin.checker.kernels.logs.slices import Whose
 from admin.checker.rules.catalogue import RULES, verdict_of
 from admin.checker.rules.rule import RuleFinding
 from admin.checker.spark.chunks import TASKS_MAX, collected
-from admin.checker.spark.findings import JobOutputs, conclude, whose
-from admin.checker.spark.invariants import receipt_owner
+from admin.checker.spark.findings import JobOutputs, conclude, outlines, whose
+from admin.checker.spark.invariants import receipts
 from admin.checker.spark.invariants.acks import disks
 from admin.checker.spark.invariants.clocks import clocks
 from admin.checker.spark.invariants.feeds import feeds
 from admin.checker.spark.invariants.rolled_back_reads import hidden
 from admin.checker.spark.invariants.stretches import stretches
-from admin.checker.spark.job_schema import (
-    CONFIRMED,
-    DDL,
-    FAILED,
-    LOG,
-    ROLLED,
-    SLICE,
-    LogRow,
-    RolledRow,
-)
+from admin.checker.spark.job_schema import CONFIRMED, DDL, FAILED, LogRow, RolledRow
 from admin.checker.spark.kernels import kernels
-from admin.checker.spark.log_join import JoinedLog
 from admin.checker.spark.outcomes import answered
 from admin.checker.spark.overview import beforehand
-from admin.checker.spark.receipts import receipts
-from admin.checker.spark.scan import asks, scan
-from admin.checker.spark.scan_context import ScanContext, by_session
-from admin.checker.spark.summary import Summary
+from admin.checker.spark.scan import scan
+from admin.checker.spark.scan_context import ScanContext
 from admin.checker.spark.trails import follow, trails
-from admin.checker.spark.units import Unit, plan
+from admin.checker.spark.units import plan
 from admin.checker.verdict import Verdict
 from admin.evidence.manifest import Manifest
 
@@ -51,7 +41,7 @@ def judge(
     *,
     span: int | None = None,
     unknown: Mapping[str, Collection[tuple[str, int]]] | None = None,
-    keep: dict[Whose, JoinedLog] | None = None,
+    keep: dict[Whose, LogOutline] | None = None,
 ) -> dict[str, dict[str, RuleFinding]]:
     """By run and invariant. Runs are told apart by the names in their manifests.
 
@@ -66,52 +56,49 @@ def judge(
     given = _given(brought, manifests, unknown or {})
     units = plan(paths, span)
     if units:
-        brought.add(collected(_over(session, units).mapInArrow(scan(units, given), DDL)))
-    logs = _join(session, units, given, brought)
-    for each in logs.values():
-        brought.add(each.out)
+        walked = trails({Manifest.load(path).run_id: path for path in paths}, units)
+        scanned = _over(session, units).mapInArrow(scan(units, given), DDL)
+        followed = _over(session, walked).mapInArrow(follow(walked, given), DDL)
+        brought.add(collected(_union(scanned, followed)))
+    logs = outlines(brought)
     if keep is not None:
         keep.update(logs)
-    brought.add(
-        collected(
-            functools.reduce(
-                _union, _last(session, paths, units, logs=logs, given=given, brought=brought)
-            )
-        )
-    )
+    by_run: dict[str, list[LogOutline]] = defaultdict(list)
+    for (run, *_), log in sorted(logs.items()):
+        by_run[run].append(log)
+    last = functools.reduce(_union, _last(session, paths, by_run, brought))
+    brought.add(collected(last))
     apart = brought.by_run()
-    places = {log: each.places for log, each in logs.items()}
-    return {
-        run: conclude(manifest, apart[run], given, places) for run, manifest in manifests.items()
-    }
+    return {run: conclude(each, apart[run], by_run[run]) for run, each in manifests.items()}
 
 
 def _last(
     session: "SparkSession",
     paths: Sequence[Path],
-    units: Sequence[Unit],
-    *,
-    logs: Mapping[Whose, JoinedLog],
-    given: ScanContext,
+    logs: Mapping[str, Sequence[LogOutline]],
     brought: JobOutputs,
 ) -> "Iterator[DataFrame]":
     """The last job: everything that needs what is known of the logs."""
     known = [
-        LogRow(*whose(each), each.term, each.index, given.confirmed.get(whose(each), 0))
-        for each in brought.rows[LOG]
+        LogRow(run, *log.whose, log.first, log.last, log.upto)
+        for run, own in logs.items()
+        for log in own
     ]
-    rolled = [RolledRow(*whose(each), each.index, each.term) for each in brought.rows[ROLLED]]
-    yield kernels(session, paths, brought.rows)
+    rolled = [
+        RolledRow(run, *log.whose, index, each.by)
+        for run, own in logs.items()
+        for log in own
+        for each in log.rolled
+        for index in range(each.first, each.last + 1)
+    ]
+    yield kernels(session, paths, brought.rows, logs)
     yield disks(session, paths)
-    yield receipt_owner.receipts(session, paths)
     yield feeds(session, paths, known, rolled)
     yield hidden(session, paths, known, rolled)
-    yield stretches(session, paths, rolled)
+    yield stretches(session, paths, logs)
     yield clocks(session, paths)
-    yield receipts(session, paths, logs, given)
-    if units:
-        walked = trails({Manifest.load(path).run_id: path for path in paths}, units)
-        yield _over(session, walked).mapInArrow(follow(walked), DDL)
+    yield receipts.kept(session, paths, logs)
+    yield receipts.owned(session, paths)
 
 
 def verdicts(found: dict[str, RuleFinding]) -> list[Verdict]:
@@ -122,25 +109,6 @@ def verdicts(found: dict[str, RuleFinding]) -> list[Verdict]:
 def _over(session: "SparkSession", units: Sequence[object]) -> "DataFrame":
     """Numbers of units, a task a few of them."""
     return session.range(0, len(units), 1, min(len(units), TASKS_MAX))
-
-
-def _join(
-    session: "SparkSession", units: Sequence[Unit], given: ScanContext, brought: JobOutputs
-) -> dict[Whose, JoinedLog]:
-    """All logs from their slices; what these leave open is asked once."""
-    slices: dict[Whose, dict[int, Summary]] = defaultdict(dict)
-    for each in brought.rows.pop(SLICE, ()):
-        slices[whose(each)][each.index] = Summary.parse(each.message)
-    logs = {log: JoinedLog(log, list(each.values()), given) for log, each in slices.items()}
-    asked = {log: each.open for log, each in logs.items() if each.open.anything}
-    if not asked:
-        return logs
-    runs = {run for run, _, _ in asked}
-    concerned = [each for each in units if each.run_id in runs]
-    answers = _over(session, concerned).mapInArrow(asks(concerned, given, asked), DDL)
-    for each in collected(answers):
-        slices[whose(each)][each.index] = Summary.parse(each.message)
-    return logs | {log: JoinedLog(log, list(slices[log].values()), given) for log in asked}
 
 
 def _union(one: "DataFrame", other: "DataFrame") -> "DataFrame":
@@ -160,18 +128,13 @@ def _given(
     for each in brought.rows[CONFIRMED]:
         log = whose(each)
         confirmed[log] = max(confirmed.get(log, 0), each.index)
-    failed: dict[str, set[tuple[str, int]]] = defaultdict(set)
+    failed: dict[str, dict[Request, int]] = defaultdict(dict)
     for each in brought.rows[FAILED]:
         # A session is JSON in the table.
-        failed[each.run_id].add((str(json.loads(each.message)), each.amount))
+        failed[each.run_id][str(json.loads(each.message)), each.amount] = each.index
     ahead = {
         run: max((node.confirmed for node in each.nodes), default=0)
         for run, each in manifests.items()
     }
-    return ScanContext(
-        confirmed=confirmed,
-        failed={run: frozenset(found) for run, found in failed.items()},
-        quorum={run: manifest.quorum for run, manifest in manifests.items()},
-        wanted=ahead,
-        requests={run: by_session({*failed[run], *unknown.get(run, ())}) for run in manifests},
-    )
+    asked = {run: AskedRequests.of(failed[run], unknown.get(run, ())) for run in manifests}
+    return ScanContext(confirmed=confirmed, wanted=ahead, requests=asked)

@@ -17,6 +17,7 @@ import pyarrow as pa
 from admin.checker.exhibit import EvidenceRow
 from admin.checker.kernels.columns import Columns, Digests, Events, LogEntries, Samples
 from admin.checker.kernels.kernel import EventReach, Evidence
+from admin.checker.kernels.logs.outlines import LogOutline
 from admin.checker.kernels.registry import EVENTS, KERNELS
 from admin.checker.replay.steps import AUTOMATA
 from admin.checker.rules.rule import Breach, RuleFinding
@@ -28,8 +29,6 @@ from admin.checker.spark.job_schema import (
     DOUBT,
     FACTS,
     LACKS,
-    LOG,
-    PROMOTED,
     PROVEN,
     STRIKES,
     FindingRow,
@@ -55,12 +54,13 @@ class RunJob:
 
 
 def kernels(
-    session: "SparkSession", paths: Sequence[Path], known: Mapping[str, Iterable[FindingRow]]
+    session: "SparkSession",
+    paths: Sequence[Path],
+    known: Mapping[str, Iterable[FindingRow]],
+    logs: Mapping[str, Sequence[LogOutline]],
 ) -> "DataFrame":
     """What all kernels find in all runs; `known` is what was found before, by what it is."""
-    promotes, ends, done, strikes = (
-        _by_run(known[what]) for what in (PROMOTED, LOG, ACKED, STRIKES)
-    )
+    done, strikes = (_by_run(known[what]) for what in (ACKED, STRIKES))
     jobs = []
     for path in paths:
         run = Manifest.load(path).run_id
@@ -68,7 +68,8 @@ def kernels(
         for each in done[run]:
             acked[each.invariant] += each.amount
         struck = sum(each.amount for each in strikes[run])
-        jobs.append(RunJob(path, _promotes(promotes[run]), _ends(ends[run]), acked, struck))
+        own = logs.get(run, ())
+        jobs.append(RunJob(path, _promotes(own), _ends(own), acked, struck))
     sizes = [sum(each.size for each in chunks(path, "events", "number")) for path in paths]
     return spread(session, jobs, sizes, look)
 
@@ -155,23 +156,15 @@ def _by_run(found: Iterable[FindingRow]) -> dict[str, list[FindingRow]]:
     return runs
 
 
-def _promotes(found: Sequence[FindingRow]) -> LogEntries:
-    """Of rows of which `amount` is the origin."""
+def _promotes(logs: Iterable[LogOutline]) -> LogEntries:
     return LogEntries.of_rows(
-        {
-            "node": each.node,
-            "generation": each.generation,
-            "index": each.index,
-            "term": each.term,
-            "kind": PROMOTE,
-            "origin": each.amount,
-        }
-        for each in found
+        {"node": log.node, "generation": log.generation, "kind": PROMOTE, **each._asdict()}
+        for log in logs
+        for each in log.promotes
     )
 
 
-def _ends(found: Sequence[FindingRow]) -> LogEntries:
-    """Of rows of which `index` is that of the last entry."""
+def _ends(logs: Iterable[LogOutline]) -> LogEntries:
     return LogEntries.of_rows(
-        {"node": each.node, "generation": each.generation, "index": each.index} for each in found
+        {"node": log.node, "generation": log.generation, "index": log.last} for log in logs
     )

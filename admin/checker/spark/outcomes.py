@@ -19,9 +19,7 @@ from admin.checker.spark.job_schema import ACKED, FAILED, FindingRow
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LOOKS = ("read", "r", "get", "txn", "cas-unequal")
-"""Operations that write nothing; but a transaction may."""
-_LINES = ("type", "f", "session", "seq")
+_LINES = ("index", "type", "f", "session", "seq")
 Request = tuple[str, int]
 """A session, as JSON, and the number of a request."""
 Requests = Mapping[str, Collection[Request]]
@@ -32,7 +30,10 @@ Ask = Callable[
 
 
 def answered(session: "SparkSession", paths: Sequence[Path]) -> Iterator[FindingRow]:
-    """By run: how many operations of each name were `acked`, and each request that `failed`."""
+    """By run: how many operations of each name were `acked`, and each request that `failed`.
+
+    The index of the latter is the last line that says so.
+    """
     parts = [each for path in paths for each in chunks(path, "ops", "index")]
 
     def ask(
@@ -46,19 +47,20 @@ def answered(session: "SparkSession", paths: Sequence[Path]) -> Iterator[Finding
 
 def failures_and_successes(ask: Ask) -> Iterator[FindingRow]:
     """Two questions: what failed, and which of that was told to have succeeded, too."""
-    failed: dict[str, set[Request]] = defaultdict(set)
+    failed: dict[str, dict[Request, int]] = defaultdict(dict)
     for each in ask(look, None):
         if each.what == ACKED:
             yield each
         else:
-            failed[each.run_id].add((each.message, each.amount))
+            own, request = failed[each.run_id], (each.message, each.amount)
+            own[request] = max(each.index, own.get(request, each.index))
     if not failed:
         return
     for each in ask(functools.partial(succeeded, failed=dict(failed)), failed):
-        failed[each.run_id].discard((each.message, each.amount))
+        failed[each.run_id].pop((each.message, each.amount), None)
     for run, requests in failed.items():
-        for session, seq in sorted(requests):
-            yield FindingRow(run, FAILED, amount=seq, message=session)
+        for (session, seq), line in sorted(requests.items()):
+            yield FindingRow(run, FAILED, index=line, amount=seq, message=session)
 
 
 def look(chunk: Chunk) -> Iterator[FindingRow]:
@@ -71,8 +73,9 @@ def look(chunk: Chunk) -> Iterator[FindingRow]:
     codes, names = words(lines, "f")
     for code, count in zip(*np.unique(codes[done], return_counts=True), strict=True):
         yield FindingRow(chunk.run_id, ACKED, names[code], amount=int(count))
-    for session, seq in sorted(_requests(lines, among(lines, "type", ("fail",)))):
-        yield FindingRow(chunk.run_id, FAILED, amount=seq, message=session)
+    failed = _requests(lines, among(lines, "type", ("fail",)))
+    for (session, seq), line in sorted(failed.items()):
+        yield FindingRow(chunk.run_id, FAILED, index=line, amount=seq, message=session)
 
 
 def succeeded(chunk: Chunk, failed: Requests) -> Iterator[FindingRow]:
@@ -80,18 +83,18 @@ def succeeded(chunk: Chunk, failed: Requests) -> Iterator[FindingRow]:
     lines, wanted = read(chunk, _LINES), failed[chunk.run_id]
     some = among(lines, "type", ("ok",)) & among(lines, "session", {who for who, _ in wanted})
     some &= np.isin(numbers(lines, "seq"), [seq for _, seq in wanted])
-    for session, seq in sorted(_requests(lines, some) & set(wanted)):
+    for session, seq in sorted(_requests(lines, some).keys() & set(wanted)):
         yield FindingRow(chunk.run_id, "succeeded", amount=seq, message=session)
 
 
-def _requests(lines: pa.Table, which: Flags) -> set[Request]:
-    """Numbered requests of some lines; of a session that is written in one way."""
+def _requests(lines: pa.Table, which: Flags) -> dict[Request, int]:
+    """Numbered requests, and the last line of each; of sessions that are written in one way."""
     codes, texts = words(lines, "session")
     seq = numbers(lines, "seq")
     at = np.flatnonzero(which & (codes != NOBODY) & (seq != 0))
     names = [json.dumps(json.loads(text)) for text in texts]
-    pairs = zip(codes[at].tolist(), seq[at].tolist(), strict=True)
-    return {(names[code], number) for code, number in pairs}
+    rows = zip(numbers(lines, "index")[at], codes[at], seq[at], strict=True)
+    return {(names[code], int(seq)): int(line) for line, code, seq in sorted(rows)}
 
 
 def _appends(chunk: Chunk) -> Flags:

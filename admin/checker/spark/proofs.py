@@ -1,6 +1,7 @@
 """The rows that prove what Spark found, looked up when it is known where to look."""
 
 import functools
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from admin.checker.exhibit import EXHIBITS_MAX, EvidenceRow
+from admin.checker.exhibit import EXHIBITS_MAX, EvidenceRow, exhibit
 from admin.checker.kernels import proofs
 from admin.checker.kernels.columns import Events
 from admin.checker.kernels.in_memory import entries_of
@@ -21,6 +22,7 @@ from admin.checker.spark.arrays import numbers
 from admin.checker.spark.chunks import chunks, read
 from admin.checker.verdict import EXAMPLES_MAX
 from admin.evidence.manifest import Manifest
+from admin.evidence.tables import TABLES, ColumnType
 
 ROWS_MAX = 1_000_000
 """A bundle with no more rows is simply read once more; of a larger one only the entries around."""
@@ -56,6 +58,17 @@ def look_up(path: Path, places: set[RowPlace]) -> dict[RowPlace, list[EvidenceRo
     found = entries_of(logs, places)
     for row in _rows(path, "events", "number", Events.names(), places):
         found[RowPlace("events", row["number"])] = [event(row).shows()]
+    for table in (proofs.OPS, proofs.FEEDS):
+        key, *other = proofs.PLACES[table]
+        columns = TABLES[table].columns
+        for row in _rows(path, table, key, tuple(columns), places):
+            whole = {
+                name: json.loads(cell) if cell and columns[name] is ColumnType.JSON else cell
+                for name, cell in row.items()
+            }
+            place = RowPlace(table, row[key], *(row[name] for name in other))
+            if place in places:
+                found[place] = [exhibit(table, whole)]
     return found
 
 

@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from typing_extensions import override
 
 from admin.checker.elle import IsolationLevel
+from admin.checker.kernels.logs.outlines import LogOutline
 from admin.checker.kernels.logs.slices import Whose
 from admin.checker.kinds import Hints
 from admin.checker.linear import STEPS_MAX
@@ -27,7 +28,6 @@ from admin.checker.spark.clients.jobs import decide, judge_histories, outlines
 from admin.checker.spark.clients.keys import KeyVerdicts, Terms
 from admin.checker.spark.failures import NoSpark
 from admin.checker.spark.judge import judge, verdicts
-from admin.checker.spark.log_join import JoinedLog
 from admin.checker.spark.progress import SparkStage, Tell, silent, watched
 from admin.checker.spark.proofs import prove
 from admin.checker.spark.session import using_session
@@ -152,7 +152,7 @@ class _Judged:
 def _judge(session: "SparkSession", paths: Sequence[Path], terms: Terms) -> _Judged:
     begun = time.perf_counter()
     known = outlines(session, paths)
-    logs: dict[Whose, JoinedLog] = {}
+    logs: dict[Whose, LogOutline] = {}
     unknown = {run: each.unknown for run, each in known.items()}
     found = judge(session, paths, unknown=unknown, keep=logs)
     prove(paths, found)

@@ -6,17 +6,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from admin.checker.kernels.columns import Samples, Whose
+from admin.checker.kernels.logs.slices import Slice
 from admin.checker.kernels.logs.status_samples import limbo_samples
 from admin.checker.kernels.logs.walk import LogWalk
 from admin.checker.spark.columns import slices
-from admin.checker.spark.job_schema import FindingRow
+from admin.checker.spark.job_schema import OUTLINE, FindingRow
 from admin.checker.spark.kernels import finding_rows, small_table
-from admin.checker.spark.scan_context import Batches, batch
+from admin.checker.spark.scan_context import Batches, ScanContext, batch
 from admin.checker.spark.units import ScanUnit, Unit, tables
 
 COLUMNS = (
     *("node", "generation", "index", "term", "kind", "origin", "lsn", "flags", "crc"),
-    *("ref_owner", "ref_lsn"),
+    *("ref_owner", "ref_lsn", "session", "seq"),
 )
 """What is looked at here of an entry."""
 
@@ -46,30 +47,42 @@ def trails(paths: Mapping[str, Path], units: Sequence[Unit]) -> list[Trail]:
     return found
 
 
-def follow(trails: Sequence[Trail]) -> Callable[[Batches], Batches]:
+def follow(trails: Sequence[Trail], given: ScanContext) -> Callable[[Batches], Batches]:
     """For rows of one number each: which trail."""
 
     def run(batches: Batches) -> Batches:
         for each in batches:
             for number in each.column(0).to_pylist():
-                yield batch(_followed(trails[number]))
+                yield batch(_followed(trails[number], given))
 
     return run
 
 
-def _followed(trail: Trail) -> Iterator[FindingRow]:
+def _followed(trail: Trail, given: ScanContext) -> Iterator[FindingRow]:
     status = small_table(trail.path, Samples, "sample")
     samples = limbo_samples(status)
+    run = trail.units[0].run_id
+    asked = given.requests.get(run)
     logs: dict[Whose, LogWalk] = {}
-    for unit in trail.units:
-        for here in slices(unit.run_id, tables(unit, COLUMNS)):
-            whose = here.whose[1:]
-            if whose not in logs:
-                logs[whose] = LogWalk(*whose, status, samples.get(whose, []))
-            logs[whose].next_slice(here)
-    for log in logs.values():
+    for here in _slices(trail):
+        whose = here.whose[1:]
+        if whose not in logs:
+            own, upto = samples.get(whose, []), given.confirmed.get(here.whose, 0)
+            logs[whose] = LogWalk(*whose, status, own, upto=upto, asked=asked)
+        logs[whose].next_slice(here)
+    suspects = {whose for whose, log in logs.items() if log.suspects}
+    for here in _slices(trail) if suspects else ():
+        if here.whose[1:] in suspects:
+            logs[here.whose[1:]].look_again(here)
+    for whose, log in logs.items():
+        yield FindingRow(run, OUTLINE, "", *whose, message=log.outline().text())
         for id_, found in log.end().items():
-            yield from finding_rows(trail.units[0].run_id, id_, found)
+            yield from finding_rows(run, id_, found)
+
+
+def _slices(trail: Trail) -> Iterator[Slice]:
+    for unit in trail.units:
+        yield from slices(unit.run_id, tables(unit, COLUMNS))
 
 
 def _by_log(unit: Unit) -> dict[tuple[int, int] | None, tuple[ScanUnit, ...]]:

@@ -10,9 +10,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from admin.checker.kernels.arrays import Flags, Numbers
+from admin.checker.kernels.arrays import NOBODY, Flags, Numbers
 from admin.checker.kernels.kernel import PartKernel
 from admin.checker.kernels.logs.findings import LogFindings
+from admin.checker.kernels.logs.outlines import RolledBackStretch
 from admin.checker.kernels.logs.references import NamedEntries
 from admin.checker.kernels.logs.slices import CONFIRM, PROMOTE, TXN, Slice
 from qsync.record import WAIT_SYNC
@@ -24,7 +25,7 @@ NOWHERE = -1
 
 @dataclass(frozen=True, slots=True)
 class PendingRows:
-    """Transactions and PROMOTEs, in order. `dead`: rolled back by now."""
+    """Transactions and PROMOTEs, in order. `asked`: of a request; `dead`: rolled back by now."""
 
     place: Numbers
     index: Numbers
@@ -33,6 +34,7 @@ class PendingRows:
     lsn: Numbers
     flags: Numbers
     sync: Flags
+    asked: Flags
     dead: Flags
 
     @classmethod
@@ -47,6 +49,7 @@ class PendingRows:
             lsn=here.lsn[at],
             flags=here.flags[at],
             sync=sync[at],
+            asked=here.request.session[at] != NOBODY,
             dead=np.zeros(len(at), dtype=np.bool_),
         )
 
@@ -130,8 +133,10 @@ class LimboWalk:
     def __init__(self, found: LogFindings) -> None:
         nothing, none = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
         self.reach = Reach.none()
+        self.rolled: list[RolledBackStretch] = []
+        """In order of the ROLLBACKs."""
         self._found = found
-        self._rows = PendingRows(*(nothing,) * 6, none, none)
+        self._rows = PendingRows(*(nothing,) * 6, none, none, none)
         self._base = 0
         self._head = NOWHERE
         """The last place before what is looked at now that waits for a quorum."""
@@ -225,8 +230,17 @@ class LimboWalk:
             message = f"{which} was shown at once, and rolled back at {index}"
             self._found.odd(SHARED, each, message, int(self._rows.index[gone[0]]), each, index)
         self._rows.dead[gone] = True
+        self._goes(gone, index)
         self._gone |= dict.fromkeys(self._rows.place[gone].tolist(), index)
         self._head = self._last(queue[places < named.place])
+
+    def _goes(self, gone: Numbers, by: int) -> None:
+        """These rows are rolled back."""
+        for own in np.split(gone, np.flatnonzero(np.diff(self._rows.index[gone]) != 1) + 1):
+            if len(own):
+                first, last = (int(self._rows.index[at]) for at in (own[0], own[-1]))
+                requests = int(self._rows.asked[own].sum())
+                self.rolled.append(RolledBackStretch(first, last, by, requests))
 
     def decide(self, here: Slice, names: NamedEntries) -> None:
         """All records of the slice: no CONFIRM names what was rolled back before."""

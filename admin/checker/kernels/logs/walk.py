@@ -6,19 +6,32 @@ from admin.checker.kernels.columns import Samples
 from admin.checker.kernels.logs.findings import LogFindings
 from admin.checker.kernels.logs.limbo import LimboWalk
 from admin.checker.kernels.logs.names import Lsns, controls
+from admin.checker.kernels.logs.outlines import LogOutline, OutlineWalk
 from admin.checker.kernels.logs.owner import Lead
 from admin.checker.kernels.logs.references import NamedEntries, Past, synchronous
 from admin.checker.kernels.logs.replayed import REPLAY, LimboComparison
+from admin.checker.kernels.logs.requests import AskedRequests, RequestWalk
 from admin.checker.kernels.logs.slices import ROLLBACK, Slice
 from admin.checker.kernels.logs.status_samples import LimboSample, within
 from admin.checker.rules.rule import RuleFinding
 
 
 class LogWalk:
-    """Feed it slices in order. What only a whole log tells is kept until its end."""
+    """Feed it slices in order. What only a whole log tells is kept until its end.
+
+    `upto`: so far is it known to be confirmed. Where there are `suspects`, feed all slices once
+    more, to `look_again`.
+    """
 
     def __init__(
-        self, node: int, generation: int, status: Samples, samples: list[LimboSample]
+        self,
+        node: int,
+        generation: int,
+        status: Samples,
+        samples: list[LimboSample],
+        *,
+        upto: int = 0,
+        asked: AskedRequests | None = None,
     ) -> None:
         self._samples = samples
         self._found = LogFindings(node, generation)
@@ -28,6 +41,8 @@ class LogWalk:
         self._past = Past()
         self._lsns = Lsns(self._found)
         self._lead = Lead(self._found)
+        self._outline = OutlineWalk(upto)
+        self._requests = RequestWalk(self._found, upto, asked or AskedRequests())
         self._limbo = LimboWalk(self._found)
         self._comparison = LimboComparison(status, self._found)
 
@@ -50,9 +65,27 @@ class LogWalk:
         self._lead.end_slice(here)
         self._limbo.end_slice()
         self._past.next_slice(here, sync)
+        self._outline.next_slice(here, names)
+        self._requests.next_slice(here)
+
+    @property
+    def suspects(self) -> bool:
+        """It takes a second look."""
+        return self._requests.suspects
+
+    def look_again(self, here: Slice) -> None:
+        """A slice for the second time."""
+        self._requests.look_again(here)
+
+    def outline(self) -> LogOutline:
+        """What others must know of this log."""
+        log = self._outline.end((self._found.node, self._found.generation), self._limbo.rolled)
+        log.applied = self._requests.applied(log)
+        return log
 
     def end(self) -> dict[str, RuleFinding]:
         """By invariant, everything."""
+        self._requests.end(self.outline())
         found = self._found.by_id
         if not (self._whole and self._dense):
             found.pop(REPLAY, None)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from admin.checker.kernels.logs.outlines import LogOutline
 from admin.checker.kernels.logs.slices import Whose
 from admin.checker.kinds import ObjectKind
 from admin.checker.linear import LINEARIZABLE
@@ -18,7 +19,6 @@ from admin.checker.spark.clients.histories import Outline, ResolvedRequests, out
 from admin.checker.spark.clients.keys import COLUMNS, KeyVerdicts, Terms, operations_of
 from admin.checker.spark.clients.pairing import DDL, SCHEMA
 from admin.checker.spark.clients.partitions import judge_partition
-from admin.checker.spark.log_join import JoinedLog
 from admin.checker.spark.scan_context import Batches
 from admin.checker.verdict import Verdict, merge
 from admin.evidence.manifest import Manifest
@@ -50,13 +50,13 @@ def outlines(session: "SparkSession", paths: Sequence[Path]) -> dict[str, Outlin
 def decide(
     manifests: Mapping[str, Manifest],
     outlined: Mapping[str, Outline],
-    logs: Mapping[Whose, JoinedLog],
+    logs: Mapping[Whose, LogOutline],
 ) -> dict[str, ResolvedRequests]:
     """What the longest confirmed log of each run says of its unknown requests."""
     best: dict[str, tuple[int, Whose]] = {}
     for whose, log in logs.items():
         if log.first == 1:
-            reach = (min(log.upto, log.last), whose)
+            reach = (log.confirmed, whose)
             best[whose[0]] = max(best.get(whose[0], reach), reach)
     decided = {}
     for run, known in outlined.items():

@@ -1,8 +1,7 @@
 """What samples and events say to be confirmed, a file of them at a time."""
 
 import functools
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,10 +9,11 @@ from admin.checker.exhibit import EvidenceRow
 from admin.checker.kernels import proofs
 from admin.checker.kernels.arrays import Numbers
 from admin.checker.kernels.columns import Samples
+from admin.checker.kernels.logs.outlines import LogOutline
 from admin.checker.kernels.stops import STOPS, RolledBackStretches, stopped
 from admin.checker.spark.arrays import among, numbers
 from admin.checker.spark.chunks import Chunk, chunks, read, spread
-from admin.checker.spark.job_schema import FindingRow, RolledRow
+from admin.checker.spark.job_schema import FindingRow
 from admin.checker.spark.kernels import finding_rows
 
 if TYPE_CHECKING:
@@ -24,10 +24,11 @@ Stretches = Mapping[str, RolledBackStretches]
 
 
 def stretches(
-    session: "SparkSession", paths: Sequence[Path], rolled: Iterable[RolledRow]
+    session: "SparkSession", paths: Sequence[Path], logs: Mapping[str, Sequence[LogOutline]]
 ) -> "DataFrame":
     """Of runs in which something is rolled back for good."""
-    by_run = parts(rolled)
+    known = {run: RolledBackStretches.of(own) for run, own in logs.items()}
+    by_run = {run: own for run, own in known.items() if len(own)}
     found = [
         each
         for table, key in (("events", "number"), ("status", "sample"))
@@ -37,14 +38,6 @@ def stretches(
     ]
     look_at = functools.partial(look, stretches=by_run)
     return spread(session, found, [each.size for each in found], look_at)
-
-
-def parts(rolled: Iterable[RolledRow]) -> dict[str, RolledBackStretches]:
-    """Of every run, from what is rolled back."""
-    by_run: dict[str, list[tuple[int, int, int, int]]] = defaultdict(list)
-    for row in rolled:
-        by_run[row.run_id].append((row.node, row.generation, row.index, row.by))
-    return {run: RolledBackStretches.of(found) for run, found in by_run.items()}
 
 
 def look(chunk: Chunk, stretches: Stretches) -> Iterator[FindingRow]:

@@ -2,7 +2,7 @@
 
 from admin.checker.rules import texts
 from admin.checker.rules.fates import Fates, replay
-from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import CONFIRM, PROMOTE, LogTable, RunTables, Whose
 
 ONE_LOG = "fewer than two logs"
@@ -107,26 +107,3 @@ def _told(log: LogTable, term: int, by: int | None) -> str:
 
 
 MATCHING, AGREEMENT, COMPLETENESS = "log-matching", "confirmed-agree", "leader-complete"
-RULES = (
-    Rule(
-        MATCHING,
-        "equal index and term mean equal entries",
-        ("wal",),
-        matching,
-        idle="no log has an entry",
-    ),
-    Rule(
-        AGREEMENT,
-        "what is confirmed is the same everywhere",
-        ("wal",),
-        agreement,
-        idle="nothing in the logs is known to be confirmed",
-    ),
-    Rule(
-        COMPLETENESS,
-        "leaders have everything confirmed before",
-        ("wal",),
-        completeness,
-        idle="no leader came after one that had confirmed something",
-    ),
-)

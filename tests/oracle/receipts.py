@@ -1,7 +1,7 @@
 """A receipt names the entry of the very request that it was given for."""
 
 from admin.checker.exhibit import exhibit
-from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import RunTables, number
 from admin.evidence.tables import Row
 
@@ -48,12 +48,3 @@ def _keyed(line: Row, key: int | None) -> bool:
     """By what the client knows of its key, this is the entry of another one."""
     told = line.get("key_hash")
     return told is not None and key is not None and told != key
-
-
-RULE = Rule(
-    OWN,
-    "a receipt names the entry of its request and key",
-    ("wal", "ops"),
-    find,
-    idle="no receipt names an entry that has a number",
-)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from admin.checker.exhibit import exhibit
 from admin.checker.rules import texts
 from admin.checker.rules.fates import Fates, replay
-from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import LogTable, RunTables, number
 from admin.evidence.tables import Row
 
@@ -87,29 +87,6 @@ def failures(run: RunTables) -> RuleFinding:
 
 
 ONCE, RECEIPTS, FAILURES = "once", "receipts-kept", "failures-gone"
-RULES = (
-    Rule(
-        ONCE,
-        "a numbered request takes effect once",
-        ("wal",),
-        once,
-        idle="no entry names a request",
-    ),
-    Rule(
-        RECEIPTS,
-        "what was acknowledged is confirmed at its place",
-        ("wal", "ops"),
-        receipts,
-        idle="no receipt of a write names a place that is known to be confirmed",
-    ),
-    Rule(
-        FAILURES,
-        "what failed for certain took no effect",
-        ("wal", "ops"),
-        failures,
-        idle="no numbered request failed for certain",
-    ),
-)
 
 
 def _decided(run: RunTables) -> Iterator[tuple[LogTable, int, Fates]]:
