@@ -1,9 +1,9 @@
 """What the logs of several nodes have in common: places, fates, leaders, and what was confirmed."""
 
 from admin.checker.rules import texts
-from admin.checker.rules.fates import Fates, replay
 from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import CONFIRM, PROMOTE, LogTable, RunTables, Whose
+from tests.oracle.fates import Fates, replay
 
 ONE_LOG = "fewer than two logs"
 """Why nothing is compared."""
@@ -38,7 +38,7 @@ def agreement(run: RunTables) -> RuleFinding:
     known: dict[int, tuple[LogTable, int, int | None]] = {}
     broken: set[int] = set()
     confirmed = run.confirmed
-    for whose, log in run.logs.items() if not found.lacks else ():
+    for whose, log in sorted(run.logs.items()) if not found.lacks else ():
         upto = confirmed.get(whose, 0)
         fates = replay(log, upto) if log.first == 1 else Fates()
         at = log.at()

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from admin.checker.exhibit import exhibit
-from admin.checker.rules import texts
-from admin.checker.rules.fates import Fates, replay
 from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import LogTable, RunTables, number
 from admin.evidence.tables import Row
+from tests.oracle import texts
+from tests.oracle.fates import Fates, replay
 
 _LOOKS = frozenset({"read", "r", "get", "txn", "cas-unequal"})
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from admin.checker.rules import texts
-from admin.checker.rules.entry_checksum import checksum
-from admin.checker.rules.fates import replay
 from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import CONFIRM, TXN, LogTable, RunTables
 from admin.evidence.rows import kind_number
+from tests.oracle import texts
+from tests.oracle.entry_checksum import checksum
+from tests.oracle.fates import replay
 from tests.oracle.replayed import names
 
 

@@ -3,9 +3,9 @@
 from bisect import bisect_right
 
 from admin.checker.exhibit import EvidenceRow
-from admin.checker.rules.fates import replay
 from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import LogTable, RunTables
+from tests.oracle.fates import replay
 
 WHOLE = "stretches-whole"
 

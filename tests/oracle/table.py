@@ -8,6 +8,7 @@ from tests.oracle import (
     between_logs,
     client_promises,
     confirms,
+    feeds,
     fenced,
     flags,
     fresh,
@@ -20,6 +21,7 @@ from tests.oracle import (
     replayed,
     rest,
     rollbacks,
+    rolled_back_reads,
     shape,
     statuses,
     stored,
@@ -66,5 +68,7 @@ RUN_ORACLE: Mapping[str, Callable[[RunTables], RuleFinding]] = {
     client_promises.FAILURES: client_promises.failures,
     client_promises.RECEIPTS: client_promises.receipts,
     receipts.OWN: receipts.find,
+    rolled_back_reads.HIDDEN: rolled_back_reads.find,
+    feeds.FEED: feeds.find,
 }
 """And of those that look at several logs, or at logs beside what clients were told."""

@@ -10,12 +10,11 @@ from admin.checker.rules.catalogue import RULES
 from tests.repo import tree
 
 ONCE = {*PART_RULES, *(each.id for each in KERNELS), *(each.id for each in AUTOMATA)}
-TWICE = {"rolled-back-hidden", "feed-complete"}
-"""Judged by one function in one process, and by another one on Spark. None may be added."""
 
 
-def test_every_invariant_but_these_is_judged_by_one_kernel() -> None:
-    assert {each.id for each in RULES} - ONCE - {"times-usable"} == TWICE
+def test_every_invariant_is_judged_by_one_kernel() -> None:
+    """By the same function in one process, on Spark, and where a cluster is followed."""
+    assert {each.id for each in RULES} == ONCE
 
 
 def test_nobody_but_its_kernel_knows_the_id_of_an_invariant() -> None:

@@ -3,7 +3,7 @@
 import functools
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -14,43 +14,35 @@ pytest.importorskip("pyarrow", reason="needs the [spark] extra")
 
 from admin.checker.kernels import receipts
 from admin.checker.kernels.disks import ACKS, QUORUM, ROWS
+from admin.checker.kernels.feeds import FEED, SPAN, longest
+from admin.checker.kernels.feeds import joined as joined_feeds
 from admin.checker.kernels.in_memory import MemoryKernels, evidence_of, failed_requests
 from admin.checker.kernels.proofs import complete
 from admin.checker.kernels.registry import KERNELS
+from admin.checker.kernels.rolled_back_reads import HIDDEN, hidden
 from admin.checker.kernels.stops import STOPS, RolledBackStretches, joined
 from admin.checker.parquet import to_parquet
-from admin.checker.rules import feeds as feed_rule
-from admin.checker.rules import rolled_back_reads as hidden_rule
 from admin.checker.rules.catalogue import BY_ID, RULES, load, verdict_of
-from admin.checker.rules.fates import replay
 from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import RunTables
 from admin.checker.spark.arrays import ArrowTable, numbers
 from admin.checker.spark.chunks import Chunk, chunks, in_order, read
+from admin.checker.spark.invariants import feeds as feed_tasks
 from admin.checker.spark.invariants import receipts as receipt_tasks
 from admin.checker.spark.invariants.acks import followed
 from admin.checker.spark.invariants.clocks import look as look_at_clocks
-from admin.checker.spark.invariants.feeds import SPAN, longest
 from admin.checker.spark.invariants.feeds import look as look_at_feeds
-from admin.checker.spark.invariants.feeds import plan as plan_feeds
-from admin.checker.spark.invariants.rolled_back_reads import (
-    Look,
-    places,
-    reads_of_rolled_back,
-    values,
-)
+from admin.checker.spark.invariants.questions import Job, together
+from admin.checker.spark.invariants.questions import look as look_at_part
 from admin.checker.spark.invariants.stretches import look as look_at_stops
 from admin.checker.spark.job_schema import (
     ACKED,
-    BREACH,
     DOUBT,
     FACTS,
     FAILED,
     LACKS,
     PROVEN,
     FindingRow,
-    LogRow,
-    RolledRow,
 )
 from admin.checker.spark.kernels import RunJob, finding_rows, proven
 from admin.checker.spark.kernels import look as look_at_run
@@ -71,7 +63,6 @@ SEEDS = range(150)
 SEEN_MIN = 7
 """Runs that break an invariant, and that do not: dice that never show it prove nothing."""
 Runs = list[tuple[int, Path, RunTables]]
-Where = tuple[str, int, int, int]
 
 
 @pytest.fixture(scope="module")
@@ -112,31 +103,35 @@ def _said(finding: RuleFinding) -> tuple[int, list[str]]:
 
 
 def test_feeds_are_judged_as_row_by_row(runs: Runs) -> None:
+    """Facts, texts and proofs, however many entries are looked at together."""
     seen = Counter[bool]()
     for seed, path, run in runs:
-        wanted = feed_rule.RULE.find(run)
-        logs = longest(_known(run), _rolled(run))
+        wanted, logs = RUN_ORACLE[FEED](run), MemoryKernels(run).outlines
+        assert _said(BY_ID[FEED].find(run)) == _said(wanted), seed
         for span in (4, SPAN):
-            found = [row for each in plan_feeds(path, logs, span) for row in look_at_feeds(each)]
-            assert _of(found) == _whole(wanted), (seed, span)
+            rows = [
+                row for each in feed_tasks.plan(path, logs, span) for row in look_at_feeds(each)
+            ]
+            found = joined_feeds(_finding(rows), longest(logs))
+            complete([found], functools.partial(look_up, path))
+            assert _said(found) == _said(wanted), (seed, span)
         seen[bool(wanted.breaches)] += bool(wanted.facts)
     assert min(seen[True], seen[False]) > SEEN_MIN
 
 
 def test_hidden_values_are_found_as_row_by_row(runs: Runs) -> None:
+    """Facts, texts and proofs."""
     seen = Counter[bool]()
     for seed, path, run in runs:
+        wanted, logs = RUN_ORACLE[HIDDEN](run), MemoryKernels(run).outlines
+        assert _said(BY_ID[HIDDEN].find(run)) == _said(wanted), seed
 
-        def ask(
-            table: str, look: Look, asked: Collection[str], path: Path = path
-        ) -> Iterator[FindingRow]:
-            for chunk in chunks(path, table, "index") if dice.RUN in asked else ():
-                yield from look(chunk)
+        def ask(jobs: Sequence[Job]) -> Iterator[FindingRow]:
+            return (row for each in jobs for row in look_at_part(each))
 
-        wanted = hidden_rule.RULE.find(run)
-        lost = values(ask, places(_rolled(run), _known(run)))
-        found = ask("ops", functools.partial(reads_of_rolled_back, lost=lost), lost)
-        assert _of(found) == _whole(wanted), seed
+        found = together({dice.RUN: hidden(logs)}, {dice.RUN: path}, ask)[dice.RUN]
+        complete([found], functools.partial(look_up, path))
+        assert _said(found) == _said(wanted), seed
         seen[bool(wanted.breaches)] += bool(wanted.facts)
     assert min(seen[True], seen[False]) > SEEN_MIN
 
@@ -197,7 +192,7 @@ def test_clocks_are_doubted_as_step_by_step(runs: Runs) -> None:
         found = list(look_at_clocks(path))
         wanted = time_oracle.find(run)
         assert BY_ID[time_oracle.TIMES].find(run) == wanted, seed
-        assert _of(found) == _whole(wanted), seed
+        assert _said(_finding(found)) == _said(wanted), seed
         doubts = [each.message for each in found if each.what == DOUBT]
         assert doubts == [wanted.doubt] * bool(wanted.doubt), seed
         seen[bool(wanted.doubt)] += bool(wanted.facts)
@@ -278,35 +273,3 @@ def _finding(rows: Collection[FindingRow]) -> RuleFinding:
         lacks="".join(each.message for each in rows if each.what == LACKS),
         breaches=[proven(each) for each in rows if each.what == PROVEN],
     )
-
-
-def _of(found: Iterable[FindingRow]) -> tuple[int, set[Where]]:
-    """Facts and places of breaches, as `conclude` counts them."""
-    facts, places = 0, set[Where]()
-    for each in found:
-        facts += each.amount if each.what == FACTS else 0
-        if each.what == BREACH:
-            places.add((each.invariant, each.node, each.index, each.term))
-    return facts, places
-
-
-def _whole(finding: RuleFinding) -> tuple[int, set[Where]]:
-    return finding.facts, {each.where for each in finding.breaches}
-
-
-def _known(run: RunTables) -> list[LogRow]:
-    confirmed = run.confirmed
-    return [
-        LogRow(dice.RUN, *whose, log.first, log.last, confirmed.get(whose, 0))
-        for whose, log in run.logs.items()
-    ]
-
-
-def _rolled(run: RunTables) -> list[RolledRow]:
-    confirmed = run.confirmed
-    return [
-        RolledRow(dice.RUN, *whose, index, by)
-        for whose, log in run.logs.items()
-        if log.first == 1
-        for index, by in replay(log, confirmed.get(whose, 0)).rolled_back_by.items()
-    ]

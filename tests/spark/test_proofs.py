@@ -1,7 +1,5 @@
 """What Spark finds comes with the rows that prove it."""
 
-import copy
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,21 +37,10 @@ def found(session: "SparkSession", folder: Path) -> Judged:
     return judged
 
 
-def test_breaches_found_on_spark_show_the_rows_that_prove_them(
-    session: "SparkSession", folder: Path, found: Judged, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_breaches_found_on_spark_show_the_rows_that_prove_them(folder: Path, found: Judged) -> None:
     for name, id_ in (("voted_twice", "one-vote"), ("row_missing", "log-dense")):
         here = BY_ID[id_].find(load(folder / name)).breaches
         assert [e.witness for e in found[name][id_].breaches] == [e.witness for e in here]
-
-    monkeypatch.setattr(proofs, "ROWS_MAX", 0)
-    alone = {"row_missing": copy.deepcopy(found["row_missing"])}
-    holes = alone["row_missing"]["log-dense"].breaches
-    holes[:] = [replace(each, witness=()) for each in holes]
-    proofs.prove([folder / "row_missing"], alone)
-    (hole,) = alone["row_missing"]["log-dense"].breaches
-    assert [each.row["index"] for each in hole.witness] == [hole.index]
-    assert {each.row["node"] for each in hole.witness} == {2}
 
 
 def test_both_tiers_say_at_which_entry_a_feed_went_wrong_and_show_it(

@@ -25,7 +25,6 @@ from admin.checker.kernels.logs.slices import Whose
 from admin.checker.kernels.logs.walk import LogWalk
 from admin.checker.parquet import to_parquet
 from admin.checker.rules.catalogue import load
-from admin.checker.rules.entry_checksum import checksum
 from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import RunTables, build
 from admin.checker.spark.columns import slices
@@ -40,6 +39,7 @@ from admin.evidence.bundle import Bundle, log_part
 from admin.evidence.manifest import Manifest, NodeFacts, NoEvidence
 from admin.evidence.tables import TABLES, Row
 from tests.oracle import client_promises, receipts, shape
+from tests.oracle.entry_checksum import checksum
 from tests.oracle.table import RUN_ORACLE
 from tests.spark.planted import cases
 

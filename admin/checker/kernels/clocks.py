@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from admin.checker.kernels.columns import Samples
-from admin.checker.kernels.kernel import groups
+from admin.checker.kernels.kernel import PartKernel, groups
 from admin.checker.rules.rule import RuleFinding
 
 TIMES = "times-usable"
@@ -63,3 +63,10 @@ class ClockReplay:
         steps = pairwise((clock.last, *times))
         clock.back = clock.back or next((a - b for a, b in steps if b < a), 0)
         clock.last = times[-1]
+
+
+KERNELS = (
+    PartKernel(
+        TIMES, "no clock goes back while it is read", needs=(), idle="no clock was read twice"
+    ),
+)

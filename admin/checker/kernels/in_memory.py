@@ -2,13 +2,14 @@
 
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from admin.checker.exhibit import EvidenceRow, exhibit
-from admin.checker.kernels import proofs, receipts, stops
+from admin.checker.kernels import clocks, feeds, proofs, receipts, rolled_back_reads, stops
 from admin.checker.kernels.columns import Digests, Events, LogEntries, Samples
 from admin.checker.kernels.disks import KERNELS as DISK_KERNELS
 from admin.checker.kernels.disks import QUORUM, DiskEvents, DiskWalk, by_logs, confirmed_last
@@ -23,7 +24,9 @@ from admin.checker.kernels.logs.slices import Slice, whole
 from admin.checker.kernels.logs.status_samples import limbo_samples
 from admin.checker.kernels.logs.walk import LogWalk
 from admin.checker.kernels.proofs import RowPlace
+from admin.checker.kernels.questions import TableQuestion, answered
 from admin.checker.kernels.registry import EVENTS, KERNELS
+from admin.checker.kernels.rolled_back_reads import HIDDEN, hidden
 from admin.checker.kernels.stops import RolledBackStretches
 from admin.checker.kernels.tables import MemoryTable
 from admin.checker.rules.rule import Rule, RuleFinding
@@ -173,6 +176,40 @@ def receipts_of(memory: MemoryKernels) -> dict[str, RuleFinding]:
     return memory.proven({receipts.KEPT: kept, receipts.OWN: own})
 
 
+def feeds_of(memory: MemoryKernels) -> dict[str, RuleFinding]:
+    """What readers of feeds were given, beside the longest log."""
+    log = feeds.longest(memory.outlines)
+    answers = MemoryTable.of_rows(memory.run.feeds, feeds.PLACES)
+    found = feeds.order([answers])
+    if log is not None:
+        entries = entries_table(memory.run.logs[log.whose])
+        given = partial(feeds.ConfirmedTransactions.of, log, [entries])
+        found.breaches += feeds.wrong(answers, log, given, feeds.before([answers])).breaches
+    return memory.proven({feeds.FEED: feeds.joined(found, log)})
+
+
+def asked_of(memory: MemoryKernels) -> dict[str, RuleFinding]:
+    """What kernels find that ask one question after the other."""
+
+    def ask(question: TableQuestion) -> Iterator[list[Any]]:
+        logs = memory.run.logs.values()
+        of_history = question.table == proofs.OPS
+        tables = [memory.lines(question.columns)] if of_history else map(entries_table, logs)
+        for table in tables:
+            yield from question.look(table)
+
+    return memory.proven({HIDDEN: answered(hidden(memory.outlines), ask)})
+
+
+def clocks_of(memory: MemoryKernels) -> dict[str, RuleFinding]:
+    """Clocks of clients and of nodes."""
+    replay = clocks.ClockReplay()
+    lines = sorted(memory.run.ops, key=lambda line: number(line, "index"))
+    replay.lines(number(line, "time") for line in lines)
+    replay.samples(Samples.of_records(memory.run.status))
+    return {clocks.TIMES: replay.finding()}
+
+
 def disks(memory: MemoryKernels) -> dict[str, RuleFinding]:
     """By id what is found of disks: all events are one part."""
     run = memory.run
@@ -218,6 +255,9 @@ FAMILIES: tuple[
     (DISK_KERNELS, disks),
     (stops.KERNELS, stops_of),
     (receipts.KERNELS, receipts_of),
+    (rolled_back_reads.KERNELS, asked_of),
+    (feeds.KERNELS, feeds_of),
+    (clocks.KERNELS, clocks_of),
 )
 """Kernels of tables that come in parts, and what they find in a run that is in memory."""
 

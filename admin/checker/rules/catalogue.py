@@ -4,19 +4,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from admin.checker.kernels import in_memory, receipts, stops
+from admin.checker.kernels import clocks, feeds, in_memory, receipts, rolled_back_reads, stops
 from admin.checker.kernels.disks import KERNELS as DISK_KERNELS
 from admin.checker.kernels.kernel import PartKernel
 from admin.checker.kernels.logs import between, requests
 from admin.checker.kernels.logs.registry import KERNELS as LOG_KERNELS
 from admin.checker.quick import CheckedInvariant
-from admin.checker.rules import (
-    clocks,
-    feeds,
-    gaps,
-    rolled_back_reads,
-    steps,
-)
+from admin.checker.rules import gaps, steps
 from admin.checker.rules.parts import check_counts, rows
 from admin.checker.rules.rule import Breach, Rule, RuleFinding
 from admin.checker.rules.run import RunTables, build
@@ -38,9 +32,9 @@ RULES: tuple[Rule, ...] = (
     *steps.RULES,
     *_parts(requests.KERNELS),
     *_parts(receipts.KERNELS),
-    rolled_back_reads.RULE,
-    feeds.RULE,
-    clocks.RULE,
+    *_parts(rolled_back_reads.KERNELS),
+    *_parts(feeds.KERNELS),
+    *_parts(clocks.KERNELS),
 )
 BY_ID = {each.id: each for each in RULES}
 

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from admin.checker.kernels import receipts, stops
+from admin.checker.kernels import feeds, receipts, stops
 from admin.checker.kernels.columns import LogEntries
 from admin.checker.kernels.disks import QUORUM, by_logs
 from admin.checker.kernels.logs import between
@@ -15,10 +15,9 @@ from admin.checker.kernels.logs.slices import Whose
 from admin.checker.kernels.stops import STOPS, RolledBackStretches
 from admin.checker.rules import gaps
 from admin.checker.rules.catalogue import RULES
-from admin.checker.rules.rule import Breach, RuleFinding
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.spark.borders import SliceEnds, joined
 from admin.checker.spark.job_schema import (
-    BREACH,
     DOUBT,
     ENTRY,
     EVENTS,
@@ -70,29 +69,18 @@ def conclude(
     """From all that was found of this run, and what its logs tell to one another."""
     _borders(own)
     found = {rule.id: RuleFinding() for rule in RULES}
-    seen: set[tuple[str, int, int, int]] = set()
     for each in own.rows[FACTS]:
         found[each.invariant].facts += each.amount
     for each in own.rows[LACKS]:
         found[each.invariant].lacks = each.message
     for each in own.rows[DOUBT]:
         found[each.invariant].doubt = each.message
-    for each in own.rows[BREACH]:
-        breach = Breach(
-            invariant=each.invariant,
-            message=each.message,
-            node=each.node,
-            index=each.index,
-            term=each.term,
-        )
-        if breach.where not in seen:
-            seen.add(breach.where)
-            found[each.invariant].breaches.append(breach)
     for each in own.rows[PROVEN]:
         found[each.invariant].breaches.append(proven(each))
     if not _events(own, "durable"):
         found[QUORUM] = _quorum(own, manifest, len(logs))
     found[STOPS] = stops.joined(found[STOPS], len(RolledBackStretches.of(logs)))
+    found[feeds.FEED] = feeds.joined(found[feeds.FEED], feeds.longest(logs))
     found[receipts.KEPT] = receipts.first_lines(found[receipts.KEPT])
     entries = sum(each.amount for each in own.rows[SLICE])
     found |= between.judged(logs, entries, map(_parted, own.rows[UNEQUAL]))

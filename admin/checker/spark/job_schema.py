@@ -6,16 +6,16 @@ DDL = (
     "run_id string, what string, invariant string, node bigint, generation bigint, "
     "`index` bigint, term bigint, amount bigint, message string"
 )
-BREACH, FACTS, OUTLINE = "breach", "facts", "outline"
+FACTS, OUTLINE, ANSWER = "facts", "outline", "answer"
 SLICE, ENTRY, PROVEN = "slice", "entry", "proven"
 CONFIRMED, STRIKES, EVENTS = "confirmed", "strikes", "events"
 ACKED, FAILED = "acked", "failed"
 LACKS, DOUBT, UNEQUAL = "lacks", "doubt", "unequal"
 """Of an invariant: why it cannot be examined, or why its facts are no pass; `message` says.
 
-`outline`: of a log (see `LogOutline`); `slice`: so many entries of one, and the ends of these.
-`unequal`: a place of a slice from which on logs differ (see `PartedStretch`). `proven`: a breach,
-whose `message` has its text and its proof.
+`answer`: to the question of a kernel; `outline`: of a log (see `LogOutline`); `slice`: so many
+entries of one, and the ends of these. `unequal`: a place of a slice from which on logs differ (see
+`PartedStretch`). `proven`: a breach, whose `message` has its text and its proof.
 """
 
 
@@ -31,24 +31,3 @@ class FindingRow(NamedTuple):
     term: int = 0
     amount: int = 0
     message: str = ""
-
-
-class LogRow(NamedTuple):
-    """A log, from its first entry to its last, and how far it is known to be confirmed."""
-
-    run_id: str
-    node: int
-    generation: int
-    first: int
-    last: int
-    confirmed: int
-
-
-class RolledRow(NamedTuple):
-    """An entry that is rolled back in a log, and the record that did it."""
-
-    run_id: str
-    node: int
-    generation: int
-    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs
-    by: int

@@ -18,9 +18,9 @@ from admin.checker.spark.invariants import receipts
 from admin.checker.spark.invariants.acks import disks
 from admin.checker.spark.invariants.clocks import clocks
 from admin.checker.spark.invariants.feeds import feeds
-from admin.checker.spark.invariants.rolled_back_reads import hidden
+from admin.checker.spark.invariants.questions import rolled_back_reads
 from admin.checker.spark.invariants.stretches import stretches
-from admin.checker.spark.job_schema import CONFIRMED, DDL, FAILED, LogRow, RolledRow
+from admin.checker.spark.job_schema import CONFIRMED, DDL, FAILED
 from admin.checker.spark.kernels import kernels
 from admin.checker.spark.outcomes import answered
 from admin.checker.spark.overview import beforehand
@@ -68,6 +68,7 @@ def judge(
         by_run[run].append(log)
     last = functools.reduce(_union, _last(session, paths, by_run, brought))
     brought.add(collected(last))
+    brought.add(rolled_back_reads(session, paths, by_run))
     apart = brought.by_run()
     return {run: conclude(each, apart[run], by_run[run]) for run, each in manifests.items()}
 
@@ -79,22 +80,9 @@ def _last(
     brought: JobOutputs,
 ) -> "Iterator[DataFrame]":
     """The last job: everything that needs what is known of the logs."""
-    known = [
-        LogRow(run, *log.whose, log.first, log.last, log.upto)
-        for run, own in logs.items()
-        for log in own
-    ]
-    rolled = [
-        RolledRow(run, *log.whose, index, each.by)
-        for run, own in logs.items()
-        for log in own
-        for each in log.rolled
-        for index in range(each.first, each.last + 1)
-    ]
     yield kernels(session, paths, brought.rows, logs)
     yield disks(session, paths)
-    yield feeds(session, paths, known, rolled)
-    yield hidden(session, paths, known, rolled)
+    yield feeds(session, paths, logs)
     yield stretches(session, paths, logs)
     yield clocks(session, paths)
     yield receipts.kept(session, paths, logs)

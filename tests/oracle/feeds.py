@@ -3,10 +3,10 @@
 from collections.abc import Container, Iterable
 
 from admin.checker.exhibit import EvidenceRow, exhibit
-from admin.checker.rules.fates import replay
-from admin.checker.rules.rule import Rule, RuleFinding
+from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import TXN, LogTable, RunTables, number
 from admin.evidence.tables import Row
+from tests.oracle.fates import replay
 
 FEED = "feed-complete"
 USER_SPACE_MIN = 512
@@ -87,12 +87,3 @@ def _longest(run: RunTables) -> tuple[LogTable | None, int]:
     upto = max(reach.values(), default=0)
     whose = min((each for each in reach if reach[each] == upto and upto), default=(0, 0))
     return run.logs.get(whose), upto
-
-
-RULE = Rule(
-    FEED,
-    "feeds give everything once, in order",
-    ("wal", "feeds"),
-    find,
-    idle="no feed was read, or no whole log has anything confirmed",
-)
