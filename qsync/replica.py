@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from election.messages import Ballot, Index, Position, Term
 from election.roles import ElectionMode
@@ -24,25 +23,17 @@ from qsync.data import body, members
 from qsync.data.fold import Fold
 from qsync.data.memtable import Memtable
 from qsync.data.overlay import Backing, OverlayLimits
-from qsync.data.request import KnownRequest, Limits, Once, ReadKind, Request
+from qsync.data.request import (
+    KnownRequest,
+    Limits,
+    Once,
+    ReadKind,
+    Request,
+    SubmittedTransaction,
+)
 from qsync.data.state import DataState
 from qsync.record import Entry, Header, Lsn
 from qsync.replaying import UntrustedRows, follow, next_stop, replay
-
-
-class SubmittedTransaction(NamedTuple):
-    """The transaction is in the log at `(term, index)`; its fate comes later, to its ticket.
-
-    `duplicate`: it was there already, the request is a retry. `refusal`: what is there is not the
-    transaction but its refusal, to be told when the entry is committed.
-    """
-
-    index: Index  # type: ignore[assignment]  # hides tuple.index, which nobody needs
-    term: Term
-    lsn: Lsn
-    results: list[bytes | None]
-    duplicate: bool
-    refusal: errors.QsyncError | None = None
 
 
 class Replica:
@@ -167,9 +158,13 @@ class Replica:
         if executed.schema is not None:
             self._obey()
         self.torn = False
-        index, term, _, lsn, *_ = entry
         return SubmittedTransaction(
-            index, term, lsn, executed.results, duplicate=False, refusal=refusal
+            entry.index,
+            entry.term,
+            entry.lsn,
+            results=executed.results,
+            duplicate=False,
+            refusal=refusal,
         )
 
     def refusal(self, request: Request) -> errors.QsyncError | None:

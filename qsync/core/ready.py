@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 from election.messages import Ballot, Index, Replica, Term
 from election.ready import Note, TimerRequest
@@ -55,13 +55,17 @@ class TransactionFate(StrEnum):
     """Cut, and asynchronous: it is not confirmed anywhere, but may be shown where nobody knows."""
 
 
-class Settled(NamedTuple):
+@final
+class Settled:
     """The fate of the transaction that a ticket waits for is definite."""
 
-    ticket: Ticket
-    verdict: TransactionFate
-    index: Index  # type: ignore[assignment]  # hides tuple.index, which nobody needs
-    term: Term
+    __slots__ = ("index", "term", "ticket", "verdict")
+
+    def __init__(self, ticket: Ticket, verdict: TransactionFate, index: Index, term: Term) -> None:
+        self.ticket = ticket
+        self.verdict = verdict
+        self.index = index
+        self.term = term
 
 
 class ReadSettled(NamedTuple):

@@ -70,7 +70,15 @@ def execute(
             space, key, row = done
             text = body.encode_one((session, seq, low), space.id_text, key[5:], row)
             sync = space.sync or request.sync is True
-            return ExecutedTransaction(text, sync, [row], [(key, row)], session, seq, low)
+            return ExecutedTransaction(
+                text,
+                sync=sync,
+                results=[row],
+                writes=[(key, row)],
+                session=session,
+                seq=seq,
+                low=low,
+            )
     draft = EffectDraft(view, shape, at=at)
     results = run(draft, ops, limits)
     opened = {change.session for change in draft.changes if change.opened}
@@ -81,14 +89,14 @@ def execute(
         raise TooLarge(f"a transaction has at most {limits.txn_bytes_max} bytes, not {len(text)}")
     return ExecutedTransaction(
         text,
-        draft.sync or request.sync is True,
-        results,
-        draft.writes,
-        session,
-        seq,
-        low,
-        tuple(draft.changes),
-        draft.schema if draft.schema_changed else None,
+        sync=draft.sync or request.sync is True,
+        results=results,
+        writes=draft.writes,
+        session=session,
+        seq=seq,
+        low=low,
+        changes=tuple(draft.changes),
+        schema=draft.schema if draft.schema_changed else None,
     )
 
 

@@ -106,8 +106,19 @@ class UnfoldedHistory:
 
     def applied(self, index: int, term: int, executed: ExecutedTransaction) -> None:
         """The entry that was executed here was appended to the log."""
-        text, _, _, writes, session, seq, low, changes, after = executed
-        self._add(LoggedTransaction(index, term, session, seq, low, changes, text, writes, after))
+        self._add(
+            LoggedTransaction(
+                index,
+                term,
+                session=executed.session,
+                seq=executed.seq,
+                low=executed.low,
+                changes=executed.changes,
+                body=executed.body,
+                writes=executed.writes,
+                schema=executed.schema,
+            )
+        )
 
     def apply(self, entries: Sequence[Entry]) -> None:
         """Entries that were executed elsewhere (or before a restart) were appended to the log."""
@@ -207,7 +218,15 @@ class UnfoldedHistory:
             if prefix is not None:
                 writes: list[Write] = [(prefix + key, row)]
                 return LoggedTransaction(
-                    index, term, parts[0], parts[1], parts[2], (), text, writes, None
+                    index,
+                    term,
+                    session=parts[0],
+                    seq=parts[1],
+                    low=parts[2],
+                    changes=(),
+                    body=text,
+                    writes=writes,
+                    schema=None,
                 )
         session, seq, low = parts[:3]
         changes = tuple(
@@ -216,6 +235,7 @@ class UnfoldedHistory:
             if space == schema.SESSION
         )
         draft = EffectDraft(self.view(None), self.schemas.head)
+        damage = ""
         try:
             for space, key, row in effects:
                 if space != schema.SESSION:
@@ -226,11 +246,18 @@ class UnfoldedHistory:
             # It was executed without an entry whose rollback we have not heard of yet, or after
             # one of no say: what is before it will change, or it will be cut.
             damage = f"entry {index}: {error.message}"
-            return LoggedTransaction(
-                index, term, session, seq, low, changes, text, (), None, damage
-            )
-        after = draft.schema if draft.schema_changed else None
-        return LoggedTransaction(index, term, session, seq, low, changes, text, draft.writes, after)
+        return LoggedTransaction(
+            index,
+            term,
+            session=session,
+            seq=seq,
+            low=low,
+            changes=changes,
+            body=text,
+            writes=() if damage else draft.writes,
+            schema=draft.schema if draft.schema_changed and not damage else None,
+            damage=damage,
+        )
 
     def _take_from(self, first: int) -> list[LoggedTransaction]:
         """Take back the versions of all entries from `first` on; these entries, oldest first."""

@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, final
 
+from election.messages import Index, Term
 from qsync.data.schema import Schema
+from qsync.errors import QsyncError
+from qsync.record import Lsn
 
 Write = tuple[bytes, bytes | None]
 """A physical key and what it holds from now on; None deletes it."""
@@ -43,8 +46,8 @@ class ReadKind(StrEnum):
     LOG_POSITION = "p"
 
 
-# Requests and executions are made once per write, so they are tuples: a frozen dataclass takes
-# four times as long to make.
+# Made once per write, so no frozen dataclasses, which take four times as long to make. Compiled,
+# a plain class is made in a seventh of the time of a tuple with names, and read without a look-up.
 class Request(NamedTuple):
     """One transaction of a client. `snapshot` and `reads` say what it was computed from.
 
@@ -73,43 +76,113 @@ class SessionChange(NamedTuple):
     opened: bool
 
 
-class ExecutedTransaction(NamedTuple):
+@final
+class ExecutedTransaction:
     """A transaction turned into effects, not yet in the log.
 
     `body` is what the log carries; `writes` is what it does to the store, derived entries of
     secondary indexes included. `schema` is the schema after it, if it changes that.
     """
 
-    body: bytes
-    sync: bool
-    results: list[bytes | None]
-    writes: list[Write]
-    session: bytes
-    seq: int
-    low: int
-    changes: Sequence[SessionChange] = ()
-    schema: Schema | None = None
+    __slots__ = ("body", "changes", "low", "results", "schema", "seq", "session", "sync", "writes")
+
+    def __init__(
+        self,
+        body: bytes,
+        *,
+        sync: bool,
+        results: list[bytes | None],
+        writes: list[Write],
+        session: bytes,
+        seq: int,
+        low: int,
+        changes: Sequence[SessionChange] = (),
+        schema: Schema | None = None,
+    ) -> None:
+        self.body = body
+        self.sync = sync
+        self.results = results
+        self.writes = writes
+        self.session = session
+        self.seq = seq
+        self.low = low
+        self.changes = changes
+        self.schema = schema
 
 
-@dataclass(slots=True)
+@final
+class SubmittedTransaction:
+    """The transaction is in the log at `(term, index)`; its fate comes later, to its ticket.
+
+    `duplicate`: it was there already, the request is a retry. `refusal`: what is there is not the
+    transaction but its refusal, to be told when the entry is committed.
+    """
+
+    __slots__ = ("duplicate", "index", "lsn", "refusal", "results", "term")
+
+    def __init__(
+        self,
+        index: Index,
+        term: Term,
+        lsn: Lsn,
+        *,
+        results: list[bytes | None],
+        duplicate: bool,
+        refusal: QsyncError | None,
+    ) -> None:
+        self.index = index
+        self.term = term
+        self.lsn = lsn
+        self.results = results
+        self.duplicate = duplicate
+        self.refusal = refusal
+
+
+@final
 class LoggedTransaction:
     """A transaction that is in the log above the folded index.
 
     `writes` is empty while it is rolled back. `damage` says why its effects do not follow from what
     is before it in the log: that must pass (by a rollback or a cut) before it is confirmed.
-    Made once per write, so neither frozen nor by keyword.
     """
 
-    index: int
-    term: int
-    session: bytes
-    seq: int
-    low: int
-    changes: Sequence[SessionChange]
-    body: bytes
-    writes: Sequence[Write]
-    schema: Schema | None
-    damage: str = ""
+    __slots__ = (
+        "body",
+        "changes",
+        "damage",
+        "index",
+        "low",
+        "schema",
+        "seq",
+        "session",
+        "term",
+        "writes",
+    )
+
+    def __init__(
+        self,
+        index: int,
+        term: int,
+        *,
+        session: bytes,
+        seq: int,
+        low: int,
+        changes: Sequence[SessionChange],
+        body: bytes,
+        writes: Sequence[Write],
+        schema: Schema | None,
+        damage: str = "",
+    ) -> None:
+        self.index = index
+        self.term = term
+        self.session = session
+        self.seq = seq
+        self.low = low
+        self.changes = changes
+        self.body = body
+        self.writes = writes
+        self.schema = schema
+        self.damage = damage
 
 
 class Once(StrEnum):

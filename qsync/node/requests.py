@@ -184,16 +184,7 @@ class ClientRequests:
             self.expiry.used(session, now)
         self.tickets.put(
             ticket,
-            WriteTicket(
-                connection,
-                request.id,
-                done.lsn,
-                done.results,
-                done.duplicate,
-                (session, seq),
-                now,
-                done.refusal,
-            ),
+            WriteTicket(connection, request.id, done, session=session, seq=seq, asked_at=now),
             deadline=self._due(request) if deadline is None else deadline,
         )
 
@@ -249,15 +240,16 @@ class ClientRequests:
             if ticket is None:
                 continue
             assert type(ticket) is WriteTicket
-            if each.verdict is TransactionFate.COMMITTED and ticket.refusal is None:
+            done = ticket.submitted
+            if each.verdict is TransactionFate.COMMITTED and done.refusal is None:
                 frame = replies.committed(
                     ticket.request,
                     term=each.term,
                     index=each.index,
-                    lsn=ticket.lsn,
+                    lsn=done.lsn,
                     acks=acks if acks >= quorum or each.index > confirmed else quorum,
-                    results=ticket.results,
-                    duplicate=ticket.duplicate,
+                    results=done.results,
+                    duplicate=done.duplicate,
                 )
             else:
                 frame = replies.failed(ticket.request, self._undone(ticket, each))
@@ -265,8 +257,8 @@ class ClientRequests:
 
     def _undone(self, ticket: WriteTicket, settled: Settled) -> errors.QsyncError:
         if settled.verdict is TransactionFate.COMMITTED:
-            assert ticket.refusal is not None
-            return ticket.refusal
+            assert ticket.submitted.refusal is not None
+            return ticket.submitted.refusal
         self.counters["rolled_back"] += 1
         late = self._now() - ticket.asked_at
         patience = self._replica.machine.config.synchro_timeout

@@ -3,9 +3,10 @@
 import heapq
 from collections import deque
 from collections.abc import Callable, Container
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 from qsync.core.ready import Ticket
+from qsync.data.request import SubmittedTransaction
 from qsync.errors import QsyncError
 from qsync.histogram import Histogram
 from qsync.node.connection import Connection
@@ -68,17 +69,36 @@ class Deadlines:
             heapq.heapify(self._heap)
 
 
-class WriteTicket(NamedTuple):
-    """A client waits for the fate of its transaction; or of its `refusal`, which is in the log."""
+@final
+class WriteTicket:
+    """A client waits for the fate of its transaction; or of its `refusal`, which is in the log.
 
-    connection: Connection
-    request: int
-    lsn: int
-    results: list[bytes | None]
-    duplicate: bool
-    token: tuple[bytes, int]
-    asked_at: float
-    refusal: QsyncError | None = None
+    `session` and `seq` are the token by which it may ask again.
+    """
+
+    __slots__ = ("asked_at", "connection", "request", "seq", "session", "submitted")
+
+    def __init__(
+        self,
+        connection: Connection,
+        request: int,
+        submitted: SubmittedTransaction,
+        *,
+        session: bytes,
+        seq: int,
+        asked_at: float,
+    ) -> None:
+        self.connection = connection
+        self.request = request
+        self.submitted = submitted
+        self.session = session
+        self.seq = seq
+        self.asked_at = asked_at
+
+    @property
+    def token(self) -> tuple[bytes, int]:
+        """Names the transaction when its fate has to be asked for again."""
+        return self.session, self.seq
 
 
 class ReadTicket(NamedTuple):

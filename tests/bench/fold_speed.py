@@ -89,7 +89,10 @@ def _put(state: DataState, opened: list[bytes], index: int, key: bytes) -> None:
     text = b"b" * 150
     writes: list[Write] = [(key, row)]
     low = max(0, seq - 256 * SESSIONS)
-    state.applied(index, 1, ExecutedTransaction(text, True, [row], writes, session, seq, low))
+    executed = ExecutedTransaction(
+        text, sync=True, results=[row], writes=writes, session=session, seq=seq, low=low
+    )
+    state.applied(index, 1, executed)
     state.see(Index(index))
 
 

@@ -9,11 +9,10 @@ from election.quorum import parse
 from qsync.core.config import CoreConfig
 from qsync.core.configuration import all_of
 from qsync.core.inputs import Written
-from qsync.data.request import Request
+from qsync.data.request import Request, SubmittedTransaction
 from qsync.node.connection import Connection
 from qsync.record import Entry
 from qsync.replica import Replica as WholeReplica
-from qsync.replica import SubmittedTransaction
 from qsync.store.contract import NO_BALLOT
 from qsync.store.memory import MemoryLog, MemorySpaces
 from qsync.wire import replies

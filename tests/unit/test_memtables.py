@@ -16,7 +16,9 @@ ENDS = st.sampled_from([b"", *KEYS, b"9"])
 
 
 def logged(index: int, writes: list[Write]) -> LoggedTransaction:
-    return LoggedTransaction(index, 1, b"", 0, 0, (), b"", writes, None)
+    return LoggedTransaction(
+        index, 1, session=b"", seq=0, low=0, changes=(), body=b"", writes=writes, schema=None
+    )
 
 
 class Slice:

@@ -141,7 +141,9 @@ def _records_alone(core: Core) -> None:
     honest = state.refuse
 
     def refuse(request: Request, error: errors.QsyncError) -> ExecutedTransaction:
-        return honest(request, error)._replace(sync=False)
+        refused = honest(request, error)
+        refused.sync = False
+        return refused
 
     put(state, refuse=refuse)
 

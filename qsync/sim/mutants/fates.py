@@ -132,7 +132,9 @@ def _asynchronous(core: Core) -> None:
     def execute(
         request: Request, *, at: Position | None = None, visible: bool = False
     ) -> ExecutedTransaction:
-        return honest(request, at=at, visible=visible)._replace(sync=False)
+        executed = honest(request, at=at, visible=visible)
+        executed.sync = False
+        return executed
 
     put(state, execute=execute)
 

@@ -10,11 +10,19 @@ from typing_extensions import override
 from election.messages import Index, Position, Term
 from qsync.core.leader import Leader
 from qsync.core.ready import Ticket
-from qsync.data.request import NEW, STALE, ExecutedTransaction, LoggedTransaction, Op, Request, Seen
+from qsync.data.request import (
+    NEW,
+    STALE,
+    ExecutedTransaction,
+    LoggedTransaction,
+    Op,
+    Request,
+    Seen,
+    SubmittedTransaction,
+)
 from qsync.data.sessions import Sessions, Table
 from qsync.errors import WrongTuple
 from qsync.replica import Replica as Core
-from qsync.replica import SubmittedTransaction
 from qsync.sim.mutants.mutant import Mutant, every_leader, put
 
 _CONDITIONS = frozenset({int(Op.REQUIRE_EQUAL), int(Op.REQUIRE_EXISTENCE)})
