@@ -12,6 +12,8 @@ from qsync.record import ONE_INSTANCE, Instance
 
 DISCONNECT_FACTOR = 4
 """A peer not heard for this many replication timeouts counts as gone (tarantool.md 2.2)."""
+DISK_PATIENCE_FACTOR = 4
+"""A leader's write may hang for this many disconnect timeouts where no voter's disk does better."""
 PROMISE_FACTOR = 2
 """A promise lasts this many replication timeouts: the next heartbeat renews it in time."""
 CLOCK_DRIFT_MAX = 0.1
@@ -59,6 +61,11 @@ class CoreConfig:
     def disconnect_timeout(self) -> float:
         """After this long without a word a peer counts as gone."""
         return DISCONNECT_FACTOR * self.replication_timeout
+
+    @property
+    def disk_patience(self) -> float:
+        """After this long without a completed write a leader leaves all the same."""
+        return DISK_PATIENCE_FACTOR * self.disconnect_timeout
 
     @property
     def promise(self) -> float:

@@ -256,7 +256,10 @@ class Machine:
         if leader is None:
             return
         stuck = self.disk.stuck
-        if stuck > config.disconnect_timeout:
+        if stuck > config.disconnect_timeout and (
+            stuck > config.disk_patience
+            or _is_disk_worse(leader, self.replicated_log.pending_writes.reach)
+        ):
             # protocol.md section 2: heartbeats depend on the disk being alive.
             self.operations.transfers.leave(f"the log writer has not completed for {stuck:.3f} s")
             return
@@ -344,3 +347,13 @@ def _raft(
         position=replicated_log.log.position,
         named=named,
     )
+
+
+def _is_disk_worse(leader: Leader, reach: Index) -> bool:
+    """Has a voter made durable what was appended after our hanging write, up to `reach`, began?
+
+    Its disk completed a write that began later than ours. Otherwise a successor may well have the
+    same disk, or one as busy: leadership would wander, and every election is one more write for
+    all of them.
+    """
+    return any(each.connected and each.match > reach for each in leader.counted())

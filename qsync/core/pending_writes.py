@@ -29,6 +29,11 @@ class PendingWrites:
         """A Write was taken and has not ended."""
         return self._write is not None
 
+    @property
+    def reach(self) -> Index:
+        """The last entry of the Write that is under way; 0 when none is."""
+        return self._reach
+
     def cut(self, above: Index, reason: str, answered: int) -> None:
         """The log ends at `above` now; the disk must follow if it has more, or is about to.
 

@@ -79,3 +79,20 @@ def test_a_cluster_whose_disks_hang_says_that_nothing_is_confirmed_and_why(tmp_p
                 fault_points.disarm(each.address)
             writing.join()
         until(lambda: verdict(found).health is surveys.ClusterHealth.HEALTHY, "it commits again")
+
+
+def test_leadership_stays_where_it_is_when_all_disks_are_equally_slow(tmp_path: Path) -> None:
+    with running(tmp_path / "shared", nodes=3, **TIMING) as found:
+        before = surveys.survey(found.addresses).leader
+        assert before is not None
+        for each in found.nodes:
+            fault_points.arm(each.address, Fault.SLOW_FSYNC, seconds=1.6, lasts=60.0)
+        try:
+            for number in range(3):
+                put(found, [number, "late, but by the same leader"])
+        finally:
+            for each in found.nodes:
+                fault_points.disarm(each.address)
+        after = surveys.survey(found.addresses).leader
+        assert after is not None
+        assert (after.name, after.term) == (before.name, before.term)
