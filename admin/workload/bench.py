@@ -15,7 +15,7 @@ from qsync.client.blocking import Client, connect
 from qsync.client.load import LoadGenerator, LoadRequest, LoadResult, Workload
 from qsync.client.numbering import SEED_BYTES
 from qsync.data.request import Op
-from qsync.errors import NotLeader
+from qsync.errors import NotLeader, ReadOnly, Unavailable
 from qsync.form import form
 from qsync.wire import cbor, requests
 from qsync.wire.verbs import GetRequest, SelectRequest, WriteRequest
@@ -25,6 +25,10 @@ KEY_BYTES, VALUE_BYTES = 16, 100
 CHOICES = 1 << 15
 """So many random choices are made beforehand and gone through in a circle."""
 WARM_UP_S = 0.5
+LOOK_S = 0.05
+"""Between two looks for a leader."""
+FILL_ROWS = 10_000
+"""Put before progress is told."""
 OPEN_LOOP_OUTSTANDING_MAX = 100_000
 SCAN_ROWS = 50
 TXN_PUTS = 10
@@ -70,6 +74,8 @@ class BenchResult:
     operations: int
     errors: int
     unknown: int
+    leader_changes: int
+    """So often the load followed to another, warming up included; the time without one counts."""
     latency_us: dict[str, float]
     cpu_us_per_op: dict[str, float]
     first_error: str | None
@@ -82,41 +88,106 @@ class BenchResult:
         return self.operations / self.seconds
 
 
-def run(plan: BenchPlan, seeds: Sequence[str], *, timeout: float) -> BenchResult:
-    """Prepare the space, warm up, measure. Raises NotLeader when nobody leads."""
+def run(
+    plan: BenchPlan,
+    seeds: Sequence[str],
+    *,
+    timeout: float,
+    progress: Callable[[str], None] = lambda _: None,
+) -> BenchResult:
+    """Prepare the space, warm up, measure. Raises NotLeader when nobody leads.
+
+    `progress` hears now and then how far it is, and of every other leader.
+    """
     found = surveys.survey(seeds)
-    leader = found.leader
-    if leader is None or leader.ro:
-        raise NotLeader("nobody takes writes, so there is nothing to measure")
+    _leader(found)
     random = Random(plan.seed)  # noqa: S311 - replays, hides nothing
     keys = [random.randbytes(KEY_BYTES) for _ in range(plan.keys)]
     with connect(seeds, timeout=timeout) as client:
-        _prepare(client, plan, keys)
-    most = plan.pipeline if plan.rate is None else OPEN_LOOP_OUTSTANDING_MAX // plan.clients
-    load = LoadGenerator(
-        leader.address,
-        _Maker(plan, keys, random),
-        connections=plan.clients,
-        outstanding=most,
-        session=lambda: secrets.token_bytes(SEED_BYTES),
-    )
-    with contextlib.closing(load):
-        load.run(seconds=WARM_UP_S, rate=plan.rate)
-        load.tally = LoadResult()
-        watched = _Watched(found)
-        tally = load.run(seconds=plan.seconds, rate=plan.rate)
-        cpu = watched.spent(max(1, tally.done))
+        _prepare(client, plan, keys, progress)
+    load = _Load(plan, seeds, _Maker(plan, keys, random), progress)
+    load.run(WARM_UP_S)
+    load.tally = LoadResult()
+    watched = _Watched(found)
+    load.run(plan.seconds)
+    tally = load.tally
+    cpu = watched.spent(max(1, tally.done))
     return BenchResult(
         plan=plan,
         seconds=round(tally.seconds, 3),
         operations=tally.done,
         errors=tally.errors,
         unknown=tally.unknown,
+        leader_changes=load.leader_changes,
         latency_us=percentiles(tally.latencies),
         cpu_us_per_op=cpu,
         first_error=None if tally.first_error is None else str(tally.first_error),
         forms={"client": form(), "nodes": _form_of(found)},
     )
+
+
+def _leader(found: ClusterSurvey) -> str:
+    """Where the leader is. Raises NotLeader."""
+    leader = found.leader
+    if leader is None or leader.ro:
+        raise NotLeader("nobody takes writes, so there is nothing to measure")
+    return leader.address
+
+
+class _Load:
+    """Load at whoever leads."""
+
+    def __init__(
+        self,
+        plan: BenchPlan,
+        seeds: Sequence[str],
+        maker: "_Maker",
+        progress: Callable[[str], None],
+    ) -> None:
+        self.tally = LoadResult()
+        self.leader_changes = 0
+        self._plan = plan
+        self._seeds = seeds
+        self._maker = maker
+        self._progress = progress
+
+    def run(self, seconds: float) -> None:
+        """So long, at one leader after the other. Raises NotLeader when none comes in that time."""
+        begin = time.perf_counter()
+        end, former = begin + seconds, ""
+        while (now := time.perf_counter()) < end:
+            address = self._found(end)
+            if former and address != former:
+                self.leader_changes += 1
+                self._progress(f"{former} does not lead any more; on to {address}")
+            former = address
+            # Whoever was asked may cease to lead while we connect: then we look again.
+            with contextlib.suppress(NotLeader, ReadOnly, Unavailable, OSError):
+                self._run_at(address, end - now)
+        self.tally.seconds = time.perf_counter() - begin
+
+    def _run_at(self, address: str, seconds: float) -> None:
+        plan = self._plan
+        most = plan.pipeline if plan.rate is None else OPEN_LOOP_OUTSTANDING_MAX // plan.clients
+        load = LoadGenerator(
+            address,
+            self._maker,
+            connections=plan.clients,
+            outstanding=most,
+            session=lambda: secrets.token_bytes(SEED_BYTES),
+        )
+        with contextlib.closing(load):
+            load.tally = self.tally
+            load.run(seconds=seconds, rate=plan.rate)
+
+    def _found(self, end: float) -> str:
+        while True:
+            try:
+                return _leader(surveys.survey(self._seeds))
+            except (NotLeader, Unavailable):
+                if time.perf_counter() >= end:
+                    raise
+            time.sleep(LOOK_S)
 
 
 def _form_of(found: ClusterSurvey) -> str:
@@ -152,11 +223,15 @@ class _Watched:
         """Microseconds for each operation; nodes on other machines count as 0."""
         spent = {"client": time.process_time() - self._own, "leader": 0.0, "followers": 0.0}
         for role, process, before in self._nodes:
-            spent[role] += process.cpu_seconds() - before
+            spent[role] += max(
+                0.0, process.cpu_seconds() - before
+            )  # none is left of one that ended
         return {who: round(seconds / operations * 1e6, 2) for who, seconds in spent.items()}
 
 
-def _prepare(client: Client, plan: BenchPlan, keys: Sequence[bytes]) -> None:
+def _prepare(
+    client: Client, plan: BenchPlan, keys: Sequence[bytes], progress: Callable[[str], None]
+) -> None:
     fields = [("key", "varbinary"), ("value", "any"), ("touched", "unsigned", True)]
     client.schema.create_space(
         SPACE,
@@ -166,7 +241,10 @@ def _prepare(client: Client, plan: BenchPlan, keys: Sequence[bytes]) -> None:
     )
     if any(kind in {"get", "scan", "touch"} for kind, _ in WORKLOADS[plan.workload]):
         value = bytes(VALUE_BYTES)
-        client.space(SPACE).replace_many([[key, value, 0] for key in keys])
+        for at in range(0, len(keys), FILL_ROWS):
+            client.space(SPACE).replace_many([[key, value, 0] for key in keys[at : at + FILL_ROWS]])
+            if len(keys) > FILL_ROWS:
+                progress(f"{min(at + FILL_ROWS, len(keys)):,} of {len(keys):,} keys are there")
 
 
 class _Maker:

@@ -57,7 +57,7 @@ def bench(
         rate=rate,
         keys=keys,
     )
-    result = benches.run(plan, target, timeout=timeout)
+    result = benches.run(plan, target, timeout=timeout, progress=say)
     if style().as_json:
         document(
             "bench",
@@ -71,6 +71,7 @@ def bench(
             latency_us=result.latency_us,
             errors=result.errors,
             unknown=result.unknown,
+            leader_changes=result.leader_changes,
             cpu_us_per_op=result.cpu_us_per_op,
             forms=result.forms,
         )
@@ -81,5 +82,7 @@ def bench(
     text(f"latency  {latency}")
     text(f"cpu/op   {cpu}")
     text(f"form     {'  '.join(f'{who} {form}' for who, form in result.forms.items())}")
+    if result.leader_changes:
+        say(f"the load followed to another leader {result.leader_changes} times")
     if result.errors or result.unknown:
         say(f"{result.errors} errors, {result.unknown} unknown; first: {result.first_error}")

@@ -1,7 +1,7 @@
 """Load for measurements: many raw connections in one thread, frames written by hand.
 
-It leaves out all that a client does for safety (no retries, no following of the leader), so that
-what is measured is the cluster and not the client.
+It leaves out all that a client does for safety: there are no retries, and when the node does not
+lead any more the run ends early (`moved`). What is measured is the cluster and not the client.
 """
 
 import selectors
@@ -16,7 +16,7 @@ from qsync.client.numbering import born
 from qsync.client.one_node import NodeConnection
 from qsync.core.inputs import Consistency
 from qsync.data.request import Op
-from qsync.errors import Outcome, QsyncError, Unavailable
+from qsync.errors import NotLeader, Outcome, QsyncError, ReadOnly, Unavailable
 from qsync.wire import cbor, replies, requests
 from qsync.wire.session import Hello, Party
 from qsync.wire.verbs import GetRequest, ReadLevel, WriteRequest
@@ -125,6 +125,8 @@ class LoadGenerator:
         timeout: float = 5.0,
     ) -> None:
         self.tally = LoadResult()
+        self.moved = False
+        """The node hung up, or does not lead any more."""
         self._workload = workload
         self._outstanding = outstanding
         self._under_way = 0
@@ -157,6 +159,8 @@ class LoadGenerator:
             for line in touched:
                 self._receive(line)
             now = time.perf_counter()
+            if self.moved:
+                schedule.stop(now)
             self._begin(schedule, now, self._lines if rate else touched)
             if now > schedule.end + _DRAIN_S:
                 self._give_up()
@@ -177,12 +181,33 @@ class LoadGenerator:
                 room -= 1
             if frames:
                 self._under_way += len(frames)
-                line.send(b"".join(frames))
+                try:
+                    line.send(b"".join(frames))
+                except OSError as error:
+                    self._lost(line, str(error))
+
+    def _lost(self, line: "_Line", why: str) -> None:
+        """The connection is gone: nobody knows what became of what was under way on it."""
+        self.moved = True
+        if line.lost:
+            return
+        line.lost = True
+        self._selector.unregister(line.socket)
+        count = len(line.started)
+        self._under_way -= count
+        self.tally.unknown += count
+        self.tally.first_error = self.tally.first_error or Unavailable(why)
+        line.started.clear()
 
     def _receive(self, line: "_Line") -> None:
-        data = line.socket.recv(_RECEIVE_BYTES)
+        try:
+            data = line.socket.recv(_RECEIVE_BYTES)
+        except OSError as error:
+            self._lost(line, str(error))
+            return
         if not data:
-            raise Unavailable("the node hung up in the middle of the run")
+            self._lost(line, "the node hung up in the middle of the run")
+            return
         tally, started, latencies = self.tally, line.started, self.tally.latencies
         now = time.perf_counter()
         payloads = line.frames.feed(data)
@@ -202,6 +227,8 @@ class LoadGenerator:
             self.tally.done += 1
             return id
         self.tally.first_error = self.tally.first_error or answer
+        if isinstance(answer, NotLeader | ReadOnly):
+            self.moved = True
         if answer.outcome is Outcome.UNKNOWN:
             self.tally.unknown += 1
         else:
@@ -238,6 +265,10 @@ class _Schedule:
         start, self._next = self._next, self._next + self._step
         return start
 
+    def stop(self, now: float) -> None:
+        """Nothing begins from now on."""
+        self.end = min(self.end, now)
+
     def over(self, now: float) -> bool:
         """Does nothing begin any more?"""
         return now >= self.end or self._left == 0
@@ -256,6 +287,7 @@ class _Line:
 
     def __init__(self, address: str, timeout: float, session: Callable[[], bytes] | None) -> None:
         self.started: dict[int, float] = {}
+        self.lost = False
         self._id = 0
         self._session = b""
         node = NodeConnection(address, timeout=timeout, hello=_HELLO)

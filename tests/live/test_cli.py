@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -182,6 +183,28 @@ def test_the_benchmark_counts_what_was_answered(home: Path, workload: str) -> No
     assert rate > 50
     assert isinstance(latency, dict)
     assert 0 < latency["p50"] <= latency["p99"] <= latency["max"]
+
+
+def test_the_benchmark_follows_to_another_leader_and_says_how_far_it_fills(home: Path) -> None:
+    led = surveys.survey(lab.load(home).addresses).leader
+    assert led is not None
+    options = ("--seconds", "6", "--clients", "4", "--keys", "30000", "--workload", "get")
+    command = [sys.executable, "-m", "qsync", "bench", *options, "--target", str(home), "--json"]
+    with subprocess.Popen(command, stdout=-1, stderr=-1, text=True) as program:
+        assert program.stderr is not None
+        told = ""
+        while "30,000 of 30,000" not in told:
+            told = program.stderr.readline()
+            assert told
+        time.sleep(1)
+        qsync("lab", "kill", led.name, "--dir", home)
+        out, complaint = program.communicate(timeout=40)
+    qsync("lab", "start", led.name, "--dir", home)
+    assert program.returncode == 0, complaint
+    found = json.loads(out)
+    assert found["leader_changes"] == 1
+    assert found["operations"] > found["errors"] + found["unknown"]
+    assert "does not lead any more; on to" in complaint
 
 
 def test_a_node_of_its_own_from_init(tmp_path: Path) -> None:

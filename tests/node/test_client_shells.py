@@ -644,6 +644,34 @@ def test_load_counts_errors_and_keeps_the_first() -> None:
     assert isinstance(tally.first_error, NoSuchSpace)
 
 
+def test_load_ends_early_where_nobody_leads_any_more() -> None:
+    with serving() as (server,):
+        made = load.LoadGenerator(
+            server.address, load.put("s", lambda: cbor2.dumps([1, "x"])), outstanding=8
+        )
+        server.leader = "127.0.0.1:1"
+        tally = made.run(seconds=60.0)
+        made.close()
+    assert made.moved
+    assert tally.seconds < 30
+    assert isinstance(tally.first_error, NotLeader)
+
+
+def test_load_ends_early_where_the_node_hangs_up() -> None:
+    with serving() as (server,):
+        made = load.LoadGenerator(
+            server.address,
+            load.put("s", lambda: cbor2.dumps([1, "x"])),
+            session=lambda: b"0123456",
+        )
+        server.swallow_writes = 1
+        tally = made.run(seconds=60.0)
+        made.close()
+    assert made.moved
+    assert (tally.unknown, tally.errors) == (1, 0)
+    assert isinstance(tally.first_error, Unavailable)
+
+
 def test_load_at_a_rate_keeps_the_schedule() -> None:
     with serving() as (server,):
         made = load.LoadGenerator(
