@@ -14,6 +14,8 @@ from qsync.sim.trace import Trace
 
 DEPTH_MAX: Final = 5
 """So many processes may wait inside of calls, one in the other; one more just passes its time."""
+HOLD_UP_S: Final = 0.02
+"""Nor may one that waits longer than those before it keep them from going on for more than this."""
 
 
 class LeaseHolder(Protocol):
@@ -64,7 +66,7 @@ class SimulatedKernel:
         self.leases_hold = leases_hold
         self.members: list[LeaseHolder] = []
         self.fatal: Exception | None = None
-        self._depth = 0
+        self._waits: list[float] = []
 
     def found(self, error: Exception) -> None:
         """End the run: whatever goes on now is left at once."""
@@ -82,11 +84,13 @@ class SimulatedKernel:
 
     def let_others(self, process: KernelProcess, until: float) -> None:
         """A process waits in the middle of a call until then, or until it is let go on."""
-        clockwork = self.clockwork
-        if self._depth >= DEPTH_MAX and not process.stopped:
+        clockwork, waits = self.clockwork, self._waits
+        # Whoever waits below this one on the stack cannot go on before it.
+        holds_up = until > min(waits, default=until) + HOLD_UP_S
+        if (len(waits) >= DEPTH_MAX or holds_up) and not process.stopped:
             process.at = max(process.at, until)
             return
-        self._depth += 1
+        waits.append(until)
         try:
             while not process.dead and (process.stopped or clockwork.next_at <= until):
                 if not clockwork.step():
@@ -96,6 +100,6 @@ class SimulatedKernel:
         except Exception as error:  # noqa: BLE001 - another process's; this one must not see it
             self.found(error)
         finally:
-            self._depth -= 1
+            waits.pop()
         clockwork.pass_to(until)
         process.at = max(process.at, clockwork.now)
