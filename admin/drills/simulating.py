@@ -144,7 +144,7 @@ def _configure(world: World, drill: Drill) -> None:
     share = world.swarm.timing.replication_timeout / beat
     text = drill.options.get("replication.synchro_timeout")
     for node in world.nodes:
-        node.clocks.when = "uniform"  # timers that always ring alike never end a tie
+        node.clocks.in_a_hurry = False  # timers that always ring alike never end a tie
         replication = replace(node.config.replication, synchro_policy=Policy.ROLLBACK)
         if text is not None:
             replication = replace(replication, synchro_timeout=units.duration(text) * share)

@@ -59,8 +59,6 @@ class Loop:
 
     loses: Loses | None = None
     """Put here by an armed fault point."""
-    events: LoopObserver | None = None
-    """Put here on nodes that write down what happens inside of them."""
 
     def __init__(
         self,
@@ -80,8 +78,10 @@ class Loop:
         self._timeline = timeline
         self._deliver = deliver
         self._flush = flush
-        self._after: list[tuple[Replica, Message]] = []
-        self._write: Write | None = None
+        self.events: LoopObserver | None = None
+        """Put here on nodes that write down what happens inside of them."""
+        self._commit: tuple[Write, list[tuple[Replica, Message]]] | None = None
+        """What is being written, and what is sent when it is durable."""
         self._settling = False
         self._batches: dict[tuple[int, int], bytes] = {}
 
@@ -132,6 +132,10 @@ class Loop:
         finally:
             self._settling = False
 
+    @property
+    def _is_writing(self) -> bool:
+        return self._commit is not None
+
     def _once(self) -> bool:
         ready = self.replica.ready()
         if self.events is not None:
@@ -147,10 +151,9 @@ class Loop:
             self._timeline.append(note.name, note.fields)
         wrote = False
         if ready.write is not None:
-            self._after = ready.send_after
-            self._write = ready.write
+            self._commit = ready.write, ready.send_after
             self.writer.submit(ready.write, self._wrote)
-            wrote = self._write is None
+            wrote = not self._is_writing
         elif ready.send_after:
             unreadable = self._send(ready.send_after) or unreadable
         self._answer(ready)
@@ -159,9 +162,8 @@ class Loop:
 
     def _wrote(self, error: QsyncError | None) -> None:
         """The write is durable, or failed; an inline writer calls at once, a thread's later."""
-        write, self._write = self._write, None
-        assert write is not None
-        after, self._after = self._after, []
+        assert self._commit is not None
+        (write, after), self._commit = self._commit, None
         if not self._settling:
             self.start_batch()
         if error is None:

@@ -23,7 +23,7 @@ class Faults:
         self._strikes = 0
         drift = scene.swarm.nemesis.drift
         for node in scene.nodes:
-            node.clocks.when = scene.swarm.timing.when
+            node.clocks.in_a_hurry = scene.swarm.timing.when == "earliest"
             node.clocks.rate = 1.0 + drift * (2 * node.clocks.dice.random() - 1)
 
     @property
@@ -41,7 +41,7 @@ class Faults:
         self._scene.network.heal()
         for node in self._scene.nodes:
             node.disk.heal()
-            node.clocks.when = "uniform"
+            node.clocks.in_a_hurry = False
             if not node.up:
                 node.start()
             elif node.paused:

@@ -24,7 +24,7 @@ class ClocksPart(Protocol):
     """Those of a node's machine; see `qsync.sim.kernel.clock`."""
 
     dice: RandomStream
-    when: str
+    in_a_hurry: bool
     rate: float
     ahead: float
     wall_ahead: float

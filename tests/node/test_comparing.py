@@ -71,11 +71,12 @@ def compared(node: Node) -> int:
 async def test_followers_compare_under_load_again_and_again_and_agree(tmp_path: Path) -> None:
     async with three(tmp_path) as nodes:
         for _ in range(3):
-            seen = {node.address: compared(node) for node in followers(nodes)}
-            assert len(seen) == 2
+            seen = {node.address: compared(node) for node in nodes}
 
             def all_went_on(seen: dict[str, int] = seen) -> bool:
-                return all(compared(node) > seen[node.address] for node in followers(nodes))
+                behind = followers(nodes)  # a busy machine may change who leads
+                went_on = [compared(node) > seen[node.address] for node in behind]
+                return len(behind) == 2 and all(went_on)
 
             await aside(lambda: real.until(all_went_on, "both have compared once more"))
         assert not [node for node in nodes if node.folding.comparing.differs]

@@ -8,7 +8,7 @@ from typing import Final
 from qsync.node.effects import Epoll as AnyPoll
 from qsync.node.effects import Event, Usage
 from qsync.node.effects import Socket as AnySocket
-from qsync.sim.kernel.clock import Jitter
+from qsync.sim.dice import Jitter
 from qsync.sim.kernel.disk import LONG_S, KernelDisk
 from qsync.sim.kernel.poll import Happening, SimulatedPoll, Wait
 from qsync.sim.kernel.process import KernelProcess
@@ -59,7 +59,8 @@ class Calls(ClockCalls):
 
     def dice(self) -> random.Random:
         """For jitter."""
-        return Jitter(f"{self.process.name} {self._dice.random()}", self.process.machine.clocks)
+        name, clocks = f"{self.process.name} {self._dice.random()}", self.process.machine.clocks
+        return Jitter(name, lambda: clocks.in_a_hurry)
 
     def secret(self, size: int) -> bytes:
         """Bytes that nobody in the room can guess."""
