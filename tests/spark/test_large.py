@@ -29,12 +29,10 @@ from admin.checker.spark.arrays import ArrowTable, numbers
 from admin.checker.spark.chunks import Chunk, chunks, in_order, read
 from admin.checker.spark.invariants import feeds as feed_tasks
 from admin.checker.spark.invariants import receipts as receipt_tasks
-from admin.checker.spark.invariants.acks import followed
-from admin.checker.spark.invariants.clocks import look as look_at_clocks
 from admin.checker.spark.invariants.feeds import look as look_at_feeds
+from admin.checker.spark.invariants.nodes import clocks_of, disks_of, stops_in
 from admin.checker.spark.invariants.questions import Job, together
 from admin.checker.spark.invariants.questions import look as look_at_part
-from admin.checker.spark.invariants.stretches import look as look_at_stops
 from admin.checker.spark.job_schema import (
     ACKED,
     DOUBT,
@@ -146,7 +144,7 @@ def test_disks_are_followed_as_event_by_event(runs: Runs, id_: str) -> None:
         if id_ == QUORUM and not any(each.name == "durable" for each in run.events):
             continue
         for size in (1, 5, ROWS):
-            rows = [each for each in followed(path, size) if each.invariant == id_]
+            rows = [each for each in disks_of(path, size) if each.invariant == id_]
             found = _finding(rows)
             complete([found], functools.partial(look_up, path))
             assert found == wanted, (seed, size)
@@ -178,7 +176,7 @@ def test_stops_are_found_as_claim_by_claim(runs: Runs) -> None:
         stretches = RolledBackStretches.of(MemoryKernels(run).outlines)
         claims = [*chunks(path, "events", "number"), *chunks(path, "status", "sample")]
         given = {dice.RUN: stretches} if len(stretches) else {}
-        rows = [row for each in claims if given for row in look_at_stops(each, given)]
+        rows = [row for each in claims if given for row in stops_in(each, given)]
         found = joined(_finding(rows), len(stretches))
         complete([found], functools.partial(look_up, path))
         assert found == wanted, seed
@@ -189,7 +187,7 @@ def test_stops_are_found_as_claim_by_claim(runs: Runs) -> None:
 def test_clocks_are_doubted_as_step_by_step(runs: Runs) -> None:
     seen = Counter[bool]()
     for seed, path, run in runs:
-        found = list(look_at_clocks(path))
+        found = list(clocks_of(path))
         wanted = time_oracle.find(run)
         assert BY_ID[time_oracle.TIMES].find(run) == wanted, seed
         assert _said(_finding(found)) == _said(wanted), seed

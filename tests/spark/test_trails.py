@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from admin.checker.kernels.in_memory import MemoryKernels, failed_requests, followed
 from admin.checker.kernels.logs import neighbours
-from admin.checker.kernels.logs.registry import KERNELS
 from admin.checker.kernels.logs.requests import AskedRequests
+from admin.checker.kernels.registry import LOG_KERNELS
 from admin.checker.rules.catalogue import load
 from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import RunTables
@@ -26,7 +26,7 @@ from tests.spark.planted import cases
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-IN_ORDER = {each.id for each in KERNELS} - {each.id for each in neighbours.KERNELS}
+IN_ORDER = {each.id for each in LOG_KERNELS} - {each.id for each in neighbours.KERNELS}
 """The others take slices in any order."""
 
 

@@ -3,16 +3,17 @@
 from collections import Counter, defaultdict
 from random import Random
 
+import numpy as np
 import pytest
 
 from admin.checker.kernels import proofs
 from admin.checker.kernels.columns import Samples, Whose
 from admin.checker.kernels.in_memory import MemoryKernels, entries_of, followed
-from admin.checker.kernels.logs import neighbours
-from admin.checker.kernels.logs.registry import KERNELS
+from admin.checker.kernels.logs import neighbours, requests
 from admin.checker.kernels.logs.slices import whole
 from admin.checker.kernels.logs.status_samples import limbo_samples
 from admin.checker.kernels.logs.walk import LogWalk
+from admin.checker.kernels.registry import LOG_KERNELS
 from admin.checker.rules.rule import Breach, RuleFinding
 from admin.checker.rules.run import DEMOTE, PROMOTE, LogTable, RunTables, build
 from admin.evidence.manifest import Manifest, NodeFacts
@@ -26,13 +27,16 @@ SPANS = (1, 7)
 SEEDS = range(120)
 WALKED = LOG_ORACLE.keys() - {each.id for each in neighbours.KERNELS}
 """What needs a log in order; how slices are joined of which each is judged alone, Spark shows."""
+NUMBERS = 200
+PARTS = ((1, 1, 1, 1, 1, 1), (5, 20, 3), (60, 1))
+"""Sizes of slices."""
 Findings = dict[str, RuleFinding]
 _NAME = ("node", "generation", "index", "kind")
 
 
 def test_oracles_are_of_kernels_of_logs() -> None:
     """A later kernel may do with the faults that are planted for it."""
-    assert LOG_ORACLE.keys() <= {each.id for each in KERNELS}
+    assert LOG_ORACLE.keys() <= {each.id for each in LOG_KERNELS}
 
 
 def test_logs_of_any_nonsense_are_judged_as_entry_by_entry() -> None:
@@ -51,6 +55,23 @@ def test_logs_of_any_nonsense_are_judged_as_entry_by_entry() -> None:
             assert {id_: sliced[id_] for id_ in WALKED} == {id_: of_walks[id_] for id_ in WALKED}
     wanted_ids = {*LOG_ORACLE, *(f"{id_} fits" for id_ in LOG_ORACLE)}
     assert {id_ for id_ in wanted_ids if not seen[id_]} == set(), "dice that never show it"
+
+
+@pytest.mark.parametrize("ranges", [2, requests.RANGES_MAX])
+def test_numbers_that_come_again_are_told_however_few_ranges_are_kept(
+    ranges: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of them, and with room for the gaps no others."""
+    monkeypatch.setattr(requests, "RANGES_MAX", ranges)
+    dice, exact = Random(1), ranges > NUMBERS
+    for _ in range(300):
+        seen, before = requests.SeenNumbers(), set[int]()
+        for size in dice.choice(PARTS):
+            part = [dice.randrange(NUMBERS) for _ in range(size)]
+            again = {each for each in part if each in before or part.count(each) > 1}
+            told = set(seen.add(np.array(part, dtype=np.int64)).tolist())
+            assert told == again if exact else told >= again
+            before.update(part)
 
 
 def _told(found: Findings) -> dict[str, tuple[int, list[str]]]:

@@ -18,14 +18,13 @@ from admin.checker.kernels.logs import between
 from admin.checker.kernels.logs.findings import LogFindings
 from admin.checker.kernels.logs.neighbours import neighbours
 from admin.checker.kernels.logs.outlines import LogOutline, Request
-from admin.checker.kernels.logs.registry import KERNELS as LOG_KERNELS
 from admin.checker.kernels.logs.requests import AskedRequests
 from admin.checker.kernels.logs.slices import Slice, whole
 from admin.checker.kernels.logs.status_samples import limbo_samples
 from admin.checker.kernels.logs.walk import LogWalk
 from admin.checker.kernels.proofs import RowPlace
 from admin.checker.kernels.questions import TableQuestion, answered
-from admin.checker.kernels.registry import EVENTS, KERNELS
+from admin.checker.kernels.registry import EVENTS, KERNELS, LOG_KERNELS
 from admin.checker.kernels.rolled_back_reads import HIDDEN, hidden
 from admin.checker.kernels.stops import RolledBackStretches
 from admin.checker.kernels.tables import MemoryTable

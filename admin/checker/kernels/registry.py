@@ -1,4 +1,7 @@
-"""All kernels. A new family is one more line here; a new invariant of a family none."""
+"""All kernels. A new family is one more line here; a new invariant of a family none.
+
+A family of kernels of logs is a step in `logs/walk.py`, too.
+"""
 
 from admin.checker.kernels import (
     digests,
@@ -11,7 +14,8 @@ from admin.checker.kernels import (
     samples,
     votes,
 )
-from admin.checker.kernels.kernel import Kernel
+from admin.checker.kernels.kernel import Kernel, PartKernel
+from admin.checker.kernels.logs import limbo, names, neighbours, owner, replayed, requests
 
 KERNELS: tuple[Kernel, ...] = (
     *restarts.KERNELS,
@@ -24,5 +28,14 @@ KERNELS: tuple[Kernel, ...] = (
     *reads.KERNELS,
     *eventful.KERNELS,
 )
+LOG_KERNELS: tuple[PartKernel, ...] = (
+    *neighbours.KERNELS,
+    *names.KERNELS,
+    *owner.KERNELS,
+    *limbo.KERNELS,
+    *replayed.KERNELS,
+    *requests.KERNELS,
+)
+"""What is found while a log is followed."""
 EVENTS = frozenset[str]().union(*(each.events for each in KERNELS))
 """Names of events that some kernel asks for."""

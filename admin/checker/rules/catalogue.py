@@ -8,7 +8,7 @@ from admin.checker.kernels import clocks, feeds, in_memory, receipts, rolled_bac
 from admin.checker.kernels.disks import KERNELS as DISK_KERNELS
 from admin.checker.kernels.kernel import PartKernel
 from admin.checker.kernels.logs import between, requests
-from admin.checker.kernels.logs.registry import KERNELS as LOG_KERNELS
+from admin.checker.kernels.registry import LOG_KERNELS
 from admin.checker.quick import CheckedInvariant
 from admin.checker.rules import gaps, steps
 from admin.checker.rules.parts import check_counts, rows

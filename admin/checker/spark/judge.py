@@ -15,11 +15,9 @@ from admin.checker.rules.rule import RuleFinding
 from admin.checker.spark.chunks import TASKS_MAX, collected
 from admin.checker.spark.findings import JobOutputs, conclude, outlines, whose
 from admin.checker.spark.invariants import receipts
-from admin.checker.spark.invariants.acks import disks
-from admin.checker.spark.invariants.clocks import clocks
 from admin.checker.spark.invariants.feeds import feeds
+from admin.checker.spark.invariants.nodes import clocks, disks, stretches
 from admin.checker.spark.invariants.questions import rolled_back_reads
-from admin.checker.spark.invariants.stretches import stretches
 from admin.checker.spark.job_schema import CONFIRMED, DDL, FAILED
 from admin.checker.spark.kernels import kernels
 from admin.checker.spark.outcomes import answered

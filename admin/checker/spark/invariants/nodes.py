@@ -1,4 +1,4 @@
-"""What samples and events say to be confirmed, a file of them at a time."""
+"""What nodes wrote down of disks, clocks and what is confirmed, a part of a table at a time."""
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,19 +8,57 @@ from typing import TYPE_CHECKING
 from admin.checker.exhibit import EvidenceRow
 from admin.checker.kernels import proofs
 from admin.checker.kernels.arrays import Numbers
+from admin.checker.kernels.clocks import TIMES, ClockReplay
 from admin.checker.kernels.columns import Samples
+from admin.checker.kernels.disks import NUMBERS, ROWS, DiskEvents, DiskWalk
 from admin.checker.kernels.logs.outlines import LogOutline
 from admin.checker.kernels.stops import STOPS, RolledBackStretches, stopped
 from admin.checker.spark.arrays import among, numbers
-from admin.checker.spark.chunks import Chunk, chunks, read, spread
+from admin.checker.spark.chunks import Chunk, chunks, in_order, read, spread
 from admin.checker.spark.job_schema import FindingRow
 from admin.checker.spark.kernels import finding_rows
+from admin.evidence.manifest import Manifest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_SAMPLES = ("node", "generation", "life", "sample", "time_mono")
 Stretches = Mapping[str, RolledBackStretches]
 """By run."""
+
+
+def disks(session: "SparkSession", paths: Sequence[Path]) -> "DataFrame":
+    """A disk for each node of each run."""
+    sizes = [sum(each.size for each in chunks(path, "events", "number")) for path in paths]
+    return spread(session, paths, sizes, disks_of)
+
+
+def disks_of(path: Path, rows: int = ROWS) -> Iterator[FindingRow]:
+    """What the disks of a bundle show of acks, and of quorums."""
+    manifest = Manifest.load(path)
+    walk = DiskWalk(manifest.quorum, rows)
+    for events in in_order(chunks(path, "events", "number"), "number", (*NUMBERS, "name")):
+        columns = {name: numbers(events, name) for name in NUMBERS}
+        walk.next_part(DiskEvents.of(columns, functools.partial(among, events, "name")))
+    for id_, found in walk.end().items():
+        yield from finding_rows(manifest.run_id, id_, found)
+
+
+def clocks(session: "SparkSession", paths: Sequence[Path]) -> "DataFrame":
+    """Of every run."""
+    sizes = [sum(each.size for each in chunks(path, "ops", "index")) for path in paths]
+    return spread(session, paths, sizes, clocks_of)
+
+
+def clocks_of(path: Path) -> Iterator[FindingRow]:
+    """At all clocks of a run: how often they were read, and whose went back."""
+    replay = ClockReplay()
+    for lines in in_order(chunks(path, "ops", "index"), "index", ("index", "time")):
+        replay.lines(numbers(lines, "time").tolist())
+    for samples in in_order(chunks(path, "status", "sample"), "sample", _SAMPLES):
+        cells = {name: numbers(samples, name).tolist() for name in _SAMPLES}
+        replay.samples(Samples.of(cells))
+    yield from finding_rows(Manifest.load(path).run_id, TIMES, replay.finding())
 
 
 def stretches(
@@ -36,11 +74,11 @@ def stretches(
         for each in chunks(path, table, key)
         if each.run_id in by_run
     ]
-    look_at = functools.partial(look, stretches=by_run)
+    look_at = functools.partial(stops_in, stretches=by_run)
     return spread(session, found, [each.size for each in found], look_at)
 
 
-def look(chunk: Chunk, stretches: Stretches) -> Iterator[FindingRow]:
+def stops_in(chunk: Chunk, stretches: Stretches) -> Iterator[FindingRow]:
     """At some events, or at some samples."""
     claims = _events if chunk.part.table == "events" else _samples
     found = stopped(stretches[chunk.run_id], *claims(chunk))
