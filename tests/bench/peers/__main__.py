@@ -171,7 +171,7 @@ def _conditions(before: float) -> dict[str, str]:
         "command": f"make bench-peers ARGS={shlex.quote(' '.join(map(shlex.quote, sys.argv[1:])))}",
         "machine": f"{os.cpu_count()} x {cpu}, {platform.release()}, Python "
         f"{platform.python_version()}",
-        "load average": f"{before:.1f} before",
+        "load average": f"{before:.1f} before, {os.getloadavg()[0]:.1f} after",
         "date": time.strftime("%Y-%m-%d"),
     }
 
