@@ -10,6 +10,8 @@ from cli.exits import CheckFailed, StoppedByGuard
 from cli.output import document, say, style, text
 
 if TYPE_CHECKING:
+    from qsync.sim.chosen.scope import ChosenScope
+    from qsync.sim.chosen.search import ChosenProgress, ChosenResult
     from qsync.sim.explore.scope import Scope
     from qsync.sim.explore.search import SearchProgress, SearchResult
 
@@ -22,23 +24,19 @@ def explore(name: str, *, mutant: str | None, states_max: int | None) -> None:
 
     Raises CheckFailed when a property breaks, Stopped when there are more states than allowed.
     """
-    from qsync.sim.explore.scopes import (  # noqa: PLC0415 - imports the whole database
-        SCOPES,
-        SETS,
-        named,
-    )
-    from qsync.sim.explore.search import STATES_MAX  # noqa: PLC0415 - the same
-    from qsync.sim.mutants.catalogue import CATALOGUE  # noqa: PLC0415 - the same
+    from qsync.sim.explore.search import STATES_MAX  # noqa: PLC0415 - imports the whole database
+    from qsync.sim.run import mutant_names  # noqa: PLC0415 - the same
+    from qsync.sim.scopes import EXPLORED, SETS, named  # noqa: PLC0415 - the same
 
     if name == "list":
-        for each in (*SETS, *SCOPES):
+        for each in (*SETS, *EXPLORED):
             text(each)
         return
     scopes = named(name)
     if not scopes:
         raise click.UsageError(f"there is no scope {name!r}; `qsync sim --explore list`")
-    if mutant is not None and mutant not in CATALOGUE:
-        raise click.UsageError(f"there is no mutant {mutant!r}; `qsync sim --mutant list`")
+    if mutant is not None:
+        _know(mutant, mutant_names(), scopes)
     limit = STATES_MAX if states_max is None else states_max
     found: list[_Done] = []
     for scope in scopes:
@@ -50,10 +48,29 @@ def explore(name: str, *, mutant: str | None, states_max: int | None) -> None:
     _conclude(found, limit)
 
 
+def _know(mutant: str, known: "list[str]", scopes: "list[Scope | ChosenScope]") -> None:
+    """Raises UsageError when one of the scopes cannot have that mutant."""
+    from qsync.sim.explore.scope import Scope  # noqa: PLC0415 - imports the whole database
+    from qsync.sim.mutants.catalogue import CATALOGUE  # noqa: PLC0415 - the same
+
+    if mutant not in known:
+        raise click.UsageError(f"there is no mutant {mutant!r}; `qsync sim --mutant list`")
+    if mutant not in CATALOGUE and any(isinstance(each, Scope) for each in scopes):
+        raise click.UsageError(
+            f"{mutant!r} breaks a rule of the node or the client: only `nodes`, and scopes whose "
+            "names begin so, have any"
+        )
+
+
 class _Done:
     """A scope that was explored, and the way to what broke."""
 
-    def __init__(self, scope: "Scope", explored: "SearchResult", lines: list[str]) -> None:
+    def __init__(
+        self,
+        scope: "Scope | ChosenScope",
+        explored: "SearchResult | ChosenResult",
+        lines: list[str],
+    ) -> None:
         self.scope = scope
         self.explored = explored
         self.lines = lines
@@ -65,31 +82,56 @@ class _Done:
         return sorted(self.scope.reaches - set(happened)) if self.explored.exhausted else []
 
 
-def _explore(scope: "Scope", mutant: str | None, limit: int) -> _Done:
+def _explore(scope: "Scope | ChosenScope", mutant: str | None, limit: int) -> _Done:
+    from qsync.sim.explore.scope import Scope  # noqa: PLC0415 - imports the whole database
+
+    line = _Line()
+    if isinstance(scope, Scope):
+        done = _explore_rules(scope, mutant, limit, line)
+    else:
+        done = _explore_nodes(scope, mutant, limit, line)
+    line.end()
+    if not style().as_json:
+        text(describe(done.explored))
+        for each in done.lines:
+            text(each)
+    return done
+
+
+def _explore_rules(scope: "Scope", mutant: str | None, limit: int, line: "_Line") -> _Done:
     from qsync.sim.explore.minutes import minutes  # noqa: PLC0415 - imports the whole database
     from qsync.sim.explore.search import StateSearch  # noqa: PLC0415 - the same
 
-    search, line = StateSearch(scope, mutant), _Line()
+    search = StateSearch(scope, mutant)
     explored = search.run(states_max=limit, progress=line.tell)
     lines = minutes(search, explored.trace) if explored.broken is not None else []
-    line.end()
-    if not style().as_json:
-        text(describe(explored))
-        for each in lines:
-            text(each)
     return _Done(scope, explored, lines)
 
 
-def describe(explored: "SearchResult") -> str:
+def _explore_nodes(scope: "ChosenScope", mutant: str | None, limit: int, line: "_Line") -> _Done:
+    from qsync.sim.chosen.search import ChosenSearch  # noqa: PLC0415 - imports the whole database
+
+    explored = ChosenSearch(scope, mutant).run(runs_max=limit, progress=line.tell_runs)
+    return _Done(scope, explored, [] if explored.broken is None else list(explored.broken.lines))
+
+
+def describe(explored: "SearchResult | ChosenResult") -> str:
     """One line of fixed columns."""
+    from qsync.sim.explore.search import SearchResult  # noqa: PLC0415 - the whole database
+
     if explored.broken is not None:
         verdict = explored.broken.text
     elif explored.exhausted:
         verdict = "exhausted, every property holds"
     else:
         verdict = "stopped by the limit"
+    tried = (
+        f"{explored.transitions:10d} transitions"
+        if isinstance(explored, SearchResult)
+        else f"{explored.runs:10d} runs       "
+    )
     return (
-        f"{explored.scope:20s} {explored.states:9d} states {explored.transitions:10d} transitions"
+        f"{explored.scope:20s} {explored.states:9d} states {tried}"
         f" depth {explored.depth:3d} {explored.seconds:7.1f} s  {verdict}"
     )
 
@@ -103,12 +145,21 @@ class _Line:
 
     def tell(self, progress: "SearchProgress") -> None:
         """How it goes."""
-        now = time.monotonic()
         rate = progress.states / progress.seconds if progress.seconds else 0.0
-        line = (
+        self._say(
             f"{progress.scope}: {progress.states} states, {progress.transitions} transitions, "
             f"depth {progress.depth}, {progress.waiting} wait, {rate:.0f} states/s"
         )
+
+    def tell_runs(self, progress: "ChosenProgress") -> None:
+        """How it goes, where every state is reached by a run from the start."""
+        rate = progress.runs / progress.seconds if progress.seconds else 0.0
+        self._say(
+            f"{progress.scope}: {progress.runs} runs, {progress.waiting} wait, {rate:.0f} runs/s"
+        )
+
+    def _say(self, line: str) -> None:
+        now = time.monotonic()
         if self._over:
             click.echo(f"\r{line}\x1b[K", err=True, nl=False)
         elif now - self._told >= _TELL_S:
@@ -129,7 +180,8 @@ def _conclude(found: list[_Done], limit: int) -> None:
     if stopped:
         raise StoppedByGuard(
             f"{', '.join(stopped)}: more than {limit} states",
-            hint="--states-max allows more; about 200 bytes of memory a state",
+            hint="--states-max allows more (of runs, where shipped nodes run); about 200 bytes of "
+            "memory a state",
         )
     for each in found:
         if each.unreached:
@@ -145,7 +197,7 @@ def _document(found: list[_Done], mutant: str | None, limit: int) -> None:
         states_max=limit,
         exhausted=all(each.explored.exhausted for each in found),
         states=sum(each.explored.states for each in found),
-        transitions=sum(each.explored.transitions for each in found),
+        transitions=sum(_figures(each.explored).get("transitions", 0) for each in found),
         seconds=sum(each.explored.seconds for each in found),
         broken=None
         if last.broken is None
@@ -161,10 +213,8 @@ def _document(found: list[_Done], mutant: str | None, limit: int) -> None:
                 "claim": each.scope.claim,
                 "bounds": dict(each.scope.bounds),
                 "states": each.explored.states,
-                "transitions": each.explored.transitions,
                 "depth": each.explored.depth,
-                "node_states": each.explored.node_states,
-                "turns": each.explored.turns,
+                **_figures(each.explored),
                 "seconds": each.explored.seconds,
                 "exhausted": each.explored.exhausted,
                 "happened": each.explored.happened,
@@ -173,3 +223,16 @@ def _document(found: list[_Done], mutant: str | None, limit: int) -> None:
             for each in found
         ],
     )
+
+
+def _figures(explored: "SearchResult | ChosenResult") -> dict[str, int]:
+    """What one kind of search counts, and the other does not."""
+    from qsync.sim.explore.search import SearchResult  # noqa: PLC0415 - the whole database
+
+    if isinstance(explored, SearchResult):
+        return {
+            "transitions": explored.transitions,
+            "node_states": explored.node_states,
+            "turns": explored.turns,
+        }
+    return {"runs": explored.runs, "events": explored.events, "alike": explored.alike}

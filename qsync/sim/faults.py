@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from qsync.faults import Fault
-from qsync.sim.troubles import NemesisContext, Undo
+from qsync.sim.troubles import ChosenVictim, NemesisContext, Undo
 
 SOON = 0.25
 """The first strike comes after this part of the usual pause."""
@@ -47,6 +47,13 @@ class Faults:
             elif node.paused:
                 node.resume()
 
+    def strike(self, kind: Fault, chosen: ChosenVictim) -> None:
+        """It happens to that node now: somebody chooses it instead of dice."""
+        self._strikes += 1
+        self._scene.chosen = chosen
+        self._do(self._strikes, kind, chosen.lasts)
+        self._scene.chosen = None
+
     def _later(self, share: float = 1.0) -> None:
         if not self._scene.swarm.nemesis.kinds:
             return  # this run knows none of what it was asked for
@@ -63,10 +70,10 @@ class Faults:
         if kind in nemesis.active and (nemesis.strikes is None or number in nemesis.strikes):
             self._do(number, kind)
 
-    def _do(self, number: int, kind: Fault) -> None:
+    def _do(self, number: int, kind: Fault, chosen: float | None = None) -> None:
         scene = self._scene
         scene.dice = dice = scene.clockwork.dice(f"strike {number}")
-        lasts = dice.about(scene.swarm.nemesis.duration)
+        lasts = dice.about(scene.swarm.nemesis.duration) if chosen is None else chosen
         scene.note(f"strike {number}: {kind}")
         undo = self._troubles[kind](scene)
         if undo is not None:

@@ -151,7 +151,7 @@ def _played(world: World) -> SeedReport:
         world.start()
         _safety(world)
         world.heal()
-        _liveness(world)
+        come_to_rest(world)
         _turns(world)
         _absence(world)
         for node in world.nodes:
@@ -186,7 +186,8 @@ def _safety(world: World) -> None:
         pass
 
 
-def _liveness(world: World) -> None:
+def come_to_rest(world: World) -> None:
+    """What was healed is at rest in time, and whoever asked is answered. Raises Violation."""
     end = world.clockwork.now + BUDGET_TIMEOUTS * world.swarm.timing.election_timeout
     why: str | None = "nothing happened"
     while world.clockwork.now < end:
@@ -204,7 +205,7 @@ def _turns(world: World) -> None:
     end = world.clockwork.now + world.turns.go()
     while world.clockwork.now < end and world.step():
         pass
-    _liveness(world)
+    come_to_rest(world)
 
 
 def _absence(world: World) -> None:
@@ -214,7 +215,7 @@ def _absence(world: World) -> None:
         pass
     operators_answered(world.waiting(), AWAY_TIMEOUTS)
     world.turns.call_back()
-    _liveness(world)
+    come_to_rest(world)
 
 
 def _broken(world: World, number: int, text: str, more: Iterable[str] = ()) -> SeedFailure:

@@ -1,7 +1,7 @@
 """What simulated clients have in common: a script, what they draw, a last look at everything."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -61,6 +61,16 @@ class ScriptedClient:
         self.script.append(partial(repertoire.write, self._mind))
         self.done = done
         self._go_on()
+
+    def perform(self, script: Sequence[Callable[[], Begun]]) -> None:
+        """All that, one after the other until each has been done, and nothing else."""
+        self.stopping = True
+        self.script += script
+        self._go_on()
+
+    def asks(self, name: str) -> Callable[[], Begun]:
+        """What it does when that is drawn."""
+        return partial(repertoire.QUESTIONS[name], self._mind)
 
     def _noted(self, ask: Ask, told: OperationResult) -> None:
         """Where something is, and whose it was: it may be asked for later."""

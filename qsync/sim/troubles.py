@@ -25,6 +25,14 @@ FALL = 0.1
 """How likely a shaky process dies after a write."""
 
 
+@dataclass(frozen=True, slots=True)
+class ChosenVictim:
+    """Who is struck next, and for how long, where somebody chooses that instead of dice."""
+
+    node: NodePart
+    lasts: float
+
+
 @dataclass(slots=True, kw_only=True)
 class NemesisContext:
     """Where troubles happen. Once it is `over`, nothing is undone or begun any more.
@@ -43,6 +51,7 @@ class NemesisContext:
     """So many directories were lost, or taken away."""
     struck: dict[int, Fault] = field(default_factory=dict)
     """Kinds of what happened, by number of the strike."""
+    chosen: ChosenVictim | None = None
 
     def note(self, what: str) -> None:
         """A line of the trace."""
@@ -50,6 +59,8 @@ class NemesisContext:
 
     def victim(self) -> NodePart:
         """A leader half of the time: that is where it hurts."""
+        if self.chosen is not None:
+            return self.chosen.node
         dice = self.dice
         leaders = [node for node in self.nodes if node.leads]
         return dice.choice(leaders if leaders and dice.random() < 0.5 else self.nodes)
@@ -294,7 +305,7 @@ def _clock_jump(scene: NemesisContext) -> Undo:
 
 
 def _promote(scene: NemesisContext) -> Undo | None:
-    node = scene.dice.choice(scene.nodes)
+    node = scene.chosen.node if scene.chosen else scene.dice.choice(scene.nodes)
     return _ask(node, "promote", lambda ticket: PromoteAsked(ticket=ticket))
 
 

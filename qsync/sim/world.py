@@ -40,11 +40,20 @@ CLUSTER: Final = str(uuid.UUID(int=7))
 class World:
     """Nothing happens until `start` and `step`."""
 
-    def __init__(self, plan: Plan, *, watched_by: type[Invariants] = Invariants) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        watched_by: type[Invariants] = Invariants,
+        clockwork: Time | None = None,
+        drawn: Swarm | None = None,
+    ) -> None:
         self.plan = plan
-        self.clockwork = Time(plan.seed)
+        self.clockwork = Time(plan.seed) if clockwork is None else clockwork
         dice = self.clockwork.dice("kernel")
-        self.swarm = swarm.draw(plan, self.clockwork.dice("swarm"), self.clockwork.dice("variety"))
+        self.swarm = drawn or swarm.draw(
+            plan, self.clockwork.dice("swarm"), self.clockwork.dice("variety")
+        )
         self.trace = Trace()
         window = dice.choice((2_000, 16_000, 200_000, 200_000))
         writers = [dice.choice(("thread", "thread", "inline", "auto")) for _ in range(9)]
@@ -176,12 +185,16 @@ class World:
 
     # -- how a run goes
 
-    def start(self) -> None:
-        """Processes start; one client makes the spaces, then all begin; then things break."""
+    def power_on(self) -> None:
+        """Processes start."""
         for program in self.programs:
             program.start()
         for node in self.nodes:
             node.start()
+
+    def start(self) -> None:
+        """Processes start; one client makes the spaces, then all begin; then things break."""
+        self.power_on()
         first = self.clients[0]
         first.script = [partial(repertoire.create_spaces, self.swarm.load.keys)]
         first.done = self._open_doors

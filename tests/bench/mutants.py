@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from admin.soak.judge import judge
-from qsync.sim.explore.scopes import SCOPES, SETS
+from qsync.sim.explore.scopes import CORE_SETS, SCOPES
 from qsync.sim.explore.search import StateSearch
 from qsync.sim.mutants.catalogue import CATALOGUE
 from qsync.sim.mutants.mutant import Mutant
@@ -175,7 +175,7 @@ def noticed_by_scope(mutant: str, scope: str) -> bool:
 def first_scope(mutant: str, *, wanted: bool) -> str:
     """One that promises to notice it; else, when it is `wanted`, any quick one that does."""
     promised = [name for name, scope in SCOPES.items() if mutant in scope.kills]
-    others = [] if promised or not wanted else SETS["quick"]
+    others = [] if promised or not wanted else CORE_SETS["quick"]
     return next((each for each in (*promised, *others) if noticed_by_scope(mutant, each)), "")
 
 

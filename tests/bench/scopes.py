@@ -12,7 +12,7 @@ from pathlib import Path
 
 from election.fencing import Fencing
 from qsync.sim.explore.scope import EVERYBODY, EVERYTHING_HEARD, Scope
-from qsync.sim.explore.scopes import SCOPES, SETS
+from qsync.sim.explore.scopes import CORE_SETS, SCOPES
 from qsync.sim.explore.search import StateSearch
 
 PAGE = Path(__file__).parents[2] / "docs/reference/explore.md"
@@ -117,7 +117,7 @@ def main(words: list[str]) -> None:
     if words == ["all"]:
         names = list(SCOPES)
     elif not words:
-        names = [n for n in SCOPES if n in SETS["quick"] or "-" in known.get(n, ["-"])[5:]]
+        names = [n for n in SCOPES if n in CORE_SETS["quick"] or "-" in known.get(n, ["-"])[5:]]
     for name in names:
         write({name: measured(name)})
 

@@ -17,14 +17,15 @@ from qsync.sim.explore.ids import Renaming, renamings
 from qsync.sim.explore.minutes import minutes
 from qsync.sim.explore.roll import Letter, last_term
 from qsync.sim.explore.scope import Scope
-from qsync.sim.explore.scopes import SCOPES, SETS
+from qsync.sim.explore.scopes import CORE_SETS, SCOPES
 from qsync.sim.explore.search import SearchResult, StateSearch
 from qsync.sim.explore.world import ExploredWorld
 from qsync.sim.mutants.catalogue import CATALOGUE
+from qsync.sim.scopes import EXPLORED, SETS
 from qsync.sim.trace import STEPS_HEADING
 
 PAGE = Path(__file__).parents[2] / "docs/reference/explore.md"
-LONG = [name for name in SETS["all"] if name not in SETS["quick"]]
+LONG = [name for name in CORE_SETS["all"] if name not in CORE_SETS["quick"]]
 
 # Which property (protocol.md section 9) it is that some broken rules break.
 BREAKS = {
@@ -57,7 +58,7 @@ BREAKS = {
 }
 
 FIRST = {
-    kill: [name for name in SETS["quick"] if kill in SCOPES[name].kills] or [wider.name]
+    kill: [name for name in CORE_SETS["quick"] if kill in SCOPES[name].kills] or [wider.name]
     for wider in SCOPES.values()
     for kill in wider.kills
 }
@@ -95,7 +96,7 @@ def exhaust(name: str) -> None:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", SETS["quick"])
+@pytest.mark.parametrize("name", CORE_SETS["quick"])
 def test_no_property_breaks_in_any_state_of_a_quick_scope(name: str) -> None:
     exhaust(name)
 
@@ -379,6 +380,6 @@ def test_the_command_prints_the_shortest_trace_of_a_mutant(
 
 def test_the_command_lists_scopes_and_refuses_others(capsys: pytest.CaptureFixture[str]) -> None:
     assert command(["sim", "--explore", "list"]) == 0
-    assert capsys.readouterr().out.split() == [*SETS, *SCOPES]
+    assert capsys.readouterr().out.split() == [*SETS, *EXPLORED]
     assert command(["sim", "--explore", "nothing"]) == 2
     assert command(["sim", "--explore", "quick", "--mutant", "nothing"]) == 2

@@ -1,1 +1,1 @@
-"""Every order of events of a small cluster, tried on the real code until nothing new comes."""
+"""Every order of events of the pure core of a small cluster, tried until nothing new comes."""

@@ -60,11 +60,6 @@ _LONG = (
         kills=frozenset({"vote_not_persisted", "answers_before_ballot"}),
     ),
     replace(
-        _wider("write-crash", "write-crash-anybody"),
-        claim="the same over a crash of any node",
-        crashing=EVERYBODY,
-    ),
-    replace(
         _wider("write-crash-takeover", "write-crash-takeover-anybody"),
         claim="the same over a crash of any node, before or after anything is durable",
         crashing=EVERYBODY,
@@ -118,13 +113,8 @@ _LONG = (
 SCOPES: dict[str, Scope] = {scope.name: scope for scope in (*_QUICK, *_LONG)}
 """By name."""
 
-SETS: dict[str, tuple[str, ...]] = {
+CORE_SETS: dict[str, tuple[str, ...]] = {
     "quick": tuple(scope.name for scope in _QUICK),
     "all": tuple(SCOPES),
 }
-"""Names for several at once."""
-
-
-def named(name: str) -> list[Scope]:
-    """The scope of that name, or the scopes of that set; none if there is neither."""
-    return [SCOPES[each] for each in SETS.get(name, (name,)) if each in SCOPES]
+"""Names for several at once; see `qsync.sim.scopes` for those of shipped nodes."""

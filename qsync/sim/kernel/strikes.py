@@ -7,7 +7,6 @@ from typing import Final
 from typing_extensions import override
 
 from qsync.faults import Fault
-from qsync.sim.dice import RandomStream
 from qsync.sim.faults import Faults
 from qsync.sim.kernel.machine import MemberMachine
 from qsync.sim.kernel.net import Net
@@ -137,6 +136,8 @@ class KernelFaults(Faults):
         timing = scene.swarm.timing
         lasts = dice.about(dice.choice((timing.replication_timeout, timing.election_timeout)))
         sleeps = dice.random() < 0.5
+        if scene.chosen is not None:
+            lasts, sleeps = scene.chosen.lasts, False
 
         def stop(process: KernelProcess) -> None:
             scene.note(f"node {machine.me} stops in call {process.calls} for {lasts:.3f} s")
@@ -146,7 +147,7 @@ class KernelFaults(Faults):
                 # It may have been suspended in the meantime, and that has been counted.
                 machine.clocks.slept = max(machine.clocks.slept, slept + process.at - begun)
 
-        self._at_call(machine.process, dice, stop)
+        self._at_call(machine.process, scene, stop)
         return _nothing
 
     def _kill_in_call(self, scene: NemesisContext) -> Undo | None:
@@ -162,13 +163,15 @@ class KernelFaults(Faults):
             machine.stop(power=power)
             scene.clockwork.after(soon, scene.unless_over, machine.start_again)
 
-        self._at_call(machine.process, dice, kill)
+        self._at_call(machine.process, scene, kill)
         return _nothing
 
     def _at_call(
-        self, process: KernelProcess, dice: RandomStream, what: Callable[[KernelProcess], None]
+        self, process: KernelProcess, scene: NemesisContext, what: Callable[[KernelProcess], None]
     ) -> None:
-        process.strike = (process.calls + dice.randint(1, CALLS_MAX), what)
+        """Who chooses the victim chooses the call, too."""
+        ahead = 0 if scene.chosen is not None else scene.dice.randint(1, CALLS_MAX)
+        process.strike = (process.calls + ahead, what)
 
     def _terminate(self, scene: NemesisContext) -> Undo | None:
         """SIGTERM: it hands over, closes, and is started again."""

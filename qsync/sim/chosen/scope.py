@@ -1,0 +1,120 @@
+"""What may happen in the runs of a scope of shipped nodes, and how often: its bounds, stated."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from election.fencing import Fencing
+from qsync.faults import Fault
+from qsync.sim.swarm import (
+    ClientLoad,
+    DiskFlaws,
+    Nemesis,
+    Swarm,
+    SwarmLimits,
+    SwarmTiming,
+    Weather,
+)
+from qsync.sim.variety import Variety
+
+ELECTION_S = 0.4
+BEAT_S = 0.1
+DELAY_S = 0.001
+WINDOW_S = 20 * ELECTION_S
+"""Clients have so long until everything is done and at rest."""
+LATE_S = 4 * ELECTION_S
+"""What is late comes up to so much later, and what follows it on its connection, too."""
+SHORT_S, LONG_S = ELECTION_S / 8, 3 * ELECTION_S
+"""A fault is over before anybody misses the node, or long after another one leads."""
+
+
+class Victims(Enum):
+    """Who is struck, as it is when faults begin."""
+
+    LEADER = "the leader"
+    FOLLOWERS = "followers"
+    ANYBODY = "anybody"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenScope:
+    """`bounds`: how often each fault happens at most, each at any call of a victim into its kernel.
+
+    `clients`: what each of them does, one after the other, from the moment on at which faults may
+    happen. Before, `settled` says so, a leader is elected and the spaces are made.
+    """
+
+    name: str
+    claim: str
+    """What is shown when there is no run left, in a sentence."""
+    bounds: Mapping[Fault, int]
+    victims: Victims
+    clients: tuple[tuple[str, ...], ...]
+    reaches: frozenset[str]
+    """What must have happened in some run: a scope in which it does not proves nothing."""
+    kills: frozenset[str] = frozenset()
+    """Mutants that must be noticed here."""
+    faults: int = 1
+    """Of all kinds together, at most."""
+    settled: bool = True
+    nodes: int = 3
+    lasts: tuple[float, ...] = (SHORT_S, LONG_S)
+    """For how long a fault may last."""
+    within: float = WINDOW_S
+    """Faults begin within so many seconds; afterwards clients go on, and what broke lasts."""
+    think: float = DELAY_S
+    """The mean pause of a client between two operations."""
+    patience: float = 2 * ELECTION_S
+    """For so long a client waits for an answer."""
+    fencing: Fencing = Fencing.SOFT
+
+    @property
+    def drawn(self) -> Swarm:
+        """A cluster in which nothing goes wrong unless it is chosen."""
+        return Swarm(
+            nodes=self.nodes,
+            timing=SwarmTiming(
+                election_timeout=ELECTION_S,
+                replication_timeout=BEAT_S,
+                synchro_timeout=20 * ELECTION_S,
+                confirm_delay=0.0,
+                fold_interval=20 * ELECTION_S,
+                when="uniform",
+            ),
+            weather=Weather(
+                delay_min=DELAY_S,
+                delay_mean=DELAY_S,
+                loss=0.0,
+                late=0.01,
+                late_delay=LATE_S,
+                dial_delay=DELAY_S,
+                stragglers=0.0,
+            ),
+            platter=DiskFlaws(
+                write_delay=DELAY_S,
+                failure=0.01 if Fault.FAIL_FSYNC in self.bounds else 0.0,
+                linger=0.5,
+                torn=0.5,
+            ),
+            nemesis=Nemesis(
+                interval=1.0,
+                duration=ELECTION_S,
+                kinds=(),
+                spared=frozenset(),
+                strikes=None,
+                drift=0.0,
+            ),
+            load=ClientLoad(
+                clients=max(1, len(self.clients)),
+                hands=1,
+                keys=1,
+                think=self.think,
+                timeout=self.patience,
+                weights=(("read", 1),),
+                leased=0.0,
+            ),
+            variety=Variety(unfenced=self.fencing is Fencing.OFF),
+            policy="rollback",
+            strict=self.fencing is Fencing.STRICT,
+            limits=SwarmLimits(),
+        )

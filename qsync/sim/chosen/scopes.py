@@ -1,0 +1,87 @@
+"""The scopes of shipped nodes: what each lets break, at any call, and what it shows when done."""
+
+from dataclasses import replace
+
+from qsync.faults import Fault
+from qsync.sim.chosen.scope import ELECTION_S, LONG_S, SHORT_S, ChosenScope, Victims
+
+_WRITTEN_S = 0.02
+"""A write is answered in less, if nothing breaks."""
+_ELECTION = ChosenScope(
+    name="node-election",
+    claim="nodes that start elect one leader a term, whichever of them dies at whatever call",
+    bounds={Fault.KILL: 1},
+    victims=Victims.ANYBODY,
+    clients=(),
+    settled=False,
+    lasts=(LONG_S,),
+    reaches=frozenset({"elected", "taken over", "kill"}),
+    kills=frozenset({"minority_elects", "never_dials_again"}),
+)
+_WRITE = ChosenScope(
+    name="node-write",
+    claim="one write is told truly when its leader dies, loses power or stands still at any call",
+    bounds={Fault.KILL: 1, Fault.POWER_CUT: 1, Fault.STOP_IN_CALL: 1},
+    victims=Victims.LEADER,
+    clients=(("write",),),
+    lasts=(LONG_S,),
+    reaches=frozenset({"write ok", "taken over", "kill", "power_cut", "stop_in_call"}),
+    kills=frozenset({"retry_applies_twice", "sessions_forgotten", "never_dials_again"}),
+)
+_LATE = ChosenScope(
+    name="node-write-late",
+    claim="the same when any one packet is late or in pieces, or any one commit fails",
+    bounds={Fault.SLOW_LINK: 1, Fault.FAIL_FSYNC: 1},
+    victims=Victims.LEADER,
+    clients=(("write",),),
+    reaches=frozenset({"write ok", "taken over"}),
+    kills=frozenset({"failed_write_counts", "retry_applies_twice"}),
+)
+_WIPE = ChosenScope(
+    name="node-write-wipe",
+    claim="the same when a follower loses its disk at any call and comes back on an empty one",
+    bounds={Fault.WIPE: 1},
+    victims=Victims.FOLLOWERS,
+    clients=(("write",),),
+    reaches=frozenset({"write ok", "wipe"}),
+    kills=frozenset({"match_kept"}),
+)
+_READ = ChosenScope(
+    name="node-read-takeover",
+    claim="writes and reads are told truly while their leader is cut off at any call",
+    bounds={Fault.ISOLATE: 1},
+    victims=Victims.LEADER,
+    clients=(("write", "write"), ("read", "read", "read")),
+    within=ELECTION_S / 10,
+    lasts=(8 * ELECTION_S,),
+    reaches=frozenset({"write ok", "read ok", "taken over", "isolate"}),
+    kills=frozenset({"late_is_rolled_back", "retry_applies_twice"}),
+)
+
+QUICK = (_ELECTION, _WRITE, _LATE, _WIPE, _READ)
+LONG = (
+    replace(
+        _WRITE,
+        name="node-write-two",
+        claim="the same when any two nodes die while the write is under way, or one of them twice",
+        within=_WRITTEN_S,
+        lasts=(SHORT_S,),
+        bounds={Fault.KILL: 2},
+        victims=Victims.ANYBODY,
+        faults=2,
+        reaches=frozenset({"write ok", "taken over", "kill"}),
+    ),
+    replace(
+        _LATE,
+        name="node-write-late-kill",
+        claim="the same when the leader dies as well, while the write is under way",
+        within=_WRITTEN_S,
+        bounds={Fault.SLOW_LINK: 1, Fault.FAIL_FSYNC: 1, Fault.KILL: 1},
+        faults=2,
+        lasts=(LONG_S,),
+        reaches=frozenset({"write ok", "taken over", "kill"}),
+    ),
+)
+
+CHOSEN: dict[str, ChosenScope] = {scope.name: scope for scope in (*QUICK, *LONG)}
+"""By name."""
