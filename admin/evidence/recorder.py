@@ -99,8 +99,12 @@ class SimulationRecorder(Invariants):
             self._note(me, "vote", term=int(message.asked_term), peer=int(peer))
         elif isinstance(message, AppendResponse) and message.ok:
             log = core.machine.replicated_log.log
-            crc = int(log.crc_at(message.index)) if message.index <= log.last else None
-            known = {"term": int(message.term), "index": int(message.index), "crc": crc}
+            index, crc = message.index, None
+            if index <= log.last:
+                # An ack of an entry is one of all before it, of which it knows this one exactly.
+                index = log.known_below(index)
+                crc = int(log.crc_at(index))
+            known = {"term": int(message.term), "index": int(index), "crc": crc}
             self._note(me, "ack", **known, peer=int(peer))
         honest = super().said
         self.judge(lambda: honest(me, core, peer, message))

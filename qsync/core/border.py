@@ -95,10 +95,7 @@ def check_entries(log: LogIndex, message: Append) -> None:
     prev, entries = message.prev_index, message.entries
     if not entries:
         return
-    if prev > log.last or (log.term_at(prev), log.crc_at(prev)) != (
-        message.prev_term,
-        message.prev_crc,
-    ):
+    if not log.agrees(prev, message.prev_term, message.prev_crc):
         return  # They are refused with a hint and never looked at.
     term, lsn, origin = message.prev_term, 0, 0
     if prev:

@@ -14,13 +14,15 @@ class ConfirmedDiffers:
     """Confirmed data differs: corruption, or two clusters mixed. Never repaired silently."""
 
     index: Index
-    ours: tuple[int, int]
+    ours: tuple[int, int | None]
+    """Its term and checksum; no checksum where it is so old that the term alone was compared."""
     theirs: tuple[int, int]
 
     def __str__(self) -> str:
+        term, crc = self.ours
         return (
-            f"entry {self.index} is confirmed here as term {self.ours[0]} "
-            f"checksum {self.ours[1]:08x}, the leader has "
+            f"entry {self.index} is confirmed here as term {term}"
+            f"{'' if crc is None else f' checksum {crc:08x}'}, the leader has "
             f"term {self.theirs[0]} checksum {self.theirs[1]:08x}"
         )
 
@@ -72,7 +74,7 @@ class Follower:
         log, prev = self.replicated_log.log, message.prev_index
         if prev > log.last:
             return log.last
-        if log.term_at(prev) == message.prev_term and log.crc_at(prev) == message.prev_crc:
+        if log.agrees(prev, message.prev_term, message.prev_crc):
             return None
         if prev <= self.replicated_log.confirmed:
             self._split_at(prev, message.prev_term, message.prev_crc)
@@ -85,7 +87,7 @@ class Follower:
         for at, entry in enumerate(entries):
             if entry.index > log.last:
                 return list(entries[at:])
-            if log.crc_at(entry.index) != entry.crc or log.term_at(entry.index) != entry.term:
+            if not log.agrees(entry.index, entry.term, entry.crc):
                 if entry.index <= self.replicated_log.confirmed:
                     self._split_at(entry.index, entry.term, entry.crc)
                 return list(entries[at:])
@@ -93,8 +95,9 @@ class Follower:
 
     def _split_at(self, index: Index, term: int, crc: int) -> None:
         log = self.replicated_log.log
+        ours = log.crc_at(index) if log.knows(index) else None
         self.split = ConfirmedDiffers(
-            index=index, ours=(log.term_at(index), log.crc_at(index)), theirs=(term, crc)
+            index=index, ours=(log.term_at(index), ours), theirs=(term, crc)
         )
 
     def _refuse(self, hint: Index) -> AppendResponse:

@@ -200,7 +200,9 @@ class Leader:
             progress.streamed(upto)
 
     def _send_batch(self, progress: Progress, upto: Index, send: Send) -> None:
-        log, prev = self.replicated_log.log, progress.sent
+        log = self.replicated_log.log
+        # Whose checksum is known: of a log that is far behind it may have some of that already.
+        prev = log.known_below(progress.sent)
         carried = self.replicated_log.limbo.clip_carried(upto)
         assert prev <= upto <= log.last
         # protocol.md section 3.8: the receiver takes it as it is, so it is of this batch's end.

@@ -53,8 +53,10 @@ class ReplicatedLog:
         log, limbo = self.log, self.limbo
         for index, term, origin, lsn, kind, flags, length, _time, crc in headers:
             log.append(index, term, origin, lsn, crc=crc, size=HEADER_SIZE + length)
-            if index <= limbo.confirmed and (kind in _RARE or flags & CONFIG):
-                self._recall(Index(index))
+            if index <= limbo.confirmed:
+                if kind in _RARE or flags & CONFIG:
+                    self._recall(Index(index))
+                log.trim(Index(index))
         assert limbo.confirmed <= log.last
         self.pending_writes.written = log.last
         self.entry_cache = EntryCache(base=limbo.confirmed, bytes_max=self.entry_cache.bytes_max)
@@ -276,6 +278,7 @@ class ReplicatedLog:
 
     def _trim(self) -> None:
         self.entry_cache.trim(Index(min(self.limbo.confirmed, self.written) + 1))
+        self.log.trim(self.limbo.confirmed)
 
 
 _TXN = int(EntryKind.TXN)

@@ -112,7 +112,7 @@ class EventRecorder:
                 about,
                 [int(ballot.term), _number(ballot.vote)],
                 [list(run) for run in log.terms()],
-                _packed(log.checksums()),
+                _packed([header[8] for header in self._place.log.headers()]),
             ]
         )
         self.write()
@@ -237,7 +237,11 @@ class EventRecorder:
         )
         if index > written and message.term < machine.raft.term:
             return  # of a term that is over: what it speaks of was cut meanwhile
-        crc = int(log.crc_at(index)) if index <= log.last else None
+        crc = None
+        if index <= log.last:
+            # An ack of an entry is one of all before it, of which the log knows this one exactly.
+            index = log.known_below(index)
+            crc = int(log.crc_at(index))
         place = (int(peer), int(message.term), int(index), crc)
         self._records.append((_ACK, self._now(), *place))
 

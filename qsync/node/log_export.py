@@ -11,6 +11,7 @@ from qsync.node.connection import Connection
 from qsync.node.effects import Effects
 from qsync.node.system import SYSTEM
 from qsync.record import RecordDamage
+from qsync.store.chain import crc_at
 from qsync.wire import packed, replies, verbs
 
 STEP_ENTRIES: Final = 512
@@ -79,13 +80,14 @@ class LogExports:
             return
         try:
             done = export.step(self._replicated_log, self._read)
+            before = export.before(self._replicated_log, self._read) if done else 0
         except QsyncError as error:
             self._send(export.connection, replies.failed(export.id, error))
         else:
             if not done:
                 self._asked.append(export)
                 return
-            answer = export.answer(self._replicated_log)
+            answer = export.answer(self._replicated_log, before=before)
             self._send(export.connection, packed.reply(export.id, answer))
         self._flush()
 
@@ -142,13 +144,22 @@ class _Export:
             raise RecordDamage(f"the log begins at {first}", index=self._next - 1)
         return raw, packed.skip(raw, self._next - first)
 
-    def answer(self, replicated_log: ReplicatedLog) -> packed.PackedAnswer:
+    def before(self, replicated_log: ReplicatedLog, read: LogReader) -> int:
+        """The checksum that the first entry is chained to; 0 where that is not in the log."""
+        before, log = self._first - 1, replicated_log.log
+        if before > log.last:
+            return 0
+        if log.knows(before):
+            return int(log.crc_at(before))
+        return int(crc_at(read(Index(before), bytes_max=1), before))
+
+    def answer(self, replicated_log: ReplicatedLog, *, before: int) -> packed.PackedAnswer:
         """The whole answer, once nothing is left to pack."""
-        first, log = self._first, replicated_log.log
+        first = self._first
         return packed.PackedAnswer(
             first=first,
             reached=self._next - 1,
             durable=int(replicated_log.written),
-            before=int(log.crc_at(first - 1)) if first - 1 <= log.last else 0,
+            before=before,
             rows=packed.join(self._parts or [packed.none(self._opening)]),
         )

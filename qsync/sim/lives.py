@@ -114,8 +114,10 @@ def acks(me: Replica, message: Message, replicated_log: ReplicatedLog, disk: Dur
     """Property 7: an ack is of what is durable. Asked when it is made: it may leave later."""
     if isinstance(message, AppendResponse) and message.ok:
         log = replicated_log.log
-        crc = log.crc_at(message.index) if message.index <= log.last else -1
-        properties.acked_is_durable(me, message.index, durable=disk.holds(message.index, crc))
+        # Of an old entry that this node knows by its place alone: the one before that it does know.
+        index = log.known_below(message.index) if message.index <= log.last else message.index
+        crc = log.crc_at(index) if index <= log.last else -1
+        properties.acked_is_durable(me, message.index, durable=disk.holds(index, crc))
 
 
 def votes(me: Replica, to: Replica, message: Message, disk: DurableView) -> bool:
