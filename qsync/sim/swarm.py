@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from election.fencing import Fencing
+from qsync.core.logindex import STEP_ENTRIES, WINDOW_ENTRIES
 from qsync.faults import Fault
 from qsync.node.requests import GRACE
 from qsync.sim.dice import RandomStream
@@ -103,6 +104,9 @@ class SwarmLimits:
     append_entries_max: int = 4096
     append_bytes_max: int = 4 << 20
     queue_entries_max: int = 100_000
+    index_window: int = WINDOW_ENTRIES
+    index_step: int = STEP_ENTRIES
+    fold_rows_max: int = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,6 +293,10 @@ def _limits(dice: RandomStream, without: frozenset[str]) -> SwarmLimits:
         append_bytes_max=dice.choice((300, 4 << 20)),
         queue_entries_max=dice.choice((4, 100_000)),
     )
+    if drawn.append_entries_max < SwarmLimits().append_entries_max:
+        drawn = replace(drawn, index_window=8, index_step=4)
+    if drawn.append_bytes_max < SwarmLimits().append_bytes_max:
+        drawn = replace(drawn, fold_rows_max=1)
     return SwarmLimits() if "limits" in without else drawn
 
 

@@ -259,7 +259,10 @@ def _config(drawn: Swarm) -> NodeConfig:
                 f" synchro_timeout: {_ms(timing.synchro_timeout)},"
                 f" synchro_policy: {drawn.policy}, queue_entries_max: {queue_max}}}"
             ),
-            f"store: {{fold_interval: {_ms(timing.fold_interval)}}}",
+            (
+                f"store: {{fold_interval: {_ms(timing.fold_interval)},"
+                f" fold_rows_max: {drawn.limits.fold_rows_max}}}"
+            ),
             f"limits: {{session_ttl: {'1s' if drawn.load.naps else '1h'}}}",
         )
     )

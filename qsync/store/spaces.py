@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _ROWS, _META = ROWS.decode(), META.decode()
 _CHUNK_FIRST, _CHUNK_MAX = 16, 1024
+STEP_BYTES: Final = 256 << 10
+"""A step of a fold ends after so much, however few rows that are: about 1 ms."""
 _END: Final = b"\xff" * (longkeys.KEY_MAX + 1)
 _NOT_OURS = (Damaged, WrongFormat, DirectoryGone)
 
@@ -342,16 +344,20 @@ class _Change:
 
     def _put(self, txn: "Transaction[bytes]", rows: "_Database") -> Iterator[None]:
         replace, put, passed = txn.replace, self.all.put, self._passed
-        for at in range(0, len(self._puts), self._rows_max):
-            for name, content in self._puts[at : at + self._rows_max]:
-                key = longkeys.stored_key(name)
-                value = longkeys.stored_value(name, content)
-                number = crc32(value, crc32(key))
-                was = replace(key, value + PACK(number), db=rows)
-                put(key, number, was=was)
-                if key <= passed:
-                    self.behind.put(key, number, was=was)
-            yield
+        left, room = self._rows_max, STEP_BYTES
+        for name, content in self._puts:
+            key = longkeys.stored_key(name)
+            value = longkeys.stored_value(name, content)
+            number = crc32(value, crc32(key))
+            was = replace(key, value + PACK(number), db=rows)
+            put(key, number, was=was)
+            if key <= passed:
+                self.behind.put(key, number, was=was)
+            left -= 1
+            room -= len(value)
+            if left <= 0 or room <= 0:
+                left, room = self._rows_max, STEP_BYTES
+                yield
 
 
 class _Scrub:

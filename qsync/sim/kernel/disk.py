@@ -1,7 +1,7 @@
 """A simulated machine's directory behind the store's interface: it stalls, fails and forgets."""
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,7 @@ from qsync.sim.dice import RandomStream
 from qsync.sim.kernel.process import KernelProcess
 from qsync.sim.swarm import DiskFlaws
 from qsync.store import chain
-from qsync.store.contract import FoldedRows, Identity, Opened
+from qsync.store.contract import FoldedRows, Identity, Opened, Wait
 from qsync.store.memory import MemoryLog, MemorySpaces
 
 LONG_S: Final = 1.0
@@ -72,6 +72,14 @@ class KernelSpaces(MemorySpaces):
         super().__init__()
         self.looks_at_fold: Callable[[], None] = _nothing
         self._disk = disk
+
+    @override
+    def folding(self, fold: FoldedRows, rows_max: int) -> Generator[Wait | None, None, None]:
+        """As on a disk: slices, then a commit that is waited for while everything else goes on."""
+        for _ in range(0, len(fold.puts) + len(fold.deletes), max(1, rows_max)):
+            yield None
+        yield _nothing_more
+        self.fold(fold)
 
     @override
     def fold(self, fold: FoldedRows) -> None:
@@ -259,6 +267,10 @@ class KernelDisk:
 def instance(dice: RandomStream) -> str:
     """A directory's own number."""
     return str(uuid.UUID(int=dice.getrandbits(128)))
+
+
+def _nothing_more() -> int:
+    return 0
 
 
 def _nothing() -> None:

@@ -241,8 +241,13 @@ class MemberMachine(MemberView):
         process.spawn(*node.tasks())
 
     def _limit(self, node: Node) -> None:
-        """Also what no file may set: small batches make its peers hear of a log piece by piece."""
+        """Also what no file may set: small batches make its peers hear of a log piece by piece.
+
+        And with a small index the checksums of old entries are not known.
+        """
         swarm, config = self.room.swarm, node.replica.machine.config
+        log = node.replica.machine.replicated_log.log
+        log.window, log.step = swarm.limits.index_window, swarm.limits.index_step
         node.replica.configure(
             replace(
                 core_config(self.config, instance=self._identity.instance),

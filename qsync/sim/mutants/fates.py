@@ -1,6 +1,7 @@
 """Broken rules of fates, of what clients hear, and of who may write (protocol.md 3 to 6)."""
 
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from functools import partial
 
 from typing_extensions import override
@@ -13,6 +14,7 @@ from qsync.core.ready import Settled, TimerKind, TransactionFate
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.waiters import Waiters
 from qsync.data.fold import Fold
+from qsync.data.memtable import Memtable
 from qsync.data.request import ExecutedTransaction, Request
 from qsync.record import WAIT_ACK, WAIT_SYNC, Entry, EntryKind, Flags, LimboRef, ref_body
 from qsync.replica import Replica as Core
@@ -154,6 +156,21 @@ def _folds_visible(core: Core) -> None:
         return found if found.folded > state.folded else None
 
     put(core, folding=folding)
+
+
+def _dropped_before_folded(core: Core) -> None:
+    folding, folded_to = core.folding, core.folded_to
+
+    def dropped(rows_max: int, upto: Index | None = None) -> Generator[None, None, Fold | None]:
+        found = yield from folding(rows_max, upto)
+        if found is not None:
+            core._state.overlay.fold(found.txns, found.rows)
+        return found
+
+    def folded(fold: Fold) -> list[Memtable]:
+        return folded_to(replace(fold, txns=0, rows=0))
+
+    put(core, folding=dropped, folded_to=folded)
 
 
 # -- leaders that decide what they may not
@@ -311,6 +328,12 @@ FATES = (
         rule="protocol.md 7",
         without="rows go to the spaces on disk before they are confirmed",
         remodel=_folds_visible,
+    ),
+    Mutant(
+        name="dropped_before_folded",
+        rule="protocol.md 7",
+        without="versions leave memory before the spaces on disk have them",
+        remodel=_dropped_before_folded,
     ),
     Mutant(
         name="rollback_inherited",
