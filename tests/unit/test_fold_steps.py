@@ -152,13 +152,13 @@ def test_planning_and_dropping_a_memtable_take_bounded_steps(tmp_path: Path) -> 
     for _ in range(4 * STEP):
         store.put()
     plan, steps = store.state.folding(store.state.visible, 4 * STEP), 0
-    while True:
+    fold: Fold | None = None
+    while fold is None:
         try:
             next(plan)
+            steps += 1
         except StopIteration as done:
-            fold: Fold = done.value
-            break
-        steps += 1
+            fold = done.value
     assert steps >= 2 * fold.txns // STEP - 2
     store.spaces.fold(fold)
     dropped = store.state.folded_to(fold)
