@@ -160,6 +160,8 @@ def _limits(config: AnyConfig) -> Iterator[tuple[str, str]]:
         yield "limits.tuple_bytes_max", "is more than limits.txn_bytes_max"
     if limits.txn_bytes_max > limits.client_frame_bytes_max:
         yield "limits.txn_bytes_max", "is more than limits.client_frame_bytes_max"
+    if limits.client_frame_bytes_max > limits.unfinished_bytes_max:
+        yield "limits.client_frame_bytes_max", "is more than limits.unfinished_bytes_max"
     if limits.txn_bytes_max > limits.frame_bytes_max:
         yield "limits.txn_bytes_max", "is more than limits.frame_bytes_max"
     if config.replication.append_bytes_max > limits.frame_bytes_max:

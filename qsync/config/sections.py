@@ -170,6 +170,9 @@ class LimitsSection:
     unsent_bytes_max: int = option(
         size("1MiB", "1TiB"), "256MiB", "answers that clients have not read, of all together"
     )
+    unfinished_bytes_max: int = option(
+        size("64KiB", "1TiB"), "256MiB", "requests that have not arrived whole, of all clients"
+    )
     inflight_max: int = option(
         integer(1, 1_000_000), "4096", "unanswered requests of one connection"
     )

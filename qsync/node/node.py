@@ -32,6 +32,7 @@ from qsync.node.status import status
 from qsync.node.system import NodeSystem
 from qsync.node.timeline import Timeline
 from qsync.node.timers import Timers
+from qsync.node.unfinished import UnfinishedRequests
 from qsync.replica import Replica
 from qsync.status.record import as_members
 from qsync.store.contract import Identity, Tail
@@ -66,6 +67,7 @@ class Node:
             turn=self._turn,
             survive=partial(mishaps.survive, self.replica, self.timeline),
             unsent_max=config.limits.unsent_bytes_max,
+            unfinished=UnfinishedRequests(config.limits.unfinished_bytes_max),
             effects=effects,
         )
         self.links = Links(

@@ -12,11 +12,14 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from qsync.errors import QsyncError
+from qsync.node import refusals
 from qsync.node.connection import READABLE, WRITABLE, ClosedBy, Connection, Take
 from qsync.node.due import Due
 from qsync.node.effects import Effects, Socket
 from qsync.node.listener import Accept, Listener
 from qsync.node.system import SYSTEM
+from qsync.node.unfinished import UnfinishedRequests
+from qsync.wire import replies, requests
 
 EVENTS_MAX = 1024
 """Ready sockets served in one pass."""
@@ -48,6 +51,7 @@ class _Calls(NamedTuple):
     begin: Callable[[], None]
     turn: Callable[[], None]
     survive: Survive
+    unfinished: UnfinishedRequests
 
 
 class Reactor:
@@ -55,7 +59,7 @@ class Reactor:
 
     `begin` looks at the clock: before every pass, and before what was received is handed over.
     `turn` once after it. `unsent_max`: bytes that may wait to be sent to all clients together;
-    beyond it those who read least are disconnected.
+    beyond it those who read least are disconnected. `unfinished`: what clients have begun to send.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class Reactor:
         turn: Callable[[], None],
         survive: Survive,
         unsent_max: int,
+        unfinished: UnfinishedRequests,
         effects: Effects = SYSTEM,
     ) -> None:
         self.effects = effects
@@ -75,7 +80,7 @@ class Reactor:
         self.unsent = 0
         self._unsent_max = unsent_max
         self._poll = effects.poll()
-        self._calls = _Calls(begin, turn, survive)
+        self._calls = _Calls(begin, turn, survive, unfinished)
         self._connections: dict[int, Connection] = {}
         self._connecting: dict[int, tuple[Socket, Callable[[], None]]] = {}
         self._doors: dict[int, Listener] = {}
@@ -117,6 +122,7 @@ class Reactor:
             return
         connection.closed = by
         self.unsent -= connection.unsent
+        self._calls.unfinished.forget(connection)
         del self._connections[connection.fd]
         self._poll.unregister(connection.fd)
         connection.sock.close()
@@ -249,10 +255,23 @@ class Reactor:
             if payloads is None:
                 self.close(connection, HUNG_UP, by=ClosedBy.OTHER_SIDE)
             else:
+                if not connection.urgent:
+                    unfinished = self._calls.unfinished
+                    for each in unfinished.received(connection, whole=bool(payloads)):
+                        self._give_up(each, unfinished.bytes_max)
                 taken = self._hand(connection, payloads) if connection.urgent and payloads else 0
                 if len(payloads) > taken and not connection.closed:
                     connection.turn.inbox = payloads[taken:]
                     self._waiting.append(connection)
+
+    def _give_up(self, connection: Connection, limit: int) -> None:
+        """Its request is not kept until it is whole; if its number came already it is told so."""
+        number = requests.number_of(connection.frames.skip())
+        error = refusals.unfinished(limit)
+        if number is None:
+            self.close(connection, str(error))
+        else:
+            self.send(connection, replies.failed(number, error))
 
     def _serve(self) -> None:
         """Clients in turns, as long as this pass may last."""

@@ -96,3 +96,13 @@ def parked_full(waiting: str, limit: str) -> errors.QsyncError:
         f"{waiting} wait for room already ({limit})",
         details={"retry_after": 0.5},
     )
+
+
+def unfinished(limit: int) -> errors.QsyncError:
+    """Too much was begun and not ended, and this request was begun first."""
+    return errors.Overloaded(
+        f"requests that have not arrived whole take more than {limit} bytes"
+        " (limits.unfinished_bytes_max)",
+        hint="this one was the oldest of them; it was not done, and its connection stays",
+        details={"retry_after": 0.5},
+    )

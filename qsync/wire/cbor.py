@@ -28,6 +28,9 @@ _U16 = struct.Struct(">BH")
 _U32 = struct.Struct(">BI")
 _U64 = struct.Struct(">BQ")
 
+_MAJOR: Final = 0xE0
+_LENGTHS: Final = {24: 1, 25: 2, 26: 4, 27: 8}
+"""Of the low bits of a first byte: so many bytes behind it hold the number."""
 MAJOR_BYTES: Final = 0x40
 MAJOR_TEXT: Final = 0x60
 MAJOR_ARRAY: Final = 0x80
@@ -191,3 +194,18 @@ def raw_or_nil(value: bytes | None) -> bytes:
     if value is None:
         return b"\xf6"
     return head(MAJOR_BYTES, len(value)) + value
+
+
+def first_number(begun: bytes) -> int | None:
+    """The first field of an array whose end is missing; None if it is not there, or no number."""
+    if not begun or begun[0] & _MAJOR != MAJOR_ARRAY:
+        return None
+    at = 1 + _LENGTHS.get(begun[0] & ~_MAJOR, 0)
+    if at >= len(begun) or begun[at] & _MAJOR:
+        return None
+    small = begun[at] & ~_MAJOR
+    size = _LENGTHS.get(small, 0)
+    number = begun[at + 1 : at + 1 + size]
+    if len(number) < size:
+        return None
+    return int.from_bytes(number, "big") if size else small

@@ -25,7 +25,7 @@ class Frames:
     `bytes_max` may be changed between feeds: it is small until the handshake is over.
     """
 
-    __slots__ = ("_need", "_rest", "bytes_max")
+    __slots__ = ("_need", "_rest", "_skip", "bytes_max")
 
     head_size = LENGTH_SIZE
     """Bytes before the payload; so many are needed to know how long it is."""
@@ -34,6 +34,7 @@ class Frames:
         self.bytes_max = bytes_max
         self._rest = bytearray()
         self._need = self.head_size
+        self._skip = 0
 
     @property
     def buffered(self) -> int:
@@ -45,6 +46,9 @@ class Frames:
 
         Raises TooLarge or ProtocolError; the connection must be closed then.
         """
+        if self._skip:
+            left, self._skip = self._skip, max(0, self._skip - len(data))
+            data = data[left:]
         if self._rest:
             self._rest += data
             if len(self._rest) < self._need:
@@ -52,6 +56,14 @@ class Frames:
             data = bytes(self._rest)
             self._rest.clear()
         return self._split(data)
+
+    def skip(self) -> bytes:
+        """Give up the frame that is not whole yet: its payload so far. The rest is dropped, too."""
+        begun = bytes(self._rest[self.head_size :])
+        if len(self._rest) >= self.head_size:
+            self._skip = self._need - len(self._rest)
+            self._rest = bytearray()
+        return begun
 
     def _split(self, data: bytes) -> list[bytes]:
         payloads: list[bytes] = []

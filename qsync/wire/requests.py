@@ -153,6 +153,11 @@ def decode(payload: bytes) -> Request:
         raise
 
 
+def number_of(begun: bytes) -> int | None:
+    """The id of a request of which only the beginning is there; None if that is too little."""
+    return cbor.first_number(begun)
+
+
 def _fields_of(request: Request) -> list[object]:
     match request:
         case PlainRequest(id, verb):

@@ -14,6 +14,7 @@ from qsync.core.ready import ReadSettled
 from qsync.node.clock import SUSPENDED_MIN_S, ElapsedTime
 from qsync.node.connection import Connection
 from qsync.node.reactor import Reactor
+from qsync.node.unfinished import UnfinishedRequests
 from qsync.wire.frames import frame
 from tests.scenarios.stage import Stage
 
@@ -39,6 +40,7 @@ def one_pass(stage: Stage, me: int, *takes: Callable[[], None]) -> Iterator[None
         turn=lambda: None,
         survive=_raised,
         unsent_max=100,
+        unfinished=UnfinishedRequests(),
     )
     with ExitStack() as opened:
         for take in takes:
@@ -135,7 +137,13 @@ def test_where_the_system_cannot_tell_it_is_trios_clock() -> None:
 
 def test_a_reactor_that_is_shut_closes_what_it_was_connecting() -> None:
     """As when a node stops that had lost its links in that moment."""
-    reactor = Reactor(begin=_nothing, turn=_nothing, survive=_raised, unsent_max=100)
+    reactor = Reactor(
+        begin=_nothing,
+        turn=_nothing,
+        survive=_raised,
+        unsent_max=100,
+        unfinished=UnfinishedRequests(),
+    )
     with socket.create_server(("127.0.0.1", 0)) as server:
         dialling = socket.socket()
         dialling.settimeout(0)

@@ -13,6 +13,7 @@ from qsync.config.kinds import Address
 from qsync.core.inputs import Disconnected, Input
 from qsync.node.links import Links, LinkStatus
 from qsync.node.reactor import Reactor
+from qsync.node.unfinished import UnfinishedRequests
 from qsync.wire.frames import frame
 from qsync.wire.session import Hello, Party
 
@@ -29,7 +30,13 @@ class Dialling:
 
     def __init__(self, address: str) -> None:
         self.heard: list[Input] = []
-        self.reactor = Reactor(begin=nothing, turn=nothing, survive=nothing, unsent_max=1 << 20)
+        self.reactor = Reactor(
+            begin=nothing,
+            turn=nothing,
+            survive=nothing,
+            unsent_max=1 << 20,
+            unfinished=UnfinishedRequests(),
+        )
         self.links = Links(
             [PeerConfig(id=PEER, name="n2", address=Address(address))],
             reactor=self.reactor,
