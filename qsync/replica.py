@@ -8,14 +8,12 @@ from election.roles import ElectionMode
 from qsync import errors
 from qsync.core.config import CoreConfig
 from qsync.core.configuration import Configuration
-from qsync.core.inputs import Input
+from qsync.core.follower import before_transactions
+from qsync.core.inputs import Input, Received
 from qsync.core.logindex import LogIndex
 from qsync.core.machine import Machine
-from qsync.core.ready import (
-    LogEvent,
-    Ready,
-    Ticket,
-)
+from qsync.core.messages import Append
+from qsync.core.ready import LogEvent, Ready, Ticket
 from qsync.core.settings import misfits, overlaid
 from qsync.core.waiters import NOTHING, Waiter, behind_what
 from qsync.core.writable import ReadOnlyReason
@@ -114,10 +112,22 @@ class Replica:
         self.machine.clock(now, wall)
 
     def step(self, event: Input) -> None:
-        """Take one input."""
+        """Take one input; of a batch only what there is room for."""
         self.torn = True
+        if self._state.overlay.is_overfull and isinstance(event, Received):
+            event = self._fitting(event)
         self.machine.step(event)
         self.torn = False
+
+    def _fitting(self, event: Received) -> Received:
+        """Rows that the spaces do not take stay in memory, but no more of them come.
+
+        Only if folding would make room: what is undecided has limits of its own on the leader, and
+        may wait for the very entries that come now.
+        """
+        if isinstance(event.message, Append) and self._foldable > self._state.folded:
+            return replace(event, message=before_transactions(event.message))
+        return event
 
     # -- writing
 
@@ -288,11 +298,7 @@ class Replica:
         In steps (`at_once` takes them all): meanwhile the log may go on, and its tail be rolled
         back or cut. `upto`: stop there, if it is not behind already.
         """
-        replicated_log = self.machine.replicated_log
-        # Only what the log will still call confirmed after a restart.
-        last = min(
-            replicated_log.durable_confirmed, replicated_log.confirmed, replicated_log.written
-        )
+        last = self._foldable
         if self.lost is None:
             state = self.state
         elif self.lost.at is None:
@@ -303,6 +309,12 @@ class Replica:
             last = min(last, upto)
         fold = yield from state.folding(last, rows_max)
         return fold if fold.folded > state.folded else None
+
+    @property
+    def _foldable(self) -> Index:
+        """Only what the log will still call confirmed after a restart."""
+        log = self.machine.replicated_log
+        return min(log.durable_confirmed, log.confirmed, log.written)
 
     def folded_to(self, fold: Fold) -> list[Memtable]:
         """The store has the slice; the memtables that are not needed any more."""

@@ -1,12 +1,12 @@
 """What a replica does with what its leader sends: compare, cut, append, confirm, ack."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from election.messages import Index, Term
 from qsync.core.config import CoreConfig
 from qsync.core.messages import Append, AppendResponse, Heartbeat
 from qsync.core.replicated_log import ReplicatedLog
-from qsync.record import Entry
+from qsync.record import Entry, EntryKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,23 @@ class ConfirmedDiffers:
             f"{'' if crc is None else f' checksum {crc:08x}'}, the leader has "
             f"term {self.theirs[0]} checksum {self.theirs[1]:08x}"
         )
+
+
+def before_transactions(message: Append) -> Append:
+    """The batch up to its first transaction, as if the leader had sent no more of it yet.
+
+    A batch may end anywhere, so nothing that rests on acks can tell the difference (protocol.md
+    section 3.5). What decides fates goes on coming, and with it a former leader's transactions can
+    be decided: so a cluster that needs this follower gets a leader.
+    """
+    kept: list[Entry] = []
+    for entry in message.entries:
+        if entry.kind == EntryKind.TXN:
+            break
+        kept.append(entry)
+    last = Index(message.prev_index + len(kept))
+    confirmed = min(message.confirmed, last)
+    return replace(message, entries=tuple(kept), last=last, confirmed=confirmed)
 
 
 class Follower:

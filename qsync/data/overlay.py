@@ -13,6 +13,9 @@ Row = tuple[bytes, bytes]
 
 MEMTABLE_BYTES: Final = 16 << 20
 """A memtable whose keys and tuples weigh so much takes no more."""
+FOLLOWER_FACTOR: Final = 4
+"""A follower keeps so much more in memory than a leader takes, before it takes no more: otherwise
+each that folds a little more slowly than its leader would hold up the others."""
 REST_SHARE: Final = 20
 """Of the active memtable so small a share is put anew when all before it is folded."""
 
@@ -68,6 +71,11 @@ class Overlay:
     def is_full(self) -> bool:
         """Do the versions weigh more than they should? Folding makes room."""
         return self.weight > self.limits.unfolded_bytes_max
+
+    @property
+    def is_overfull(self) -> bool:
+        """The same for a follower, which cannot let writers wait: it takes no more transactions."""
+        return self.weight > FOLLOWER_FACTOR * self.limits.unfolded_bytes_max
 
     @property
     def has_frozen(self) -> bool:

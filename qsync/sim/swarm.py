@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from election.fencing import Fencing
 from qsync.core.logindex import STEP_ENTRIES, WINDOW_ENTRIES
+from qsync.data.overlay import OverlayLimits
 from qsync.faults import Fault
 from qsync.node.requests import GRACE
 from qsync.sim.dice import RandomStream
@@ -107,6 +108,7 @@ class SwarmLimits:
     index_window: int = WINDOW_ENTRIES
     index_step: int = STEP_ENTRIES
     fold_rows_max: int = 200
+    unfolded_bytes_max: int = OverlayLimits().unfolded_bytes_max
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,6 +299,8 @@ def _limits(dice: RandomStream, without: frozenset[str]) -> SwarmLimits:
         drawn = replace(drawn, index_window=8, index_step=4)
     if drawn.append_bytes_max < SwarmLimits().append_bytes_max:
         drawn = replace(drawn, fold_rows_max=1)
+    if drawn.queue_entries_max < SwarmLimits().queue_entries_max:
+        drawn = replace(drawn, unfolded_bytes_max=300)
     return SwarmLimits() if "limits" in without else drawn
 
 

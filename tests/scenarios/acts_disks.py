@@ -114,6 +114,13 @@ def fold(stage: Stage, words: list[str]) -> None:
     stage.say(f"{actor.me}: folded up to {slice_.folded}: {_rows(slice_)}".rstrip(": "))
 
 
+@act
+def memory(stage: Stage, words: list[str]) -> None:
+    """memory N BYTES: rows that N has not folded may weigh so much before writers wait for it."""
+    overlay = stage.actor(words[0]).core.raw.overlay
+    overlay.limits = overlay.limits._replace(unfolded_bytes_max=int(words[1]))
+
+
 def _rows(slice_: Fold) -> str:
     puts = [said.shown(row) for key, row in slice_.puts if said.is_tuple(key)]
     deletes = [f"delete {said.key_of(key[5:])}" for key in slice_.deletes if said.is_tuple(key)]
