@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import resource
 import socket
 import threading
 from collections import Counter
@@ -150,6 +151,33 @@ def test_who_reads_no_answers_is_not_read_for_ever(tmp_path: Path) -> None:
         assert most - before < GROWTH_MIB_MAX
 
 
+@pytest.mark.parametrize("begun", [60, pytest.param(1000, marks=pytest.mark.soak)])
+def test_requests_that_never_end_take_a_bounded_room_and_hold_up_nobody(
+    tmp_path: Path, begun: int
+) -> None:
+    """Each client sends half of a large request; those that began first are told to try again."""
+    limits = {"limits__unfinished_bytes_max": "16MiB", "limits__connections_max": "2000"}
+    ops = [[Op.REPLACE, "things", cbor2.dumps([1, "v" * (MIB - 1000)])]]
+    whole = requests.encode(WriteRequest(7, b"", 0, 0, 0, ops, 60.0))
+    half = len(whole) // 2
+    with running(tmp_path / "one", nodes=1, **limits) as found:
+        (node,) = found.nodes
+        before = memory_mib(node)
+        with contextlib.ExitStack() as open_ones:
+            socks = [open_ones.enter_context(client(node.address)) for _ in range(begun)]
+            for sock in socks:
+                sock.sendall(whole[:half])
+            put(found, [2, "meanwhile"])
+            assert _fate(payload(socks[0])) == "OVERLOADED"
+            assert memory_mib(node) - before < GROWTH_MIB_MAX
+            # Who began late is served to its end, and so is who asks again.
+            for sock in (socks[-1], socks[0]):
+                sock.sendall(whole[half:])
+            assert _fate(payload(socks[-1])) == "done"
+            socks[0].sendall(whole)
+            assert _fate(payload(socks[0])) == "done"
+
+
 def test_large_transactions_one_after_another_leave_nothing_behind(tmp_path: Path) -> None:
     with running(tmp_path / "one", nodes=1) as found:
         (node,) = found.nodes
@@ -188,6 +216,36 @@ def test_clients_beyond_the_limit_are_told_so_and_others_served(tmp_path: Path) 
             db.space("things").replace([2, "meanwhile"])
             assert memory_mib(node) - before < GROWTH_MIB_MAX / 4
         until(lambda: _connects(node.address), "there is room again")
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "count", [300, *(pytest.param(many, marks=pytest.mark.soak) for many in (1000, 10_000))]
+)
+def test_clients_that_are_connected_and_quiet_cost_little_and_are_all_served(
+    tmp_path: Path, count: int
+) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count + 500
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        pytest.skip(f"{hard} descriptors are not enough for {count} connections")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+    try:
+        with running(tmp_path / "one", nodes=1, limits__connections_max=str(count)) as found:
+            (node,) = found.nodes
+            put(found, [1, "before"])
+            before = memory_mib(node)
+            with contextlib.ExitStack() as open_ones:
+                socks = [open_ones.enter_context(client(node.address)) for _ in range(count - 10)]
+                assert (memory_mib(node) - before) * 1024 < 64 * count
+                for number, sock in enumerate(socks):
+                    sock.sendall(requests.encode(GetRequest(number, "things", 0, [1])))
+                for number, sock in enumerate(socks):
+                    assert payload(sock)[0] == number
+                put(found, [2, "meanwhile"])
+                assert memory_mib(node) - before < GROWTH_MIB_MAX
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def _connects(address: str) -> bool:
