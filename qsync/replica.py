@@ -14,6 +14,7 @@ from qsync.core.logindex import LogIndex
 from qsync.core.machine import Machine
 from qsync.core.messages import Append
 from qsync.core.ready import LogEvent, Ready, Ticket
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.settings import misfits, overlaid
 from qsync.core.waiters import NOTHING, Waiter, behind_what
 from qsync.core.writable import ReadOnlyReason
@@ -100,7 +101,7 @@ class Replica:
 
     @property
     def is_full(self) -> bool:
-        """Do the rows in memory weigh too much, as far as they were absorbed? Absorbs nothing."""
+        """Do the rows in memory weigh too much, as far as they were absorbed?"""
         return self._state.overlay.is_full
 
     def start(self) -> None:
@@ -112,22 +113,12 @@ class Replica:
         self.machine.clock(now, wall)
 
     def step(self, event: Input) -> None:
-        """Take one input; of a batch only what there is room for."""
+        """Take one input; of a batch what there is room for."""
         self.torn = True
         if self._state.overlay.is_overfull and isinstance(event, Received):
-            event = self._fitting(event)
+            event = _fitting(event, self._state, self.machine)
         self.machine.step(event)
         self.torn = False
-
-    def _fitting(self, event: Received) -> Received:
-        """Rows that the spaces do not take stay in memory, but no more of them come.
-
-        Only if folding would make room: what is undecided has limits of its own on the leader, and
-        may wait for the very entries that come now.
-        """
-        if isinstance(event.message, Append) and self._foldable > self._state.folded:
-            return replace(event, message=before_transactions(event.message))
-        return event
 
     # -- writing
 
@@ -295,10 +286,10 @@ class Replica:
     ) -> Generator[None, None, Fold | None]:
         """The next slice of decided, durable rows for the spaces on disk; None without one.
 
-        In steps (`at_once` takes them all): meanwhile the log may go on, and its tail be rolled
-        back or cut. `upto`: stop there, if it is not behind already.
+        In steps (`at_once` takes them all): meanwhile the log may go on, and its tail be undone.
+        `upto`: stop there, if it is not behind already.
         """
-        last = self._foldable
+        last = _foldable(self.machine.replicated_log)
         if self.lost is None:
             state = self.state
         elif self.lost.at is None:
@@ -309,12 +300,6 @@ class Replica:
             last = min(last, upto)
         fold = yield from state.folding(last, rows_max)
         return fold if fold.folded > state.folded else None
-
-    @property
-    def _foldable(self) -> Index:
-        """Only what the log will still call confirmed after a restart."""
-        log = self.machine.replicated_log
-        return min(log.durable_confirmed, log.confirmed, log.written)
 
     def folded_to(self, fold: Fold) -> list[Memtable]:
         """The store has the slice; the memtables that are not needed any more."""
@@ -393,3 +378,18 @@ def _not_new(seen: Once) -> errors.QsyncError:
         "the session is not known here: it expired or was never opened",
         hint="open a new session; look at the data to learn what became of the old request",
     )
+
+
+def _foldable(log: ReplicatedLog) -> Index:
+    """Only what the log will still call confirmed after a restart."""
+    return min(log.durable_confirmed, log.confirmed, log.written)
+
+
+def _fitting(event: Received, state: DataState, machine: Machine) -> Received:
+    """Rows that the spaces do not take stay in memory, but no more of them come.
+
+    Only if folding would make room: what is undecided may wait for the very entries that come now.
+    """
+    if isinstance(event.message, Append) and _foldable(machine.replicated_log) > state.folded:
+        return replace(event, message=before_transactions(event.message))
+    return event

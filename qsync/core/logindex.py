@@ -1,19 +1,11 @@
 """Where everything is in the one log: terms, origins, lsns, checksums and sizes by index."""
 
-from array import array
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from typing import Final
 
 from election.messages import Index, Position, Replica, Term
-from qsync.record import CHAIN_SEED, Crc, Entry, Lsn
-
-WINDOW_ENTRIES: Final = 65_536
-"""So many entries before the newest decided one are known exactly: 12 bytes each."""
-STEP_ENTRIES: Final = 256
-"""Of those before them, one of so many: a point, 20 bytes."""
-POINT_BYTES: Final = 64 << 10
-"""Or one of so many bytes of log, if that is sooner."""
+from qsync.core.entry_sums import STEP_ENTRIES, WINDOW_ENTRIES, EntrySums
+from qsync.record import Entry, Lsn
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,32 +18,13 @@ class TermRun:
     first_lsn: Lsn
 
 
-class LogIndex:
-    """One run a term, and of each entry its checksum and size: the core compares logs without disk.
-
-    Of entries that were decided long ago only some are known so exactly, the *points*. That is
-    enough: a leader names a point as the entry before a batch, and a follower that is asked about
-    an entry between two points goes by index and term, as in Raft (§5.3, log matching). It appends
-    nothing by that alone: what continues its log follows its last entry, which it knows exactly,
-    and the checksums in between are a chain. Points are at the same places in equal logs.
-    """
+class LogIndex(EntrySums):
+    """One run a term, and of each entry what `EntrySums` knows."""
 
     def __init__(self, *, window: int = WINDOW_ENTRIES, step: int = STEP_ENTRIES) -> None:
-        self.window, self.step = window, step
+        super().__init__(window=window, step=step)
         self._runs: list[TermRun] = []
         self._firsts: list[int] = []
-        self._points = array("Q", [0])
-        self._point_crcs = array("I", [CHAIN_SEED])
-        self._point_ends = array("Q", [0])
-        self._base = 0  # the last point; what follows it is known exactly
-        self._crcs = array("I")
-        self._ends = array("Q")  # size in bytes of everything up to and including an entry
-        self._bytes = 0
-        self.last = Index(0)
-
-    def __len__(self) -> int:
-        """How many entries are known exactly."""
-        return len(self._points) + len(self._crcs)
 
     def __repr__(self) -> str:
         runs = " ".join(f"{run.first}:t{run.term}/o{run.origin}" for run in self._runs)
@@ -104,35 +77,10 @@ class LogIndex:
 
     def cut(self, above: Index) -> None:
         """Forget every entry above."""
-        assert above <= self.last
         while self._runs and self._runs[-1].first > above:
             self._runs.pop()
             self._firsts.pop()
-        assert above >= self._base, (above, self._base)
-        del self._crcs[above - self._base :]
-        del self._ends[above - self._base :]
-        self._bytes = self._ends[-1] if self._ends else self._point_ends[-1]
-        self.last = above
-
-    def trim(self, decided: Index) -> None:
-        """Up to here nothing is ever cut: keep points of what is older than the window."""
-        if decided - self.window - self._base < max(self.step, self.window // 4):
-            return  # all that is dropped moves what stays: not for every entry
-        upto, base = decided - self.window, self._base
-        at, ends = base, self._ends
-        while True:
-            before = ends[at - base - 1] if at > base else self._point_ends[-1]
-            room = bisect_right(ends, before + POINT_BYTES, at - base, len(ends)) + base
-            following = max(at + 1, min(at + self.step, room))
-            if following > upto:
-                break
-            at = following
-            self._points.append(at)
-            self._point_crcs.append(self._crcs[at - base - 1])
-            self._point_ends.append(ends[at - base - 1])
-        del self._crcs[: at - base]
-        del self._ends[: at - base]
-        self._base = at
+        self._forget_above(above)
 
     def run_at(self, index: int) -> TermRun:
         """The run that holds `index`."""
@@ -149,34 +97,11 @@ class LogIndex:
             return last.term
         return self.run_at(index).term
 
-    def knows(self, index: int) -> bool:
-        """Is the checksum of this entry known here?"""
-        if index > self._base:
-            return index <= self.last
-        return self._points[self._point(index)] == index
-
-    def known_below(self, index: Index) -> Index:
-        """The newest entry at or below whose checksum is known; 0 is before the first."""
-        assert index <= self.last
-        return index if index > self._base else Index(self._points[self._point(index)])
-
     def agrees(self, index: int, term: int, crc: int) -> bool:
         """Is that entry in this log, as far as it is known?"""
         if index > self.last or self.term_at(index) != term:
             return False
         return not self.knows(index) or self.crc_at(index) == crc
-
-    def _point(self, index: int) -> int:
-        """Which point is the newest at or below."""
-        return bisect_right(self._points, index) - 1
-
-    def crc_at(self, index: int) -> Crc:
-        """Chain checksum, of an entry that is known: if equal, the prefixes are equal."""
-        if index > self._base:
-            return Crc(self._crcs[index - self._base - 1])
-        at = self._point(index)
-        assert self._points[at] == index, (index, self._base)
-        return Crc(self._point_crcs[at])
 
     def lsn_at(self, index: int) -> Lsn:
         """The lsn of the entry within its origin."""
@@ -211,33 +136,6 @@ class LogIndex:
         """Origin to its last lsn."""
         origins = sorted({run.origin for run in self._runs})
         return {origin: self.lsn_of(origin) for origin in origins}
-
-    def bytes_between(self, after: int, upto: int) -> int:
-        """Size of the entries `after + 1 .. upto`; of old ones at least that."""
-        if upto <= after:
-            return 0
-        return self._end_above(upto) - self._end_below(after)
-
-    def _end_below(self, index: int) -> int:
-        """Size of everything up to the newest entry at or below that is known."""
-        if index > self._base:
-            return self._ends[index - self._base - 1]
-        return self._point_ends[self._point(index)]
-
-    def _end_above(self, index: int) -> int:
-        """Size of everything up to the oldest entry at or above that is known."""
-        if index > self._base:
-            return self._ends[index - self._base - 1]
-        return self._point_ends[bisect_left(self._points, index)]
-
-    def fit(self, first: int, *, entries_max: int, bytes_max: int) -> Index:
-        """The last index of a batch from `first` that keeps both limits; one entry always fits."""
-        assert first <= self.last
-        end = self._end_below(first - 1) + bytes_max
-        upto = self._points[bisect_right(self._point_ends, end) - 1]
-        if upto == self._base:
-            upto += bisect_right(self._ends, end)
-        return Index(max(first, min(upto, first + entries_max - 1)))
 
     def last_of_term_at_most(self, term: int) -> Index:
         """The last index whose term is at or below `term`; 0 if none."""

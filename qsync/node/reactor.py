@@ -258,20 +258,11 @@ class Reactor:
                 if not connection.urgent:
                     unfinished = self._calls.unfinished
                     for each in unfinished.received(connection, whole=bool(payloads)):
-                        self._give_up(each, unfinished.bytes_max)
+                        _give_up(self, each, unfinished.bytes_max)
                 taken = self._hand(connection, payloads) if connection.urgent and payloads else 0
                 if len(payloads) > taken and not connection.closed:
                     connection.turn.inbox = payloads[taken:]
                     self._waiting.append(connection)
-
-    def _give_up(self, connection: Connection, limit: int) -> None:
-        """Its request is not kept until it is whole; if its number came already it is told so."""
-        number = requests.number_of(connection.frames.skip())
-        error = refusals.unfinished(limit)
-        if number is None:
-            self.close(connection, str(error))
-        else:
-            self.send(connection, replies.failed(number, error))
 
     def _serve(self) -> None:
         """Clients in turns, as long as this pass may last."""
@@ -322,3 +313,13 @@ class Reactor:
                 done()
         except Exception as error:  # noqa: BLE001 - taken note of, or raised again
             self._calls.survive(error, "opening a connection")
+
+
+def _give_up(reactor: Reactor, connection: Connection, limit: int) -> None:
+    """Its request is not kept until it is whole; if its number came already it is told so."""
+    number = requests.number_of(connection.frames.skip())
+    error = refusals.unfinished(limit)
+    if number is None:
+        reactor.close(connection, str(error))
+    else:
+        reactor.send(connection, replies.failed(number, error))

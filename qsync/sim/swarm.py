@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from election.fencing import Fencing
-from qsync.core.logindex import STEP_ENTRIES, WINDOW_ENTRIES
-from qsync.data.overlay import OverlayLimits
+from qsync.core.entry_sums import STEP_ENTRIES, WINDOW_ENTRIES
 from qsync.faults import Fault
 from qsync.node.requests import GRACE
 from qsync.sim.dice import RandomStream
@@ -108,7 +107,6 @@ class SwarmLimits:
     index_window: int = WINDOW_ENTRIES
     index_step: int = STEP_ENTRIES
     fold_rows_max: int = 200
-    unfolded_bytes_max: int = OverlayLimits().unfolded_bytes_max
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,18 +287,20 @@ def draw(plan: Plan, dice: RandomStream, more: RandomStream) -> Swarm:
     )
 
 
+SMALL_BATCH = 8
+"""Entries, and so many the index of the log knows exactly then."""
+
+
 def _limits(dice: RandomStream, without: frozenset[str]) -> SwarmLimits:
     drawn = SwarmLimits(
-        append_entries_max=dice.choice((1, 2, 8, 4096)),
+        append_entries_max=dice.choice((1, 2, SMALL_BATCH, 4096)),
         append_bytes_max=dice.choice((300, 4 << 20)),
         queue_entries_max=dice.choice((4, 100_000)),
     )
-    if drawn.append_entries_max < SwarmLimits().append_entries_max:
+    if drawn.append_entries_max == SMALL_BATCH:
         drawn = replace(drawn, index_window=8, index_step=4)
-    if drawn.append_bytes_max < SwarmLimits().append_bytes_max:
-        drawn = replace(drawn, fold_rows_max=1)
-    if drawn.queue_entries_max < SwarmLimits().queue_entries_max:
-        drawn = replace(drawn, unfolded_bytes_max=300)
+    if drawn.append_bytes_max < 1000 and drawn.queue_entries_max < 1000:
+        drawn = replace(drawn, fold_rows_max=2)
     return SwarmLimits() if "limits" in without else drawn
 
 

@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from qsync.core.follower import before_transactions
+from qsync.core.messages import Append
 from qsync.data.fold import Fold
 from qsync.sim.kernel.machine import FILES_MAX, MemberMachine
 from qsync.sim.plan import Plan
@@ -16,6 +18,8 @@ QUIET = ("loss", "late", "failure", "drift", "modes", "sizes", "unfenced", "own_
 EVENTS = 900
 ENTRIES_MIN = 10
 """More than a leader writes when it begins."""
+ROOM = 200
+"""Bytes of rows in memory: a few rows."""
 FROM_S, UNTIL_S = 1.0, 2.5
 """Virtual seconds: by the first a leader writes, and then there is time to get over it."""
 
@@ -58,6 +62,26 @@ def test_followers_compare_their_rows_with_the_leader_and_agree(seed: int) -> No
     held(world)
     compared = [each.node.folding.comparing.compared for each in world.nodes if not each.leads]
     assert min(compared) > ENTRIES_MIN, compared
+
+
+@pytest.mark.parametrize("seed", [1, 3, 4, 5, 6])
+def test_followers_without_room_for_rows_take_no_more_until_they_have_folded(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """So little room that it happens again and again; all are alike in the end."""
+    refused = []
+
+    def counted(message: Append) -> Append:
+        refused.append(message.leader)
+        return before_transactions(message)
+
+    monkeypatch.setattr("qsync.replica.before_transactions", counted)
+    world = World(Plan(seed=seed, nodes=3, events=EVENTS, without=QUIET))
+    for each in world.nodes:
+        store = replace(each.config.store, unfolded_bytes_max=ROOM)
+        each.config = replace(each.config, store=store)
+    held(world)
+    assert refused
 
 
 def test_rows_that_a_fold_lost_are_noticed_when_they_are_compared(

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import SupportsIndex
 
 import pytest
 from typing_extensions import override
@@ -35,10 +34,6 @@ class Drawn(list[tuple[bytes, bytes]]):
             self.rows += 1
             self.size += len(row[1])
             yield row
-
-    @override
-    def __getitem__(self, at: SupportsIndex | slice) -> None:  # type: ignore[override]
-        raise AssertionError("they are taken one by one")
 
 
 @dataclass

@@ -5,7 +5,8 @@ from random import Random
 import pytest
 
 from election.messages import Index, Term
-from qsync.core.logindex import POINT_BYTES, LogIndex
+from qsync.core.entry_sums import POINT_BYTES
+from qsync.core.logindex import LogIndex
 from qsync.record import CHAIN_SEED
 
 SIZES = (10, 200, 3000, POINT_BYTES // 2, 2 * POINT_BYTES)

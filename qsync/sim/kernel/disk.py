@@ -63,6 +63,10 @@ class KernelLog(MemoryLog):
         return 0
 
 
+SLICED: Final = 200
+"""Rows: where slices are smaller, folds take as long as on a disk."""
+
+
 class KernelSpaces(MemorySpaces):
     """See `contract.PlacedSpaces`."""
 
@@ -78,7 +82,8 @@ class KernelSpaces(MemorySpaces):
         """As on a disk: slices, then a commit that is waited for while everything else goes on."""
         for _ in range(0, len(fold.puts) + len(fold.deletes), max(1, rows_max)):
             yield None
-        yield _nothing_more
+        if rows_max < SLICED:
+            yield _nothing_more
         self.fold(fold)
 
     @override

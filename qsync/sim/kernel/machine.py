@@ -243,14 +243,11 @@ class MemberMachine(MemberView):
     def _limit(self, node: Node) -> None:
         """Also what no file may set: small batches make its peers hear of a log piece by piece.
 
-        And with a small index the checksums of old entries are not known, and with little room in
-        memory writers wait for folds, and followers take no more.
+        And with a small index the checksums of old entries are not known.
         """
         swarm, config = self.room.swarm, node.replica.machine.config
         log = node.replica.machine.replicated_log.log
         log.window, log.step = swarm.limits.index_window, swarm.limits.index_step
-        overlay, room = node.replica.raw.overlay, swarm.limits.unfolded_bytes_max
-        overlay.limits = overlay.limits._replace(unfolded_bytes_max=room)
         node.replica.configure(
             replace(
                 core_config(self.config, instance=self._identity.instance),
