@@ -67,7 +67,10 @@ class Store:
             self._apply(index, key, self.model[key])
 
     def _apply(self, index: int, key: bytes, value: bytes | None) -> None:
-        self.state.applied(index, 1, ExecutedTransaction(b"", True, [], [(key, value)], b"", 0, 0))
+        done = ExecutedTransaction(
+            b"", sync=True, results=[], writes=[(key, value)], session=b"", seq=0, low=0
+        )
+        self.state.applied(index, 1, done)
         self.state.see(Index(index))
 
     def look(self) -> None:
