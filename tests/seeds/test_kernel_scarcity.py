@@ -64,6 +64,7 @@ def test_followers_compare_their_rows_with_the_leader_and_agree(seed: int) -> No
     assert min(compared) > ENTRIES_MIN, compared
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("seed", [1, 3, 4, 5, 6])
 def test_followers_without_room_for_rows_take_no_more_until_they_have_folded(
     monkeypatch: pytest.MonkeyPatch, seed: int
