@@ -98,7 +98,7 @@ def test_a_paused_leader_serves_nothing_stale_when_it_wakes(three: lab.Lab) -> N
     three.resume(old)
     with qsync.connect([old.address], timeout=20) as db:
         assert db.space("things").get(1, consistency="linearizable") == [1, "new"]
-    assert sample(old).term > term
+    until(lambda: sample(old).term > term, "the former leader hears of the new term")
     assert sample(old).role != "leader"
 
 

@@ -38,7 +38,7 @@ from admin.evidence.arrow import batch
 from admin.evidence.bundle import Bundle, log_part
 from admin.evidence.manifest import Manifest, NodeFacts, NoEvidence
 from admin.evidence.tables import TABLES, Row
-from tests.oracle import client_promises, receipts, shape
+from tests.oracle import client_promises, feeds, receipts, rolled_back_reads, shape
 from tests.oracle.entry_checksum import checksum
 from tests.oracle.table import RUN_ORACLE
 from tests.spark.planted import cases
@@ -46,7 +46,12 @@ from tests.spark.planted import cases
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 ORACLES = {**RUN_ORACLE, shape.DENSE: shape.dense, shape.TERMS: shape.terms}
-OF_LOGS = ORACLES.keys() - {client_promises.RECEIPTS, receipts.OWN}
+OF_LOGS = ORACLES.keys() - {
+    client_promises.RECEIPTS,
+    receipts.OWN,
+    rolled_back_reads.HIDDEN,
+    feeds.FEED,
+}
 """Invariants that only need the logs, and who failed."""
 SPANS = (3, 11, 1000)
 WIDE = (15,)
