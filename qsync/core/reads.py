@@ -129,7 +129,7 @@ class ReplicaReads:
                 left.append(wait)
             else:
                 refused = None if shown else "the receipt names an entry that is not in the log"
-                done.append(ReadSettled(ticket=wait.ticket, refused=refused))
+                done.append(ReadSettled(wait.ticket, refused, wait.place))
         self._waiting = left
         return done
 
@@ -151,3 +151,14 @@ def shows(replicated_log: ReplicatedLog, place: Position) -> bool | None:
     if log.term_at(index) == place.term and replicated_log.limbo.stretch_at(index) is None:
         return True
     return False if replicated_log.confirmed >= index else None
+
+
+def shown_to_fresh(replicated_log: ReplicatedLog, asked: Position) -> Position:
+    """What a follower shows to a read that asked for that place, of all that is visible here.
+
+    No asynchronous data beyond it: this node may have that on its disk before the leader has, and
+    who reads at the leader next would be shown less (protocol.md section 7, Reads).
+    """
+    index = min(max(asked.index, replicated_log.confirmed), replicated_log.visible)
+    index = replicated_log.limbo.clip(index)
+    return Position(replicated_log.log.term_at(index), index)

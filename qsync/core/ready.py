@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, final
 
-from election.messages import Ballot, Index, Replica, Term
+from election.messages import Ballot, Index, Position, Replica, Term
 from election.ready import Note, TimerRequest
 from qsync.core.messages import Message
 from qsync.record import Entry
@@ -69,10 +69,14 @@ class Settled:
 
 
 class ReadSettled(NamedTuple):
-    """A read may be served from what is visible now; `refused` says why not, if so."""
+    """A read may be served from what is visible now; `refused` says why not, if so.
+
+    `place`: what it waited for, where that is an entry and not a round of this leader.
+    """
 
     ticket: Ticket
     refused: str | None = None
+    place: Position | None = None
 
 
 # What happened to the log and its fates, in order, for whoever mirrors it (qsync.data).

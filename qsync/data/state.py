@@ -17,7 +17,7 @@ class DataState(UnfoldedHistory):
     """A history that can also execute requests against its head and answer reads.
 
     Reads see the visible state; `head=True` shows pending data too (for tests), and `at` a past
-    index that was pinned (`pins.pin(visible)`).
+    index that was pinned (`pins.pin(visible)`), or is above the folded one.
     """
 
     def __init__(
@@ -73,9 +73,11 @@ class DataState(UnfoldedHistory):
         space: object,
         index: object,
         key: object,
+        *,
+        at: int | None = None,
     ) -> bytes | None:
         """The tuple that a transaction would see after these operations of its own."""
-        draft, shape = self._drafted(ops)
+        draft, shape = self._drafted(ops, at)
         return reading.get(draft, shape, space, index, key)
 
     def get(
@@ -109,7 +111,7 @@ class DataState(UnfoldedHistory):
 
         `ops`: what the asking transaction would write, seen by this read.
         """
-        reader, shape = self._drafted(ops) if ops else self._reader(at, head=head)
+        reader, shape = self._drafted(ops, at) if ops else self._reader(at, head=head)
         query = Query(space, index, iterator, key, limit, offset, after)
         return reading.select(reader, shape, query)
 
@@ -125,7 +127,7 @@ class DataState(UnfoldedHistory):
         ops: Sequence[Sequence[object]] = (),
     ) -> int:
         """How many tuples an iterator covers; `ops` as for `select`."""
-        reader, shape = self._drafted(ops) if ops else self._reader(at, head=head)
+        reader, shape = self._drafted(ops, at) if ops else self._reader(at, head=head)
         return reading.count(reader, shape, Query(space, index, iterator, key))
 
     def spaces(self) -> dict[str, SpaceDefinition]:
@@ -143,8 +145,11 @@ class DataState(UnfoldedHistory):
         names = [space.name for space in self.schemas.shown.spaces if space.id != schema.SESSION]
         return {name: self.digest(name) for name in names}
 
-    def _drafted(self, ops: Sequence[Sequence[object]]) -> tuple[EffectDraft, Schema]:
-        draft = EffectDraft(self.view(self.visible), self.schemas.shown)
+    def _drafted(
+        self, ops: Sequence[Sequence[object]], at: int | None
+    ) -> tuple[EffectDraft, Schema]:
+        view, shape = self._reader(at, head=False)
+        draft = EffectDraft(view, shape)
         execute.run(draft, ops, self.limits)
         return draft, draft.schema
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 
 from election.messages import Position
 from qsync import record
+from qsync.core.reads import shown_to_fresh
 from qsync.errors import ProtocolError, Rebuilding, WrongKey
 from qsync.node.connection import Connection
 from qsync.wire import replies, verbs
@@ -76,28 +77,34 @@ class VisibleReads:
         """The last entry that can be read now."""
         return self._replica.machine.replicated_log.readable_place
 
-    def read(self, request: RowsRequest, place: Position) -> bytes:
+    def place_to_read(self, asked: Position) -> Position | None:
+        """What a follower shows to a read that asked for that place; None: all that is visible."""
+        machine = self._replica.machine
+        return None if machine.leader else shown_to_fresh(machine.replicated_log, asked)
+
+    def read(self, request: RowsRequest, place: Position, at: int | None = None) -> bytes:
         """The reply to a read that need not wait any longer. Raises what the data refuses.
 
-        `place`: as it is now, for many reads that are answered together.
+        `place`: as it is now, for many reads that are answered together. `at`: the index to which
+        the data is shown; None: all that is visible.
 
         A row that is not as it was stored costs this node all of its rows, and nobody a wrong
         answer.
         """
         try:
-            return self._read(request, place)
+            return self._read(request, place, at)
         except Rebuilding as error:
             self._replica.lose(error.message)
             raise
 
-    def _read(self, request: RowsRequest, place: Position) -> bytes:
+    def _read(self, request: RowsRequest, place: Position, at: int | None) -> bytes:
         state = self._replica.state
         # By exact type: patterns that take the fields apart cost as much as the read itself.
         if type(request) is verbs.GetRequest:
-            found = state.get(request.space, request.by, request.key)
+            found = state.get(request.space, request.by, request.key, at=at)
             return replies.row(request.id, found, read_from=place)
         if type(request) is verbs.TxGetRequest:
-            found = state.preview(request.ops, request.space, request.by, request.key)
+            found = state.preview(request.ops, request.space, request.by, request.key, at=at)
             return replies.row(request.id, found, read_from=place)
         if type(request) is verbs.SelectRequest:
             after = request.after
@@ -111,12 +118,13 @@ class VisibleReads:
                 limit=request.limit,
                 offset=request.offset,
                 after=after,
+                at=at,
                 ops=request.ops,
             )
             return replies.rows(request.id, found_rows, read_from=place)
         assert type(request) is verbs.CountRequest
         total = state.count(
-            request.space, request.by, request.iterator, request.key, ops=request.ops
+            request.space, request.by, request.iterator, request.key, at=at, ops=request.ops
         )
         return replies.counted(request.id, total, read_from=place)
 

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from election.messages import Position
 from qsync import errors
 from qsync.core.inputs import Consistency, Input, ReadAsked
+from qsync.core.ready import ReadSettled
 from qsync.node.answers import VisibleReads
 from qsync.node.connection import Connection
 from qsync.node.tickets import ReadTicket, Tickets
@@ -49,19 +50,20 @@ class ClientReads:
         level = request.level
         if level.consistency is Consistency.LOCAL:
             self._place = None
-            self._serve(connection, request)
+            self._serve(connection, (request, None))
             return
         number = self._tickets.number()
         ticket = ReadTicket(connection, request)
         self._tickets.put_read(number, ticket, deadline=self._now() + READ_TIMEOUT)
         self._out.step(ReadAsked(number, level.consistency, level.term, level.at))
 
-    def may_be_served(self, ticket: ReadTicket, refused: str | None) -> None:
+    def may_be_served(self, ticket: ReadTicket, settled: ReadSettled) -> None:
         """Answer it when it is the turn of its connection; at once if it is refused."""
-        if refused is None:
-            self._tickets.due.add(ticket.connection, self._serve, ticket.request)
+        connection, request = ticket
+        if settled.refused is None:
+            self._tickets.due.add(connection, self._serve, (request, settled.place))
         else:
-            self._out.fail(ticket.connection, ticket.request.id, errors.NotLeader(refused))
+            self._out.fail(connection, request.id, errors.NotLeader(settled.refused))
 
     def serve(self) -> None:
         """Answer in turns. Nothing is decided meanwhile, so all these answers show one place."""
@@ -72,12 +74,19 @@ class ClientReads:
         """Something was submitted between two answers."""
         self._place = None
 
-    def _serve(self, connection: Connection, request: verbs.RowsRequest) -> None:
-        place = self._place
+    def _serve(
+        self, connection: Connection, question: tuple[verbs.RowsRequest, Position | None]
+    ) -> None:
+        request, asked = question
+        answers, place = self._answers, self._place
         if place is None:
-            place = self._place = self._answers.place
+            place = self._place = answers.place
+        only = None if asked is None else answers.place_to_read(asked)
         try:
-            frame = self._answers.read(request, place)
+            if only is None:
+                frame = answers.read(request, place)
+            else:
+                frame = answers.read(request, only, only.index)
         except errors.QsyncError as error:
             self._out.fail(connection, request.id, error)
         else:

@@ -317,7 +317,7 @@ class ClientRequests:
         for each in settled:
             ticket = pop(each.ticket)
             if type(ticket) is ReadTicket:
-                self.reads.may_be_served(ticket, each.refused)
+                self.reads.may_be_served(ticket, each)
             elif type(ticket) is AskTicket:
                 if ticket.write or each.refused is not None:
                     ticket.done(each.refused)

@@ -27,6 +27,8 @@ class ClientPromises:
     ) -> None:
         self.floor = Position(Term(0), Index(0))
         """The newest entry that was answered to anybody as committed."""
+        self.newest_shown = Position(Term(0), Index(0))
+        """The newest place that a linearizable read showed, or one that rests on a lease."""
         self.rolled_back: dict[tuple[int, int], str] = {}
         self.lost = 0
         self._books = books
@@ -187,6 +189,17 @@ class ClientPromises:
         if row != wanted:
             text = f"at {_at(seen)} a client is shown {_show(row)} at {space}/{number}"
             raise PropertyViolation(8, f"{text}, not {_show(wanted)}")
+
+    def in_order(self, seen: Position, before: Position) -> None:
+        """A fresh read showed the log up to there, and another one `before` when this was asked.
+
+        Within a term there is one log, and fresh reads do not go back in it, whichever nodes they
+        asked. One that is at least as new as what a local read showed may be ahead of them.
+        """
+        if seen.term == before.term and seen.index < before.index:
+            text = f"a read shows {_at(seen)}, though {_at(before)} was shown before it was asked"
+            raise PropertyViolation(3, text)
+        self.newest_shown = max(self.newest_shown, seen)
 
     def saw(self, seen: Position, consistency: str, floor: Position) -> None:
         """A client was shown the log up to there, and `floor` was answered before it asked."""

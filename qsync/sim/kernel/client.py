@@ -285,6 +285,7 @@ class Hand(ScriptedClient):
         if not ask.insists and self.program.dice.chance(around.leased):
             ask = replace(ask, consistency=Consistency.LEASE)
         floor, claimed = around.promises.floor, ask.consistency is Consistency.AT_LEAST
+        before = around.promises.newest_shown
         level = ReadLevel(ask.consistency, ask.floor.term, ask.floor.index)
         session = self.program.core.numbering.id
         done = await self.program.read(lambda id: GetRequest(id, space, 0, [key], level))
@@ -293,6 +294,7 @@ class Hand(ScriptedClient):
         assert done.answer is not None
         row, seen = replies.read_row(done.answer)
         if ask.consistency in around.fresh:
+            around.promises.in_order(seen, before)
             around.promises.saw(seen, ask.consistency.value, floor)
         if claimed:
             around.promises.showed(seen, ask.floor)

@@ -86,6 +86,16 @@ def _by_index(core: Core) -> None:
     put(reads, settle=settle)
 
 
+def _beyond_leader(core: Core) -> None:
+    reads = core.machine.state.reads
+    honest = reads.settle
+
+    def settle(replicated_log: ReplicatedLog) -> list[ReadSettled]:
+        return [each._replace(place=None) for each in honest(replicated_log)]
+
+    put(reads, settle=settle)
+
+
 def _from_pending(core: Core) -> None:
     reads, log = core.machine.state.reads, core.machine.replicated_log.log
 
@@ -186,6 +196,12 @@ ANSWERS = (
         rule="protocol.md 7",
         without="any log that is long enough serves a read",
         remodel=_by_index,
+    ),
+    Mutant(
+        name="reads_beyond_leader",
+        rule="protocol.md 7",
+        without="a follower shows fresh reads asynchronous data that its leader does not show yet",
+        remodel=_beyond_leader,
     ),
     Mutant(
         name="at_least_from_pending",
