@@ -17,6 +17,8 @@ RETRY_BEATS: Final = 20
 """After so many mean delays what could not pass is sent again."""
 NODES_MAX: Final = 99
 """Machines with greater numbers are those of clients."""
+CLIENTS_MAX: Final = 600
+"""And with greater ones than this those of operators."""
 STRAGGLE_S: Final = 4.0
 """Longer than sessions live where they live for a second."""
 HANDSHAKE_BYTES: Final = 2048
@@ -137,7 +139,8 @@ class Net:
             at = now + self.delay()
             if self.held_up and pair in self.held_up:
                 at += self.held_up[pair]()
-            if sock.whose > NODES_MAX and self._dice.chance(self.weather.stragglers):
+            # An operator's order is answered in time only if it comes in time.
+            if NODES_MAX < sock.whose <= CLIENTS_MAX and self._dice.chance(self.weather.stragglers):
                 at += self._dice.about(STRAGGLE_S)
             if peer.inbox:
                 at = max(at, peer.inbox[-1].at)
