@@ -56,7 +56,6 @@ HOT = (
     "qsync/client/pump.py",
     "qsync/sim/canon.py",
     "qsync/sim/clockwork.py",
-    "qsync/sim/lives.py",
     "qsync/sim/promises.py",
     "qsync/sim/properties.py",
     "qsync/sim/trace.py",

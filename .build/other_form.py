@@ -1,4 +1,4 @@
-"""Runs scenarios and unit tests of the hot packages on the form that this checkout is not in.
+"""Runs scenarios, unit tests of the hot packages and a few seeds on the form this checkout lacks.
 
 In a tree of its own, `build/other-form`, so that nothing beside the sources changes. What is
 compiled for it is not optimized: it is quicker made, and does the same.
@@ -64,7 +64,9 @@ def main() -> int:
     print(f"{wanted} after {time.monotonic() - began:.0f} s", flush=True)
     tests = [sys.executable, "-m", "pytest", *ring(), "-q", "-n", "auto", "-m", "not slow"]
     done = subprocess.run(tests, cwd=TREE, env=env, check=False).returncode
-    print(f"scenarios and the core, {wanted}: {time.monotonic() - began:.0f} s")
+    seeds = [sys.executable, "-m", "qsync", "sim", "--seeds", "1-4", "--plain"]
+    done = done or subprocess.run(seeds, cwd=TREE, env=env, check=False).returncode
+    print(f"scenarios, the core and four seeds, {wanted}: {time.monotonic() - began:.0f} s")
     return done
 
 

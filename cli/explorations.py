@@ -8,6 +8,7 @@ import click
 
 from cli.exits import CheckFailed, StoppedByGuard
 from cli.output import document, say, style, text
+from qsync.form import form
 
 if TYPE_CHECKING:
     from qsync.sim.chosen.scope import ChosenScope
@@ -32,6 +33,11 @@ def explore(name: str, *, mutant: str | None, states_max: int | None) -> None:
         for each in (*SETS, *EXPLORED):
             text(each)
         return
+    if form() == "compiled":
+        raise click.UsageError(
+            "the explorer copies the states of a cluster, which the compiled form of qsync does "
+            "not allow; in a checkout `make pure` goes back to the sources"
+        )
     scopes = named(name)
     if not scopes:
         raise click.UsageError(f"there is no scope {name!r}; `qsync sim --explore list`")
