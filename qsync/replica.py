@@ -112,11 +112,21 @@ class Replica:
         """Monotonic and wall-clock seconds, before every batch of inputs."""
         self.machine.clock(now, wall)
 
+    @property
+    def has_no_room(self) -> bool:
+        """Rows that the spaces do not take stay in memory, but no more of them come.
+
+        Only if folding would make room: what is undecided may wait for the very entries that come
+        now.
+        """
+        state = self._state
+        return state.overlay.is_overfull and _foldable(self.machine.replicated_log) > state.folded
+
     def step(self, event: Input) -> None:
         """Take one input; of a batch what there is room for."""
         self.torn = True
-        if self._state.overlay.is_overfull and isinstance(event, Received):
-            event = _fitting(event, self._state, self.machine)
+        if isinstance(event, Received) and isinstance(event.message, Append) and self.has_no_room:
+            event = replace(event, message=before_transactions(event.message))
         self.machine.step(event)
         self.torn = False
 
@@ -131,7 +141,7 @@ class Replica:
         committed, no other attempt can take effect. It need not wait for what it rests on: what is
         pending before it cannot be rolled back or cut without it.
         """
-        self._check_writable()
+        _check_writable(self.machine)
         state = self.state if self._backlog or self.machine.replicated_log.events else self._state
         if request.session and request.seq:
             seen = state.known_request(request.session, request.seq)
@@ -178,20 +188,6 @@ class Replica:
         except errors.QsyncError as error:
             return error
         return None
-
-    def _check_writable(self) -> None:
-        machine = self.machine
-        reasons = machine.reasons()
-        if not reasons:
-            return
-        details: dict[str, object] = {
-            "reasons": [[r.why.value, r.text, r.lifts] for r in reasons],
-            "leader_id": machine.raft.leader,
-        }
-        text = "; ".join(reason.text for reason in reasons)
-        if all(reason.why is ReadOnlyReason.ELECTION for reason in reasons):
-            raise errors.NotLeader(text, details=details)
-        raise errors.ReadOnly(text, hint=reasons[0].lifts, details=details)
 
     def _attach(self, ticket: Ticket | None, known: KnownRequest) -> SubmittedTransaction:
         index, term = Index(known.index), Term(known.term)
@@ -347,6 +343,20 @@ class Replica:
         return True
 
 
+def _check_writable(machine: Machine) -> None:
+    reasons = machine.reasons()
+    if not reasons:
+        return
+    details: dict[str, object] = {
+        "reasons": [[r.why.value, r.text, r.lifts] for r in reasons],
+        "leader_id": machine.raft.leader,
+    }
+    text = "; ".join(reason.text for reason in reasons)
+    if all(reason.why is ReadOnlyReason.ELECTION for reason in reasons):
+        raise errors.NotLeader(text, details=details)
+    raise errors.ReadOnly(text, hint=reasons[0].lifts, details=details)
+
+
 def _grounded(log: LogIndex, request: Request) -> Request:
     """The request without the places of the log it was read from, which must be in this log.
 
@@ -383,13 +393,3 @@ def _not_new(seen: Once) -> errors.QsyncError:
 def _foldable(log: ReplicatedLog) -> Index:
     """Only what the log will still call confirmed after a restart."""
     return min(log.durable_confirmed, log.confirmed, log.written)
-
-
-def _fitting(event: Received, state: DataState, machine: Machine) -> Received:
-    """Rows that the spaces do not take stay in memory, but no more of them come.
-
-    Only if folding would make room: what is undecided may wait for the very entries that come now.
-    """
-    if isinstance(event.message, Append) and _foldable(machine.replicated_log) > state.folded:
-        return replace(event, message=before_transactions(event.message))
-    return event

@@ -40,7 +40,9 @@ def before_transactions(message: Append) -> Append:
             break
         kept.append(entry)
     last = Index(message.prev_index + len(kept))
-    confirmed = min(message.confirmed, last)
+    # It was computed for the end of the whole batch. What is the end now may be a victim of a
+    # ROLLBACK behind it (protocol.md section 3.8): then nothing is said of what is confirmed.
+    confirmed = message.confirmed if message.confirmed <= last else Index(0)
     return replace(message, entries=tuple(kept), last=last, confirmed=confirmed)
 
 

@@ -13,14 +13,16 @@ VARIETY = ("sizes", "modes", "unfenced", "paces", "fast_clocks")
 LOSSES = (Fault.UNREACHABLE, Fault.SWAP, Fault.WIPE)
 """Kinds of trouble that only such runs know."""
 
-HABITS = ("floors", "schema", "stranger", "short_sessions", "own_settings")
-"""What clients and operators may also do. Half of all runs have some of it.
+HABITS = ("floors", "schema", "stranger", "short_sessions", "own_settings", "little_room")
+"""What clients, operators and nodes may also do. Half of all runs have some of it.
 
 `floors`: a read that asks for a place asks for any that somebody was told of, also by a read; and
 where the shipped client asks leaders only, some ask the other nodes, too. `schema`: transactions
 that write also make, truncate and drop a space and an index. `stranger`: a write is asked for once
 more, or given up, by who has its token. `short_sessions`: sessions end often, and copies of
 requests come late. `own_settings`: a node is restarted with other settings in its own file.
+`little_room`: every second node has room in memory for a few rows only and folds seldom, so it
+often takes no more transactions.
 """
 RESETTLE = Fault.RESETTLE
 """The kind of trouble of `own_settings`."""
@@ -76,6 +78,10 @@ class Variety:
     def mode(self, me: Replica) -> ElectionMode:
         """How a node takes part in elections."""
         return self.modes[(me - 1) % len(self.modes)]
+
+    def has_little_room(self, me: Replica) -> bool:
+        """Not all: the leader of one that has may have more room."""
+        return "little_room" in self.habits and me % 2 == 0
 
     def pace(self, me: Replica) -> float:
         """How much more patient it is than others."""

@@ -34,6 +34,8 @@ from qsync.store.contract import Identity
 PORTS: Final = 5000
 PROGRAMS: Final = 100
 OPERATORS: Final = 500
+LITTLE_ROOM, SELDOM = 200, 2.0
+"""Bytes of rows, which are a few of them, and how many times more seldom such a node folds."""
 CLUSTER: Final = str(uuid.UUID(int=7))
 
 
@@ -273,12 +275,17 @@ def _own(common: NodeConfig, drawn: Swarm, me: Replica, writer: str) -> NodeConf
     """That of another one: reading YAML takes longer than a hundred events."""
     patience = round(drawn.timing.election_timeout * drawn.variety.pace(me) * 1000) / 1000
     mode = drawn.variety.mode(me)
+    store = replace(common.store, writer=WriterChoice(writer))
+    if drawn.variety.has_little_room(me):
+        # Less than its file may say.
+        interval = SELDOM * store.fold_interval
+        store = replace(store, unfolded_bytes_max=LITTLE_ROOM, fold_interval=interval)
     return replace(
         common,
         node=replace(common.node, id=me, name=f"n{me}"),
         listen=common.peers[me - 1].address,
         election=replace(common.election, timeout=patience, mode=mode),
-        store=replace(common.store, writer=WriterChoice(writer)),
+        store=store,
     )
 
 

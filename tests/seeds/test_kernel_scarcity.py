@@ -14,7 +14,17 @@ from qsync.sim.run import SeedReport, play
 from qsync.sim.world import World
 from qsync.store.contract import FoldedRows
 
-QUIET = ("loss", "late", "failure", "drift", "modes", "sizes", "unfenced", "own_settings")
+QUIET = (
+    "loss",
+    "late",
+    "failure",
+    "drift",
+    "modes",
+    "sizes",
+    "unfenced",
+    "own_settings",
+    "little_room",
+)
 EVENTS = 900
 ENTRIES_MIN = 10
 """More than a leader writes when it begins."""

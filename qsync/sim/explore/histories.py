@@ -106,4 +106,17 @@ HISTORIES = (
         reaches=frozenset({"overruled", "told committed", "cut"}),
         kills=frozenset({"rollback_beyond_confirmed"}),
     ),
+    Scope(
+        name="rollback-without-room",
+        claim="who has no room for the transactions of a batch confirms no victim of its ROLLBACK",
+        prelude="elect 1; only 1 3; lose 3 1; put 1 a; only 1; put 1 b; rollback 1; only 1 2; "
+        "connect 1 2; full 3; hold 1 3; all; connect 1 3",
+        bounds={"heartbeats": 1},
+        ordered=True,
+        slow_disk=False,
+        records=False,
+        appended=2,
+        reaches=frozenset({"timer heartbeat"}),
+        kills=frozenset({"stretch_rule_shortened"}),
+    ),
 )

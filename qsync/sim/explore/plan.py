@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from typing_extensions import override
+
 from election.messages import Replica
 from qsync.core.config import CoreConfig
-from qsync.core.inputs import Input
 from qsync.core.machine import Machine
 from qsync.core.ready import Ready, Write
 from qsync.data.members import CODEC
@@ -101,10 +102,14 @@ class Bare(Core):
             quarantined=platter.damaged,
             life=life,
         )
+        self.full = False
+        """There is no room for transactions."""
 
-    def step(self, event: Input) -> None:
-        """There is always room."""
-        self.machine.step(event)
+    @property
+    @override
+    def has_no_room(self) -> bool:
+        """As somebody says: it has no rows."""
+        return self.full
 
     def ready(self) -> Ready:
         """Nobody follows the log."""

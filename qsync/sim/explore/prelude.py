@@ -10,7 +10,7 @@ from qsync.sim.explore.acts import Alarm, Delivery, ExplorerAct, ReadAct, Tick, 
 from qsync.sim.explore.clients import CallAttempt
 from qsync.sim.explore.host import ExploredNode
 from qsync.sim.explore.ids import node_ids
-from qsync.sim.explore.plan import PlanDraft, StartPlan
+from qsync.sim.explore.plan import Bare, PlanDraft, StartPlan
 from qsync.sim.explore.roll import Letter
 from qsync.sim.explore.scope import EVERYTHING_HEARD, Scope
 from qsync.sim.mutants import catalogue
@@ -31,6 +31,7 @@ class Prelude:
     `only A B`: from now on messages pass between these alone; `all` again between all.
     `hold A B`: what A says to B from now on is under way when the exploration begins.
     `lose A B`: what A says to B is lost, until the next `only` or `all`.
+    `full N`: it has no room for transactions any more.
     `stall N`: nothing that it writes becomes durable any more; `crash N` loses that.
     """
 
@@ -161,16 +162,22 @@ class Prelude:
         for me in self.hosts:
             self._act(ExplorerAct(me, "tick", Tick(float(words[0]))))
 
+    def full(self, words: list[str]) -> None:
+        """Its rows do not go to the spaces, and there is no room for more."""
+        core = self.hosts[self._node(words[0])].core
+        assert isinstance(core, Bare)
+        core.full = True
+
     def only(self, words: list[str]) -> None:
         """Nothing passes but between these."""
         self.losing.clear()
         self._open = frozenset(int(word) for word in words)
 
-    def all(self, words: list[str]) -> None:
-        """Everything passes."""
-        assert not words
-        self.losing.clear()
-        self._open = frozenset(int(each) for each in self.hosts)
+
+def _all(prelude: Prelude, words: list[str]) -> None:
+    """Everything passes."""
+    assert not words
+    prelude.only([str(int(each)) for each in prelude.hosts])
 
 
 def _lose(prelude: Prelude, words: list[str]) -> None:
@@ -212,6 +219,7 @@ _WORDS: dict[str, Callable[[Prelude, list[str]], None]] = {
     "hold": Prelude.hold,
     "lose": _lose,
     "stall": Prelude.stall,
+    "full": Prelude.full,
     "crash": Prelude.crash,
     "damage": Prelude.damage,
     "connect": Prelude.connect,
@@ -224,7 +232,7 @@ _WORDS: dict[str, Callable[[Prelude, list[str]], None]] = {
     "confirm": _confirm,
     "rollback": _roll_back,
     "only": Prelude.only,
-    "all": Prelude.all,
+    "all": _all,
 }
 
 

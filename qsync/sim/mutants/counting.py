@@ -8,9 +8,10 @@ from typing_extensions import override
 
 from election.messages import Index
 from qsync.core.config import CoreConfig
-from qsync.core.follower import Follower
+from qsync.core.follower import Follower, before_transactions
+from qsync.core.inputs import Input, Received
 from qsync.core.leader import Leader
-from qsync.core.messages import AppendResponse, Heartbeat
+from qsync.core.messages import Append, AppendResponse, Heartbeat
 from qsync.core.progress import Membership, Progress
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.replica import Replica as Core
@@ -71,6 +72,22 @@ class _Credulous(Follower):
         self.leader_last = message.last
         if self.replicated_log.confirmed < message.confirmed <= self.replicated_log.log.last:
             self.replicated_log.confirm(message.confirmed)
+
+
+def _as_much_as_is_left(core: Core) -> None:
+    """A batch that is cut short keeps what was said of the whole, as far as it reaches now."""
+    honest = core.step
+
+    def step(event: Input) -> None:
+        if isinstance(event, Received) and isinstance(event.message, Append):
+            whole = event.message
+            short = before_transactions(whole)
+            if core.has_no_room and short.last < whole.last:
+                confirmed = min(whole.confirmed, short.last)
+                event = replace(event, message=replace(short, confirmed=confirmed))
+        honest(event)
+
+    put(core, step=step)
 
 
 # -- leaders
@@ -270,6 +287,12 @@ COUNTING = (
         rule="protocol.md 3.8",
         without="the index carried with a batch may lie inside a rolled-back stretch",
         remodel=_carried,
+    ),
+    Mutant(
+        name="stretch_rule_shortened",
+        rule="protocol.md 3.8",
+        without="a batch cut short for want of room may end, confirmed, in a rolled-back stretch",
+        remodel=_as_much_as_is_left,
     ),
     Mutant(
         name="heartbeat_beyond_matched",
