@@ -145,7 +145,7 @@ class SimulatedCluster:
         """All links are whole."""
         for what in self._links_in_turn:
             self.end_turns(what)
-        network = self.world.network
+        network = self.world.room.net
         network.held_up.clear()
         network.unblock([pair for pair, times in network.blocked.items() for _ in range(times)])
 

@@ -126,7 +126,7 @@ def _run(drill: Drill, cluster: SimulatedCluster, labels: dict[str, float]) -> N
     patience = REST_TIMEOUTS * world.swarm.timing.election_timeout
     cluster.until(lambda: world.unrest() is None, patience, "rest after healing")
     for node in world.nodes:
-        world.invariants.check_fold(node)
+        world.looker.check_fold(node)
 
 
 def refuse_what_cannot_be(drill: Drill) -> None:

@@ -39,16 +39,15 @@ class _Shown:
     followed: object = None
 
 
-class SimulationRecorder(Invariants):
-    """The simulator's invariants, that also write down what they see."""
+class SimulationRecorder:
+    """Stands before the simulator's invariants and writes down what they see."""
 
-    def __init__(self, *, lease_checked: bool) -> None:
-        super().__init__(lease_checked=lease_checked)
+    def __init__(self, honest: Invariants) -> None:
+        self._honest = honest
         self.events: list[Row] = []
         self.status: list[Row] = []
         self.feeds: list[Row] = []
         self.world: World | None = None
-        self.lease_checked = lease_checked
         self.generations: Counter[Replica] = Counter()
         self._places = [0 for _ in PACES]
         self._lives: Counter[Replica] = Counter()
@@ -58,12 +57,15 @@ class SimulationRecorder(Invariants):
 
     def opened(self, me: Replica, instance: Instance, disk: Disk) -> None:
         """Look on at its disk, too. Every change of directories begins another generation."""
-        super().opened(me, instance, disk)
+        self._honest.opened(me, instance, disk)
         self.generations[me] += 1
         if not any(disk is each for each in self._disks):
             self._disks.append(disk)
         self._shelf[me] = next(at for at, each in enumerate(self._disks) if each is disk)
-        self._found(me, disk)
+        if disk.log.last:
+            # Durable in this generation already: somebody put an earlier directory back.
+            self._note_ballot(me, disk.log.recover().ballot)
+            self._note_durable(me, disk.log.entries(Index(1), disk.log.last))
         judge = disk.looks_on
 
         def wrote(write: Write) -> None:
@@ -71,13 +73,6 @@ class SimulationRecorder(Invariants):
             self.judge(lambda: judge(write))
 
         disk.looks_on = wrote
-
-    def _found(self, me: Replica, disk: Disk) -> None:
-        """What is durable in this generation already: somebody put an earlier directory back."""
-        log = disk.log
-        if log.last:
-            self._note_ballot(me, log.recover().ballot)
-            self._note_durable(me, log.entries(Index(1), log.last))
 
     def judge(self, ask: Judge) -> None:
         """Hold what happened against the properties. Raises Violation."""
@@ -90,8 +85,7 @@ class SimulationRecorder(Invariants):
         self._note(me, "started", index=int(core.machine.replicated_log.log.last))
         number = number_of(core.machine.config.instance)
         self._note(me, "opened", index=self._shelf[me], peer=0, floor=number)
-        honest = super().started
-        self.judge(lambda: honest(me, core))
+        self.judge(lambda: self._honest.started(me, core))
 
     def said(self, me: Replica, core: Core, peer: Replica, message: Message) -> None:
         """Votes and acks."""
@@ -106,8 +100,7 @@ class SimulationRecorder(Invariants):
                 crc = int(log.crc_at(index))
             known = {"term": int(message.term), "index": int(index), "crc": crc}
             self._note(me, "ack", **known, peer=int(peer))
-        honest = super().said
-        self.judge(lambda: honest(me, core, peer, message))
+        self.judge(lambda: self._honest.said(me, core, peer, message))
 
     def turned(self, me: Replica, core: Core) -> None:
         """What it shows of itself, if that changed; and its confirmed index."""
@@ -146,30 +139,41 @@ class SimulationRecorder(Invariants):
             quorum = core.machine.config.quorum
             self._note(me, "confirmed", index=int(index), term=term, crc=crc, floor=quorum)
             self._feed(me, core)
-        honest = super().turned
-        self.judge(lambda: honest(me, core))
+        self.judge(lambda: self._honest.turned(me, core))
+
+    @property
+    def floor(self) -> Position:
+        """The newest entry that was answered to anybody as committed."""
+        return self._honest.floor
 
     def settled(
         self, me: Replica, core: Core, request: tuple[bytes, int], settled: Settled
     ) -> None:
         """A client is about to be told."""
-        honest = super().settled
-        self.judge(lambda: honest(me, core, request, settled))
+        self.judge(lambda: self._honest.settled(me, core, request, settled))
 
     def served(self, me: Replica, core: Core, asked: ReadAsked, floor: Position) -> None:
         """A client is about to be shown."""
-        fresh = asked.consistency is Consistency.LEASE and self.lease_checked
+        fresh = asked.consistency is Consistency.LEASE and self._honest.promises.lease_checked
         if fresh or asked.consistency is Consistency.LINEARIZABLE:
             visible = int(core.machine.replicated_log.visible)
             term = int(core.machine.replicated_log.log.term_at(visible))
             self._note(me, "served", index=visible, term=term, floor=int(floor.index))
-        honest = super().served
-        self.judge(lambda: honest(me, core, asked, floor))
+        self.judge(lambda: self._honest.served(me, core, asked, floor))
 
     def folded(self, me: Replica, core: Core) -> None:
         """Rows went to its disk."""
-        honest = super().folded
-        self.judge(lambda: honest(me, core))
+        self.judge(lambda: self._honest.folded(me, core))
+
+    def check_fold(self, node: NodePart) -> None:
+        """The rows on a disk are the replay of the log."""
+        self.judge(lambda: self._honest.check_fold(node))
+
+    def at_rest(self) -> str | None:
+        """What is not yet equal everywhere; when it never will be, nobody waits for it."""
+        said: list[str | None] = [None]
+        self.judge(lambda: said.append(self._honest.at_rest()))
+        return said[-1]
 
     def _wrote(self, me: Replica, write: Write) -> None:
         self._note_ballot(me, write.ballot)
@@ -245,8 +249,8 @@ class EvidenceObserver(SimulationRecorder):
     asked any more, since they count on one another.
     """
 
-    def __init__(self, *, lease_checked: bool) -> None:
-        super().__init__(lease_checked=lease_checked)
+    def __init__(self, honest: Invariants) -> None:
+        super().__init__(honest)
         self.noticed: PropertyViolation | None = None
 
     @override
@@ -258,20 +262,6 @@ class EvidenceObserver(SimulationRecorder):
             ask()
         except PropertyViolation as violation:
             self.noticed = violation
-
-    @override
-    def check_fold(self, node: NodePart) -> None:
-        """Only of what is still in order."""
-        honest = super().check_fold
-        self.judge(lambda: honest(node))
-
-    @override
-    def at_rest(self) -> str | None:
-        """Whether nodes are equal; when they never will be, nobody waits for it."""
-        said: list[str | None] = [None]
-        honest = super().at_rest
-        self.judge(lambda: said.append(honest()))
-        return said[-1]
 
 
 def _number(replica: Replica | None) -> int | None:

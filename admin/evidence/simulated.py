@@ -96,7 +96,7 @@ def _settled(world: World) -> bool:
 
 
 def _recorder(world: World) -> SimulationRecorder:
-    recorder = world.invariants
+    recorder = world.looker
     assert isinstance(recorder, SimulationRecorder)
     return recorder
 

@@ -72,6 +72,7 @@ class Invariants:
         self.canon = ReferenceLog(self.books)
         self.promises = ClientPromises(self.books, self.canon, lease_checked=lease_checked)
         self.nodes: list[NodePart] = []
+        """Those that take part."""
         self.durable: dict[Replica, DirectoryWitness] = {}
         """Of the directory that a node has now."""
         self._directories: dict[tuple[Replica, Instance], DirectoryWitness] = {}
@@ -81,11 +82,6 @@ class Invariants:
         self._sessions: dict[int, str] = {}
         self._decided_in = [0]
         self._folds = 0
-
-    def join(self, node: NodePart) -> None:
-        """A node that will take part."""
-        self.nodes.append(node)
-        self.opened(node.me, node.instance, node.disk)
 
     def opened(self, me: Replica, instance: Instance, disk: Disk) -> None:
         """A node has that directory; what was on another one counts for that one only."""

@@ -33,7 +33,7 @@ class ClientPromises:
         self.lost = 0
         self._books = books
         self._canon = canon
-        self._lease_checked = lease_checked
+        self.lease_checked = lease_checked
         self._acked_in_term: dict[int, int] = {}
         self._established: dict[int, int] = {}
         self._receipts: dict[tuple[bytes, int], tuple[int, int]] = {}
@@ -170,7 +170,7 @@ class ClientPromises:
                     3, f"node {me} at {replicated_log.visible} serves a read at least {_at(place)}"
                 )
         elif asked.consistency is Consistency.LINEARIZABLE or (
-            asked.consistency is Consistency.LEASE and self._lease_checked
+            asked.consistency is Consistency.LEASE and self.lease_checked
         ):
             properties.fresh(me, asked.consistency, replicated_log, floor)
             self._rise(

@@ -155,7 +155,7 @@ def _played(world: World) -> SeedReport:
         _turns(world)
         _absence(world)
         for node in world.nodes:
-            world.invariants.check_fold(node)
+            world.looker.check_fold(node)
     except PropertyViolation as violation:
         broken = _broken(world, violation.number, str(violation))
     except Exception as error:  # noqa: BLE001 - whatever our code raises is a finding
@@ -247,7 +247,7 @@ def _counts(world: World) -> dict[str, int]:
     counts["rolled back"] = sum(world.invariants.canon.rolled_back)
     counts["orders of operators"] = world.turns.orders
     counts["replaced"] = sum(map(_is_replaced, world.nodes))
-    counts["messages lost"] = world.network.lost
+    counts["messages lost"] = world.room.net.lost
     for client in world.clients:
         counts.update(client.counts)
     return dict(counts)

@@ -1,9 +1,10 @@
 """A whole cluster of shipped nodes, shipped clients and troubles, built from one plan."""
 
 import uuid
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from election.messages import Replica
 from qsync.config import NodeConfig
@@ -19,7 +20,7 @@ from qsync.sim.invariants import Invariants
 from qsync.sim.kernel import mutants
 from qsync.sim.kernel.client import ClientEnvironment, Hand, Program
 from qsync.sim.kernel.disk import KernelDisk
-from qsync.sim.kernel.machine import Computer, MemberMachine
+from qsync.sim.kernel.machine import Computer, Looker, MemberMachine
 from qsync.sim.kernel.operators import NodeOperators
 from qsync.sim.kernel.room import SimulatedKernel, Time
 from qsync.sim.kernel.strikes import KernelFaults
@@ -39,6 +40,16 @@ LITTLE_ROOM, SELDOM = 200, 2.0
 CLUSTER: Final = str(uuid.UUID(int=7))
 
 
+class WorldLooker(Looker, Protocol):
+    """Also of whole clusters."""
+
+    def check_fold(self, node: MemberMachine) -> None:
+        """The rows on a disk are the replay of the log."""
+
+    def at_rest(self) -> str | None:
+        """After healing: what is not yet equal everywhere; None when all is."""
+
+
 class World:
     """Nothing happens until `start` and `step`."""
 
@@ -46,7 +57,7 @@ class World:
         self,
         plan: Plan,
         *,
-        watched_by: type[Invariants] = Invariants,
+        watched_by: Callable[[Invariants], WorldLooker] | None = None,
         clockwork: Time | None = None,
         drawn: Swarm | None = None,
     ) -> None:
@@ -56,18 +67,21 @@ class World:
         self.swarm = drawn or swarm.draw(
             plan, self.clockwork.dice("swarm"), self.clockwork.dice("variety")
         )
-        self.trace = Trace()
         window = dice.choice((2_000, 16_000, 200_000, 200_000))
         writers = [dice.choice(("thread", "thread", "inline", "auto")) for _ in range(9)]
-        room = SimulatedKernel(
+        self.room = SimulatedKernel(
             self.clockwork,
             self.swarm,
-            self.trace,
+            Trace(),
             window=window,
             leases_hold=self.leases_hold,
         )
-        self.network = room.net
-        self.invariants = watched_by(lease_checked=self.leases_hold)
+        """What all machines share."""
+        self.invariants = Invariants(lease_checked=self.leases_hold)
+        self.looker: WorldLooker = self.invariants
+        """Who is told of everything first; it asks the invariants."""
+        if watched_by is not None:
+            self.looker = watched_by(self.invariants)
         ids = self.clockwork.dice("instances")
         founders = tuple(
             (Replica(number), instance_text(Instance(ids.getrandbits(127))))
@@ -76,7 +90,6 @@ class World:
         common = _config(self.swarm)
         self.nodes = [
             self._node(
-                room,
                 _own(common, self.swarm, me, writers[me]),
                 instance=instance,
                 founders=founders,
@@ -85,13 +98,13 @@ class World:
         ]
         scene = NemesisContext(
             clockwork=self.clockwork,
-            network=self.network,
+            network=self.room.net,
             nodes=self.nodes,
             swarm=self.swarm,
             trace=self.trace,
             dice=self.clockwork.dice("nemesis"),
         )
-        self.faults: Faults = KernelFaults(scene, self.nodes, room.net)
+        self.faults: Faults = KernelFaults(scene, self.nodes, self.room.net)
         self.history = SimHistory(self.clockwork)
         self.clients = self._clients()
         self.turns = Turns(scene, self.clients[0].write_once)
@@ -102,7 +115,6 @@ class World:
 
     def _node(
         self,
-        room: SimulatedKernel,
         config: NodeConfig,
         *,
         instance: str,
@@ -117,8 +129,9 @@ class World:
             name=f"n{me}",
             founders=founders,
         )
-        machine = MemberMachine(config, identity, room, disk, self.invariants)
-        self.invariants.join(machine)
+        machine = MemberMachine(config, identity, self.room, disk, self.looker)
+        self.invariants.nodes.append(machine)
+        self.looker.opened(me, machine.instance, disk)
         return machine
 
     def _clients(self) -> list[Hand]:
@@ -171,9 +184,9 @@ class World:
         return Program(computer, around, dice, direct=direct)
 
     @property
-    def room(self) -> SimulatedKernel:
-        """What all machines share."""
-        return self.nodes[0].room
+    def trace(self) -> Trace:
+        """The minutes of the run."""
+        return self.room.trace
 
     @property
     def programs(self) -> list[Program]:
@@ -240,7 +253,7 @@ class World:
         if busy:
             return f"waiting: {busy}"
         waiting = self.waiting()
-        return f"operators wait: {waiting}" if waiting else self.invariants.at_rest()
+        return f"operators wait: {waiting}" if waiting else self.looker.at_rest()
 
 
 def _config(drawn: Swarm) -> NodeConfig:

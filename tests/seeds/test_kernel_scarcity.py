@@ -122,7 +122,7 @@ def test_a_leader_without_descriptors_goes_on_with_those_it_has(seed: int) -> No
     def scarce() -> None:
         poor = leader(world)
         poor.files_max = len(poor.process.files)
-        world.network.reset([(int(each.me), int(poor.me)) for each in world.nodes])
+        world.room.net.reset([(int(each.me), int(poor.me)) for each in world.nodes])
         at(world, UNTIL_S - FROM_S, lambda: plenty(poor))
 
     def plenty(poor: MemberMachine) -> None:

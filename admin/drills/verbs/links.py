@@ -53,7 +53,7 @@ class LinkVerb(StepVerb):
     @override
     def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
         wanted = _numbers(self.links(cluster, step, cluster.names_of(nodes)))
-        cluster.world.network.block(wanted, tear=False)
+        cluster.world.room.net.block(wanted, tear=False)
 
 
 class CutVerb(LinkVerb):
@@ -109,7 +109,7 @@ class SlowVerb(LinkVerb):
             return rule.delay + rule.jitter * dice.random() + lost
 
         wanted = _numbers(self.links(cluster, step, cluster.names_of(nodes)))
-        cluster.world.network.held_up |= dict.fromkeys(wanted, late)
+        cluster.world.room.net.held_up |= dict.fromkeys(wanted, late)
 
 
 class FlapVerb(LinkVerb):
@@ -131,7 +131,7 @@ class FlapVerb(LinkVerb):
     @override
     def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
         wanted = _numbers(self.links(cluster, step, cluster.names_of(nodes)))
-        every, network = self.rule(step).flap, cluster.world.network
+        every, network = self.rule(step).flap, cluster.world.room.net
         phases = [
             (partial(network.block, wanted, tear=False), every),
             (partial(network.unblock, wanted), every),
@@ -190,7 +190,7 @@ class ResetVerb(LinkVerb):
     @override
     def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
         wanted = self.links(cluster, step, cluster.names_of(nodes))
-        cluster.world.network.reset(_numbers(wanted))
+        cluster.world.room.net.reset(_numbers(wanted))
 
 
 class MendVerb(Remedy):

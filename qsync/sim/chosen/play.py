@@ -86,7 +86,7 @@ class ChosenRun:
             world.heal()
             come_to_rest(world)
             for node in world.nodes:
-                world.invariants.check_fold(node)
+                world.looker.check_fold(node)
         except PropertyViolation as violation:
             broken = self._broken(violation.number, str(violation))
         except Exception as error:  # noqa: BLE001 - whatever our code raises is a finding
