@@ -26,21 +26,26 @@ Values = Mapping[str, Callable[[], object]]
 """The broadcast keys, and how each value is found."""
 
 
+class _ForKey:
+    """A question that waits until a key has another value than the one that is `known`."""
+
+    __slots__ = ("connection", "id", "key", "known", "until")
+
+    def __init__(
+        self, connection: Connection, request: verbs.WatchRequest, *, until: float
+    ) -> None:
+        self.connection = connection
+        self.id = request.id
+        self.until = until
+        self.key = request.key
+        self.known = request.known
+
+
 @dataclass(slots=True, kw_only=True)
-class _Parked:
+class _ForChanges:
     connection: Connection
     id: int
     until: float
-
-
-@dataclass(slots=True, kw_only=True)
-class _ForKey(_Parked):
-    key: str
-    known: object
-
-
-@dataclass(slots=True, kw_only=True)
-class _ForChanges(_Parked):
     after: int
     term: int
     wanted: Filter
@@ -87,15 +92,7 @@ class Watching:
             return
         self._check_room()
         until = self._now() + min(request.wait, WAIT_MAX)
-        self._keys.append(
-            _ForKey(
-                connection=connection,
-                id=request.id,
-                until=until,
-                key=request.key,
-                known=request.known,
-            )
-        )
+        self._keys.append(_ForKey(connection, request, until=until))
 
     def changes(self, connection: Connection, request: verbs.ChangesRequest) -> None:
         """Answer when there are some. Raises NoSuchSpace, WrongKey, LostWrite, Compacted."""

@@ -1,6 +1,7 @@
 """Seeded dice, a pair for every concern: what one of them throws does not change another."""
 
 from collections.abc import Callable
+from math import log
 from random import Random
 from typing import Final
 
@@ -18,7 +19,8 @@ class RandomStream(Random):
 
     def about(self, mean: float) -> float:
         """An exponential delay, cut at ten times its mean."""
-        return min(self.expovariate(1.0), 10.0) * mean
+        # As `expovariate(1.0)`, which is called for every packet.
+        return min(-log(1.0 - self.random()), 10.0) * mean
 
     def chance(self, probability: float) -> bool:
         """True with that probability; throws no dice for zero."""

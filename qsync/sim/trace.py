@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from election.messages import Replica
+from election.roles import Role
 from qsync.replica import Replica as Core
 
 
@@ -31,12 +32,31 @@ def columns_of(me: Replica, core: Core, role: str = "") -> TraceColumns:
     raft, replicated_log = core.machine.raft, core.machine.replicated_log
     return TraceColumns(
         me,
-        role or raft.role.value[0].upper(),
+        role or _letter(raft.role),
         raft.term,
         replicated_log.log.last,
         replicated_log.written,
         replicated_log.confirmed,
         replicated_log.visible,
+    )
+
+
+_Sight = tuple[int, str, int, int, int, int, int]
+"""Plain columns: a named tuple takes ten times as long to make."""
+
+
+def _letter(role: Role) -> str:
+    if role is Role.LEADER:
+        return "L"
+    return "C" if role is Role.CANDIDATE else "F"
+
+
+def _in_full(sight: _Sight) -> str:
+    """As `repr` has a TraceColumns."""
+    node, role, term, last, written, confirmed, visible = sight
+    return (
+        f"TraceColumns(node={node}, role={role!r}, term={term}, last={last}, "
+        f"written={written}, confirmed={confirmed}, visible={visible})"
     )
 
 
@@ -50,29 +70,44 @@ class Trace:
     """Lines are kept whole: a run is some thousand of them."""
 
     def __init__(self) -> None:
-        self._lines: list[tuple[float, TraceColumns, str]] = []
+        self._lines: list[tuple[float, _Sight, str]] = []
 
     def __len__(self) -> int:
         return len(self._lines)
 
     def __iter__(self) -> Iterator[tuple[float, TraceColumns, str]]:
-        return iter(self._lines)
+        for now, sight, what in self._lines:
+            yield now, TraceColumns(*sight), what
 
     def note(self, now: float, sight: TraceColumns, what: str) -> None:
         """An event has been dealt with."""
+        self._lines.append((now, sight, what))
+
+    def saw(self, now: float, me: Replica, core: Core, role: str, what: str) -> None:
+        """An event at a node has been dealt with; `role` instead of its own."""
+        raft, replicated_log = core.machine.raft, core.machine.replicated_log
+        sight = (
+            int(me),
+            role or _letter(raft.role),
+            int(raft.term),
+            int(replicated_log.log.last),
+            int(replicated_log.written),
+            int(replicated_log.confirmed),
+            int(replicated_log.visible),
+        )
         self._lines.append((now, sight, what))
 
     def lines(self, last: int | None = None) -> list[str]:
         """The newest `last` lines, or all."""
         first = 0 if last is None else max(0, len(self._lines) - last)
         return [
-            describe(number, now, sight, what)
+            describe(number, now, TraceColumns(*sight), what)
             for number, (now, sight, what) in enumerate(self._lines[first:], start=first + 1)
         ]
 
     def digest(self) -> str:
         """Equal digests mean equal runs."""
-        text = "\n".join([f"{now:.9f}{sight}{what}" for now, sight, what in self._lines])
+        text = "\n".join([f"{now:.9f}{_in_full(sight)}{what}" for now, sight, what in self._lines])
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 

@@ -5,6 +5,7 @@ dashboards, metrics, checks and evidence show parts of it. A field is defined he
 beside this one, and nowhere else.
 """
 
+import functools
 from typing import Annotated
 
 import msgspec
@@ -257,6 +258,7 @@ for _kind in (BoxInfo, NodeStatus):
     msgspec.json.Decoder(_kind)
 
 
+@functools.cache
 def names(kind: type[BoxInfo]) -> tuple[str, ...]:
     """The members that a node tells, in their order."""
     return tuple(name for name in kind.__struct_fields__ if name not in NOT_TOLD)

@@ -51,6 +51,7 @@ def test_what_happened_before_the_watch_began_has_no_times(lone: Lone, tracing: 
     assert tracing.tell(place + 1000)["fate"] == "absent"
 
 
+@pytest.mark.pure
 def test_marks_are_bounded_and_forgotten_ones_are_not_made_up(
     lone: Lone, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -202,6 +202,7 @@ def test_a_reader_that_is_gone_is_forgotten(lone: Lone, room: Watching, reader: 
     assert lone.answers() == []
 
 
+@pytest.mark.pure
 def test_no_more_watchers_than_the_limit_are_parked(
     lone: Lone, room: Watching, reader: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

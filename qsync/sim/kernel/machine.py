@@ -23,7 +23,6 @@ from qsync.sim.kernel.disk import KernelDisk
 from qsync.sim.kernel.process import NO_STRIKE, KernelProcess
 from qsync.sim.kernel.room import SimulatedKernel
 from qsync.sim.kernel.watch import KernelInvariants, KernelObserver
-from qsync.sim.trace import columns_of
 from qsync.store.contract import Identity
 
 
@@ -384,8 +383,8 @@ class MemberMachine(MemberView):
             self._looker.folded(self.me, self.core)
 
     def _note(self, what: str, core: Core) -> None:
-        sight = columns_of(self.me, core, "Z" if self.paused else "")
-        self.room.trace.note(self.room.clockwork.now, sight, what)
+        room, role = self.room, "Z" if self.paused else ""
+        room.trace.saw(room.clockwork.now, self.me, core, role, what)
 
 
 def _as_built(_: object) -> None:

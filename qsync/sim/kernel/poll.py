@@ -61,7 +61,10 @@ class SimulatedPoll:
 
     def when(self, now: float) -> float:
         """When a wait that begins now ends, as far as that is known; now or before: at once."""
-        soonest = min([sock.heard_at for sock in self._sockets.values()], default=NEVER)
+        soonest = NEVER
+        for sock in self._sockets.values():
+            heard_at = sock.heard_at
+            soonest = min(soonest, heard_at)
         for fd in self._senders:
             soonest = min(soonest, self._sockets[fd].may_send_at(now))
         return soonest

@@ -80,12 +80,11 @@ class KernelProcess:
         self.stopped = False
         self.files: dict[int, SimulatedSocket] = {}
         self.name = f"{machine.number} {life}"
+        self._kernel = _Kernel(machine)
         self._tasks = _Tasks()
         self.busy = False
         """It is in a turn, or waits inside of a call."""
         self._due = NEVER
-        self._idle = True
-        """At the end of its last turn there was nothing left to do."""
 
     # -- the kernel's side
 
@@ -112,7 +111,7 @@ class KernelProcess:
     @property
     def net(self) -> SocketNet:
         """What its machine is connected by."""
-        return self.machine.room.net
+        return self._kernel.net
 
     def received(self, now: float) -> None:
         """It takes something from a connection."""
@@ -141,7 +140,7 @@ class KernelProcess:
         """Something will be there for it at that moment of the room."""
         if at < self._due and not self.dead:
             self._due = at
-            clockwork = self.machine.room.clockwork
+            clockwork = self._kernel.clockwork
             clockwork.after(max(0.0, at - clockwork.now), self._turn, at)
 
     def spawn(self, *tasks: Callable[[], Awaitable[None]]) -> None:
@@ -155,7 +154,7 @@ class KernelProcess:
         self._due = NEVER
         if self.stopped or self.busy:
             return  # it is woken when it goes on
-        now = self.machine.room.clockwork.now
+        now = self._kernel.clockwork.now
         if self.at > now:
             self.wake(self.at)
             return
@@ -191,7 +190,7 @@ class KernelProcess:
 
     def go_on(self) -> None:
         """It was stopped, or waited inside of a call."""
-        self.wake(max(self.at, self.machine.room.clockwork.now))
+        self.wake(max(self.at, self._kernel.clockwork.now))
 
     def cancel_others(self) -> None:
         """As when the nursery of the node is left: only the task that runs goes on."""
@@ -199,18 +198,19 @@ class KernelProcess:
 
     def _work(self) -> None:
         calls = self.calls
-        tasks, self._idle = self._tasks, False
+        tasks = self._tasks
+        tasks.idle = False
         for _ in range(ROUNDS_MAX):
             while tasks.soon:
                 tasks.soon.popleft()()
             if not self._round() and not tasks.soon:
-                self._idle = True
+                tasks.idle = True
                 break
         self.machine.turned(self.calls - calls)
 
     def _round(self) -> bool:
         """Every task that has something to do has its turn. False when none had."""
-        tasks, clocks, ran = self._tasks, self.machine.clocks, False
+        tasks, clocks, ran = self._tasks, self._kernel.clocks, False
         at, monotonic = self.at, clocks.monotonic(self.at)
         for task, wait in list(tasks.waits.items()):
             if task in tasks.waits and wait.over(at, monotonic):
@@ -222,20 +222,34 @@ class KernelProcess:
     def _next(self) -> float:
         """When a task has something to do again, as far as that is known."""
         tasks = self._tasks
-        if tasks.soon or not self._idle:
+        if tasks.soon or not tasks.idle:
             return self.at
-        waits = tasks.waits.values()
-        soonest = min([each.ready_at for each in waits], default=NEVER)
-        monotonic = min([each.until for each in waits], default=NEVER)
+        soonest = monotonic = NEVER
+        for wait in tasks.waits.values():
+            soonest = min(soonest, wait.ready_at)
+            monotonic = min(monotonic, wait.until)
         if monotonic < NEVER:
-            soonest = min(soonest, self.machine.clocks.when_is(monotonic) + 1e-9)
+            soonest = min(soonest, self._kernel.clocks.when_is(monotonic) + 1e-9)
         return max(self.at, soonest)
+
+
+class _Kernel:
+    """What a process asks of its machine and its room many times in a turn."""
+
+    __slots__ = ("clocks", "clockwork", "net")
+
+    def __init__(self, machine: ProcessMachine) -> None:
+        self.clocks = machine.clocks
+        self.clockwork = machine.room.clockwork
+        self.net = machine.room.net
 
 
 class _Tasks:
     """Coroutines and what they wait for; and calls that are to be made soon."""
 
     def __init__(self) -> None:
+        self.idle = True
+        """At the end of the last turn there was nothing left to do."""
         self.waits: dict[Task, Wait] = {}
         self.soon: deque[Callable[[], None]] = deque()
         self.running: Task | None = None

@@ -106,7 +106,7 @@ class KernelObserver:
                 self._leases.elected()
         except PropertyViolation as violation:
             self._room.found(violation)
-        if self._node.timeline.counts[EVENT]:
+        if self._node.timeline.counts.get(EVENT):
             told = [each for each in self._node.timeline.events if each["event"] == EVENT]
             self._room.found(PropertyViolation(0, f"node {self._me}: {told[-1]['trace']}"))
 
