@@ -24,6 +24,49 @@ def test_a_tuple_comes_back_as_it_was(fields: list[object]) -> None:
     assert tuples.decode(cbor2.dumps(fields)) == fields
 
 
+def item(field: int | str | bytes, wider: int) -> bytes:
+    """A field with its number or length in `wider` more bytes than it needs, as CBOR allows."""
+    short = cbor2.dumps(field)
+    major, small = short[0] & 0xE0, short[0] & 0x1F
+    size = 0 if small < 24 else 1 << (small - 24)
+    number = int.from_bytes(short[1 : 1 + size], "big") if size else small
+    step = min(3, (small - 23 if size else 0) + wider - 1) if wider else None
+    if step is None:
+        return short
+    return bytes((major | 24 + step,)) + number.to_bytes(1 << step, "big") + short[1 + size :]
+
+
+PLAIN = st.tuples(
+    st.integers(-(2**64), 2**64 - 1) | st.text(max_size=40) | st.binary(max_size=300),
+    st.integers(0, 3),
+)
+
+
+@given(st.lists(PLAIN, max_size=23))
+def test_numbers_may_be_wider_than_they_need_be(
+    fields: list[tuple[int | str | bytes, int]],
+) -> None:
+    whole = bytes((0x80 | len(fields),)) + b"".join(item(*each) for each in fields)
+    found = tuples.decode(whole)
+    assert found == [field for field, _ in fields]
+    assert [type(each) for each in found] == [type(field) for field, _ in fields]
+
+
+@given(st.lists(PLAIN, min_size=1, max_size=5), st.data())
+def test_a_tuple_without_its_end_is_refused(
+    fields: list[tuple[int | str | bytes, int]], data: st.DataObject
+) -> None:
+    whole = bytes((0x80 | len(fields),)) + b"".join(item(*each) for each in fields)
+    with pytest.raises(WrongTuple):
+        tuples.decode(whole[: data.draw(st.integers(0, len(whole) - 1))])
+
+
+@pytest.mark.parametrize("text", [b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xc0\x80"])
+def test_a_text_that_is_no_utf_8_is_refused(text: bytes) -> None:
+    with pytest.raises(WrongTuple):
+        tuples.decode(b"\x81" + bytes((0x60 | len(text),)) + text)
+
+
 @given(st.lists(FIELDS), st.binary(min_size=1))
 def test_bytes_behind_a_tuple_are_refused(fields: list[object], rest: bytes) -> None:
     with pytest.raises(WrongTuple):
