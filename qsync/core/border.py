@@ -106,7 +106,7 @@ def check_entries(log: LogIndex, message: Append) -> None:
         else:
             fits = entry.term > term and 1 <= entry.origin <= ORIGIN_MAX and entry.lsn >= 1
         if not fits or entry.kind not in _KINDS:
-            raise ProtocolError(f"entry {entry.index} does not continue the log: {entry[1:6]}")
+            raise ProtocolError(f"entry {entry.index} does not continue the log: {entry}")
         term, lsn, origin = entry.term, entry.lsn, entry.origin
     if term > message.term:
         raise ProtocolError(f"an entry of term {term} from the leader of term {message.term}")

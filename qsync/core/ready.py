@@ -1,6 +1,6 @@
 """Everything a node wants done, in the order in which it must be done."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, final
 
@@ -113,16 +113,30 @@ class LogRestored:
 LogEvent = LogAppended | LogCut | LogRolledBack | LogRestored
 
 
-@dataclass(slots=True)
+@final
 class Ready:
-    """Fulfil top to bottom. `send_now` and `write` may run side by side."""
+    """Fulfil top to bottom. `send_now` and `write` may run side by side.
 
-    events: list[LogEvent] = field(default_factory=list)
-    send_now: list[tuple[Replica, Message]] = field(default_factory=list)
-    write: Write | None = None
-    send_after: list[tuple[Replica, Message]] = field(default_factory=list)
-    """To be sent when `write` is durable (at once when there is none)."""
-    settled: list[Settled] = field(default_factory=list)
-    reads: list[ReadSettled] = field(default_factory=list)
-    timers: list[TimerRequest] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
+    `send_after` is sent when `write` is durable (at once when there is none).
+    """
+
+    __slots__ = (
+        "events",
+        "notes",
+        "reads",
+        "send_after",
+        "send_now",
+        "settled",
+        "timers",
+        "write",
+    )
+
+    def __init__(self) -> None:
+        self.events: list[LogEvent] = []
+        self.send_now: list[tuple[Replica, Message]] = []
+        self.write: Write | None = None
+        self.send_after: list[tuple[Replica, Message]] = []
+        self.settled: list[Settled] = []
+        self.reads: list[ReadSettled] = []
+        self.timers: list[TimerRequest] = []
+        self.notes: list[Note] = []

@@ -1,7 +1,7 @@
 """Clients that wait for the fate of their transaction, and when it is definite."""
 
 from collections import deque
-from typing import NamedTuple
+from typing import Final, final
 
 from election.messages import Index, Position, Term
 from qsync.core.ready import Settled, Ticket, TransactionFate
@@ -11,16 +11,20 @@ from qsync.record import WAIT_ACK, Entry
 NOTHING = Position(Term(0), Index(0))
 
 
-class Waiter(NamedTuple):
+@final
+class Waiter:
     """A ticket waits for the transaction `(term, index)`.
 
     `behind`: a synchronous entry, itself perhaps, before whose confirmation nobody shows it.
     """
 
-    index: Index  # type: ignore[assignment]  # hides tuple.index, which nobody needs
-    term: Term
-    ticket: Ticket
-    behind: Position
+    __slots__ = ("behind", "index", "term", "ticket")
+
+    def __init__(self, index: Index, term: Term, ticket: Ticket, behind: Position) -> None:
+        self.index: Final = index
+        self.term: Final = term
+        self.ticket: Final = ticket
+        self.behind: Final = behind
 
 
 class Waiters:
@@ -75,10 +79,11 @@ class Waiters:
         if own:
             confirmed, reach = replicated_log.confirmed, replicated_log.visible
             while own and own[0].index <= reach:
-                index, term, ticket, _ = own.popleft()
+                waiter = own.popleft()
+                index, ticket = waiter.index, waiter.ticket
                 assert index <= confirmed or index <= replicated_log.written
                 if not forgotten or ticket not in forgotten:
-                    settled.append(Settled(ticket, TransactionFate.COMMITTED, index, term))
+                    settled.append(Settled(ticket, TransactionFate.COMMITTED, index, waiter.term))
         if self._others:
             at = (replicated_log.confirmed, replicated_log.log.last, replicated_log.cuts)
             if self._dirty or at != self._seen_at:
@@ -92,15 +97,14 @@ class Waiters:
     def _settle_others(self, replicated_log: ReplicatedLog) -> list[Settled]:
         settled: list[Settled] = []
         left: list[Waiter] = []
-        for waiter in sorted(self._others):
+        for waiter in sorted(self._others, key=lambda each: (each.index, each.term, each.ticket)):
             if waiter.ticket in self._forgotten:
                 continue
-            index, term, ticket, behind = waiter
-            verdict = fate(replicated_log, index, term, behind)
+            verdict = fate(replicated_log, waiter.index, waiter.term, waiter.behind)
             if verdict is None:
                 left.append(waiter)
             else:
-                settled.append(Settled(ticket, verdict, index, term))
+                settled.append(Settled(waiter.ticket, verdict, waiter.index, waiter.term))
         self._others = left
         return settled
 

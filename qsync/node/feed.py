@@ -117,8 +117,8 @@ def _transactions(
     for entry, parts in zip(entries, body.decode_all([e.body for e in entries]), strict=True):
         effects = [_shown(effect, shape) for effect in parts[3] if wanted.wants(effect)]
         if effects:
-            number, term, origin, lsn = entry[:4]
-            yield [number, term, lsn, origin, entry.time, effects]
+            place = [entry.index, entry.term, entry.lsn, entry.origin]
+            yield [*place, entry.time, effects]
 
 
 def _shown(effect: tuple[int, bytes, bytes | None], shape: Schema) -> Effect:

@@ -77,7 +77,8 @@ class ReferenceRecords:
 
     def enter(self, me: int, entry: Entry, log: LogIndex) -> None:
         """Property 1: equal `(index, term)` means equal entry and, by the chain, equal prefix."""
-        index, term, origin, lsn, kind, flags, _time, crc, _raw = entry
+        index, term, origin, lsn = entry.index, entry.term, entry.origin, entry.lsn
+        kind, flags, crc = entry.kind, entry.flags, entry.crc
         known = self.places.get((index, term))
         if known is not None:
             if known.crc != crc:

@@ -48,7 +48,11 @@ def test_a_chain_verifies_from_its_seed(parts: list[bytes]) -> None:
 def test_headers_are_the_entries_without_their_bodies(parts: list[bytes]) -> None:
     made = chain(parts)
     assert list(record.headers(record.encode(made))) == [
-        (*entry[:6], len(entry.body), entry.time, entry.crc) for entry in made
+        (
+            *(each.index, each.term, each.origin, each.lsn, each.kind, each.flags),
+            *(len(each.body), each.time, each.crc),
+        )
+        for each in made
     ]
 
 

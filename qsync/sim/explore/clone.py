@@ -11,6 +11,8 @@ from typing import TypeVar
 
 from sortedcontainers import SortedDict, SortedSet
 
+from qsync.record import Entry
+
 Memo = dict[int, object]
 """Copies by the identity of what they were made of: what is shared stays shared."""
 _Copier = Callable[[object, Memo], object]
@@ -20,8 +22,9 @@ _T = TypeVar("_T")
 def clone(whole: _T) -> _T:
     """A copy that changes apart from `whole`.
 
-    Frozen dataclasses, named tuples and enumerations are taken for values and shared. Methods and
-    closures that were put into an object are bound anew, to the copies of what they speak of.
+    Entries, frozen dataclasses, named tuples and enumerations are taken for values and shared.
+    Methods and closures that were put into an object are bound anew, to the copies of what they
+    speak of.
     """
     copied = _copy(whole, {})
     assert type(copied) is type(whole)
@@ -154,7 +157,7 @@ def _function(value: object, memo: Memo) -> object:
     return twin
 
 
-_ATOMS: set[type] = {NoneType, bool, int, float, str, bytes, BuiltinFunctionType, range}
+_ATOMS: set[type] = {NoneType, bool, int, float, str, bytes, BuiltinFunctionType, range, Entry}
 _SLOTS: dict[type, list[str]] = {}
 _COPIERS: dict[type, _Copier] = {
     list: _list,

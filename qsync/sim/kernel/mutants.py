@@ -1,7 +1,6 @@
 """Rules of the node around a replica, and of the client, switched off on purpose, one at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from qsync.client.core import Core
@@ -42,7 +41,8 @@ def _sends_before_durable(node: Node) -> None:
 
     def ready() -> Ready:
         found = honest()
-        return replace(found, send_now=[*found.send_now, *found.send_after], send_after=[])
+        found.send_now, found.send_after = [*found.send_now, *found.send_after], []
+        return found
 
     node.replica.ready = ready  # type: ignore[method-assign]  # a mutant
 

@@ -32,15 +32,14 @@ def _waits(core: Core, fate: Fate) -> None:
 
     def settle_others(replicated_log: ReplicatedLog) -> list[Settled]:
         settled, left = [], []
-        for waiter in sorted(waiting._others):
+        for waiter in sorted(waiting._others, key=lambda each: (each.index, each.term)):
             if waiter.ticket in waiting._forgotten:
                 continue
-            index, term, ticket, behind = waiter
-            verdict = fate(replicated_log, index, term, behind)
+            verdict = fate(replicated_log, waiter.index, waiter.term, waiter.behind)
             if verdict is None:
                 left.append(waiter)
             else:
-                settled.append(Settled(ticket, verdict, index, term))
+                settled.append(Settled(waiter.ticket, verdict, waiter.index, waiter.term))
         waiting._others = left
         return settled
 
