@@ -11,8 +11,11 @@ import trio
 
 from qsync.node.tickets import Tickets
 
-YOUNG_OBJECTS: Final = 200_000
-"""So many objects are made before the young ones are looked at."""
+YOUNG_OBJECTS: Final = 1_000_000
+"""So many more objects live before the young ones are looked at: more than wait to be folded at any
+time, since to look at what lives takes longer than all that could be found there."""
+QUIET_OBJECTS: Final = 50_000
+"""So many are worth a look while nobody waits."""
 OLDER_AFTER: Final = 50
 FULL_AFTER: Final = 1000
 """Collections of the generation below before the next older one is looked at, too."""
@@ -34,5 +37,5 @@ async def collect_while_quiet(tickets: Tickets) -> None:
         await trio.sleep(LOOK_SECONDS)
         is_quiet = not tickets and tickets.issued == issued
         issued = tickets.issued
-        if is_quiet and gc.get_count()[0] > YOUNG_OBJECTS // 4:
+        if is_quiet and gc.get_count()[0] > QUIET_OBJECTS:
             gc.collect(1)

@@ -25,12 +25,13 @@ from qsync.node.listener import connections_allowed
 from qsync.store.beside import Thread
 
 _KIBI: Final = 1024
+_SINCE_BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
+"""The clock that goes on while the machine is suspended, where there is one."""
 
 
 class NodeSystem:
     """See `Effects`. `call_soon` works on one that was made inside of a Trio program."""
 
-    now = staticmethod(trio.current_time)
     stopwatch = staticmethod(time.perf_counter)
     secret = staticmethod(secrets.token_bytes)
     give_way = staticmethod(trio.lowlevel.checkpoint)
@@ -39,6 +40,10 @@ class NodeSystem:
 
     def __init__(self, token: trio.lowlevel.TrioToken | None = None) -> None:
         self._token = token
+        # Asked a dozen times for a write: of a whole node's own loop, and not of whichever runs.
+        self.now: Callable[[], float] = (
+            trio.current_time if token is None else trio.lowlevel.current_clock().current_time
+        )
 
     def wall(self) -> float:
         """Seconds since 1970."""
@@ -46,10 +51,10 @@ class NodeSystem:
 
     def asleep(self) -> float:
         """For how long the machine was suspended since it was started; 0 where nobody knows."""
-        if not hasattr(time, "CLOCK_BOOTTIME"):
+        if _SINCE_BOOT is None:
             return 0.0
         awake = time.clock_gettime(time.CLOCK_MONOTONIC)
-        return time.clock_gettime(time.CLOCK_BOOTTIME) - awake
+        return time.clock_gettime(_SINCE_BOOT) - awake
 
     def dice(self) -> random.Random:
         """For jitter, not for secrets."""
