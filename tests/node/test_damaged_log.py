@@ -35,6 +35,7 @@ class Killed(BaseException):
     """The process is gone."""
 
 
+@pytest.mark.pure
 def test_a_node_killed_while_it_replaces_a_lost_log_is_a_stranger_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

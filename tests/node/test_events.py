@@ -199,6 +199,7 @@ def test_a_log_that_is_opened_anew_in_one_life_says_which_file_it_is(tmp_path: P
     assert verdict(found) is Result.PASS
 
 
+@pytest.mark.pure
 def test_a_node_that_goes_on_in_another_file_is_told_by_its_own_events(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -222,6 +222,7 @@ def test_a_body_with_one_byte_to_mask_with_is_masked_with_it(missing: int) -> No
     assert form.payload_of(head, packed) == draft.payload
 
 
+@pytest.mark.pure
 def test_no_body_makes_its_writer_try_one_mask_after_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -428,6 +429,7 @@ class Killed(Exception):
     """The process is gone."""
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("step", ["spare", "placed", "ended"])
 def test_a_kill_while_a_segment_is_switched_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str

@@ -92,6 +92,7 @@ def test_what_a_power_cut_left_in_the_last_piece_of_a_spare_is_not_taken_for_zer
     assert (tmp_path / SPARE).read_bytes() == bytes(2 * PIECE_BYTES)
 
 
+@pytest.mark.pure
 def test_a_log_whose_disk_is_full_at_a_switch_fills_the_spare_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +185,7 @@ def test_what_stands_behind_the_end_of_a_segment_is_not_of_the_log(tmp_path: Pat
 # --------------------------------------------------------------------------------- too much at once
 
 
+@pytest.mark.pure
 def test_a_record_that_its_head_cannot_describe_is_refused_and_the_log_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
