@@ -31,7 +31,7 @@ from qsync.data.request import (
     SubmittedTransaction,
 )
 from qsync.data.state import DataState
-from qsync.record import Entry, Header, Lsn
+from qsync.record import Entry, Lsn
 from qsync.replaying import UntrustedRows, follow, next_stop, replay
 
 
@@ -44,7 +44,7 @@ class Replica:
         *,
         ballot: Ballot,
         confirmed: Index,
-        headers: Iterable[Header],
+        stored: Iterable[bytes],
         tail: Callable[[Index, Index], list[Entry]],
         backing: Backing,
         folded: Index,
@@ -59,7 +59,7 @@ class Replica:
             config,
             ballot=ballot,
             confirmed=confirmed,
-            headers=headers,
+            stored=stored,
             tail=tail,
             founding=founding,
             codec=members.CODEC,

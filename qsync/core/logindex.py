@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from election.messages import Index, Position, Replica, Term
 from qsync.core.entry_sums import STEP_ENTRIES, WINDOW_ENTRIES, EntrySums
-from qsync.record import Entry, Lsn
+from qsync.record import CONFIG, HEADER, HEADER_SIZE, Entry, EntryKind, Header, Lsn
+
+_TXN = int(EntryKind.TXN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +51,29 @@ class LogIndex(EntrySums):
         self._ends.append(self._bytes)
         self.last = index
 
-    def append(self, index: int, term: int, origin: int, lsn: int, *, crc: int, size: int) -> None:
-        """Take note of the next entry by its header. `size` is header and body, in bytes."""
-        assert index == self.last + 1
-        if not self._runs or self._runs[-1].term != term:
-            self._begin(index, term, origin, lsn)
-        self._crcs.append(crc)
-        self._bytes += size
-        self._ends.append(self._bytes)
-        self.last = Index(index)
+    def extend(self, batch: bytes) -> list[Header]:
+        """Take note of the entries of a batch as it is stored; the headers that tell more of them.
+
+        Those are of entries that are no transactions, and of transactions that change who votes.
+        """
+        telling: list[Header] = []
+        add_crc, add_end = self._crcs.append, self._ends.append
+        index, term, before = int(self.last), int(self.position.term), self._bytes
+        at, end = 0, len(batch)
+        while at < end:
+            header: Header = HEADER.unpack_from(batch, at)
+            index += 1
+            assert header[0] == index
+            if header[1] != term:
+                term = header[1]
+                self._begin(index, term, header[2], header[3])
+            at += HEADER_SIZE + header[6]
+            add_crc(header[8])
+            add_end(before + at)
+            if header[4] != _TXN or header[5] & CONFIG:
+                telling.append(header)
+        self.last, self._bytes = Index(index), before + at
+        return telling
 
     def _begin(self, index: int, term: int, origin: int, lsn: int) -> None:
         # One leader a term (Raft §5.2), so a term is one run, of one origin.

@@ -30,7 +30,7 @@ from qsync.core.replica_state import ReplicaState
 from qsync.core.replicated_log import ReplicatedLog, Tail
 from qsync.core.waiters import Waiter, behind_what
 from qsync.core.writable import Reason, Writable
-from qsync.record import Entry, Header
+from qsync.record import Entry
 
 
 class Machine:
@@ -48,7 +48,7 @@ class Machine:
         *,
         ballot: Ballot,
         confirmed: Index,
-        headers: Iterable[Header],
+        stored: Iterable[bytes],
         tail: Tail,
         founding: Configuration | None,
         codec: Codec,
@@ -62,7 +62,7 @@ class Machine:
             founding=founding,
             codec=codec,
         )
-        self.replicated_log.recover(headers)
+        self.replicated_log.recover(stored)
         peers = {each: Progress(each) for each in config.voters if each != config.me}
         configurations = self.replicated_log.configurations
         in_force = configurations.followed = configurations.in_force

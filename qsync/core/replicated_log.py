@@ -16,7 +16,7 @@ from qsync.core.ready import (
     LogRestored,
     LogRolledBack,
 )
-from qsync.record import CONFIG, HEADER_SIZE, Entry, EntryKind, Header, make, read_ref
+from qsync.record import CONFIG, Entry, EntryKind, make, read_ref
 
 Tail = Callable[[Index, Index], list[Entry]]
 """Reads entries `first .. last` back from where they are durable."""
@@ -48,15 +48,14 @@ class ReplicatedLog:
         self._tail = tail
         self.pending_writes = PendingWrites()
 
-    def recover(self, headers: Iterable[Header]) -> None:
-        """Fill from the headers of a durable log, oldest first; what is undecided is replayed."""
+    def recover(self, batches: Iterable[bytes]) -> None:
+        """Fill from a durable log, in batches, oldest first; what is undecided is replayed."""
         log, limbo = self.log, self.limbo
-        for index, term, origin, lsn, kind, flags, length, _time, crc in headers:
-            log.append(index, term, origin, lsn, crc=crc, size=HEADER_SIZE + length)
-            if index <= limbo.confirmed:
-                if kind in _RARE or flags & CONFIG:
+        for batch in batches:
+            for index, _, _, _, kind, flags, *_ in log.extend(batch):
+                if index <= limbo.confirmed and (kind in _RARE or flags & CONFIG):
                     self._recall(Index(index))
-                log.trim(Index(index))
+            log.trim(min(log.last, limbo.confirmed))
         assert limbo.confirmed <= log.last
         self.pending_writes.written = log.last
         self.entry_cache = EntryCache(base=limbo.confirmed, bytes_max=self.entry_cache.bytes_max)

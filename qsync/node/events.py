@@ -25,7 +25,7 @@ from election.messages import (
 from qsync.core.inputs import Consistency, Forgotten, Input, ReadAsked, Received
 from qsync.core.messages import AppendResponse, HeartbeatResponse, Message
 from qsync.core.ready import Ready, Ticket, TransactionFate, Write
-from qsync.record import Instance, instance_text
+from qsync.record import Instance, headers, instance_text
 from qsync.store import faults
 from qsync.store.contract import Opened, PlacedLog
 from qsync.store.eventfile import FORMAT, EventFile, clock
@@ -102,6 +102,7 @@ class EventRecorder:
     def started(self, ballot: Ballot, about: dict[str, object]) -> None:
         """What is on disk as this life begins; nothing has been said in it yet."""
         log = self._machine.replicated_log.log
+        sums = [header[8] for raw in self._place.log.stored() for header in headers(raw)]
         self._last.ballot = ballot
         about |= {"format": FORMAT, "me": int(self._machine.config.me)}
         about |= {"slept": int(self._last.slept * _NANOS), "file": list(self._last.opened[1:])}
@@ -112,7 +113,7 @@ class EventRecorder:
                 about,
                 [int(ballot.term), _number(ballot.vote)],
                 [list(run) for run in log.terms()],
-                _packed([header[8] for header in self._place.log.headers()]),
+                _packed(sums),
             ]
         )
         self.write()

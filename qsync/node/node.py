@@ -344,7 +344,7 @@ def _replica(config: NodeConfig, storage: NodeStorage, effects: Effects) -> Repl
             assembly.core_config(config, instance=storage.directory.identity.instance),
             ballot=storage.recovered.ballot,
             confirmed=storage.recovered.confirmed,
-            headers=storage.log.headers(),
+            stored=storage.log.stored(),
             tail=storage.log.entries,
             backing=storage.spaces,
             folded=storage.spaces.folded,

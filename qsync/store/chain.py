@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from election.messages import Index, Term
 from qsync import record
-from qsync.record import CHAIN_SEED, HEADER, HEADER_SIZE, Crc, Entry, Header
+from qsync.record import CHAIN_SEED, HEADER, HEADER_SIZE, Crc, Entry
 from qsync.store.contract import EntryBatch
 
 NO_INDEX, NO_TERM = Index(0), Term(0)
@@ -152,13 +152,17 @@ class EntryReads(ABC):
         What is damaged above `last` may come too.
         """
 
-    def headers(self) -> Iterator[Header]:
-        """Every header in order, up to `last`."""
-        for _, batch in self._rows(Index(1)):
-            for header in record.headers(batch):
-                if header[0] > self.last:
-                    return
-                yield header
+    def stored(self) -> Iterator[bytes]:
+        """Everything up to `last` in order, a record at a time."""
+        newest = b""
+        for first, batch in self._rows(Index(1)):
+            if first > self.last:
+                break
+            if newest:
+                yield newest
+            newest = batch
+        if newest:
+            yield split(newest, after=self.last)[0]
 
     def entries(self, first: Index, last: Index) -> list[Entry]:
         """The entries `first..last`; none when `last` is below `first`."""

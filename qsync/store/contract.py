@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from election.messages import Ballot, Index, Replica, Term
 from qsync.core.ready import Write
-from qsync.record import Entry, Header
+from qsync.record import Entry
 from qsync.store.seals import Sums
 
 NO_BALLOT = Ballot(term=Term(0), vote=None, member=True)
@@ -93,8 +93,8 @@ class Log(Protocol):
     def write(self, write: Write) -> None:
         """One durable commit: cut, append, ballot, confirmed. Raises StoreError, nothing half."""
 
-    def headers(self) -> Iterator[Header]:
-        """Every header in order, `(index, term, origin, lsn, kind, flags, length, time, crc)`."""
+    def stored(self) -> Iterator[bytes]:
+        """Every entry in order, as it is stored, some at a time."""
 
     def entries(self, first: Index, last: Index) -> list[Entry]:
         """The entries `first..last`; none when `last` is below `first`."""

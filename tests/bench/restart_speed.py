@@ -110,7 +110,7 @@ def start(folder: Path) -> dict[str, float]:
         founding=None,
         codec=members.CODEC,
     )
-    replicated.recover(log.headers())
+    replicated.recover(log.stored())
     done("index")
     found["all"] = sum(found.values())
     found["KiB"] = _resident() - before

@@ -106,7 +106,7 @@ def replica(config: NodeConfig, storage: NodeStorage, spaces: Spaces) -> Replica
         core_config(config, instance=storage.directory.identity.instance),
         ballot=storage.recovered.ballot,
         confirmed=storage.recovered.confirmed,
-        headers=storage.log.headers(),
+        stored=storage.log.stored(),
         tail=storage.log.entries,
         backing=spaces,
         folded=spaces.folded,

@@ -37,7 +37,7 @@ class Lone:
             CONFIG,
             ballot=NO_BALLOT,
             confirmed=Index(0),
-            headers=(),
+            stored=(),
             tail=self._tail,
             backing=MemorySpaces(),
             folded=Index(0),

@@ -65,7 +65,7 @@ class Actor:
             self.config,
             ballot=found.ballot,
             confirmed=Index(max(found.confirmed, self.spaces.folded)),
-            headers=self.log.headers(),
+            stored=self.log.stored(),
             tail=self.log.entries,
             backing=self.spaces,
             folded=self.spaces.folded,

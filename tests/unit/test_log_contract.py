@@ -111,7 +111,7 @@ def test_tails_are_listed_oldest_first(log: Log) -> None:
 def test_no_entries_are_none_at_all(log: Log) -> None:
     assert log.entries(Index(1), Index(0)) == []
     assert list(log.batches(Index(1), Index(0), bytes_max=1)) == []
-    assert list(log.headers()) == []
+    assert list(log.stored()) == []
 
 
 def test_a_batch_is_one_entry_when_that_alone_is_over_the_limit(log: Log) -> None:
@@ -190,8 +190,9 @@ def _apply(model: Model, log: Log, *, term: int, count: int, cut_above: int | No
 
 def _same(model: Model, log: Log, data: st.DataObject) -> None:
     assert log.last == len(model.entries)
-    assert [h[0] for h in log.headers()] == [entry.index for entry in model.entries]
-    assert [h[8] for h in log.headers()] == [entry.crc for entry in model.entries]
+    headers = [header for raw in log.stored() for header in record.headers(raw)]
+    assert [header[0] for header in headers] == [entry.index for entry in model.entries]
+    assert [header[8] for header in headers] == [entry.crc for entry in model.entries]
     assert [record.decode(tail.raw) for tail in log.archived()] == model.tails
     if model.entries:
         first = Index(data.draw(st.integers(1, log.last)))

@@ -7,9 +7,17 @@ import pytest
 from election.messages import Index, Term
 from qsync.core.entry_sums import POINT_BYTES
 from qsync.core.logindex import LogIndex
-from qsync.record import CHAIN_SEED
+from qsync.record import CHAIN_SEED, HEADER, HEADER_SIZE, EntryKind
 
-SIZES = (10, 200, 3000, POINT_BYTES // 2, 2 * POINT_BYTES)
+TXN = int(EntryKind.TXN)
+
+SIZES = (50, 200, 3000, POINT_BYTES // 2, 2 * POINT_BYTES)
+
+
+def stored(index: int, term: int, origin: int, lsn: int, *, crc: int, size: int) -> bytes:
+    """A transaction of so many bytes."""
+    length = size - HEADER_SIZE
+    return HEADER.pack(index, term, origin, lsn, TXN, 0, length, 0.0, crc) + bytes(length)
 
 
 def filled(last: int, *, window: int, step: int, seed: int = 0) -> tuple[LogIndex, list[int]]:
@@ -17,7 +25,8 @@ def filled(last: int, *, window: int, step: int, seed: int = 0) -> tuple[LogInde
     log, draw, sizes = LogIndex(window=window, step=step), Random(seed), [0]
     for index in range(1, last + 1):
         size = draw.choice(SIZES)
-        log.append(index, 1 + index // 100, 1 + index // 100, 1, crc=index * 7, size=size)
+        run = 1 + index // 100
+        log.extend(stored(index, run, run, 1, crc=index * 7, size=size))
         sizes.append(sizes[-1] + size)
         log.trim(Index(index))
     return log, sizes
@@ -51,7 +60,7 @@ def test_memory_is_bounded_whatever_the_log_is_long() -> None:
     assert len(log) < 2 * (100 + 50) + 20_000 // 50 + 20_000  # every large entry is a point
     small = LogIndex(window=100, step=50)
     for index in range(1, 20_001):
-        small.append(index, 1, 1, index, crc=index, size=20)
+        small.extend(stored(index, 1, 1, index, crc=index, size=50))
         small.trim(Index(index))
     assert len(small) < 20_000 // 50 + 2 * (100 + 50)
 
@@ -59,12 +68,12 @@ def test_memory_is_bounded_whatever_the_log_is_long() -> None:
 def test_what_is_not_decided_yet_is_known_however_much_it_is() -> None:
     log = LogIndex(window=5, step=4)
     for index in range(1, 501):
-        log.append(index, 1, 1, index, crc=index, size=10)
+        log.extend(stored(index, 1, 1, index, crc=index, size=50))
         log.trim(Index(min(index, 100)))
     assert all(map(log.knows, range(95, 501)))
     log.cut(Index(100))
     assert (log.last, log.crc_at(100)) == (100, 100)
-    log.append(101, 2, 2, 1, crc=5, size=10)
+    log.extend(stored(101, 2, 2, 1, crc=5, size=50))
     assert log.crc_at(101) == 5
 
 
@@ -89,7 +98,7 @@ def test_a_batch_that_begins_at_a_point_reaches_the_next_one() -> None:
     """So whoever reads on gets on by more than one entry at a time."""
     log, at = LogIndex(window=10, step=16), 1
     for index in range(1, 1001):
-        log.append(index, 1, 1, index, crc=index, size=100)
+        log.extend(stored(index, 1, 1, index, crc=index, size=100))
         log.trim(Index(index))
     batches = 0
     while at <= 1000:
@@ -102,11 +111,11 @@ def test_points_are_at_the_same_places_on_every_node() -> None:
     """Whatever was trimmed when: then a leader's point is one of its follower's, too."""
     one, _ = filled(900, window=30, step=16)
     other = LogIndex(window=30, step=16)
-    draw = Random(0)
+    draw, batch = Random(0), []
     for index in range(1, 901):
-        other.append(
-            index, 1 + index // 100, 1 + index // 100, 1, crc=index * 7, size=draw.choice(SIZES)
-        )
+        run = 1 + index // 100
+        batch.append(stored(index, run, run, 1, crc=index * 7, size=draw.choice(SIZES)))
+    other.extend(b"".join(batch))
     other.trim(Index(900))
     assert [one.knows(index) for index in range(800)] == [
         other.knows(index) for index in range(800)

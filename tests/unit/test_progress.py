@@ -6,6 +6,7 @@ from election.messages import Index, Replica, Term
 from qsync.core.logindex import LogIndex
 from qsync.core.messages import AppendResponse
 from qsync.core.progress import Progress, ReplicationState
+from qsync.record import HEADER, EntryKind
 
 B = Replica(2)
 
@@ -13,7 +14,8 @@ B = Replica(2)
 def log_of(last: int) -> LogIndex:
     log = LogIndex()
     for index in range(1, last + 1):
-        log.append(index, 1, 1, index, crc=index, size=10)
+        raw = HEADER.pack(index, 1, 1, index, EntryKind.TXN, 0, 0, 0.0, index)
+        assert not log.extend(raw)
     return log
 
 

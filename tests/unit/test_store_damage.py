@@ -207,7 +207,7 @@ def test_a_log_that_is_no_database_is_left_where_it_is_until_it_starts_over(thre
     for _ in range(2):
         with recovered(three) as (log, found):
             assert (found.last, found.untrusted) == (0, True)
-            assert list(log.headers()) == []
+            assert list(log.stored()) == []
             assert log.archived() == []
             assert log.bytes_used() > 0
         assert [each.name for each in three.iterdir()] == ["log"]

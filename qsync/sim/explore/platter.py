@@ -7,7 +7,7 @@ from election.messages import Index, Replica
 from qsync.core.configuration import Configuration, all_of
 from qsync.core.messages import Message
 from qsync.core.ready import Write
-from qsync.record import ONE_INSTANCE, Entry, Header, Instance
+from qsync.record import ONE_INSTANCE, Entry, Instance
 from qsync.sim.lives import DurableLog
 from qsync.store.contract import NO_BALLOT
 from qsync.store.memory import MemorySpaces
@@ -32,12 +32,9 @@ class WriteDisk(DurableLog):
         """The durable entries `first .. last`."""
         return self.entries[first - 1 : last]
 
-    def headers(self) -> list[Header]:
-        """As a log gives them at start."""
-        return [
-            (e.index, e.term, e.origin, e.lsn, e.kind, e.flags, len(e.body), 0, e.crc)
-            for e in self.entries
-        ]
+    def stored(self) -> list[bytes]:
+        """All of it, as a log gives it at start."""
+        return [entry.raw for entry in self.entries]
 
     def begin(self, write: Write, letters: Letters) -> None:
         """From now on a crash loses it."""
