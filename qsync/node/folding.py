@@ -88,7 +88,8 @@ class Folding:
     async def _regular(self, now: float) -> None:
         self.care.tick(now)
         self.comparing.tick(now)
-        few = not self._replica.raw.overlay.has_frozen
+        overlay = self._replica.raw.overlay
+        few = not overlay.has_frozen and not overlay.is_full  # then writers wait for room
         if few and now - self._last < PATIENCE and not self.hurried:
             return
         self._last = now

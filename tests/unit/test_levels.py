@@ -193,6 +193,7 @@ def test_histories_of_good_and_bad_databases_are_judged_as_by_brute_force() -> N
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(900)
 def test_many_histories_are_judged_as_by_brute_force() -> None:
     for seed in (*range(5_000), *fresh(5_000)):
         judged_alike(seed)
