@@ -70,20 +70,23 @@ class Turns:
             [each for each in self._scene.nodes if each is not leaders[0]]
         )
         hangs = self._dice.random() < 0.5
+        long = AWAY_TIMEOUTS * self._scene.swarm.timing.election_timeout
+        latest = self._scene.clockwork.now + long / 2
         why = "whose disk hangs" if hangs else "which is stopped"
         self._scene.note(f"node {leaders[0].me} is to hand over to node {self._away.me}, {why}")
         if hangs:
             # It lives and answers, and is behind: time alone ends what waits for it.
             self._away.disk.slowness = HANGS
-            self._write(partial(self._hand_over, leaders[0], self._away))
+            self._write(partial(self._hand_over, leaders[0], self._away, latest))
         else:
             _give(leaders[0], "demote", self._away.me)
             self._away.pause()
         self.orders += 1
-        return AWAY_TIMEOUTS * self._scene.swarm.timing.election_timeout
+        return long
 
-    def _hand_over(self, leader: NodePart, to: NodePart) -> None:
-        if to is self._away and leader.leads:
+    def _hand_over(self, leader: NodePart, to: NodePart, latest: float) -> None:
+        # The write before it may have taken long; an answer needs some time, too.
+        if to is self._away and leader.leads and self._scene.clockwork.now <= latest:
             _give(leader, "demote", to.me)
 
     def call_back(self) -> None:
