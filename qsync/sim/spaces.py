@@ -26,10 +26,13 @@ _FIELD, _VALUE = 1, 2
 
 
 def create(keys: int) -> list[list[object]]:
-    """The first transaction of all: the spaces, the accounts, the counters."""
+    """The first transaction of all: the spaces, the accounts, the counters.
+
+    It changes nothing that is there: an attempt that was given up may come when others work.
+    """
     ops = [_create(space) for space in NAMES]
-    ops += [put(space, key, START) for space in BANK for key in range(keys)]
-    return ops + [put(COUNTERS, key, 0) for key in range(keys)]
+    ops += [_unless_there(space, key, START) for space in BANK for key in range(keys)]
+    return ops + [_unless_there(COUNTERS, key, 0) for key in range(keys)]
 
 
 def _make_scratch(key: int, value: object) -> list[list[object]]:
@@ -55,6 +58,10 @@ def _drop_index(_key: int, _value: object) -> list[list[object]]:
 
 CHANGES = (_make_scratch, _make_scratch, _empty_scratch, _drop_scratch, _make_index, _drop_index)
 """Of the schema, as the first part of a transaction."""
+
+
+def _unless_there(space: int, key: int, value: object) -> list[object]:
+    return [Op.UPSERT, space, cbor2.dumps([key, value]), []]
 
 
 def put(space: int, key: int, value: object) -> list[object]:
