@@ -37,6 +37,16 @@ class DiskState:
             self._began = replicated_log.now
         return write
 
+    def write_confirmed(self) -> None:
+        """The confirmed index becomes durable soon, and not with the next entries only.
+
+        Where there is no room for more entries these wait for it: nothing is folded that a restart
+        would not know as confirmed.
+        """
+        replicated_log = self._replicated_log
+        if replicated_log.durable_confirmed < replicated_log.confirmed:
+            replicated_log.pending_writes.overdue = True
+
     def wrote(self, write_id: int) -> bool:
         """The write is durable. True if a newer ballot became durable with it."""
         ballot = self._replicated_log.wrote(write_id)

@@ -16,6 +16,8 @@ class PendingWrites:
     def __init__(self) -> None:
         self.written = Index(0)
         """Durable here and still in the log, up to here."""
+        self.overdue = False
+        """The confirmed index is written next, be there entries or not: somebody waits for it."""
         self._write: Write | None = None
         self._reach = Index(0)
         self._good_to = Index(0)
@@ -56,13 +58,15 @@ class PendingWrites:
         """All that is not durable yet; None while a Write is under way or nothing is due."""
         if self._write is not None:
             return None
-        if self.written == last and ballot == durable and self._cut_above is None:
+        due = self.written < last or ballot != durable or self._cut_above is not None
+        if not due and not self.overdue:
             return None
         # protocol.md section 9.5: terms and votes never go back on a disk.
         assert ballot.term >= durable.term
         assert ballot.term > durable.term or durable.vote in (None, ballot.vote)
         assert self.written <= last
         self._writes += 1
+        self.overdue = False
         self._write = Write(
             id=self._writes,
             cut_above=self._cut_above,

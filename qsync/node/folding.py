@@ -95,6 +95,8 @@ class Folding:
         self._last = now
         # Not what comes meanwhile: it is worth more when there is more of it.
         await self._fold_to(self._replica.machine.replicated_log.confirmed)
+        if self._replica.is_full:
+            self._replica.machine.disk.write_confirmed()  # what is left is folded next time
         if self.hurried:
             self.durable = int(await self._effects.in_thread(self._spaces.sync))
 
