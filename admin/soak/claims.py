@@ -42,7 +42,7 @@ def claims(done: Run) -> list[Verdict]:
         ),
         check_bank_total(seen.all("bank"), total=sum(opening.values())),
         _named("registers", check_failures(registers)),
-        _named("notes", check_failures(seen.told("notes"))),
+        _named("notes", check_failures(seen.client_view("notes"))),
         _named("registers", check_written(registers)),
         _named("notes", check_written(notes)),
         check_read_your_writes([*registers, *_reads(notes)]),
@@ -63,7 +63,7 @@ class _Seen:
         """Everything, whatever it promises."""
         return self._settled(each for each in self.observed if each.space == space)
 
-    def told(self, space: str) -> list[Operation]:
+    def client_view(self, space: str) -> list[Operation]:
         """Everything, as its client was told.
 
         Of asynchronous writes: one that its client knows nothing of may be cut off after a replica
