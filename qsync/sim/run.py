@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from qsync.client.response_timeout import SILENCE_S
 from qsync.sim.canon import PropertyViolation
 from qsync.sim.history import RecordedLine
 from qsync.sim.kernel import mutants
@@ -20,6 +21,8 @@ from qsync.sim.world import World
 
 BUDGET_TIMEOUTS = 80
 """After healing, this many election timeouts of virtual time must be enough to come to rest."""
+BUDGET_S = 4 * SILENCE_S
+"""Or so many virtual seconds, if that is more: a dead connection is found out by seconds."""
 REST_CHECK_EVENTS = 20
 GARBAGE_OBJECTS = 50_000
 """Python looks for garbage after so many new objects: a world is in use until its end."""
@@ -188,7 +191,8 @@ def _safety(world: World) -> None:
 
 def come_to_rest(world: World) -> None:
     """What was healed is at rest in time, and whoever asked is answered. Raises Violation."""
-    end = world.clockwork.now + BUDGET_TIMEOUTS * world.swarm.timing.election_timeout
+    budget = max(BUDGET_TIMEOUTS * world.swarm.timing.election_timeout, BUDGET_S)
+    end = world.clockwork.now + budget
     why: str | None = "nothing happened"
     while world.clockwork.now < end:
         for _ in range(REST_CHECK_EVENTS):
@@ -197,7 +201,7 @@ def come_to_rest(world: World) -> None:
         if why is None:
             return
     operators_answered(world.waiting(), BUDGET_TIMEOUTS)
-    raise PropertyViolation(11, f"not at rest after {BUDGET_TIMEOUTS} election timeouts: {why}")
+    raise PropertyViolation(11, f"not at rest after {budget:g} virtual s: {why}")
 
 
 def _turns(world: World) -> None:
