@@ -23,6 +23,8 @@ HOT = re.compile(r"^from (election|qsync\.(core|data|wire))\b", re.MULTILINE)
 ABOVE = re.compile(
     r"^(import trio|from (admin|cli|qsync\.(sim|node|store|client)))\b", re.MULTILINE
 )
+SEEDS = ("1-4", "2000037094-2000037094")
+"""The last one has a process that dies while it says goodbye."""
 FORM = "from qsync.form import form; print(form())"
 
 
@@ -64,9 +66,10 @@ def main() -> int:
     print(f"{wanted} after {time.monotonic() - began:.0f} s", flush=True)
     tests = [sys.executable, "-m", "pytest", *ring(), "-q", "-n", "auto", "-m", "not slow"]
     done = subprocess.run(tests, cwd=TREE, env=env, check=False).returncode
-    seeds = [sys.executable, "-m", "qsync", "sim", "--seeds", "1-4", "--plain"]
-    done = done or subprocess.run(seeds, cwd=TREE, env=env, check=False).returncode
-    print(f"scenarios, the core and four seeds, {wanted}: {time.monotonic() - began:.0f} s")
+    for seeds in SEEDS:
+        words = [sys.executable, "-m", "qsync", "sim", "--seeds", seeds, "--plain"]
+        done = done or subprocess.run(words, cwd=TREE, env=env, check=False).returncode
+    print(f"scenarios, the core and five seeds, {wanted}: {time.monotonic() - began:.0f} s")
     return done
 
 

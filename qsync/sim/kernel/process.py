@@ -266,6 +266,9 @@ class _Tasks:
             self.waits[task] = task.send(None)
         except StopIteration:
             del self.waits[task]
+        except BaseException:
+            del self.waits[task]  # it is over, and a compiled one must not be closed once more
+            raise
         finally:
             self.running = None
 
