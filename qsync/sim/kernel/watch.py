@@ -65,17 +65,18 @@ class KernelObserver:
         self._leases = leases
         self._led = 0
         self._reads: dict[int, tuple[ReadAsked, Position]] = {}
-        """Those that wait, and what had been answered when they came."""
+        """Those that wait, and what had been answered when the clock was read after they came."""
         calls = node.reactor.effects
         assert isinstance(calls, Calls)
         self._process = calls.process
-        self._looked = self._process.at
+        self._looked, self._floor = self._process.at, witness.floor
         self._answers = False
         """What is asked now was received before the clock was read: it has waited for an answer."""
 
     def batch_started(self) -> None:
         """A batch of inputs begins: the clock is about to be read."""
-        self._looked, self._answers = self._process.at, False
+        self._looked, self._floor = self._process.at, self._witness.floor
+        self._answers = False
 
     def asking(self, step: Callable[[Input], None]) -> Callable[[Input], None]:
         """The same step, that first looks at when it was received and what had been answered."""
@@ -92,7 +93,7 @@ class KernelObserver:
             except PropertyViolation as violation:
                 self._room.found(violation)
         if isinstance(event, ReadAsked):
-            self._reads[event.ticket] = event, self._witness.floor
+            self._reads[event.ticket] = event, self._floor
         step(event)
 
     def decided(self) -> None:
