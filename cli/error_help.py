@@ -158,9 +158,11 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "run under one replica id.",
         "Compare the configurations with `qsync config diff`; stop one of the two.",
     ),
-    "WRONG_MEMBERS": ErrorHelp(
-        "`peers` was changed on some members and not on others.",
-        "Make it the same on all of them; two lists are two ideas of what a quorum is.",
+    "NOT_MEMBER": ErrorHelp(
+        "The configuration in the log names no member with this id: it was removed, or waits to be "
+        "added.",
+        "`qsync member list` shows who is one; `qsync member add ADDRESS` adds the node that waits "
+        "there.",
     ),
     "STORE": ErrorHelp(
         "The directory is missing, of another owner, or on a file system without what is needed.",
@@ -184,6 +186,11 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
     "DIRECTORY_GONE": ErrorHelp(
         "The volume was detached, or somebody moved, removed or replaced the directory.",
         "Bring the volume back and the node goes on; else stop it. It writes nowhere else.",
+    ),
+    "SNAPSHOT_LOST": ErrorHelp(
+        "All rows were being read as they were at one index, and the file they are in had to grow "
+        "before the end, which ends every such view. Nothing is wrong with them.",
+        "Begin again. The file has twice the room now, so this becomes rare by itself.",
     ),
     "DISK_UNREADABLE": ErrorHelp(
         "A cable, a storage network, or a sector that is worn out. The node does not start without "

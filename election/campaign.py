@@ -44,7 +44,7 @@ class Campaign:
         """May it when it is told to? Only a voter that cannot have forgotten what it acked."""
         # Terms stay below the end of the numbers: the last one is never campaigned for.
         state = self._state
-        return state.ballot.member and state.electorate.is_voter and state.term < TERM_MAX
+        return state.ballot.member and state.electorate.may_lead and state.term < TERM_MAX
 
     @property
     def promoting(self) -> bool:
@@ -63,8 +63,8 @@ class Campaign:
         state = self._state
         if state.role is Role.LEADER:
             return None
-        if not state.electorate.is_voter:
-            return "this node is not a voter: the configuration does not name its directory"
+        if not state.electorate.may_lead:
+            return "this node is not a voter: the configuration does not name its directory as one"
         if not state.ballot.member:
             return (
                 "this node may have forgotten what it acked: it must catch up with a leader first"
@@ -154,7 +154,8 @@ class Campaign:
         assert state.role is Role.FOLLOWER
         record = self._new_record(Term(state.term + 1), pre=True)
         state.round = round_ = VoteRound(record=record)
-        record.record(state.electorate.me, None)
+        if state.electorate.is_voter:
+            record.record(state.electorate.me, None)
         for peer in state.electorate.peers:
             self._ask(peer, record, transfer=False)
         self._decide(round_)
@@ -238,7 +239,8 @@ class Campaign:
         if round_ is None or round_.record.pre:
             return
         if ballot.term == state.term and ballot.vote == state.electorate.me:
-            round_.record.record(state.electorate.me, None)
+            if state.electorate.is_voter:
+                round_.record.record(state.electorate.me, None)
             self._decide(round_)
 
     def count(self, vote: RequestVoteResponse) -> None:

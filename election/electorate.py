@@ -9,7 +9,8 @@ from election.quorum import majority
 class Electorate:
     """The voters by which a node counts, and the node itself.
 
-    `named`: the configuration names this very directory as a voter, not only its id.
+    `named`: the configuration names this very directory as a voter, not only its id. `outgoing`: it
+    did until a change that this node does not know as confirmed.
     """
 
     def __init__(
@@ -18,6 +19,7 @@ class Electorate:
         self.me = me
         self.voters = tuple(voters)
         self.named = named
+        self.outgoing = False
         # Two leaders of one term are impossible only if election quorums intersect.
         self.quorum = max(quorum, majority(len(self.voters)))
 
@@ -34,8 +36,16 @@ class Electorate:
 
     @property
     def is_voter(self) -> bool:
-        """Does this node vote and may it lead?"""
+        """Does this node count, in its own counts too?"""
         return self.named and self.me in self.voters
+
+    @property
+    def may_lead(self) -> bool:
+        """May it be elected? Also while it does not know for sure that it is out.
+
+        Nobody else may have what it has (membership.md M4 d); it does not count itself then.
+        """
+        return self.is_voter or self.outgoing
 
     @property
     def is_alone(self) -> bool:

@@ -70,7 +70,8 @@ class QuorumContact:
         self._measure()
 
     def _measure(self) -> None:
-        needed = self._electorate.quorum - 1  # The leader itself is always there.
+        # The leader itself is always there; one that is no voter any more does not count itself.
+        needed = self._electorate.quorum - self._electorate.is_voter
         if needed == 0:
             self.until = inf
         elif needed <= len(self._heard):

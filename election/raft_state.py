@@ -117,7 +117,7 @@ class RaftState:
     def become_leader(self) -> None:
         """Won this term. Everybody gets the full time for a first answer."""
         assert self.ballot.vote == self.electorate.me
-        assert self.electorate.is_voter
+        assert self.electorate.may_lead
         self._become(Role.LEADER, self.electorate.me)
         self.contact.start_term(self.now)
         self.out.disarm(ElectionTimer.ELECTION)

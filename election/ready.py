@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from election.messages import Ballot, ElectionMessage, Replica, Term
 
@@ -15,7 +15,7 @@ class ElectionTimer(StrEnum):
     TRANSFER = "transfer"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class TimerRequest:
     """Ask for `timer(kind)` after a time between `earliest` and `latest` seconds.
 
@@ -23,9 +23,14 @@ class TimerRequest:
     same kind; `earliest` None disarms it.
     """
 
-    kind: str
-    earliest: float | None
-    latest: float = 0.0
+    kind: Final[str]
+    earliest: Final[float | None]
+    latest: Final[float]
+
+    def __init__(self, *, kind: str, earliest: float | None, latest: float = 0.0) -> None:
+        self.kind = kind
+        self.earliest = earliest
+        self.latest = latest
 
 
 class Note(NamedTuple):

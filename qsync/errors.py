@@ -291,12 +291,12 @@ class ForeignCluster(ProtocolError):
     number = 42
 
 
-class WrongMembers(ProtocolError):
-    """The other side's configuration lists other members. `details` has both lists."""
+class NotMember(ProtocolError):
+    """The other side's configuration names no member of that id: removed, or not added yet."""
 
-    code = "WRONG_MEMBERS"
+    code = "NOT_MEMBER"
     number = 43
-    hint = "`peers` must list the same members on all of them; `qsync doctor` compares"
+    hint = "`qsync member add ADDRESS` makes a node that waits at that address a member"
 
 
 class StoreError(QsyncError):
@@ -351,6 +351,14 @@ class Rebuilding(StoreError):
     hint = "ask another node, or again in a moment; `qsync status` shows how far it is"
 
 
+class SnapshotLost(StoreError):
+    """A snapshot cannot be read to its end as it was begun. Begin again with another one."""
+
+    code = "SNAPSHOT_LOST"
+    number = 58
+    retryable = True
+
+
 class DiskUnreadable(StoreError):
     """The disk does not give back what it holds. Nothing was changed for that."""
 
@@ -368,12 +376,9 @@ class ConfigError(QsyncError):
 
 def all_errors() -> list[type[QsyncError]]:
     """Every class of the tree, by number."""
-    found: list[type[QsyncError]] = []
-    todo: list[type[QsyncError]] = [QsyncError]
-    while todo:
-        cls = todo.pop()
-        found.append(cls)
-        todo.extend(cls.__subclasses__())
+    found: list[type[QsyncError]] = [QsyncError]
+    for cls in found:
+        found.extend(cls.__subclasses__())
     return sorted(found, key=lambda cls: cls.number)
 
 
@@ -386,11 +391,10 @@ def error_of(
     details: dict[str, object] | None = None,
 ) -> QsyncError:
     """The error of that number. One that we do not know keeps its number in `details`."""
-    cls = _BY_NUMBER.get(number)
-    if cls is not None:
-        return cls(message, hint=hint, leader=leader, details=details)
-    kept = {**(details or {}), "number": number}
-    return QsyncError(message, hint=hint, leader=leader, details=kept)
+    cls = _BY_NUMBER.get(number, QsyncError)
+    if cls.number != number:
+        details = {**(details or {}), "number": number}
+    return cls(message, hint=hint, leader=leader, details=details)
 
 
 _BY_NUMBER: Final = {cls.number: cls for cls in all_errors()}

@@ -48,6 +48,7 @@ class Fault(StrEnum):
     LOSE_ROLLBACK = "lose_rollback"
     PROMOTE = "promote"
     DEMOTE = "demote"
+    REMOVE_MEMBER = "remove_member"
     ROLLBACK_QUEUE = "rollback_queue"
     ROLLBACK_ALONE = "rollback_alone"
     COUP = "coup"
@@ -92,6 +93,7 @@ ABOUT: Mapping[Fault, str] = {
     Fault.LOSE_ROLLBACK: "messages with a later ROLLBACK are not sent",
     Fault.PROMOTE: "an operator makes nodes lead",
     Fault.DEMOTE: "an operator makes the leader step down",
+    Fault.REMOVE_MEMBER: "an operator takes a node out of the cluster",
     Fault.ROLLBACK_QUEUE: "an operator rolls the queue back",
     Fault.ROLLBACK_ALONE: "an operator rolls back what a leader that is cut off waits for",
     Fault.COUP: "the winner of an election is cut off at once, its voters are restarted",

@@ -22,6 +22,8 @@ CHAIN_SEED = Crc(0)
 _HEAD = struct.Struct(">QQIQBBId")
 _CRC = struct.Struct(">I")
 HEADER = struct.Struct(">QQIQBBIdI")
+SUMMARY: Final = struct.Struct(">QQ12xBBI8xI")
+"""What a start needs of every header: index, term, kind, flags, body length, chain checksum."""
 HEADER_SIZE = HEADER.size
 _CRC_AT = _HEAD.size
 

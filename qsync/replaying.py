@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from election.messages import Index
 from qsync.core.ready import LogAppended, LogCut, LogEvent, LogRestored, LogRolledBack
@@ -11,6 +12,8 @@ from qsync.record import Entry
 
 REPLAY_STEP = 4096
 """Entries read back from the log at a time."""
+
+NOTHING_STORED: Final = Index(0)
 
 Tail = Callable[[Index, Index], list[Entry]]
 

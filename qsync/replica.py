@@ -11,6 +11,7 @@ from qsync.core.configuration import Configuration
 from qsync.core.follower import before_transactions
 from qsync.core.inputs import Input, Received
 from qsync.core.logindex import LogIndex
+from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.machine import Machine
 from qsync.core.messages import Append
 from qsync.core.ready import LogEvent, Ready, Ticket
@@ -32,7 +33,7 @@ from qsync.data.request import (
 )
 from qsync.data.state import DataState
 from qsync.record import Entry, Lsn
-from qsync.replaying import UntrustedRows, follow, next_stop, replay
+from qsync.replaying import NOTHING_STORED, UntrustedRows, follow, next_stop, replay
 
 
 class Replica:
@@ -51,6 +52,7 @@ class Replica:
         founding: Configuration | None,
         quarantined: str | None = None,
         life: int = 0,
+        start: LogStart = EMPTY,
         limits: Limits | None = None,
         memory: OverlayLimits | None = None,
     ) -> None:
@@ -65,7 +67,10 @@ class Replica:
             codec=members.CODEC,
             quarantined=quarantined,
             life=life,
+            start=start,
         )
+        # What is not in the log any more has to be in the spaces (membership.md M6 g).
+        assert folded >= start.index
         self._state = DataState(backing, folded=folded, limits=limits, memory=memory)
         self._backlog: list[LogEvent] = []
         self._own = config
@@ -314,16 +319,16 @@ class Replica:
             self.machine.disk.lost = why
             self._follow_settings()
 
-    def rebuild(self, entries_max: int) -> bool:
+    def rebuild(self, entries_max: int, *, stored: Index = NOTHING_STORED) -> bool:
         """Replay some more of the log; true when the state is whole. Fold all in between.
 
-        First the store must be empty. After an error it has to be emptied, and all begins again.
+        First the store must hold nothing, or a snapshot exact at `stored`; again after an error.
         """
         lost, replicated_log = self.lost, self.machine.replicated_log
         assert lost is not None
         if lost.at is None:
-            former, lost.at = self._state, 0
-            self._state = former.anew()
+            assert stored >= replicated_log.log.start.index
+            self._state, lost.at = self._state.anew(stored), int(stored)
         lost.goal = min(
             replicated_log.durable_confirmed, replicated_log.confirmed, replicated_log.written
         )
@@ -367,7 +372,7 @@ def _grounded(log: LogIndex, request: Request) -> Request:
     for read in request.reads:
         match read:
             case [ReadKind.LOG_POSITION, int(index), int(term)]:
-                if not 0 <= index <= log.last or log.term_at(index) != term:
+                if index < 0 or not log.has(index, term):
                     raise errors.Conflict(
                         f"the transaction read what is not in the log here, {index} of term"
                         f" {term}: it was cut off, or has not arrived",
@@ -375,7 +380,7 @@ def _grounded(log: LogIndex, request: Request) -> Request:
                     )
             case _:
                 reads.append(read)
-    return request._replace(reads=reads)
+    return replace(request, reads=reads)
 
 
 def _not_new(seen: Once) -> errors.QsyncError:

@@ -165,7 +165,7 @@ class Box(BoxSession):
         return await self.node.options(given)
 
     async def snapshot(self) -> int:
-        """Make the node store what is confirmed; the index up to which that is durable."""
+        """Make the node write what is confirmed to `DIR/snap`; the index at which that is exact."""
         return await self.node.snapshot()
 
     def changes(

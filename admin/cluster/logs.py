@@ -5,18 +5,22 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import cbor2
 
 from election.messages import Index, Replica
 from qsync import record
 from qsync.client.one_node import NodeConnection
+from qsync.core.logstart import EMPTY, LogStart
 from qsync.data import body
 from qsync.errors import ConfigError, ProtocolError
 from qsync.record import CHAIN_SEED, Entry, EntryKind, RecordDamage
 from qsync.store.contract import Identity
 from qsync.wire.verbs import LogRequest
+
+if TYPE_CHECKING:
+    from qsync.store.contract import PlacedLog, RecoveredLog
 
 BATCH_ENTRIES = 4096
 BATCH_BYTES = 4 * 1024 * 1024
@@ -33,6 +37,10 @@ class EntrySource(Protocol):
 
     def damage(self) -> str | None:
         """What is wrong behind the last of them, where the log itself can tell."""
+        ...
+
+    def start(self) -> LogStart:
+        """Behind which entry it begins, where it can tell."""
         ...
 
 
@@ -59,6 +67,10 @@ class Online:
         """A log that is damaged is not served."""
         return None
 
+    def start(self) -> LogStart:
+        """Nodes are asked for entries only."""
+        return EMPTY
+
 
 @dataclass(frozen=True, slots=True)
 class StoppedLog:
@@ -67,7 +79,27 @@ class StoppedLog:
     path: Path
 
     def batches(self, first: int, last: int | None) -> Iterator[bytes]:
-        """Read from its files, under the directory's lock."""
+        """Read from its files; what was trimmed is not there."""
+        with self._opened() as (log, found):
+            end = log.last if last is None else Index(min(last, log.last))
+            for batch in log.batches(
+                Index(max(first, found.start.index + 1)), end, bytes_max=BATCH_BYTES
+            ):
+                yield batch.raw
+
+    def damage(self) -> str | None:
+        """By its records, and by what was flushed."""
+        with self._opened() as (_, found):
+            return found.quarantined
+
+    def start(self) -> LogStart:
+        """As the log itself says."""
+        with self._opened() as (_, found):
+            return found.start
+
+    @contextlib.contextmanager
+    def _opened(self) -> "Iterator[tuple[PlacedLog, RecoveredLog]]":
+        """Under the directory's lock."""
         # LMDB is slow to import and most commands do without.
         from qsync.store.directory import Directory  # noqa: PLC0415 - only here, slow to import
         from qsync.store.opening import open_stored_log  # noqa: PLC0415 - only here, slow to import
@@ -76,28 +108,15 @@ class StoppedLog:
             Directory(self.path, wanted=identity_of(self.path)) as directory,
             contextlib.closing(open_stored_log(directory)) as log,
         ):
-            log.recover()
-            end = log.last if last is None else Index(min(last, log.last))
-            for batch in log.batches(Index(first), end, bytes_max=BATCH_BYTES):
-                yield batch.raw
-
-    def damage(self) -> str | None:
-        """By its records, and by what was flushed."""
-        from qsync.store.directory import Directory  # noqa: PLC0415 - only here, slow to import
-        from qsync.store.opening import open_stored_log  # noqa: PLC0415 - only here, slow to import
-
-        with (
-            Directory(self.path, wanted=identity_of(self.path)) as directory,
-            contextlib.closing(open_stored_log(directory)) as log,
-        ):
-            return log.recover().quarantined
+            yield log, log.recover()
 
 
 @dataclass(slots=True)
 class LogVerification:
-    """What a verification found."""
+    """What a verification found. `begins`: the first index that was not trimmed."""
 
     entries: int = 0
+    begins: int = 1
     last: int = 0
     term: int = 0
     crc: int = CHAIN_SEED
@@ -106,7 +125,7 @@ class LogVerification:
     @property
     def whole(self) -> bool:
         """Nothing is wrong, and there was something to look at."""
-        return self.entries > 0 and not self.problems
+        return (self.entries > 0 or self.begins > 1) and not self.problems
 
 
 def entries(source: EntrySource, first: int = 1, last: int | None = None) -> Iterator[Entry]:
@@ -116,10 +135,14 @@ def entries(source: EntrySource, first: int = 1, last: int | None = None) -> Ite
 
 
 def verify(source: EntrySource) -> LogVerification:
-    """Follow the chain from the first entry: checksums, dense index and lsn, terms, references."""
+    """Follow the chain from its beginning: checksums, dense index and lsn, terms, references."""
     found = LogVerification()
     lsns: dict[int, int] = {}
-    for batch in source.batches(1, None):
+    start = source.start()
+    found.begins, found.last = start.index + 1, start.index
+    found.term, found.crc = start.term, start.crc
+    lsns.update(start.vclock)
+    for batch in source.batches(found.begins, None):
         try:
             batch_entries = record.decode(batch, previous=found.crc)
         except RecordDamage as damage:

@@ -1,23 +1,39 @@
-"""Who is a member, by the configuration in force, and a lost disk's place for a new directory."""
+"""Who is a member, by the configuration in force; and the changes of it, step by step."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from admin.cluster import leadership
+from admin.cluster import ask, leadership, surveys
 from admin.cluster.surveys import ClusterSurvey, peer_of
-from qsync.errors import NotLeader
+from qsync.client.one_node import TIMEOUT_S
+from qsync.errors import (
+    ConfigError,
+    ForeignCluster,
+    NotLeader,
+    QuorumTimeout,
+    ReadOnly,
+    Unavailable,
+)
+from qsync.member import MemberAction, MemberRole, Standing
+from qsync.status import decode
 from qsync.status.record import NodeStatus
-from qsync.wire.verbs import ReplaceMemberRequest
+from qsync.wire.verbs import ChangeMemberRequest
 
-VOTER, RECRUIT, STRANGER, SILENT, OUT = "voter", "recruit", "stranger", "silent", "out"
+VOTER = MemberRole.VOTER.value
+STRANGER = Standing.STRANGER.value
+RECRUIT, SILENT, OUT = "recruit", "silent", "out"
+ASKED_AGAIN_S = 0.2
+"""How often a learner that is to vote is asked for again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterMember:
-    """A place in the cluster. `named`: the instance that votes; `runs`: the one that is there.
+    """A place in the cluster. `named`: the instance of the member; `runs`: the one that is there.
 
-    `standing`: `voter`, `recruit` (a voter that has not caught up), `stranger` (another directory
-    than the one that is named), `silent` (does not answer), `out` (no voter has this id now).
+    `standing`: what it says that it is (`voter`, `learner`, `joining`, `stranger`, `removed`), or
+    `recruit` (a voter that has not caught up), `silent` (does not answer), `out` (nobody has this
+    id).
     """
 
     id: int
@@ -27,6 +43,7 @@ class ClusterMember:
     leads: bool = False
     named: str | None = None
     runs: str | None = None
+    role: str | None = None
 
     def as_members(self) -> dict[str, object]:
         """For JSON."""
@@ -38,93 +55,198 @@ class ClusterMember:
             "leads": self.leads,
             "named": self.named,
             "runs": self.runs,
+            "role": self.role,
         }
 
 
 def members(found: ClusterSurvey) -> list[ClusterMember]:
     """All places that anybody knows of, by id."""
-    voters = dict(_voters(found))
+    named = {id: (uuid, role) for id, uuid, role in _named(found)}
     there = {each.id: each for each in found.samples}
-    known = {id: (name, address) for each in found.samples for id, name, address in each.nodes}
+    known = {each.id: (each.name, each.address) for each in found.samples}
+    known |= {id: (name, address) for each in found.samples for id, name, address in each.nodes}
     return [
         ClusterMember(
             id=id,
             name=name,
             address=address,
-            standing=_standing(there.get(id), named=voters.get(id)),
+            standing=_standing(there.get(id), named=id in named),
             leads=found.leader is not None and found.leader.id == id,
-            named=voters.get(id),
+            named=named[id][0] if id in named else None,
+            role=named[id][1] if id in named else None,
             runs=there[id].uuid if id in there else None,
         )
         for id, (name, address) in sorted(known.items())
     ]
 
 
-def _voters(found: ClusterSurvey) -> tuple[tuple[int, str], ...]:
+def _named(found: ClusterSurvey) -> tuple[tuple[int, str, str], ...]:
     """By the leader; without one, by whoever has the longest log."""
     if found.leader is not None:
-        return found.leader.voters
-    return max(found.samples, key=lambda each: (each.term, each.last)).voters
+        return found.leader.members
+    return max(found.samples, key=lambda each: (each.term, each.last)).members
 
 
-def _standing(sample: NodeStatus | None, *, named: str | None) -> str:
+def _standing(sample: NodeStatus | None, *, named: bool) -> str:
     if sample is None:
-        return SILENT if named is not None else OUT
-    if sample.stranger:
-        return STRANGER
-    return RECRUIT if sample.recruit else VOTER
+        return SILENT if named else OUT
+    return RECRUIT if sample.standing == VOTER and sample.recruit else sample.standing
 
 
-def would(found: ClusterSurvey, member: ClusterMember) -> dict[str, object]:
-    """What `replace` would do, in numbers; `refused` says why it would not."""
-    leader = found.leader
-    voters = len(_voters(found))
-    peer = peer_of(found, member.id)
-    numbers: dict[str, object] = {
-        "node": member.name,
-        "standing": member.standing,
-        "voters": voters,
-        "changes": 0,
-        "lacks": None if peer is None else peer.lag,
-        "refused": None,
-    }
-    if leader is None:
-        return numbers | {"refused": "nobody leads, and only a leader changes the configuration"}
-    if member.id == leader.id:
-        return numbers | {"refused": "it leads: promote another node first"}
-    if member.standing in {SILENT, OUT}:
-        return numbers | {"refused": "it does not answer: start it on its new directory first"}
-    if member.standing != STRANGER:
-        return numbers
-    changes = 1 if member.named is None else 2
-    return numbers | {"changes": changes, "out": member.named, "in": member.runs}
+def newcomer(found: ClusterSurvey, address: str, *, timeout: float) -> ClusterMember:
+    """The node that runs at an address, which may be no member yet; it may just be starting.
 
-
-def in_words(numbers: Mapping[str, object]) -> str:
-    """These numbers as a sentence."""
-    if numbers.get("refused"):
-        return f"refused: {numbers['refused']}"
-    if not numbers.get("changes"):
-        return f"nothing: it is a {numbers['standing']} already"
-    voters = numbers["voters"]
-    assert isinstance(voters, int)
-    out = numbers.get("out")
-    steps = f"{voters} -> {voters - 1} -> {voters}" if out else f"{voters} -> {voters + 1}"
-    first = f"the directory {str(out)[:8]} goes out, " if out else ""
-    lacks = numbers.get("lacks")
-    wait = f"; it lacks {lacks} entries, and waits for them first" if lacks else ""
-    return (
-        f"{first}{str(numbers['in'])[:8]} comes in: {numbers['changes']} changes of the "
-        f"configuration, voters {steps}{wait}"
+    Raises ForeignCluster for one of another cluster, ConfigError when its id is somebody else's,
+    Unavailable when nobody answers there in time.
+    """
+    there = _first_answer(address, timeout=timeout)
+    ours = found.samples[0].replicaset.uuid
+    if there.replicaset.uuid != ours:
+        raise ForeignCluster(f"{address} is of cluster {there.replicaset.uuid}, not of {ours}")
+    known = next((each for each in members(found) if each.id == there.id), None)
+    if known is not None and known.named is not None and known.named != there.uuid:
+        raise ConfigError(
+            f"replica id {there.id} is taken: {known.name} at {known.address} has it",
+            hint=f"for a lost disk: qsync member replace {known.name}",
+        )
+    return ClusterMember(
+        id=there.id,
+        name=there.name,
+        address=address,
+        standing=STRANGER if known is None or known.role is None else known.standing,
+        named=None if known is None else known.named,
+        runs=there.uuid,
+        role=None if known is None else known.role,
     )
 
 
-def replace(found: ClusterSurvey, member: ClusterMember, *, timeout: float) -> None:
-    """Give the place to the directory that runs there; returns when that is decided.
+def _first_answer(address: str, *, timeout: float) -> NodeStatus:
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            return decode.status(ask.status(address, timeout=min(timeout, TIMEOUT_S)))
+        except Unavailable:
+            if time.monotonic() + ASKED_AGAIN_S > deadline:
+                raise
+            time.sleep(ASKED_AGAIN_S)
 
-    Raises NotLeader when nobody leads, and NoAnswer when it cannot be said in time.
+
+Progress = Callable[[str], None]
+"""Takes a line about how far something long has come."""
+
+
+def add(
+    found: ClusterSurvey,
+    one: ClusterMember,
+    *,
+    role: MemberRole,
+    force: bool,
+    timeout: float,
+    progress: Progress,
+) -> None:
+    """Make the node that waits at its address a member; returns when that is decided.
+
+    It is a learner first, and a voter when it has the log: a voter that lacks it would take part
+    in a quorum that does not exist yet (membership.md M4 a). Raises QuorumTimeout when it did not
+    catch up in time; it stays a learner then.
+    """
+    deadline = time.monotonic() + timeout
+    if one.role is None:
+        change(
+            found,
+            MemberAction.ADD,
+            one,
+            role=MemberRole.JOINING if role is MemberRole.VOTER and not force else role,
+            force=force,
+            timeout=timeout,
+        )
+        progress(f"{one.name} is a member; it receives the log")
+    if role is MemberRole.VOTER and not force:
+        _wait_until_voter(found, one, deadline=deadline, progress=progress)
+
+
+def _wait_until_voter(
+    found: ClusterSurvey, one: ClusterMember, *, deadline: float, progress: Progress
+) -> None:
+    """The leader makes it a voter when it has caught up."""
+    seeds, said = [each.address for each in found.samples], ""
+    while True:
+        now = surveys.survey(seeds)
+        if now.leader is not None and one.id in {id for id, _ in now.leader.voters}:
+            return
+        peer = peer_of(now, one.id)
+        lag = None if peer is None else peer.lag
+        line = f"{one.name} is not connected" if lag is None else f"{one.name} lacks {lag} entries"
+        if time.monotonic() > deadline:
+            raise QuorumTimeout(
+                f"{line}, and has not caught up yet",
+                hint="it becomes a voter by itself when it has; `qsync member list` shows it",
+            )
+        if line != said:
+            progress(line)
+            said = line
+        time.sleep(ASKED_AGAIN_S)
+
+
+def make_voter(
+    found: ClusterSurvey, one: ClusterMember, *, deadline: float, progress: Progress
+) -> None:
+    """Have a learner vote as soon as it may; asked again until the deadline (monotonic clock)."""
+    said = None
+    while True:
+        left = max(deadline - time.monotonic(), ASKED_AGAIN_S)
+        try:
+            change(found, MemberAction.SET_ROLE, one, role=MemberRole.VOTER, timeout=left)
+        except ReadOnly as error:
+            if time.monotonic() + ASKED_AGAIN_S > deadline:
+                raise QuorumTimeout(
+                    f"{one.name} stays a learner: {error.message}",
+                    hint=f"qsync member set-role {one.name} voter, when it has caught up",
+                ) from None
+            if error.message != said:
+                said = error.message
+                progress(said)
+            time.sleep(ASKED_AGAIN_S)
+            found = surveys.survey([each.address for each in found.samples])
+        else:
+            return
+
+
+def change(
+    found: ClusterSurvey,
+    action: MemberAction,
+    one: ClusterMember,
+    *,
+    timeout: float,
+    role: MemberRole = MemberRole.LEARNER,
+    address: str | None = None,
+    force: bool = False,
+) -> None:
+    """One change of the configuration; returns when it is decided.
+
+    Raises NotLeader when nobody leads, ReadOnly with the reason when the leader refuses, and
+    NoAnswer when it cannot be said in time.
     """
     if found.leader is None:
         raise NotLeader("nobody leads, and only a leader changes the configuration")
-    request = ReplaceMemberRequest(1, member.id, timeout)
+    request = request_of(
+        action, one, role=role, address=address, force=force, dry_run=False, timeout=timeout
+    )
     leadership.perform(found.leader.address, request, timeout=timeout)
+
+
+def request_of(
+    action: MemberAction,
+    one: ClusterMember,
+    *,
+    role: MemberRole,
+    address: str | None,
+    force: bool,
+    dry_run: bool,
+    timeout: float,
+) -> ChangeMemberRequest:
+    """What the leader is asked."""
+    where = one.address if address is None else address
+    instance = one.runs or ""
+    told = (action.value, one.id, instance, one.name, where, role.value, force, dry_run, timeout)
+    return ChangeMemberRequest(1, *told)

@@ -111,7 +111,8 @@ def judge(found: ClusterSurvey) -> ClusterVerdict:
     if leader is None:
         return _nobody_leads(found)
     quorum = leader.synchro.quorum or found.voters // 2 + 1
-    away = [peer for peer in leader.peers if not peer.counts]
+    votes = {id for id, _ in leader.voters} or {peer.id for peer in leader.peers}
+    away = [peer for peer in leader.peers if not peer.counts and peer.id in votes]
     away_ids = {peer.id for peer in away} | {each.id for each in found.silent}
     if leader.voters:  # who is no voter at all, for now, is not missed by a quorum
         away_ids &= {id for id, _ in leader.voters}
@@ -259,6 +260,12 @@ def _with_cause(found: ClusterSurvey, id: int, name: str) -> str:
     return f"{name} ({trouble})" if trouble else name
 
 
+def has_place(found: ClusterSurvey, id: int) -> bool:
+    """Is that id a member's, on whichever directory? By whoever has a configuration."""
+    newest = max(found.samples, key=lambda each: (bool(each.members), each.leads, each.term))
+    return not newest.members or id in {member for member, _, _ in newest.members}
+
+
 def peer_of(found: ClusterSurvey, id: int) -> PeerStatus | None:
     """How the leader sees a node."""
     peers = found.leader.peers if found.leader is not None else ()
@@ -384,8 +391,9 @@ def _way(peer: PeerStatus) -> str:
 
 
 def _troubled(found: ClusterSurvey) -> list[NodeStatus]:
-    """Nodes that answer and say that something is wrong with themselves."""
-    return [each for each in found.samples if each.faults or health.unsound(each)]
+    """Members that answer and say that something is wrong with themselves."""
+    members = [each for each in found.samples if has_place(found, each.id)]
+    return [each for each in members if each.faults or health.unsound(each)]
 
 
 def _or(names: Iterable[str]) -> str:

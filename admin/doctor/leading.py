@@ -42,7 +42,7 @@ _LIFTS = {
 def _electing(facts: Facts) -> str:
     """What lets somebody lead: promote only where there is a majority that may vote for it."""
     majority = facts.survey.voters // 2 + 1
-    able = [node.name for node in facts.nodes if not node.recruit]
+    able = [node.name for node in facts.nodes if not node.recruit and node.part == node.role]
     away = [each.name for each in facts.silent]
     if len(able) >= majority:
         return f"an election is due; `qsync promote {able[0]}` calls one at once"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from admin.doctor.facts import CLUSTER, Facts, Finding, critical, notice, warning
+from qsync.member import Standing
 from qsync.status.members import IN_TOUCH
 
 
@@ -25,8 +26,14 @@ def members_answer(facts: Facts) -> Iterator[Finding]:
 
 
 def members_agree(facts: Facts) -> Iterator[Finding]:
-    """All nodes name the same members."""
-    told = {node.name: sorted((id, name) for id, name, _ in node.nodes) for node in facts.nodes}
+    """All members name the same members."""
+    told = {
+        node.name: sorted((id, name) for id, name, _ in node.nodes)
+        for node in facts.nodes
+        if not node.stranger and node.standing != Standing.REMOVED
+    }
+    if not told:
+        return
     most = max(told.values(), key=list(told.values()).count)
     for name, members in told.items():
         if members != most:
@@ -35,7 +42,7 @@ def members_agree(facts: Facts) -> Iterator[Finding]:
             yield critical(
                 name,
                 f"knows the members {ours}; the others know {theirs}",
-                "make `peers` the same in all configurations and restart the odd one",
+                "it is behind: it names the others when it has caught up; is it in touch?",
             )
 
 

@@ -152,7 +152,13 @@ def all_named(facts: Facts) -> Iterator[Finding]:
     """Every member runs on the directory that the configuration names."""
     founded = any(node.voters for node in facts.nodes)
     for node in facts.nodes:
-        if node.stranger and founded:
+        if node.stranger and founded and not surveys.has_place(facts.survey, node.id):
+            yield warning(
+                node.name,
+                "is a stranger: it waits to be made a member",
+                f"`qsync member add {node.address}`, or stop it",
+            )
+        elif node.stranger and founded:
             yield warning(
                 node.name,
                 "is a stranger: its directory is new, or another than the configuration names; it "

@@ -9,7 +9,7 @@ from admin.drills.model import Drill
 from admin.drills.record import RunEnd
 from admin.drills.simulated import SimulatedCluster, WaitMissed
 from admin.drills.verbs.catalogue import VERBS
-from admin.lab.lab import DEFAULTS
+from admin.lab.node_file import DEFAULTS
 from election.fencing import Fencing
 from qsync import units
 from qsync.errors import ConfigError
@@ -24,7 +24,7 @@ from qsync.sim.world import World
 BEGIN_S_MAX = 60.0
 REST_TIMEOUTS = 80
 """After healing, so many election timeouts of virtual time must be enough to come to rest."""
-_WITHOUT = (*FLAWS, *VARIETY, "short_sessions", "little_room", "tune")
+_WITHOUT = (*FLAWS, *VARIETY, "short_sessions", "little_room", "members", "tune")
 """What is wrong or late is the drill's business, and so are the settings of the cluster."""
 
 

@@ -66,8 +66,11 @@ class CopyInSegments:
         self.confirmed, self.durable = self._copy.confirmed, self._copy.last
 
     def batches(self, first: int) -> Iterator[bytes]:
-        """All whole entries from `first` on. Raises NoEvidence behind them where damage follows."""
-        part = b""
+        """All whole entries from `first` on, or from where it begins.
+
+        Raises NoEvidence behind them where damage follows.
+        """
+        part, first = b"", max(first, self._copy.begins)
         for batch in self._copy.batches(first):
             skipped = max(0, first - packed.first_index(batch))
             part += batch[packed.skip(batch, skipped) :]

@@ -162,7 +162,7 @@ class StoppedNode:
             last=int(found.last),
             problem=found.quarantined or "",
         )
-        founders = tuple(int(replica) for replica, _ in identity.founders)
+        founders = tuple(int(each.replica) for each in identity.founders)
         return Account(facts=facts, cluster_uuid=identity.cluster, founders=founders)
 
     def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
@@ -190,7 +190,8 @@ class StoppedNode:
             contextlib.closing(SpaceStore(directory.data, repair=False)) as spaces,
             _told_of(self.path),
         ):
-            log.recover()
+            if log.recover().start.index:
+                return []  # what the log alone makes of the rows needs all of it
 
             def entries() -> Iterator[Entry]:
                 for batch in log.batches(Index(1), log.last, bytes_max=logs.BATCH_BYTES):

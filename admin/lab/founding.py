@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from admin.cluster.surveys import ClusterSurvey
 from admin.lab.lab import LabExists
 from qsync.config import Address, NodeConfig
 from qsync.errors import ConfigError
+from qsync.member import MEMBERS_MAX
 from qsync.node.assembly import found_cluster
 from qsync.store.directory import is_formatted
 
@@ -37,7 +39,6 @@ def directory(keep: Path | None, *, of: str) -> Iterator[Path]:
 FILE = "node.yaml"
 PORT = 3301
 """Where a host without a port listens; further members on one host take the next ones."""
-MEMBERS_MAX = 31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +71,8 @@ def single(directory: Path, options: Mapping[str, str]) -> Layout:
 
     Raises ConfigError, also when there is a configuration already.
     """
+    if "peers" not in options and not options.get("cluster.id"):
+        options = {**options, "cluster.id": str(uuid.uuid4())}
     text = NodeConfig.template(options)
     config = NodeConfig.loads(text, where="--set")
     member = FoundingMember(
@@ -107,6 +110,62 @@ def several(directory: Path, hosts: Sequence[str], options: Mapping[str, str]) -
             )
         )
     return _lay_out(cluster, members, founded=True)
+
+
+def joining(
+    directory: Path, cluster: ClusterSurvey, address: str, options: Mapping[str, str]
+) -> Layout:
+    """A directory for one more node of a cluster that runs.
+
+    It gets a replica id that nobody has, and the members as its peers. It is a stranger until it is
+    added (`admin.cluster.membership`). Raises ConfigError.
+    """
+    fixed = sorted({"node.id", "peers", "listen", "cluster.id"} & set(options))
+    if fixed:
+        raise ConfigError(f"{fixed[0]} follows from the cluster that is joined")
+    known = {id: (name, where) for each in cluster.samples for id, name, where in each.nodes}
+    id = next_id(cluster)
+    name = options.get("node.name", f"n{id}")
+    try:
+        own = _address(address, taken=())
+    except ValueError as error:
+        raise ConfigError(f"{address!r} {error}", hint="--listen HOST:PORT") from None
+    for other, (called, where) in known.items():
+        if where == own or called == name:
+            raise ConfigError(f"{name} at {own}: member {other} is {called} at {where}")
+    peers = [f"{other}:{called}@{where}" for other, (called, where) in sorted(known.items())]
+    first = cluster.samples[0]
+    if not first.replicaset.uuid:
+        raise ConfigError(
+            f"{first.name} was founded without a cluster id, so it stays alone",
+            hint="dump its data into a cluster of `qsync init`, which gives every cluster an id",
+        )
+    settings = {
+        "node.id": str(id),
+        "node.name": name,
+        "cluster.id": first.replicaset.uuid,
+        "cluster.name": first.cluster.name,
+        "cluster.tag": first.cluster.tag,
+        "peers": ",".join([*peers, f"{id}:{name}@{own}"]),
+    }
+    text = NodeConfig.template({**settings, **options})
+    NodeConfig.loads(text, where="--set")
+    member = FoundingMember(id=id, name=name, address=str(own), dir=directory, config=text)
+    return _lay_out(first.replicaset.uuid, [member], founded=False)
+
+
+def next_id(cluster: ClusterSurvey) -> int:
+    """The replica id after those that members have and transactions bear; else one that is free.
+
+    Raises ConfigError when there are as many members as there may be.
+    """
+    taken = {id for each in cluster.samples for id, _, _ in each.nodes}
+    wrote = {origin for each in cluster.samples for origin in each.vclock}
+    free = [id for id in range(1, MEMBERS_MAX + 1) if id not in taken]
+    if not free:
+        raise ConfigError(f"the cluster has {len(taken)} members, and that is the limit")
+    after = max(taken | wrote) + 1
+    return after if after in free else free[0]
 
 
 def _addresses(hosts: Sequence[str]) -> list[Address]:

@@ -8,16 +8,16 @@ import signal
 import sys
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import qsync
 from admin.lab import processes
+from admin.lab.node_file import CONFIG_FILE, config_text, options_of
 from admin.lab.ports import LOOPBACK, free_ports
 from admin.lab.processes import OsProcess
-from admin.lab.tags import ALLOWED_TAGS
 from admin.links.control import Control
-from admin.links.rules import DirectedLink, LinkPlan, lay_out, ports_needed
+from admin.links.rules import LinkPlan, lay_out, ports_needed
 from election.messages import Replica
 from qsync.errors import ConfigError, QsyncError
 from qsync.store.eventfile import note_wiped
@@ -26,7 +26,6 @@ from qsync.store.opening import Founder, found
 NODES_MAX = 31
 STATE_FILE = "lab.json"
 PID_FILE = "node.pid"
-CONFIG_FILE = "node.yaml"
 LOG_FILE = "node.log"
 LINKS_PID_FILE, LINKS_LOG_FILE = "links.pid", "links.log"
 GRACE_S = 3.0
@@ -37,13 +36,6 @@ DEFAULT_PORT = 3301
 _FORMAT = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _DATA = ("log", "data", "archive", "snap")
-DEFAULTS = {
-    "election.timeout": "1s",
-    "replication.timeout": "250ms",
-    "node.events": "true",
-}
-"""What a lab sets otherwise than a node on its own: loopback is quick, people do not wait, and what
-happens in a lab is to be checked."""
 
 
 class NoSuchLab(ConfigError):
@@ -302,8 +294,28 @@ def create(
         node.dir.mkdir(parents=True)
         node.config.write_text(config_text(lab, node, options or {}), "utf-8")
     found(lab.cluster, [Founder(replica=Replica(n.id), name=n.name, path=n.dir) for n in members])
-    (directory / STATE_FILE).write_text(_as_json(lab), "utf-8")
+    _store(lab)
     return lab
+
+
+def add_node(lab: Lab) -> tuple[Lab, LabNode]:
+    """Lay out one more node of a lab; the lab with it, and the node.
+
+    It belongs to nobody yet: it is a stranger until it is added (`qsync member add`). Its links are
+    not carried by the lab's proxy. It is set up as the first node is. Raises ConfigError when there
+    are as many as there may be.
+    """
+    used = {node.id for node in lab.nodes}
+    id = next((each for each in range(1, NODES_MAX + 1) if each not in used), None)
+    if id is None:
+        raise ConfigError(f"lab {lab.name} has {len(used)} nodes, and that is the limit")
+    (port,) = free_ports(1)
+    node = LabNode(id=id, name=f"n{id}", address=f"{LOOPBACK}:{port}", dir=lab.dir / f"n{id}")
+    grown = replace(lab, nodes=(*lab.nodes, node))
+    node.dir.mkdir(parents=True)
+    node.config.write_text(config_text(grown, node, options_of(lab.nodes[0].config)), "utf-8")
+    _store(grown)
+    return grown, node
 
 
 def load(directory: Path) -> Lab:
@@ -330,36 +342,6 @@ def load(directory: Path) -> Lab:
         raise ConfigError(f"{path} is damaged: {error}") from error
 
 
-def config_text(lab: Lab, node: LabNode, options: Mapping[str, str]) -> str:
-    """The configuration file of one node. `options` are dotted, such as `election.timeout`."""
-    sections: dict[str, list[str]] = {
-        "node": [f"id: {node.id}", f"name: {node.name}", f"dir: {json.dumps(str(node.dir))}"],
-        "cluster": [f"id: {lab.cluster}", f"name: {lab.name}"],
-    }
-    for key, value in (DEFAULTS | _breakable(options) | dict(options)).items():
-        section, _, option = key.partition(".")
-        sections.setdefault(section, []).append(f"{option}: {json.dumps(value)}")
-    lines = [f"# Node {node.name} of the lab {lab.name}; `qsync config check` explains it."]
-    for section, settings in sections.items():
-        lines += [f"{section}:", *(f"  {setting}" for setting in settings)]
-    lines += [f"listen: {node.address}", "peers:"]
-    lines += [_peer_line(lab, node, peer) for peer in lab.nodes]
-    return "\n".join(lines) + "\n"
-
-
-def _breakable(options: Mapping[str, str]) -> dict[str, str]:
-    """A lab that says that it may be broken lets drills arm the fault points of its nodes."""
-    return {"node.faults": "true"} if options.get("cluster.tag") in ALLOWED_TAGS else {}
-
-
-def _peer_line(lab: Lab, node: LabNode, peer: LabNode) -> str:
-    via = ""
-    if lab.links is not None and peer != node:
-        port = lab.links.ports[DirectedLink(node.name, peer.name)]
-        via = f", via: {json.dumps(f'{LOOPBACK}:{port}')}"
-    return f"  - {{id: {peer.id}, name: {peer.name}, address: {json.dumps(peer.address)}{via}}}"
-
-
 def _lay_out_links(nodes: Sequence[LabNode]) -> LinkPlan:
     used = {int(node.address.rpartition(":")[2]) for node in nodes}
     ports = free_ports(ports_needed(len(nodes)) + len(used))
@@ -371,6 +353,13 @@ def names() -> Sequence[str]:
     if not home().is_dir():
         return []
     return sorted(path.name for path in home().iterdir() if exists(path))
+
+
+def _store(lab: Lab) -> None:
+    """Write the state file, whole or not at all."""
+    fresh = lab.dir / f"{STATE_FILE}.new"
+    fresh.write_text(_as_json(lab), "utf-8")
+    fresh.replace(lab.dir / STATE_FILE)
 
 
 def _as_json(lab: Lab) -> str:

@@ -11,6 +11,8 @@ from admin.cluster import surveys
 from admin.cluster.surveys import ClusterSurvey
 from admin.lab import processes
 from admin.lab.processes import OsProcess
+from admin.workload import stalls
+from admin.workload.stalls import LoadStall
 from qsync.client.blocking import Client, connect
 from qsync.client.load import LoadGenerator, LoadRequest, LoadResult, Workload
 from qsync.client.numbering import SEED_BYTES
@@ -33,10 +35,10 @@ OPEN_LOOP_OUTSTANDING_MAX = 100_000
 SCAN_ROWS = 50
 TXN_PUTS = 10
 ZIPF = 0.99
+_SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
 _MARK = 0x6B6B6B6B6B6B6B6B
 _KEY_MARK = b"\xa5\x5a" * (KEY_BYTES // 2)
 _ROW_HEAD = b"\x82\x50"
-_VALUE_HEAD = b"\x58\x64"
 
 WORKLOADS = {
     "put": (("put", 1.0),),
@@ -61,7 +63,10 @@ class BenchPlan:
     pipeline: int = 1
     seconds: float = 10.0
     rate: float | None = None
+    stalls: bool = False
+    """Name each stall and its causes; only with a rate."""
     keys: int = 10_000
+    value_bytes: int = VALUE_BYTES
     seed: int = 1
 
 
@@ -81,6 +86,7 @@ class BenchResult:
     first_error: str | None
     forms: dict[str, str]
     """Which form of qsync made the load, and which served it; `mixed` when nodes differ."""
+    stalls: tuple[LoadStall, ...] = ()
 
     @property
     def ops_per_second(self) -> float:
@@ -105,13 +111,17 @@ def run(
     keys = [random.randbytes(KEY_BYTES) for _ in range(plan.keys)]
     with connect(seeds, timeout=timeout) as client:
         _prepare(client, plan, keys, progress)
-    load = _Load(plan, seeds, _Maker(plan, keys, random), progress)
-    load.run(WARM_UP_S)
-    load.tally = LoadResult()
-    watched = _Watched(found)
-    load.run(plan.seconds)
-    tally = load.tally
-    cpu = watched.spent(max(1, tally.done))
+    maker: Workload = _Maker(plan, keys, random)
+    sending = stalls.WatchedWorkload(maker, plan.rate) if plan.stalls and plan.rate else None
+    late = stalls.TimedLatencies("d")
+    load = _Load(plan, seeds, sending or maker, progress)
+    with contextlib.closing(load):
+        load.run(WARM_UP_S)
+        load.tally = LoadResult() if sending is None else LoadResult(latencies=late)
+        watched = _Watched(found)
+        load.run(plan.seconds)
+        tally = load.tally
+        cpu = watched.spent(max(1, tally.done))
     return BenchResult(
         plan=plan,
         seconds=round(tally.seconds, 3),
@@ -123,6 +133,7 @@ def run(
         cpu_us_per_op=cpu,
         first_error=None if tally.first_error is None else str(tally.first_error),
         forms={"client": form(), "nodes": _form_of(found)},
+        stalls=() if sending is None else tuple(stalls.named(late, sending, found)),
     )
 
 
@@ -135,13 +146,13 @@ def _leader(found: ClusterSurvey) -> str:
 
 
 class _Load:
-    """Load at whoever leads."""
+    """Load at whoever leads. Its connections stay from one run to the next, as a program's do."""
 
     def __init__(
         self,
         plan: BenchPlan,
         seeds: Sequence[str],
-        maker: "_Maker",
+        maker: Workload,
         progress: Callable[[str], None],
     ) -> None:
         self.tally = LoadResult()
@@ -150,35 +161,48 @@ class _Load:
         self._seeds = seeds
         self._maker = maker
         self._progress = progress
+        self._address = ""
+        self._generator: LoadGenerator | None = None
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._generator is not None:
+            self._generator.close()
+            self._generator = None
 
     def run(self, seconds: float) -> None:
         """So long, at one leader after the other. Raises NotLeader when none comes in that time."""
         begin = time.perf_counter()
-        end, former = begin + seconds, ""
+        end = begin + seconds
         while (now := time.perf_counter()) < end:
-            address = self._found(end)
-            if former and address != former:
-                self.leader_changes += 1
-                self._progress(f"{former} does not lead any more; on to {address}")
-            former = address
+            if self._generator is None:
+                self._look(end)
             # Whoever was asked may cease to lead while we connect: then we look again.
             with contextlib.suppress(NotLeader, ReadOnly, Unavailable, OSError):
-                self._run_at(address, end - now)
+                load = self._generator = self._generator or self._connected()
+                load.tally = self.tally
+                load.run(seconds=end - now, rate=self._plan.rate)
+                if load.moved:
+                    self.close()
         self.tally.seconds = time.perf_counter() - begin
 
-    def _run_at(self, address: str, seconds: float) -> None:
+    def _look(self, end: float) -> None:
+        address, former = self._found(end), self._address
+        if former and address != former:
+            self.leader_changes += 1
+            self._progress(f"{former} does not lead any more; on to {address}")
+        self._address = address
+
+    def _connected(self) -> LoadGenerator:
         plan = self._plan
         most = plan.pipeline if plan.rate is None else OPEN_LOOP_OUTSTANDING_MAX // plan.clients
-        load = LoadGenerator(
-            address,
+        return LoadGenerator(
+            self._address,
             self._maker,
             connections=plan.clients,
             outstanding=most,
             session=lambda: secrets.token_bytes(SEED_BYTES),
         )
-        with contextlib.closing(load):
-            load.tally = self.tally
-            load.run(seconds=seconds, rate=plan.rate)
 
     def _found(self, end: float) -> str:
         while True:
@@ -198,11 +222,10 @@ def _form_of(found: ClusterSurvey) -> str:
 def percentiles(latencies: Sequence[float]) -> dict[str, float]:
     """Of seconds, in microseconds."""
     if not latencies:
-        return dict.fromkeys(("p50", "p90", "p99", "max"), 0.0)
+        return dict.fromkeys(_SHARES, 0.0)
     ordered = sorted(latencies)
     last = len(ordered) - 1
-    shares = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
-    return {name: round(ordered[int(share * last)] * 1e6, 1) for name, share in shares.items()}
+    return {name: round(ordered[int(share * last)] * 1e6, 1) for name, share in _SHARES.items()}
 
 
 class _Watched:
@@ -240,7 +263,7 @@ def _prepare(
         format=[{"name": n[0], "type": n[1], "is_nullable": len(n) > 2} for n in fields],  # noqa: PLR2004 - the third word
     )
     if any(kind in {"get", "scan", "touch"} for kind, _ in WORKLOADS[plan.workload]):
-        value = bytes(VALUE_BYTES)
+        value = bytes(plan.value_bytes)
         for at in range(0, len(keys), FILL_ROWS):
             client.space(SPACE).replace_many([[key, value, 0] for key in keys[at : at + FILL_ROWS]])
             if len(keys) > FILL_ROWS:
@@ -252,7 +275,9 @@ class _Maker:
 
     def __init__(self, plan: BenchPlan, keys: Sequence[bytes], random: Random) -> None:
         self._random = random
-        self._value = _VALUE_HEAD + random.randbytes(VALUE_BYTES)
+        self._value = cbor.head(cbor.MAJOR_BYTES, plan.value_bytes) + random.randbytes(
+            plan.value_bytes
+        )
         self._space = cbor.text(SPACE)
         kinds = WORKLOADS[plan.workload]
         makers: dict[str, Workload] = {
@@ -284,12 +309,11 @@ class _Maker:
         return self._insert(request, self._random.randbytes(KEY_BYTES))
 
     def _insert(self, request: LoadRequest, key: bytes) -> bytes:
-        id, session, seq, low = request
         return requests.encode_put(
-            id,
-            session=session,
-            seq=seq,
-            low=low,
+            request.id,
+            session=request.session,
+            seq=request.seq,
+            low=request.low,
             flags=0,
             code=Op.REPLACE,
             space=self._space,
@@ -297,17 +321,19 @@ class _Maker:
         )
 
     def _txn(self, request: LoadRequest) -> bytes:
-        id, session, seq, low = request
         rows = [
             _ROW_HEAD + self._keys[(self._at + n) % CHOICES] + self._value for n in range(TXN_PUTS)
         ]
         ops: list[list[object]] = [[Op.REPLACE, SPACE, row] for row in rows]
-        return requests.encode(WriteRequest(id, session, seq, low, 0, ops))
+        return requests.encode(_write(request, ops))
 
     def _touch(self, request: LoadRequest) -> bytes:
-        id, session, seq, low = request
         ops: list[list[object]] = [[Op.UPDATE, SPACE, 0, [self._key()], [["+", 3, 1]]]]
-        return requests.encode(WriteRequest(id, session, seq, low, 0, ops))
+        return requests.encode(_write(request, ops))
+
+
+def _write(r: LoadRequest, ops: list[list[object]]) -> WriteRequest:
+    return WriteRequest(r.id, r.session, r.seq, r.low, 0, ops)
 
 
 def _weights(plan: BenchPlan, count: int) -> list[float] | None:

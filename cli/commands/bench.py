@@ -31,7 +31,19 @@ WORKLOADS = ("put", "get", "txn10", *(f"ycsb-{letter}" for letter in "abcdef"))
     metavar="RATE",
     help="Send so many a second, whatever comes back; latency counts from when each was due.",
 )
+@click.option(
+    "--stalls",
+    is_flag=True,
+    help="With --open-loop: name each stall above 20 ms, and what the nodes say of it.",
+)
 @click.option("--keys", type=click.IntRange(1), default=10_000, show_default=True)
+@click.option(
+    "--value-bytes",
+    type=click.IntRange(0, 1_000_000),
+    default=100,
+    show_default=True,
+    help="Size of each value that is written.",
+)
 @target_option
 @timeout_option("30s")
 @json_option
@@ -42,11 +54,17 @@ def bench(
     pipeline: int,
     seconds: float,
     rate: float | None,
+    stalls: bool,
     keys: int,
+    value_bytes: int,
     target: list[str],
     timeout: float,
 ) -> None:
     """Put load on the leader and measure. It writes to a space called `bench`."""
+    if stalls and rate is None:
+        raise click.UsageError(
+            "--stalls needs --open-loop: a closed loop waits with whatever stalls"
+        )
     from admin.workload import bench as benches  # noqa: PLC0415 - only here, slow to import
 
     plan = benches.BenchPlan(
@@ -55,7 +73,9 @@ def bench(
         pipeline=pipeline,
         seconds=seconds,
         rate=rate,
+        stalls=stalls,
         keys=keys,
+        value_bytes=value_bytes,
     )
     result = benches.run(plan, target, timeout=timeout, progress=say)
     if style().as_json:
@@ -74,6 +94,7 @@ def bench(
             leader_changes=result.leader_changes,
             cpu_us_per_op=result.cpu_us_per_op,
             forms=result.forms,
+            stalls=[each.describe() for each in result.stalls],
         )
         return
     latency = "  ".join(f"{name} {us / 1000:.2f} ms" for name, us in result.latency_us.items())
@@ -82,6 +103,11 @@ def bench(
     text(f"latency  {latency}")
     text(f"cpu/op   {cpu}")
     text(f"form     {'  '.join(f'{who} {form}' for who, form in result.forms.items())}")
+    for stall in result.stalls:
+        text(str(stall))
+    if stalls:
+        longest = max((each.seconds for each in result.stalls), default=0.0)
+        text(f"{len(result.stalls)} stalls above 20 ms, the longest {longest * 1e3:.0f} ms")
     if result.leader_changes:
         say(f"the load followed to another leader {result.leader_changes} times")
     if result.errors or result.unknown:

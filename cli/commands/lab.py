@@ -202,6 +202,27 @@ def start(*, node: str, timeout: float, name: str, directory: Path | None) -> No
     _told(found, one, "started")
 
 
+@lab.command(epilog="Example: qsync lab add, then qsync member add n4")
+@click.option(
+    "--timeout",
+    type=Duration(),
+    default="15s",
+    show_default=True,
+    help="Wait so long until it answers.",
+)
+def add(*, timeout: float, name: str, directory: Path | None) -> None:
+    """Lay out and start one more node, which is no member yet.
+
+    It waits as a stranger until `qsync member add` names it. The lab's proxy does not carry its
+    links, so they cannot be cut.
+    """
+    found, one = labs.add_node(_load(name, directory))
+    found.start(one)
+    _wait(found, lambda: surveys.wait_answers(one.address, timeout=timeout))
+    _told(found, one, "added")
+    say(f"make it a member with: qsync member add {one.address} --target {found.name}")
+
+
 @lab.command(epilog="Example: qsync lab pause n1")
 @click.argument("node")
 def pause(*, node: str, name: str, directory: Path | None) -> None:
@@ -231,7 +252,22 @@ def wipe(*, node: str, name: str, directory: Path | None) -> None:
 
 for _command in (cut, slow, heal, links, fault):
     lab.add_command(_command)
-for _command in (up, down, ps, kill, start, pause, resume, wipe, cut, slow, heal, links, fault):
+for _command in (
+    up,
+    down,
+    ps,
+    kill,
+    start,
+    add,
+    pause,
+    resume,
+    wipe,
+    cut,
+    slow,
+    heal,
+    links,
+    fault,
+):
     _options(_command)
 
 

@@ -38,6 +38,9 @@ def log() -> None:
 def cat(*, source: str, first: int, last: int | None, count: int | None, timeout: float) -> None:
     """Print entries, one a line; with --json one JSON object a line."""
     with _open(source, timeout) as found:
+        start = found.start()
+        if first <= start.index:
+            say(f"the log begins at {start.index + 1}: what is before it was trimmed")
         for entry in itertools.islice(logs.entries(found, first, last), count):
             if style().as_json:
                 value(logs.as_members(entry))
@@ -58,6 +61,7 @@ def verify(*, source: str, timeout: float) -> None:
             "log.verify",
             whole=result.whole,
             entries=result.entries,
+            begins=result.begins,
             last=result.last,
             term=result.term,
             crc=result.crc,
@@ -66,7 +70,8 @@ def verify(*, source: str, timeout: float) -> None:
     else:
         for problem in result.problems:
             text(problem)
-        say(f"{result.entries} entries up to index {result.last}, term {result.term}")
+        trimmed = f"; trimmed before {result.begins}" if result.begins > 1 else ""
+        say(f"{result.entries} entries up to index {result.last}, term {result.term}{trimmed}")
     if result.problems:
         raise CheckFailed(f"{source}: {result.problems[0]}")
 

@@ -1,20 +1,47 @@
-"""`qsync member`: who votes, and the place of a lost disk given to a new directory."""
+"""`qsync member`: who belongs to the cluster, who of them votes, and every change of that."""
+
+import time
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
 
 import click
 
-from admin.cluster import membership, surveys
+from admin.cluster import membership, membership_plan, surveys
 from admin.cluster.membership import ClusterMember
 from admin.cluster.surveys import ClusterSurvey
 from cli.options import json_option, target_argument, target_option, timeout_option
 from cli.output import document, say, style, text
+from qsync.config import Address
+from qsync.member import MemberAction, MemberRole
 
+P = ParamSpec("P")
+R = TypeVar("R")
+_SETTLES_S = 10.0
+"""How long the cluster may take to be writable after a change, such as by a new leader."""
 _SHOWN = 8
 """Characters of an instance; enough to tell two apart."""
 
 
-@click.group(epilog="Example: qsync member list, then qsync member replace n3 --dry-run")
+@click.group(
+    epilog="Example: qsync member list, then qsync member add 10.0.0.4:3301 --dry-run; "
+    "qsync init DIR --join TARGET lays out the node that is to be added"
+)
 def member() -> None:
-    """Who votes, and in whose place."""
+    """Who belongs to the cluster, who of them votes, and every change of that."""
+
+
+def _change(command: Callable[P, R]) -> Callable[P, R]:
+    """The options that every change has."""
+    return target_option(
+        click.option("--dry-run", is_flag=True, help="Only say what would happen, in numbers.")(
+            timeout_option("30s")(json_option(command))
+        )
+    )
+
+
+_force = click.option(
+    "--force", is_flag=True, help="Also where the cluster may be without a quorum for a while."
+)
 
 
 @member.command("list", epilog="Example: qsync member list --json")
@@ -22,13 +49,12 @@ def member() -> None:
 @timeout_option("2s")
 @json_option
 def list_(*, target: list[str], timeout: float) -> None:
-    """List the members: who votes, and on which directory.
+    """List the members: who votes, who learns, and on which directory.
 
-    A voter is a pair of id and directory. Who runs on another directory is a stranger: it receives
+    A member is a pair of id and directory. Who runs on another directory is a stranger: it receives
     the log, and neither votes nor counts until it is named.
     """
-    found = surveys.survey(target, timeout=timeout)
-    rows = membership.members(found)
+    rows = membership.members(surveys.survey(target, timeout=timeout))
     if style().as_json:
         document("members", members=[each.as_members() for each in rows])
         return
@@ -37,12 +63,93 @@ def list_(*, target: list[str], timeout: float) -> None:
         text(f"{each.id:>2} {each.name:<10} {each.address:<21} {each.standing}{leads}{_pair(each)}")
 
 
+@member.command(epilog="Example: qsync member add 10.0.0.4:3301")
+@click.argument("address")
+@click.option("--learner", is_flag=True, help="It receives everything and does not vote.")
+@_force
+@_change
+def add(
+    *, address: str, learner: bool, force: bool, target: list[str], dry_run: bool, timeout: float
+) -> None:
+    """Make the node that runs at ADDRESS a member: a voter, when it has caught up.
+
+    It is a learner at first. `qsync init DIR --join TARGET` lays out such a node, and `qsync start
+    DIR` runs it.
+    """
+    found = surveys.survey(target)
+    one = membership.newcomer(found, address, timeout=timeout)
+    role = MemberRole.LEARNER if learner else MemberRole.VOTER
+    if dry_run:
+        _would(found, MemberAction.ADD, one, role=role, force=force)
+        return
+    membership.add(found, one, role=role, force=force, timeout=timeout, progress=say)
+    _done(target, f"{one.name} is a {role}")
+
+
+@member.command(epilog="Example: qsync member remove n4 --dry-run")
+@click.argument("node")
+@_force
+@_change
+def remove(*, node: str, force: bool, target: list[str], dry_run: bool, timeout: float) -> None:
+    """Take NODE out of the cluster. Its directory is kept, and it is a stranger from then on.
+
+    A leader hands over when its own removal is decided.
+    """
+    found = surveys.survey(target)
+    one = _member(found, node)
+    if dry_run:
+        _would(found, MemberAction.REMOVE, one, force=force)
+        return
+    membership.change(found, MemberAction.REMOVE, one, force=force, timeout=timeout)
+    _done(target, f"{one.name} is removed")
+
+
+@member.command("set-role", epilog="Example: qsync member set-role n4 voter")
+@click.argument("node")
+@click.argument("role", type=click.Choice([MemberRole.VOTER.value, MemberRole.LEARNER.value]))
+@_force
+@_change
+def set_role(
+    *, node: str, role: str, force: bool, target: list[str], dry_run: bool, timeout: float
+) -> None:
+    """Make a learner a voter, once it has the log; or a voter a learner."""
+    found, wanted = surveys.survey(target), MemberRole(role)
+    one = _member(found, node)
+    if dry_run:
+        _would(found, MemberAction.SET_ROLE, one, role=wanted, force=force)
+        return
+    if wanted is MemberRole.VOTER and not force:
+        deadline = time.monotonic() + timeout
+        membership.make_voter(found, one, deadline=deadline, progress=say)
+    else:
+        membership.change(
+            found, MemberAction.SET_ROLE, one, role=wanted, force=force, timeout=timeout
+        )
+    _done(target, f"{one.name} is a {wanted}")
+
+
+@member.command(epilog="Example: qsync member move n3 10.0.0.9:3301")
+@click.argument("node")
+@click.argument("address")
+@_change
+def move(*, node: str, address: str, target: list[str], dry_run: bool, timeout: float) -> None:
+    """From now on NODE is dialled at ADDRESS, by its peers and by clients."""
+    try:
+        where = Address.parse(address)
+    except ValueError as error:
+        raise click.BadParameter(f"{address!r} {error}", param_hint="ADDRESS") from None
+    found = surveys.survey(target)
+    one = _member(found, node)
+    if dry_run:
+        _would(found, MemberAction.MOVE, one, address=where)
+        return
+    membership.change(found, MemberAction.MOVE, one, address=where, timeout=timeout)
+    _done(target, f"{one.name} is dialled at {where}")
+
+
 @member.command(epilog="Example: qsync member replace n3 --dry-run")
 @click.argument("node")
-@target_option
-@click.option("--dry-run", is_flag=True, help="Only say what would happen, in numbers.")
-@timeout_option("30s")
-@json_option
+@_change
 def replace(*, node: str, target: list[str], dry_run: bool, timeout: float) -> None:
     """Give the place of NODE to the directory that it runs on now.
 
@@ -51,21 +158,37 @@ def replace(*, node: str, target: list[str], dry_run: bool, timeout: float) -> N
     """
     found = surveys.survey(target)
     one = _member(found, node)
-    would = membership.would(found, one)
     if dry_run:
-        if style().as_json:
-            document("dry-run", verb="replace", node=one.name, would=would)
-        else:
-            say(f"replace {one.name}: {membership.in_words(would)}")
+        _would(found, MemberAction.REPLACE, one)
         return
-    membership.replace(found, one, timeout=timeout)
-    after = surveys.survey(target)
+    membership.change(found, MemberAction.REPLACE, one, timeout=timeout)
+    _done(target, f"{one.name} is named")
+
+
+def _would(
+    found: ClusterSurvey,
+    action: MemberAction,
+    one: ClusterMember,
+    *,
+    role: MemberRole = MemberRole.VOTER,
+    address: str | None = None,
+    force: bool = False,
+) -> None:
+    would = membership_plan.would(found, action, one, role=role, address=address, force=force)
+    if style().as_json:
+        document("dry-run", verb=action.value, node=one.name, would=would)
+    else:
+        say(f"{action.value} {one.name}: {membership_plan.in_words(would)}")
+
+
+def _done(target: list[str], what: str) -> None:
+    after = surveys.wait_writable(target, timeout=_SETTLES_S)
     rows = membership.members(after)
     if style().as_json:
-        document("members", replaced=one.name, members=[each.as_members() for each in rows])
+        document("members", did=what, members=[each.as_members() for each in rows])
         return
-    voters = ", ".join(each.name for each in rows if each.named is not None)
-    say(f"{one.name} is named; the voters are {voters}")
+    voters = ", ".join(each.name for each in rows if each.role == MemberRole.VOTER)
+    say(f"{what}; the voters are {voters}")
     say(surveys.judge(after).sentence)
 
 

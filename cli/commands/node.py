@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.options import json_option, set_options
+from cli.options import TargetOption, json_option, set_options
 from cli.output import document, say, style
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
 
 if TYPE_CHECKING:
-    from admin.lab.founding import FoundingMember
+    from admin.lab.founding import FoundingMember, Layout
 
 FILE = "node.yaml"
 
@@ -28,28 +28,34 @@ FILE = "node.yaml"
     "--cluster", is_flag=True, help="A directory DIRECTORY/n1 ... for each HOST, all one cluster."
 )
 @click.option(
+    "--join",
+    type=TargetOption(),
+    metavar="TARGET",
+    help="Found nothing: lay out one more node of the cluster that runs there.",
+)
+@click.option("--listen", metavar="HOST:PORT", help="With --join: where the new node is reached.")
+@click.option(
     "--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option. Repeatable."
 )
 @json_option
 def init(
-    *, directory: Path, hosts: tuple[str, ...], cluster: bool, settings: tuple[str, ...]
+    *,
+    directory: Path,
+    hosts: tuple[str, ...],
+    cluster: bool,
+    join: list[str] | None,
+    listen: str | None,
+    settings: tuple[str, ...],
 ) -> None:
     """Found a cluster: write the directory of its one node, or of each of its members.
 
     This is the one act that makes a cluster. A configuration is written to DIRECTORY/node.yaml,
-    or with --cluster to DIRECTORY/n1/node.yaml and so on.
+    or with --cluster to DIRECTORY/n1/node.yaml and so on. With --join the node belongs to a cluster
+    that runs already: start it, and then `qsync member add` makes it a member. Where the cluster
+    has a secret, give it as --set cluster.secret_file=FILE.
     """
-    from admin.lab import founding  # noqa: PLC0415 - reads and writes more than most commands
-
-    if hosts and not cluster:
-        raise click.UsageError("several hosts make a cluster: qsync init --cluster DIR HOST...")
-    if cluster and not hosts:
-        raise click.UsageError("--cluster wants the hosts of its members: HOST or HOST:PORT")
-    options = set_options(settings)
-    made = (
-        founding.several(directory, hosts, options)
-        if cluster
-        else founding.single(directory, options)
+    made = _lay_out(
+        directory, hosts, set_options(settings), cluster=cluster, join=join, listen=listen
     )
     if style().as_json:
         document(
@@ -66,8 +72,38 @@ def init(
         say(f"copy each directory to its host, and run there: qsync start {first.dir.name}")
     else:
         say(f"run it with: qsync start {directory}")
-    if not made.founded:
+    if join is not None:
+        say(f"then make it a member: qsync member add {first.address} --target {join[0]}")
+    elif not made.founded:
         say("until a leader names it, it is a stranger, which neither votes nor counts")
+
+
+def _lay_out(
+    directory: Path,
+    hosts: tuple[str, ...],
+    options: dict[str, str],
+    *,
+    cluster: bool,
+    join: list[str] | None,
+    listen: str | None,
+) -> "Layout":
+    from admin.lab import founding  # noqa: PLC0415 - reads and writes more than most commands
+
+    if hosts and not cluster:
+        raise click.UsageError("several hosts make a cluster: qsync init --cluster DIR HOST...")
+    if cluster and not hosts:
+        raise click.UsageError("--cluster wants the hosts of its members: HOST or HOST:PORT")
+    if listen is not None and join is None:
+        raise click.UsageError("--listen goes with --join; else it is --set listen=HOST:PORT")
+    if join is None:
+        if cluster:
+            return founding.several(directory, hosts, options)
+        return founding.single(directory, options)
+    if cluster or listen is None:
+        raise click.UsageError("--join wants --listen HOST:PORT, and no --cluster")
+    from admin.cluster import surveys  # noqa: PLC0415 - asks a cluster, which others need not
+
+    return founding.joining(directory, surveys.survey(join), listen, options)
 
 
 def _row(member: "FoundingMember") -> dict[str, object]:

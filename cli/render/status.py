@@ -10,7 +10,15 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from admin.cluster.surveys import ClusterHealth, ClusterSurvey, ClusterVerdict, behind, peer_of
+from admin.cluster.surveys import (
+    ClusterHealth,
+    ClusterSurvey,
+    ClusterVerdict,
+    behind,
+    has_place,
+    peer_of,
+)
+from qsync.member import Standing
 from qsync.status.record import NodeStatus
 
 NARROW = 60
@@ -73,6 +81,9 @@ def details(found: ClusterSurvey) -> list[str]:
     """What the table has no room for: why nodes are silent, refuse writes, or wait."""
     lines = [f"{each.name} {each.address} is silent: {_short(each.why)}" for each in found.silent]
     for node in found.samples:
+        if node.standing == Standing.REMOVED:
+            lines.append(f"{node.name} was removed from the cluster; it may be stopped")
+            continue
         lines += [f"{node.name} is read-only: {reason}" for reason in _odd_reasons(node)]
         lines += [
             f"{node.name} sees {peer.name} as {peer.status}: {peer.message}"
@@ -84,9 +95,11 @@ def details(found: ClusterSurvey) -> list[str]:
             for fault in node.faults
         ]
         if node.stranger:
+            named = has_place(found, node.id)
+            cure = f"member replace {node.name}" if named else f"member add {node.address}"
             lines.append(
                 f"{node.name} is a stranger: the configuration does not name its directory "
-                f"(`qsync member replace {node.name}`)"
+                f"(`qsync {cure}`)"
             )
         if node.lost.entries:
             kept = f"keeps {node.lost.entries} entries cut from its log (`qsync info lost`)"
@@ -142,7 +155,7 @@ def _fsync(_: ClusterSurvey, node: NodeStatus) -> str:
 _COLUMNS = (
     _Column("", _mark),
     _Column("node", lambda _, node: node.name),
-    _Column("role", lambda _, node: "stranger" if node.stranger else node.role),
+    _Column("role", lambda _, node: node.part),
     _Column("rw", lambda _, node: "ro" if node.ro else "rw"),
     _Column("term", lambda _, node: str(node.term), justify="right"),
     _Column("confirmed", lambda _, node: str(node.confirmed), justify="right"),

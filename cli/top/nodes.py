@@ -154,7 +154,7 @@ COLUMNS = (
     Column("node", 8, lambda _, node: node.name, left=True),
     Column("id", 2, lambda _, node: str(node.id), from_width=160),
     Column("address", 21, lambda _, node: node.address, from_width=160, left=True),
-    Column("role", 9, lambda _, node: "stranger" if node.stranger else node.role, left=True),
+    Column("role", 9, lambda _, node: node.part, left=True),
     Column("access", 11, _access, left=True),
     Column("term", 4, lambda _, node: str(node.term)),
     Column("vote", 6, _vote, from_width=160, left=True),

@@ -17,9 +17,11 @@ from qsync.client.rows import (
     key_of,
 )
 from qsync.errors import ConfigError, ProtocolError
+from qsync.member import MemberAction, MemberRole
 from qsync.wire import limits, replies
 from qsync.wire.verbs import (
     LINEARIZABLE,
+    ChangeMemberRequest,
     ClearRequest,
     CountRequest,
     DemoteRequest,
@@ -33,7 +35,6 @@ from qsync.wire.verbs import (
     PlainRequest,
     PromoteRequest,
     ReadLevel,
-    ReplaceMemberRequest,
     Request,
     SelectRequest,
     TxGetRequest,
@@ -267,11 +268,20 @@ def clear(timeout: float) -> ClientCall[None]:
     return ClientCall(RetryKind.ONCE, lambda id: ClearRequest(id, timeout), lambda _: None)
 
 
-def replace_member(replica: int, timeout: float) -> ClientCall[None]:
-    """Have the leader give the place of a voter to its new directory."""
-    return ClientCall(
-        RetryKind.ONCE, lambda id: ReplaceMemberRequest(id, replica, timeout), lambda _: None
-    )
+def change_member(
+    action: MemberAction,
+    replica: int,
+    timeout: float,
+    *,
+    instance: str = "",
+    name: str = "",
+    address: str = "",
+    role: MemberRole = MemberRole.LEARNER,
+    force: bool = False,
+) -> ClientCall[None]:
+    """Have the leader change who is a member, or where."""
+    told = (action.value, replica, instance, name, address, role.value, force, False, timeout)
+    return ClientCall(RetryKind.ONCE, lambda id: ChangeMemberRequest(id, *told), lambda _: None)
 
 
 def rollback_queue() -> ClientCall[None]:

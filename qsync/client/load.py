@@ -4,12 +4,14 @@ It leaves out all that a client does for safety: there are no retries, and when 
 lead any more the run ends early (`moved`). What is measured is the cluster and not the client.
 """
 
-import selectors
+import select
+import socket
+import struct
 import time
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, final
 
 from qsync.client import operations
 from qsync.client.numbering import born
@@ -26,13 +28,17 @@ _HELLO: Final = Hello(party=Party.CLIENT, name="load")
 _STATUS_AT: Final = replies.PACKED_STATUS_AT
 
 
-class LoadRequest(NamedTuple):
+@final
+class LoadRequest:
     """What a workload is given to write a frame: an id, and the session and number to use."""
 
-    id: int
-    session: bytes
-    seq: int
-    low: int
+    __slots__ = ("id", "low", "seq", "session")
+
+    def __init__(self, id: int, session: bytes, seq: int, low: int) -> None:
+        self.id = id
+        self.session = session
+        self.seq = seq
+        self.low = low
 
 
 Workload = Callable[[LoadRequest], bytes]
@@ -130,14 +136,15 @@ class LoadGenerator:
         self._workload = workload
         self._outstanding = outstanding
         self._under_way = 0
-        self._selector = selectors.DefaultSelector()
+        self._poll = select.epoll()
         self._lines = [_Line(address, timeout, session) for _ in range(connections)]
-        for line in self._lines:
-            self._selector.register(line.socket, selectors.EVENT_READ, line)
+        self._line_of = {line.socket.fileno(): line for line in self._lines}
+        for fd in self._line_of:
+            self._poll.register(fd, select.EPOLLIN)
 
     def close(self) -> None:
         """Hang up."""
-        self._selector.close()
+        self._poll.close()
         for line in self._lines:
             line.socket.close()
 
@@ -154,8 +161,8 @@ class LoadGenerator:
         self._begin(schedule, begin, self._lines)
         now = begin
         while self._under_way or not schedule.over(now):
-            found = self._selector.select(schedule.wait(now))
-            touched = [key.data for key, _ in found]
+            found: list[tuple[int, int]] = self._poll.poll(schedule.wait(now))
+            touched = [self._line_of[fd] for fd, _ in found]
             for line in touched:
                 self._receive(line)
             now = time.perf_counter()
@@ -192,7 +199,7 @@ class LoadGenerator:
         if line.lost:
             return
         line.lost = True
-        self._selector.unregister(line.socket)
+        self._poll.unregister(line.socket.fileno())
         count = len(line.started)
         self._under_way -= count
         self.tally.unknown += count
@@ -295,7 +302,10 @@ class _Line:
             ops = [operations.open_session(session())]
             self._session = born(node.ask(WriteRequest(0, b"", 0, 0, 0, ops)))
         self.socket, self.frames = node.socket, node.connection.frames
-        self.socket.settimeout(timeout)
+        # Waiting by a timeout of Python's would be one more call of the system for each of ours.
+        self.socket.settimeout(None)
+        limit = struct.pack("ll", int(timeout), int(timeout % 1 * 1e6))
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
     def low(self) -> int:
         """The oldest number under way."""

@@ -52,7 +52,7 @@ def options(given: Mapping[str, object]) -> ClientCall[dict[str, object]]:
 
 
 def snapshot() -> ClientCall[int]:
-    """Store what is confirmed; the index up to which it is durable."""
+    """Store what is confirmed, and write it to a file; the index at which that is exact."""
 
     def read(ask: PendingRequest) -> int:
         return cbor.Fields(_values(ask, 1), "answer to a snapshot").uint()

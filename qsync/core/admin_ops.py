@@ -1,4 +1,4 @@
-"""What an operator may ask of a node: promote, demote, hand over, replace, roll back.
+"""What an operator may ask of a node: promote, demote, hand over, change members, roll back.
 
 Each operation has a state of its own, which says who asked, what it waits for and which timer ends
 it: `promotion`, `transfer` and `demotion` tell how each of them ends. A ROLLBACK waits for the log.
@@ -8,24 +8,24 @@ from typing import assert_never
 
 from election.messages import Index, Replica, Term, TimeoutNow
 from election.roles import ElectionMode
+from qsync.core.changes import Changes
 from qsync.core.demotion import Demotions
 from qsync.core.inputs import (
+    ChangeAsked,
     DemoteAsked,
     LeaveAsked,
     PromoteAsked,
-    ReplaceAsked,
     RollbackAsked,
 )
 from qsync.core.leader import Leader
 from qsync.core.promotion import Promotions
 from qsync.core.ready import Ticket, TimerKind
-from qsync.core.replacement import Replacement
 from qsync.core.replica_state import ReplicaState
 from qsync.core.stopping import Demotion, LeadershipTransfer
 from qsync.core.transfer import Transfers
 from qsync.core.writable import Writable
 
-TIMERS = frozenset({TimerKind.PROMOTION, TimerKind.HAND_OVER, TimerKind.DEMOTION})
+TIMERS = frozenset({TimerKind.PROMOTION, TimerKind.HAND_OVER, TimerKind.DEMOTION, TimerKind.CHANGE})
 """Each belongs to one operation."""
 
 
@@ -36,14 +36,14 @@ class AdminOps:
         self.promotions = Promotions(state)
         self.transfers = Transfers(state)
         self.demotions = Demotions(state)
-        self.replacement = Replacement(state)
+        self.changes = Changes(state)
         self.rolling_back: list[tuple[Index, Term, Ticket]] = []
         """Places of ROLLBACK records, and who waits until they are definite."""
         self._state = state
         self._writable = writable
 
     def handle_request(
-        self, event: PromoteAsked | DemoteAsked | RollbackAsked | ReplaceAsked | LeaveAsked
+        self, event: PromoteAsked | DemoteAsked | RollbackAsked | ChangeAsked | LeaveAsked
     ) -> None:
         """An operator asks, or whoever stops the process."""
         match event:
@@ -53,8 +53,8 @@ class AdminOps:
                 self.demote(event.ticket, event.to)
             case RollbackAsked():
                 self.roll_back(event.ticket)
-            case ReplaceAsked():
-                self.replacement.handle_request(event)
+            case ChangeAsked():
+                self.changes.handle_request(event)
             case LeaveAsked():
                 self.transfers.leave(event.why)
             case _:
@@ -92,11 +92,12 @@ class AdminOps:
         for operation in waiting:
             if operation is not None and ticket in operation.tickets:
                 operation.tickets.remove(ticket)
-        self.replacement.forget(ticket)
+        self.changes.forget(ticket)
         self.rolling_back = [each for each in self.rolling_back if each[2] != ticket]
 
     def advance(self) -> None:
         """Called for every batch: do what the asked operations can do now."""
+        self._leave_if_removed()
         if self.rolling_back:
             self._settle_rollbacks()
         leader = self._state.leader
@@ -107,7 +108,7 @@ class AdminOps:
                 self.demotions.advance(leader, leader.stopping)
         if self.promotions.current is not None:
             self.promotions.advance()
-        self.replacement.advance()
+        self.changes.advance()
 
     def timer(self, kind: str) -> None:
         """The time of an operation is over. One that has ended meanwhile is none the wiser."""
@@ -122,6 +123,8 @@ class AdminOps:
                 self.transfers.timer(leader, going)
             case TimerKind.DEMOTION if leader is not None and isinstance(going, Demotion):
                 self.demotions.timer(leader, going)
+            case TimerKind.CHANGE:
+                self.changes.timer()
             case _:
                 pass
 
@@ -172,6 +175,14 @@ class AdminOps:
             }
         return plan
 
+    def _leave_if_removed(self) -> None:
+        """A leader that is no voter hands over when that is confirmed (membership.md M4 c)."""
+        leader = self._state.leader
+        if leader is None or self._state.config.votes or leader.stopping is not None:
+            return
+        if leader.established and self.changes.is_decided:
+            self.transfers.leave("it is no voter any more")
+
     def _nothing_to_demote(self, to: Replica | None) -> str | None:
         """A node that does not lead need not be demoted, as in Tarantool; it cannot hand over."""
         if to is None or to == self._state.raft.leader:
@@ -188,7 +199,7 @@ class AdminOps:
         state, replicated_log = self._state, self._state.replicated_log
         waiting, self.rolling_back = self.rolling_back, []
         for record, term, ticket in waiting:
-            if record > replicated_log.log.last or replicated_log.log.term_at(record) != term:
+            if not replicated_log.log.has(record, term):
                 state.answer(ticket, f"the ROLLBACK at {record} was cut: another leader took over")
             elif replicated_log.confirmed >= record:
                 state.answer(ticket)

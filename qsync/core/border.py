@@ -17,12 +17,15 @@ from election.messages import (
     Term,
     TimeoutNow,
 )
+from qsync.core.configuration import configuration_of
 from qsync.core.logindex import LogIndex
+from qsync.core.logstart import contradiction
 from qsync.core.messages import (
     Append,
     AppendResponse,
     Heartbeat,
     HeartbeatResponse,
+    InstallSnapshot,
     Message,
     ReadIndex,
     ReadIndexResponse,
@@ -48,9 +51,27 @@ def check(state: ReplicaState, peer: Replica, message: Message) -> None:
     if said_by is not None and said_by != peer:
         raise ProtocolError(f"a message of node {said_by} over the connection of node {peer}")
     check_term(state.term, message.term)
-    if type(message) is Append:
+    if type(message) is Append and message.term >= state.term:
         check_entries(state.replicated_log.log, message)
         _check_configurations(state, message.entries)
+    elif type(message) is InstallSnapshot:
+        check_snapshot(state, message)
+
+
+def check_snapshot(state: ReplicaState, message: InstallSnapshot) -> None:
+    """A snapshot must be such as a leader can have: of an entry, with the voters in force there."""
+    start, codec = message.start, state.replicated_log.configurations.codec
+    why = contradiction(start)
+    if why is not None:
+        raise ProtocolError(f"no snapshot begins like that: {why}")
+    if not 0 < start.term <= message.term:
+        raise ProtocolError(f"a snapshot of term {start.term} from a leader of {message.term}")
+    try:
+        known = configuration_of(start.configuration, codec)
+    except Damaged as damage:
+        raise ProtocolError(f"a snapshot at {start.index}: {damage.message}") from damage
+    if known is None:
+        raise ProtocolError(f"a snapshot at {start.index} says nothing of who votes")
 
 
 def sender(message: Message) -> Replica | None:
@@ -58,6 +79,7 @@ def sender(message: Message) -> Replica | None:
     match message:
         case (
             Append(leader=who)
+            | InstallSnapshot(leader=who)
             | Heartbeat(leader=who)
             | TimeoutNow(leader=who)
             | Resigned(leader=who)
@@ -93,12 +115,17 @@ def check_term(ours: Term, told: Term) -> None:
 def check_entries(log: LogIndex, message: Append) -> None:
     """Entries that continue our log must be such as a leader can have written there."""
     prev, entries = message.prev_index, message.entries
-    if not entries:
-        return
     if not log.agrees(prev, message.prev_term, message.prev_crc):
         return  # They are refused with a hint and never looked at.
     term, lsn, origin = message.prev_term, 0, 0
-    if prev:
+    if prev < log.start.index:
+        # What is before our log is confirmed here, and is what any leader has there.
+        begins = log.start
+        if not all(_is_before(log, each) for each in entries if each.index <= begins.index):
+            return  # It is a split brain, and the follower says so.
+        entries = tuple(each for each in entries if each.index > begins.index)
+        term, lsn, origin = begins.term, begins.lsn, begins.origin
+    elif prev:
         lsn, origin = log.lsn_at(prev), log.run_at(prev).origin
     for entry in entries:
         if entry.term == term:
@@ -108,28 +135,30 @@ def check_entries(log: LogIndex, message: Append) -> None:
         if not fits or entry.kind not in _KINDS:
             raise ProtocolError(f"entry {entry.index} does not continue the log: {entry}")
         term, lsn, origin = entry.term, entry.lsn, entry.origin
-    if term > message.term:
+    if entries and term > message.term:
         raise ProtocolError(f"an entry of term {term} from the leader of term {message.term}")
-    _check_references(log, message)
+    _check_references(log, message, entries)
+
+
+def _is_before(log: LogIndex, entry: Entry) -> bool:
+    return log.agrees(entry.index, entry.term, entry.crc)
 
 
 def _check_configurations(state: ReplicaState, entries: Iterable[Entry]) -> None:
-    """Voters count from where they are appended, so they must be such as this node can know."""
-    known = {state.config.me, *state.peers}
+    """Members count from where they are appended, so a body must say who they are."""
     for entry in entries:
         if not entry.flags & CONFIG:
             continue
         try:
-            voters = state.replicated_log.configurations.codec.decode(entry.body)
+            state.replicated_log.configurations.codec.decode(entry.body)
         except Damaged as damage:
             raise ProtocolError(f"entry {entry.index}: {damage.message}") from damage
-        strange = [replica for replica, _ in voters if replica not in known]
-        if strange or entry.kind != _TXN:
-            raise ProtocolError(f"entry {entry.index} names voters that are no members: {strange}")
+        if entry.kind != _TXN:
+            raise ProtocolError(f"entry {entry.index} names members, and is no transaction")
 
 
-def _check_references(log: LogIndex, message: Append) -> None:
-    controls = [each for each in message.entries if each.kind in _REFERRING]
+def _check_references(log: LogIndex, message: Append, entries: Iterable[Entry]) -> None:
+    controls = [each for each in entries if each.kind in _REFERRING]
     for entry in controls:
         try:
             owner, lsn = read_ref(entry)

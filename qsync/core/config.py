@@ -34,6 +34,8 @@ class CoreConfig:
     synchro_quorum: Quorum
     instance: Instance = ONE_INSTANCE
     """Which directory this is."""
+    votes: bool = True
+    """The configuration in force names this very directory as a voter, so that it counts itself."""
     mode: ElectionMode = core_options.ELECTION_MODE.default
     fencing: Fencing = core_options.ELECTION_FENCING.default
     read_only: bool = False

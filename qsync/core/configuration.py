@@ -1,4 +1,4 @@
-"""Who votes: pairs of a replica id and the instance of its directory, as a fold over the log."""
+"""Who belongs to the cluster and who of them votes, as a fold over the log."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -7,51 +7,74 @@ from typing import Protocol
 from election.messages import Index, Replica
 from qsync.core.config import CoreConfig
 from qsync.core.logindex import LogIndex
+from qsync.member import Member, MemberRole, Members, Standing
 from qsync.record import CONFIG, HEADER_SIZE, ONE_INSTANCE, Entry, EntryKind, Instance, read_ref
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The voters (membership.md M1). A node is one of them only by its pair (M1 d)."""
+    """The members (membership.md M1). A node is one of them only by its pair (M1 d).
 
-    voters: "Voters"
+    Everything is counted by the voters alone. A learner receives what they receive.
+    """
+
+    members: Members
+
+    @property
+    def voters(self) -> "Voters":
+        """The pairs that count, in the order of their ids."""
+        return tuple((each.replica, each.instance) for each in self.members if each.votes)
 
     @property
     def replicas(self) -> tuple[Replica, ...]:
         """The ids of the voters, in order."""
-        return tuple(replica for replica, _ in self.voters)
+        return tuple(each.replica for each in self.members if each.votes)
 
-    def instance_of(self, replica: Replica) -> Instance | None:
-        """Which directory is that voter; None when the id is no voter."""
-        return next((instance for each, instance in self.voters if each == replica), None)
+    def member(self, replica: Replica) -> Member | None:
+        """The member with that id, voter or learner."""
+        return next((each for each in self.members if each.replica == replica), None)
+
+    def role_of(self, replica: Replica, instance: Instance | None) -> MemberRole | None:
+        """What this very pair is; None of a stranger, also under the id of a member."""
+        known = self.member(replica)
+        return known.role if known is not None and known.instance == instance else None
 
     def names(self, replica: Replica, instance: Instance | None) -> bool:
         """Is this very pair a voter? Another directory under the same id is a stranger."""
-        return (replica, instance) in self.voters
+        return self.role_of(replica, instance) is MemberRole.VOTER
 
     def without(self, replica: Replica) -> "Configuration":
-        """One voter less."""
-        return Configuration(tuple(each for each in self.voters if each[0] != replica))
+        """One member less."""
+        return Configuration(tuple(each for each in self.members if each.replica != replica))
 
-    def with_(self, replica: Replica, instance: Instance) -> "Configuration":
-        """One voter more."""
-        return Configuration(tuple(sorted((*self.voters, (replica, instance)))))
+    def with_(self, member: Member) -> "Configuration":
+        """With that member, instead of the one that had its id."""
+        others = self.without(member.replica).members
+        return Configuration(tuple(sorted((*others, member), key=_by_id)))
 
     def __str__(self) -> str:
-        return "{" + ", ".join(f"{int(replica)}" for replica in self.replicas) + "}"
+        return "{" + ", ".join(map(_shown, self.members)) + "}"
 
 
 Voters = tuple[tuple[Replica, Instance], ...]
 
 
+def _by_id(member: Member) -> int:
+    return member.replica
+
+
+def _shown(member: Member) -> str:
+    return f"{int(member.replica)}" if member.votes else f"{int(member.replica)} {member.role}"
+
+
 class Codec(Protocol):
     """How a configuration is written in the body of a transaction: rows of `_cluster`."""
 
-    def encode(self, voters: Voters, *, before: Voters) -> bytes:
-        """The body of the transaction that makes `voters` of `before`."""
+    def encode(self, members: Members, *, before: Members) -> bytes:
+        """The body of the transaction that makes `members` of `before`."""
 
-    def decode(self, body: bytes) -> Voters:
-        """All voters, by a body. Raises Damaged."""
+    def decode(self, body: bytes) -> Members:
+        """All members, by a body. Raises Damaged."""
 
 
 def is_named(config: CoreConfig, configuration: Configuration | None) -> bool:
@@ -61,7 +84,12 @@ def is_named(config: CoreConfig, configuration: Configuration | None) -> bool:
 
 def all_of(voters: Iterable[Replica], instance: Instance = ONE_INSTANCE) -> Configuration:
     """A founding configuration in which directories are not told apart (simulation, tests)."""
-    return Configuration(tuple(sorted((each, instance) for each in voters)))
+    return Configuration(tuple(Member(each, instance) for each in sorted(voters)))
+
+
+def configuration_of(body: bytes, codec: Codec) -> Configuration | None:
+    """What `Configurations.body_at` has said; None of no body. Raises Damaged."""
+    return Configuration(codec.decode(body)) if body else None
 
 
 @dataclass(slots=True)
@@ -87,6 +115,11 @@ class Configurations:
         """What the node counts by; set where the log is followed."""
         self._founding = founding
         self._changes: list[_Change] = []
+
+    @property
+    def founding(self) -> Configuration | None:
+        """What the directory was founded with; None in that of a stranger."""
+        return self._founding
 
     def standing(self) -> Iterator[tuple[Index, Configuration]]:
         """The changes in the log that no ROLLBACK covers, oldest first."""
@@ -114,8 +147,39 @@ class Configurations:
         return last.index if last.taken_back_by is None else last.taken_back_by
 
     def names(self, replica: Replica, instance: Instance | None) -> bool:
-        """Does the configuration that is followed name this very pair (membership.md M1 d)?"""
+        """Is this very pair a voter by what is followed (membership.md M1 d)?"""
         return self.followed is not None and self.followed.names(replica, instance)
+
+    def role_of(self, replica: Replica, instance: Instance | None) -> MemberRole | None:
+        """What this very pair is by what is followed; None of a stranger."""
+        return None if self.followed is None else self.followed.role_of(replica, instance)
+
+    def taken_back(self, index: Index) -> Index | None:
+        """The ROLLBACK in the log that covers the change at `index`."""
+        return next((each.taken_back_by for each in self._changes if each.index == index), None)
+
+    def changed_at(self) -> Index:
+        """Where the configuration in force stands in the log; 0 of what was founded."""
+        return max((index for index, _ in self.standing()), default=Index(0))
+
+    def is_outgoing(self, config: CoreConfig, confirmed: Index) -> bool:
+        """Was this directory a voter until a change that is not known as confirmed (M4 d)?"""
+        at = self.changed_at()
+        former = self.before(at)
+        return at > confirmed and not is_named(config, self.followed) and is_named(config, former)
+
+    def standing_of(self, config: CoreConfig, confirmed: Index) -> Standing:
+        """What this very directory is to the cluster, by its own log."""
+        role = self.role_of(config.me, config.instance)
+        if role is not None:
+            return Standing(role.value)
+        if self.followed is None or self.followed.member(config.me) is not None:
+            return Standing.STRANGER  # another directory has the place
+        if self.changed_at() > confirmed:
+            return Standing.STRANGER
+        known = [self._founding, *(each.configuration for each in self._changes)]
+        was = any(each and each.role_of(config.me, config.instance) for each in known)
+        return Standing.REMOVED if was else Standing.STRANGER
 
     def before(self, index: Index) -> Configuration | None:
         """What was in force just before the change at `index`."""
@@ -123,6 +187,18 @@ class Configurations:
             if change.index < index and change.taken_back_by is None:
                 return change.configuration
         return self._founding
+
+    def body_at(self, index: Index) -> bytes:
+        """What was in force at an entry, by the log up to there alone; empty for none.
+
+        As the body of a transaction that makes it. `index` is in no rolled-back stretch.
+        """
+        found = self._founding
+        for change in self._changes:
+            back = change.taken_back_by
+            if change.index <= index and (back is None or back > index):
+                found = change.configuration
+        return b"" if found is None else self.codec.encode(found.members, before=found.members)
 
     def took(self, entry: Entry, log: LogIndex) -> None:
         """The entry is in the log from now on; what it does to the configuration, once."""
@@ -135,13 +211,28 @@ class Configurations:
                 self._rolled_back(first, entry.index)
 
     def _appended(self, entry: Entry) -> None:
-        voters = self.codec.decode(entry.raw[HEADER_SIZE:])
-        self._changes.append(_Change(entry.index, Configuration(voters)))
+        members = self.codec.decode(entry.raw[HEADER_SIZE:])
+        self._changes.append(_Change(entry.index, Configuration(members)))
 
     def _rolled_back(self, first: Index, record: Index) -> None:
         for change in self._changes:
             if change.index >= first and change.taken_back_by is None:
                 change.taken_back_by = record
+
+    def trim(self, upto: Index) -> None:
+        """The log begins behind `upto` now: what was in force there is where the fold begins."""
+        kept: list[_Change] = []
+        for change in self._changes:
+            if change.index > upto:
+                kept.append(change)
+            elif change.taken_back_by is None or change.taken_back_by > upto:
+                self._founding = change.configuration
+        self._changes = kept
+
+    def begin_at(self, body: bytes) -> None:
+        """The log begins at a snapshot, where that was in force (membership.md M6 a)."""
+        self._founding = configuration_of(body, self.codec)
+        self._changes = []
 
     def cut(self, above: Index) -> None:
         """The log ends at `above` now: changes above are gone, and so are ROLLBACKs above."""

@@ -13,6 +13,7 @@ STEP_ENTRIES: Final = 256
 """Of those before them, one of so many: a point, 20 bytes."""
 POINT_BYTES: Final = 64 << 10
 """Or one of so many bytes of log, if that is sooner."""
+_NOWHERE: Final = Index(0)
 
 
 class EntrySums:
@@ -22,19 +23,24 @@ class EntrySums:
     enough: a leader names a point as the entry before a batch, and a follower that is asked about
     an entry between two points goes by index and term, as in Raft (§5.3, log matching). It appends
     nothing by that alone: what continues its log follows its last entry, which it knows exactly,
-    and the checksums in between are a chain. Points are at the same places in equal logs.
+    and the checksums in between are a chain. Points are at the same places in equal logs, unless
+    one was trimmed.
+
+    The first point is the entry just before the log; of what is before that nothing is known.
     """
 
-    def __init__(self, *, window: int, step: int) -> None:
+    def __init__(
+        self, *, window: int, step: int, after: Index = _NOWHERE, crc: Crc = CHAIN_SEED
+    ) -> None:
         self.window, self.step = window, step
-        self._points = array("Q", [0])
-        self._point_crcs = array("I", [CHAIN_SEED])
+        self._points = array("Q", [after])
+        self._point_crcs = array("I", [crc])
         self._point_ends = array("Q", [0])
-        self._base = 0  # the last point; what follows it is known exactly
+        self._base = int(after)  # the last point; what follows it is known exactly
         self._crcs = array("I")
         self._ends = array("Q")  # size in bytes of everything up to and including an entry
         self._bytes = 0
-        self.last = Index(0)
+        self.last = after
 
     def __len__(self) -> int:
         """How many entries are known exactly."""
@@ -67,15 +73,29 @@ class EntrySums:
         del self._ends[: at - base]
         self._base = at
 
+    def _forget_below(self, first: int, crc: Crc) -> None:
+        """Only what follows `first` is asked about from now on, and `first` itself."""
+        base = self._base
+        if first >= base:
+            end = self._ends[first - base - 1] if first > base else self._point_ends[-1]
+            del self._crcs[: first - base]
+            del self._ends[: first - base]
+            kept, self._base = len(self._points), first
+        else:
+            end, kept = self._end_below(first), bisect_right(self._points, first)
+        self._points = array("Q", [first]) + self._points[kept:]
+        self._point_crcs = array("I", [crc]) + self._point_crcs[kept:]
+        self._point_ends = array("Q", [end]) + self._point_ends[kept:]
+
     def knows(self, index: int) -> bool:
         """Is the checksum of this entry known here?"""
         if index > self._base:
             return index <= self.last
-        return self._points[self._point(index)] == index
+        return index >= self._points[0] and self._points[self._point(index)] == index
 
     def known_below(self, index: Index) -> Index:
-        """The newest entry at or below whose checksum is known; 0 is before the first."""
-        assert index <= self.last
+        """The newest entry at or below whose checksum is known, be it the one before the log."""
+        assert self._points[0] <= index <= self.last
         return index if index > self._base else Index(self._points[self._point(index)])
 
     def _point(self, index: int) -> int:
@@ -92,6 +112,7 @@ class EntrySums:
 
     def bytes_between(self, after: int, upto: int) -> int:
         """Size of the entries `after + 1 .. upto`; of old ones at least that."""
+        after = max(after, self._points[0])  # what was trimmed counts no more
         if upto <= after:
             return 0
         return self._end_above(upto) - self._end_below(after)

@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 
 from election.messages import Index, Term
 from qsync.core.config import CoreConfig
-from qsync.core.messages import Append, AppendResponse, Heartbeat
+from qsync.core.messages import Append, AppendResponse, Heartbeat, InstallSnapshot
 from qsync.core.replicated_log import ReplicatedLog
+from qsync.core.trimming import begin_at_snapshot
 from qsync.record import Entry, EntryKind
 
 
@@ -66,8 +67,7 @@ class Follower:
     def append(self, message: Append) -> AppendResponse | None:
         """Take a batch. Returns a refusal, if it is one; an ack comes later, from `ack`."""
         log = self.replicated_log.log
-        if message.epoch != self._epoch:
-            self._epoch, self._acked = message.epoch, Index(0)
+        self._connected(message.epoch)
         hint = self._hint(message)
         if hint is not None:
             return self._refuse(hint)
@@ -87,6 +87,35 @@ class Follower:
         self.learn(message.confirmed)
         self._ack_due = True
         return None
+
+    def _connected(self, epoch: int) -> None:
+        if epoch != self._epoch:
+            self._epoch, self._acked = epoch, Index(0)
+
+    def offered(self, message: InstallSnapshot) -> bool:
+        """A snapshot is offered: are its rows wanted? If not, an ack comes from `ack`."""
+        self._connected(message.epoch)
+        start, replicated_log = message.start, self.replicated_log
+        if not replicated_log.log.agrees(start.index, start.term, start.crc):
+            if start.index > replicated_log.confirmed:
+                return True
+            self._split_at(start.index, start.term, start.crc)
+            return False
+        # membership.md M6 c: its entry is in the log, and all that is behind it is kept.
+        self.matched = max(self.matched, start.index)
+        replicated_log.leaders = max(replicated_log.leaders, self.matched)
+        self.learn(start.index)
+        self._ack_due = True
+        return False
+
+    def install(self, message: InstallSnapshot) -> bool:
+        """Its rows are here. False if they are not wanted any more: the log has gone on."""
+        wanted = self.offered(message)
+        if wanted:
+            begin_at_snapshot(self.replicated_log, message.start)
+            self.matched = message.start.index
+            self._ack_due = True
+        return wanted
 
     def _hint(self, message: Append) -> Index | None:
         """Where the leader should try instead; None if the entry before the batch is ours too."""
@@ -114,6 +143,7 @@ class Follower:
 
     def _split_at(self, index: Index, term: int, crc: int) -> None:
         log = self.replicated_log.log
+        index = max(index, log.start.index)  # before it nothing is known
         ours = log.crc_at(index) if log.knows(index) else None
         self.split = ConfirmedDiffers(
             index=index, ours=(log.term_at(index), ours), theirs=(term, crc)
@@ -146,6 +176,8 @@ class Follower:
     def ack(self) -> AppendResponse | None:
         """What is durable and equal to the leader's log, when that is news or was asked for."""
         index = min(self.replicated_log.written, self.matched)
+        if index < self.replicated_log.log.start.index:
+            return None  # nothing of a log that begins at a snapshot is durable yet
         waiting = index < self.matched
         if index == self._acked and (waiting or not self._ack_due):
             return None

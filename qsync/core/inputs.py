@@ -2,35 +2,53 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final
 
 from election.messages import Index, Replica, Term
-from qsync.core.messages import Message
+from qsync.core.member_change import MemberChange
+from qsync.core.messages import InstallSnapshot, Message
 from qsync.core.ready import Ticket
 from qsync.record import ONE_INSTANCE, Instance
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class Received:
     """A message from a peer that was identified by its handshake, with the directory it runs on."""
 
-    peer: Replica
-    message: Message
-    instance: Instance = ONE_INSTANCE
+    peer: Final[Replica]
+    message: Final[Message]
+    instance: Final[Instance]
+
+    def __init__(
+        self,
+        *,
+        peer: Replica,
+        message: Message,
+        instance: Instance = ONE_INSTANCE,
+    ) -> None:
+        self.peer = peer
+        self.message = message
+        self.instance = instance
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class TimerFired:
     """A timer asked for in a Ready."""
 
-    kind: str
+    kind: Final[str]
+
+    def __init__(self, *, kind: str) -> None:
+        self.kind = kind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class Written:
     """The Write of that id is durable."""
 
-    id: int
+    id: Final[int]
+
+    def __init__(self, *, id: int) -> None:
+        self.id = id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +87,13 @@ class Disconnected:
     refused: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotReceived:
+    """All rows of a snapshot are here and whole, as a Ready has asked for them."""
+
+    offer: InstallSnapshot
+
+
 class Consistency(StrEnum):
     """What a read must wait for (protocol.md section 7, Reads)."""
 
@@ -78,13 +103,26 @@ class Consistency(StrEnum):
     LOCAL = "local"
 
 
-class ReadAsked(NamedTuple):
+@dataclass(slots=True, init=False, unsafe_hash=True)
+class ReadAsked:
     """A client wants to read. Answered by ReadSettled with the same ticket."""
 
-    ticket: Ticket
-    consistency: Consistency
-    term: Term = Term(0)
-    index: Index = Index(0)  # type: ignore[assignment]  # hides tuple.index, which nobody needs
+    ticket: Final[Ticket]
+    consistency: Final[Consistency]
+    term: Final[Term]
+    index: Final[Index]
+
+    def __init__(
+        self,
+        ticket: Ticket,
+        consistency: Consistency,
+        term: Term = Term(0),
+        index: Index = Index(0),
+    ) -> None:
+        self.ticket = ticket
+        self.consistency = consistency
+        self.term = term
+        self.index = index
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,11 +148,12 @@ class RollbackAsked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplaceAsked:
-    """Give the place of a voter to the directory that runs under its id now (membership.md M5)."""
+class ChangeAsked:
+    """Change who belongs to the cluster. `force`: also where that may cost it its quorum."""
 
     ticket: Ticket
-    replica: Replica
+    change: MemberChange
+    force: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,11 +178,12 @@ Input = (
     | LogUnreadable
     | Connected
     | Disconnected
+    | SnapshotReceived
     | ReadAsked
     | PromoteAsked
     | DemoteAsked
     | RollbackAsked
-    | ReplaceAsked
+    | ChangeAsked
     | LeaveAsked
     | Forgotten
 )

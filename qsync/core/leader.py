@@ -1,11 +1,17 @@
 """What only the leader does: send, count acks, confirm, roll back, answer reads, hand over."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from election.messages import Index, Replica, Term
 from qsync.core.config import CoreConfig
 from qsync.core.configuration import Configuration
-from qsync.core.messages import Append, AppendResponse, HeartbeatResponse, MemberState
+from qsync.core.messages import (
+    Append,
+    AppendResponse,
+    HeartbeatResponse,
+    InstallSnapshot,
+    MemberState,
+)
 from qsync.core.progress import Progress, ReplicationState, counted, is_current, quorumth
 from qsync.core.ready import LogAppended
 from qsync.core.replicated_log import ReplicatedLog
@@ -25,13 +31,13 @@ class Leader:
         replicated_log: ReplicatedLog,
         *,
         term: Term,
-        followers: Iterable[Progress],
+        followers: Mapping[Replica, Progress],
         wall: float,
     ) -> None:
         self.config = config
         self.replicated_log = replicated_log
         self.term = term
-        self.followers = {each.peer: each for each in followers}
+        self.followers = followers
         self.rounds = HeartbeatRounds(config, replicated_log, self.followers, term=term)
         self.stopping: Stopping | None = None
         self.standings: dict[Replica, MemberState] = {}
@@ -99,7 +105,7 @@ class Leader:
         configurations = self.replicated_log.configurations
         before = configurations.in_force
         assert before is not None
-        body = configurations.codec.encode(configuration.voters, before=before.voters)
+        body = configurations.codec.encode(configuration.members, before=before.members)
         entry = self._append(_TXN, CONFIG | WAIT_SYNC | WAIT_ACK, body, wall)
         # Nobody executed it, so whoever mirrors the log is told of it here.
         self.replicated_log.events.append(LogAppended([entry]))
@@ -159,7 +165,8 @@ class Leader:
                 self.confirm_due = True
 
     def _quorum_has(self) -> Index:
-        matches: list[float] = [self.replicated_log.written]
+        # membership.md M4 b: who removed itself leads on and does not count itself.
+        matches: list[float] = [self.replicated_log.written] if self.config.votes else []
         matches += [each.match for each in self.followers.values() if each.counts]
         quorum = self.config.quorum
         if len(matches) < quorum:
@@ -174,12 +181,22 @@ class Leader:
         for progress in self.followers.values():
             if not progress.connected:
                 continue
+            progress.keep_within(self.replicated_log.log)
             match progress.state:
                 case ReplicationState.PROBE:
                     progress.probed(now=self.replicated_log.now)
                     self._send_batch(progress, progress.sent, send)
-                case ReplicationState.PROBE_SENT:
+                case ReplicationState.PROBE_SENT | ReplicationState.SNAPSHOT_SENT:
                     pass
+                case ReplicationState.SNAPSHOT:
+                    progress.offered(now=self.replicated_log.now)
+                    # Where our log begins: confirmed, and outside of every stretch (M6 a).
+                    start = self.replicated_log.log.start
+                    assert 0 < start.index <= self.replicated_log.confirmed
+                    offer = InstallSnapshot(
+                        term=self.term, leader=self.config.me, epoch=progress.epoch, start=start
+                    )
+                    send(progress.peer, offer)
                 case ReplicationState.REPLICATE:
                     if progress.sent < last:
                         self._stream(progress, last, send)

@@ -36,7 +36,7 @@ NOBODY = Owner(Index(0), Replica(0), Term(0))
 class Limbo:
     """The queue (order) and the fates. Roles and acks live elsewhere."""
 
-    def __init__(self, *, confirmed: Index) -> None:
+    def __init__(self, *, confirmed: Index, owner: Owner = NOBODY) -> None:
         self.queue: deque[Entry] = deque()
         self.confirmed = confirmed
         self._births: deque[tuple[int, float]] = deque()
@@ -44,7 +44,7 @@ class Limbo:
         """When something was last confirmed, in monotonic seconds; kept by whoever has the time."""
         self.last_sync_confirmed: tuple[Index, Replica, Lsn] = (Index(0), Replica(0), Lsn(0))
         self._stretches: list[RolledBackRange] = []
-        self._owners: list[Owner] = []
+        self._owners: list[Owner] = [owner] if owner.index else []
 
     def __repr__(self) -> str:
         waiting = [entry.lsn for entry in self.queue]
@@ -57,6 +57,10 @@ class Limbo:
     def owner(self) -> Owner:
         """The present owner, by the log as it is (its PROMOTE may still be pending)."""
         return self._owners[-1] if self._owners else NOBODY
+
+    def owner_at(self, index: Index) -> Owner:
+        """Whose the limbo was there, by the log up to there."""
+        return next((each for each in reversed(self._owners) if each.index <= index), NOBODY)
 
     @property
     def born(self) -> float:
@@ -175,6 +179,21 @@ class Limbo:
             self._stretches.pop()
         while self._owners and self._owners[-1].index > confirmed:
             self._owners.pop()
+
+    def trim(self, upto: Index) -> None:
+        """The log begins behind `upto` now: nothing before it is asked about any more."""
+        self._stretches = [each for each in self._stretches if each.rollback > upto]
+        owner = self.owner_at(upto)
+        self._owners = [each for each in self._owners if each.index > upto]
+        if owner.index:
+            self._owners.insert(0, owner)
+
+    def begin_at(self, confirmed: Index, owner: Owner) -> None:
+        """Nothing of what was pending is in the log any more: it begins at a snapshot."""
+        self.queue.clear()
+        self.confirmed = confirmed
+        self._stretches = []
+        self._owners = [owner] if owner.index else []
 
     def stretches_above(self, index: Index) -> list[RolledBackRange]:
         """The stretches whose ROLLBACK is above `index`, in log order."""

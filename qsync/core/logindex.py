@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from election.messages import Index, Position, Replica, Term
 from qsync.core.entry_sums import STEP_ENTRIES, WINDOW_ENTRIES, EntrySums
-from qsync.record import CONFIG, HEADER, HEADER_SIZE, Entry, EntryKind, Header, Lsn
+from qsync.core.logstart import EMPTY, LogStart
+from qsync.record import CONFIG, HEADER, HEADER_SIZE, SUMMARY, Entry, EntryKind, Header, Lsn
 
 _TXN = int(EntryKind.TXN)
 
@@ -23,14 +24,21 @@ class TermRun:
 class LogIndex(EntrySums):
     """One run a term, and of each entry what `EntrySums` knows."""
 
-    def __init__(self, *, window: int = WINDOW_ENTRIES, step: int = STEP_ENTRIES) -> None:
-        super().__init__(window=window, step=step)
+    def __init__(
+        self, start: LogStart = EMPTY, *, window: int = WINDOW_ENTRIES, step: int = STEP_ENTRIES
+    ) -> None:
+        super().__init__(window=window, step=step, after=start.index, crc=start.crc)
         self._runs: list[TermRun] = []
         self._firsts: list[int] = []
+        self.start = start
+        """The entry just before the log. It counts as in it (membership.md M6 d)."""
+        if start.index:
+            self._begin(start.index, start.term, start.origin, start.lsn)
 
     def __repr__(self) -> str:
         runs = " ".join(f"{run.first}:t{run.term}/o{run.origin}" for run in self._runs)
-        return f"log last={self.last} [{runs}]"
+        begins = f"after={self.start.index} " if self.start.index else ""
+        return f"log {begins}last={self.last} [{runs}]"
 
     @property
     def position(self) -> Position:
@@ -57,21 +65,23 @@ class LogIndex(EntrySums):
         Those are of entries that are no transactions, and of transactions that change who votes.
         """
         telling: list[Header] = []
-        add_crc, add_end = self._crcs.append, self._ends.append
+        add_crc, add_end, unpack = self._crcs.append, self._ends.append, SUMMARY.unpack_from
         index, term, before = int(self.last), int(self.position.term), self._bytes
         at, end = 0, len(batch)
         while at < end:
-            header: Header = HEADER.unpack_from(batch, at)
+            named, its_term, kind, flags, length, crc = unpack(batch, at)
             index += 1
-            assert header[0] == index
-            if header[1] != term:
-                term = header[1]
-                self._begin(index, term, header[2], header[3])
-            at += HEADER_SIZE + header[6]
-            add_crc(header[8])
+            assert named == index
+            if its_term != term or kind != _TXN or flags & CONFIG:
+                header: Header = HEADER.unpack_from(batch, at)
+                if its_term != term:
+                    term = its_term
+                    self._begin(index, term, header[2], header[3])
+                if kind != _TXN or flags & CONFIG:
+                    telling.append(header)
+            at += HEADER_SIZE + length
+            add_crc(crc)
             add_end(before + at)
-            if header[4] != _TXN or header[5] & CONFIG:
-                telling.append(header)
         self.last, self._bytes = Index(index), before + at
         return telling
 
@@ -91,8 +101,21 @@ class LogIndex(EntrySums):
                 return run.first_lsn + self.last + 1 - run.first
         return self.lsn_of(origin) + 1
 
+    def begin_at(self, start: LogStart) -> None:
+        """Forget everything before that entry of this log."""
+        assert self.start.index <= start.index <= self.last
+        assert self.term_at(start.index) == start.term
+        assert not self.knows(start.index) or self.crc_at(start.index) == start.crc
+        runs = [run for run in self._runs if run.first > start.index]
+        if start.index:
+            runs.insert(0, TermRun(start.index, start.term, start.origin, start.lsn))
+        self._runs, self._firsts = runs, [run.first for run in runs]
+        self._forget_below(start.index, start.crc)
+        self.start = start
+
     def cut(self, above: Index) -> None:
         """Forget every entry above."""
+        assert above >= self.start.index
         while self._runs and self._runs[-1].first > above:
             self._runs.pop()
             self._firsts.pop()
@@ -100,7 +123,7 @@ class LogIndex(EntrySums):
 
     def run_at(self, index: int) -> TermRun:
         """The run that holds `index`."""
-        assert 1 <= index <= self.last
+        assert max(1, self.start.index) <= index <= self.last
         return self._runs[bisect_right(self._firsts, index) - 1]
 
     def term_at(self, index: int) -> Term:
@@ -113,11 +136,19 @@ class LogIndex(EntrySums):
             return last.term
         return self.run_at(index).term
 
+    def has(self, index: int, term: int) -> bool:
+        """Is there an entry of that index and term?
+
+        What is before the log is confirmed, and known no more: it is taken to be there unless its
+        term shows that it cannot be.
+        """
+        if index < self.start.index:
+            return term <= self.start.term
+        return index <= self.last and self.term_at(index) == term
+
     def agrees(self, index: int, term: int, crc: int) -> bool:
         """Is that entry in this log, as far as it is known?"""
-        if index > self.last or self.term_at(index) != term:
-            return False
-        return not self.knows(index) or self.crc_at(index) == crc
+        return self.has(index, term) and (not self.knows(index) or self.crc_at(index) == crc)
 
     def lsn_at(self, index: int) -> Lsn:
         """The lsn of the entry within its origin."""
@@ -131,7 +162,7 @@ class LogIndex(EntrySums):
             if runs[at].origin == origin:
                 last = runs[at + 1].first - 1 if at + 1 < len(runs) else self.last
                 return Lsn(runs[at].first_lsn + last - runs[at].first)
-        return Lsn(0)
+        return self.start.lsn_of(origin)
 
     def index_of(self, origin: int, lsn: int) -> Index:
         """The index of `(origin, lsn)`; 0 if this log does not hold it."""
@@ -144,17 +175,26 @@ class LogIndex(EntrySums):
         return Index(0)
 
     def terms(self) -> list[tuple[int, Term]]:
-        """How many entries there are of each term, in order."""
+        """How many entries there are of each term, in order; that before the log counts."""
         stops = [*self._firsts[1:], self.last + 1]
         return [(stop - run.first, run.term) for run, stop in zip(self._runs, stops, strict=False)]
 
     def vclock(self) -> dict[Replica, Lsn]:
         """Origin to its last lsn."""
-        origins = sorted({run.origin for run in self._runs})
-        return {origin: self.lsn_of(origin) for origin in origins}
+        return dict(self.vclock_at(self.last))
+
+    def vclock_at(self, index: int) -> tuple[tuple[Replica, Lsn], ...]:
+        """Origin to its last lsn up to `index`, in order of the origins."""
+        found = dict(self.start.vclock)
+        for at, run in enumerate(self._runs):
+            if run.first > index:
+                break
+            end = self._runs[at + 1].first - 1 if at + 1 < len(self._runs) else self.last
+            found[run.origin] = Lsn(run.first_lsn + min(end, index) - run.first)
+        return tuple(sorted(found.items()))
 
     def last_of_term_at_most(self, term: int) -> Index:
-        """The last index whose term is at or below `term`; 0 if none."""
+        """The last index whose term is at or below `term`; 0 if none is in the log."""
         for at in range(len(self._runs) - 1, -1, -1):
             if self._runs[at].term <= term:
                 nxt = self._runs[at + 1].first - 1 if at + 1 < len(self._runs) else self.last

@@ -21,8 +21,10 @@ from qsync.core.disk import DiskState
 from qsync.core.follower import Follower
 from qsync.core.leader import Leader
 from qsync.core.leader_turn import LeaderTurn
+from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.messages import Message
 from qsync.core.peer_messages import PeerMessages
+from qsync.core.peers import follow_members
 from qsync.core.progress import Progress
 from qsync.core.read_requests import ReadRequests
 from qsync.core.ready import Ready, Ticket, TimerKind
@@ -54,9 +56,11 @@ class Machine:
         codec: Codec,
         quarantined: str | None = None,
         life: int = 0,
+        start: LogStart = EMPTY,
     ) -> None:
         self.replicated_log = ReplicatedLog(
             confirmed=confirmed,
+            start=start,
             recent_bytes_max=config.recent_bytes_max,
             tail=tail,
             founding=founding,
@@ -67,8 +71,9 @@ class Machine:
         configurations = self.replicated_log.configurations
         in_force = configurations.followed = configurations.in_force
         if in_force is not None:
-            config = replace(config, voters=in_force.replicas)
-        ballot = _recovered(ballot, alone=len(config.voters) == 1, quarantined=quarantined)
+            config = replace(config, voters=in_force.replicas, votes=is_named(config, in_force))
+            follow_members(peers, in_force, me=config.me)
+        ballot = _recovered(ballot, alone=config.voters == (config.me,), quarantined=quarantined)
         self.raft = _raft(config, ballot, self.replicated_log, named=is_named(config, in_force))
         self.state = ReplicaState(
             config, replicated_log=self.replicated_log, raft=self.raft, life=life
@@ -126,7 +131,7 @@ class Machine:
         """
         self.replicated_log.now = now
         self.state.wall = wall
-        self.operations.replacement.keep_quorum()
+        self.operations.changes.keep_quorum()
         self.state.clock(now)
 
     def reasons(self) -> list[Reason]:
@@ -137,8 +142,10 @@ class Machine:
         """Follow `config` from now on. Voters and this node's directory do not change by it."""
         state, before = self.state, self.state.config
         assert config.me == before.me
-        if (config.voters, config.instance) != (before.voters, before.instance):
-            config = replace(config, voters=before.voters, instance=before.instance)
+        if _place(config) != _place(before):
+            config = replace(
+                config, voters=before.voters, instance=before.instance, votes=before.votes
+            )
         state.set_configuration(config)
         election, timing = self.raft.state, _timing(config)
         if timing != election.timing or config.fencing is not before.fencing:
@@ -184,15 +191,13 @@ class Machine:
                 self._timer(event.kind)
             case happened.WriteFailed() | happened.LogUnreadable():
                 self._disk_failed(event)
-            case happened.Connected():
-                self.messages.connected(event)
-            case happened.Disconnected():
-                self.messages.disconnected(event)
+            case happened.Connected() | happened.Disconnected() | happened.SnapshotReceived():
+                self.messages.handle_connection(event)
             case (
                 happened.PromoteAsked()
                 | happened.DemoteAsked()
                 | happened.RollbackAsked()
-                | happened.ReplaceAsked()
+                | happened.ChangeAsked()
                 | happened.LeaveAsked()
             ):
                 self.operations.handle_request(event)
@@ -264,7 +269,7 @@ class Machine:
             self.operations.transfers.leave(f"the log writer has not completed for {stuck:.3f} s")
             return
         leader.resend_stalled()
-        self.operations.replacement.automatic()
+        self.operations.changes.automatic()
         leader.begin_round(state.out.send)
 
     # -- output
@@ -323,6 +328,11 @@ def _recovered(ballot: Ballot, *, alone: bool, quarantined: str | None) -> Ballo
     if alone:
         return Ballot(term=ballot.term, vote=ballot.vote, member=True)
     return ballot
+
+
+def _place(config: CoreConfig) -> tuple[object, ...]:
+    """What of it is the configuration's in the log, not a node's own."""
+    return config.voters, config.instance, config.votes
 
 
 def _timing(config: CoreConfig) -> ElectionTiming:

@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
 
 from election.messages import ElectionMessage, Index, Position, Replica, Term
+from qsync.core.logstart import LogStart
 from qsync.record import Crc, Entry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class Append:
     """Entries, and the entry they follow. Leader to follower.
 
@@ -17,18 +19,41 @@ class Append:
     connections to this follower and comes back in the answer.
     """
 
-    term: Term
-    leader: Replica
-    epoch: int
-    prev_index: Index
-    prev_term: Term
-    prev_crc: Crc
-    last: Index
-    confirmed: Index
-    entries: tuple[Entry, ...] = ()
+    term: Final[Term]
+    leader: Final[Replica]
+    epoch: Final[int]
+    prev_index: Final[Index]
+    prev_term: Final[Term]
+    prev_crc: Final[Crc]
+    last: Final[Index]
+    confirmed: Final[Index]
+    entries: Final[tuple[Entry, ...]]
+
+    def __init__(
+        self,
+        *,
+        term: Term,
+        leader: Replica,
+        epoch: int,
+        prev_index: Index,
+        prev_term: Term,
+        prev_crc: Crc,
+        last: Index,
+        confirmed: Index,
+        entries: tuple[Entry, ...] = (),
+    ) -> None:
+        self.term = term
+        self.leader = leader
+        self.epoch = epoch
+        self.prev_index = prev_index
+        self.prev_term = prev_term
+        self.prev_crc = prev_crc
+        self.last = last
+        self.confirmed = confirmed
+        self.entries = entries
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class AppendResponse:
     """Follower to leader: what is durable here, or where our logs may still agree.
 
@@ -37,16 +62,35 @@ class AppendResponse:
     `recruit`: this node may have forgotten acks, so it counts in no quorum yet.
     """
 
-    term: Term
-    follower: Replica
-    epoch: int
-    ok: bool
-    index: Index
-    index_term: Term
-    recruit: bool
+    term: Final[Term]
+    follower: Final[Replica]
+    epoch: Final[int]
+    ok: Final[bool]
+    index: Final[Index]
+    index_term: Final[Term]
+    recruit: Final[bool]
+
+    def __init__(
+        self,
+        *,
+        term: Term,
+        follower: Replica,
+        epoch: int,
+        ok: bool,
+        index: Index,
+        index_term: Term,
+        recruit: bool,
+    ) -> None:
+        self.term = term
+        self.follower = follower
+        self.epoch = epoch
+        self.ok = ok
+        self.index = index
+        self.index_term = index_term
+        self.recruit = recruit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class Heartbeat:
     """Leader to follower: I still lead.
 
@@ -55,18 +99,41 @@ class Heartbeat:
     `round` numbers the leader's questions "do you still follow me?"; never reused in a term.
     """
 
-    term: Term
-    leader: Replica
-    epoch: int
-    round: int
-    matched: Index
-    confirmed: Index
-    promise: bool = False
+    term: Final[Term]
+    leader: Final[Replica]
+    epoch: Final[int]
+    round: Final[int]
+    matched: Final[Index]
+    confirmed: Final[Index]
+    promise: Final[bool]
     """Asks for a promise: reads are wanted that rest on one (membership.md M11)."""
-    admit: bool = False
+    admit: Final[bool]
     """Tells a recruit that it has caught up and is a member from now on."""
-    last: Index = Index(0)
+    last: Final[Index]
     """How long the leader's log is, for people who ask the follower; whoever sends fills it in."""
+
+    def __init__(
+        self,
+        *,
+        term: Term,
+        leader: Replica,
+        epoch: int,
+        round: int,  # noqa: A002 - the field's name
+        matched: Index,
+        confirmed: Index,
+        promise: bool = False,
+        admit: bool = False,
+        last: Index = Index(0),
+    ) -> None:
+        self.term = term
+        self.leader = leader
+        self.epoch = epoch
+        self.round = round
+        self.matched = matched
+        self.confirmed = confirmed
+        self.promise = promise
+        self.admit = admit
+        self.last = last
 
 
 class MemberState(IntEnum):
@@ -82,20 +149,39 @@ class MemberState(IntEnum):
     """Its log cannot be written now."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class HeartbeatResponse:
     """Follower to leader: in your term I still follow you (answer to `round`).
 
     `promised_us`: for so many microseconds from now on I vote for nobody else; 0 when nobody asked.
     """
 
-    term: Term
-    follower: Replica
-    epoch: int
-    round: int
-    recruit: bool
-    promised_us: int
-    standing: MemberState = MemberState.CANDIDATE
+    term: Final[Term]
+    follower: Final[Replica]
+    epoch: Final[int]
+    round: Final[int]
+    recruit: Final[bool]
+    promised_us: Final[int]
+    standing: Final[MemberState]
+
+    def __init__(
+        self,
+        *,
+        term: Term,
+        follower: Replica,
+        epoch: int,
+        round: int,  # noqa: A002 - the field's name
+        recruit: bool,
+        promised_us: int,
+        standing: MemberState = MemberState.CANDIDATE,
+    ) -> None:
+        self.term = term
+        self.follower = follower
+        self.epoch = epoch
+        self.round = round
+        self.recruit = recruit
+        self.promised_us = promised_us
+        self.standing = standing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,8 +214,24 @@ class TransferLeadership:
     candidate: Replica
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallSnapshot:
+    """What you lack is not in my log any more; I have the state at `start`. Leader to follower.
+
+    Raft §7. The rows do not come with it: whoever runs a follower that wants them fetches them.
+    A follower whose log has that entry wants none (membership.md M6 c). The answer, now or when
+    the rows are durable, is an AppendResponse.
+    """
+
+    term: Term
+    leader: Replica
+    epoch: int
+    start: LogStart
+
+
 LogMessage = (
     Append
+    | InstallSnapshot
     | AppendResponse
     | Heartbeat
     | HeartbeatResponse

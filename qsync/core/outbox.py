@@ -2,7 +2,7 @@
 
 from election.messages import Replica
 from election.ready import Note, TimerRequest
-from qsync.core.messages import Message
+from qsync.core.messages import InstallSnapshot, Message
 from qsync.core.ready import ReadSettled, Ready, Ticket, TimerKind
 
 
@@ -16,6 +16,8 @@ class Outbox:
         self._notes: list[Note] = []
         self._asks: dict[Ticket, tuple[Replica, int]] = {}
         self._next_ask = -1
+        self.snapshot: InstallSnapshot | None = None
+        """Whose rows are wanted."""
 
     def send(self, peer: Replica, message: Message) -> None:
         """Queue a message; it leaves when our ballot is durable."""
@@ -63,6 +65,7 @@ class Outbox:
         elif ready.write is not None:
             ready.send_after, self._letters = self._letters, []
         ready.reads, self._answers = self._answers, []
+        ready.snapshot, self.snapshot = self.snapshot, None
         if self._timers:
             ready.timers += self._timers
             self._timers = []

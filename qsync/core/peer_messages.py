@@ -3,23 +3,25 @@
 from dataclasses import replace
 from typing import assert_never
 
-from election.messages import RequestVote, RequestVoteResponse, Resigned, TimeoutNow
+from election.messages import Replica, RequestVote, RequestVoteResponse, Resigned, TimeoutNow
 from election.roles import ElectionMode
 from qsync.core.admin_ops import AdminOps
 from qsync.core.disk import DiskState
-from qsync.core.inputs import Connected, Disconnected, Received
+from qsync.core.inputs import Connected, Disconnected, Received, SnapshotReceived
 from qsync.core.messages import (
     Append,
     AppendResponse,
     Heartbeat,
     HeartbeatResponse,
+    InstallSnapshot,
     LogMessage,
     MemberState,
     ReadIndex,
     ReadIndexResponse,
     TransferLeadership,
 )
-from qsync.core.progress import Membership
+from qsync.core.peers import forget_stranger
+from qsync.core.progress import Progress
 from qsync.core.read_requests import ReadRequests
 from qsync.core.replica_state import ReplicaState
 
@@ -44,18 +46,19 @@ class PeerMessages:
             message, RequestVoteResponse
         ) and not state.replicated_log.configurations.names(peer, event.instance):
             return  # Counted by pair: a vote of another directory is nobody's (membership.md M1 d).
-        if isinstance(message, RequestVote | RequestVoteResponse | TimeoutNow | Resigned):
+        # With tuples: a union would be made anew each time, and compared slowly.
+        if isinstance(message, (RequestVote, RequestVoteResponse, TimeoutNow, Resigned)):
             state.received(message)
-        elif isinstance(message, Append | Heartbeat):
+        elif isinstance(message, (Append, Heartbeat, InstallSnapshot)):
             self._from_leader(message)
-        elif not isinstance(message, AppendResponse | HeartbeatResponse) or (
+        elif not isinstance(message, (AppendResponse, HeartbeatResponse)) or (
             state.peers[peer].instance == event.instance
         ):
             self._from_follower(message)
 
     # -- as a follower
 
-    def _from_leader(self, message: Append | Heartbeat) -> None:
+    def _from_leader(self, message: Append | Heartbeat | InstallSnapshot) -> None:
         state = self._state
         if not state.observe(message.term, message.leader):
             # A leader of an older term learns of the newer one from our answer.
@@ -67,16 +70,32 @@ class PeerMessages:
             return
         if isinstance(message, Append):
             self._append(message)
+        elif isinstance(message, InstallSnapshot):
+            if state.follower.offered(message):
+                state.out.snapshot = message
+            self._tell_split()
         else:
             self._heartbeat(message)
 
     def _append(self, message: Append) -> None:
         state = self._state
         refusal = state.follower.append(message)
-        if state.follower.split is not None:
-            state.out.add_event("split_brain", what=str(state.follower.split))
-        elif refusal is not None:
+        if not self._tell_split() and refusal is not None:
             state.out.send(message.leader, self._marked(refusal))
+
+    def _tell_split(self) -> bool:
+        split = self._state.follower.split
+        if split is not None:
+            self._state.out.add_event("split_brain", what=str(split))
+        return split is not None
+
+    def installed(self, offer: InstallSnapshot) -> None:
+        """The rows of a snapshot are here. Only of a leader of our term (membership.md M6 b)."""
+        state = self._state
+        if offer.term != state.term or state.leader is not None or state.follower.split is not None:
+            return
+        state.follower.install(offer)
+        self._tell_split()
 
     def _heartbeat(self, message: Heartbeat) -> None:
         state = self._state
@@ -99,7 +118,7 @@ class PeerMessages:
             state.out.send(leader, self._marked(ack))
 
     def _response(
-        self, message: Append | Heartbeat, *, round_: int, promised_s: float = 0.0
+        self, message: Append | Heartbeat | InstallSnapshot, *, round_: int, promised_s: float = 0.0
     ) -> HeartbeatResponse:
         state = self._state
         return HeartbeatResponse(
@@ -144,7 +163,7 @@ class PeerMessages:
                 self._state.out.answers(self._state.reads.on_response(message))
             case TransferLeadership():
                 self._operations.asked_to_transfer(message.candidate)
-            case Append() | Heartbeat():
+            case Append() | Heartbeat() | InstallSnapshot():
                 raise AssertionError(message)
             case _:
                 assert_never(message)
@@ -166,31 +185,50 @@ class PeerMessages:
 
     # -- connections
 
+    def handle_connection(self, event: Connected | Disconnected | SnapshotReceived) -> None:
+        """A connection stands, or is gone, or has brought the rows of a snapshot."""
+        match event:
+            case Connected():
+                self.connected(event)
+            case Disconnected():
+                self.disconnected(event)
+            case SnapshotReceived():
+                self.installed(event.offer)
+            case _:
+                assert_never(event)
+
     def connected(self, event: Connected) -> None:
         """Our connection to a peer stands: what was acked over an older one does not count."""
         state, replicated_log = self._state, self._state.replicated_log
-        progress = state.peers[event.peer]
+        assert event.peer != state.config.me
+        progress = state.peers.get(event.peer)
+        if progress is None:  # a stranger, that wants to join or was removed
+            progress = state.peers[event.peer] = Progress(event.peer)
         progress.reset(
             epoch=event.epoch, connected=True, last=replicated_log.log.last, now=replicated_log.now
         )
         progress.instance = event.instance
-        named = replicated_log.configurations.names(event.peer, event.instance)
-        progress.membership = Membership.RECRUIT if named else Membership.STRANGER
+        progress.take_role(None)  # what it said over the former connection does not count
+        progress.take_role(replicated_log.configurations.role_of(event.peer, event.instance))
         state.raft.campaign.absent.discard(event.peer)
-        peers = state.peers.values()
-        if all(each.connected and each.membership is not Membership.STRANGER for each in peers):
+        if all(map(self._is_there, state.raft.electorate.peers)):
             state.raft.everybody_is_there()
         if state.leader is not None:
             state.leader.rounds.forget(event.peer)
             state.leader.begin_round(state.out.send)
 
+    def _is_there(self, voter: Replica) -> bool:
+        progress = self._state.peers.get(voter)
+        return progress is not None and progress.connected and progress.is_voter
+
     def disconnected(self, event: Disconnected) -> None:
         """Our connection to a peer is gone; if nobody listens there any more, so is the peer."""
         state = self._state
-        progress = state.peers[event.peer]
-        if progress.epoch == event.epoch:
+        progress = state.peers.get(event.peer)
+        if progress is not None and progress.epoch == event.epoch:
             progress.connected = False
             self._operations.out_of_reach(event.peer)
+            forget_stranger(state.peers, progress, state.replicated_log.configurations.followed)
         if event.refused:
             state.raft.campaign.absent.add(event.peer)
             if state.leader is None and state.raft.leader == event.peer:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from election.messages import Ballot, Index
+from qsync.core.logstart import LogStart
 from qsync.core.ready import Write
 from qsync.record import Entry
 
@@ -25,6 +26,13 @@ class PendingWrites:
         self._cut_above: Index | None = None
         self._cut_reason = ""
         self._cut_answered = 0
+        self._begins: LogStart | None = None
+
+    def begin_at(self, start: LogStart) -> None:
+        """Nothing of what is durable is in the log any more: it begins at a snapshot."""
+        self._begins = start
+        self.written = self._good_to = Index(0)
+        self._cut_above, self._cut_answered = None, 0
 
     @property
     def under_way(self) -> bool:
@@ -42,7 +50,7 @@ class PendingWrites:
         `answered`: so many asynchronous transactions of the tail were shown here.
         """
         on_disk = max(self.written, self._reach)
-        if on_disk > above:
+        if on_disk > above and self._begins is None:
             self._must_cut(above, reason, answered)
         self.written = min(self.written, above)
         self._good_to = min(self._good_to, above)
@@ -58,6 +66,7 @@ class PendingWrites:
         """All that is not durable yet; None while a Write is under way or nothing is due."""
         if self._write is not None:
             return None
+        begins = self._begins
         due = self.written < last or ballot != durable or self._cut_above is not None
         if not due and not self.overdue:
             return None
@@ -72,10 +81,12 @@ class PendingWrites:
             cut_above=self._cut_above,
             cut_reason=self._cut_reason,
             cut_answered=self._cut_answered,
-            entries=entries(Index(self.written + 1), last),
+            entries=entries(Index((begins.index if begins else self.written) + 1), last),
             ballot=ballot,
             confirmed=confirmed,
+            begins=begins,
         )
+        self._begins = None
         self._reach = self._good_to = last
         self._cut_above, self._cut_answered = None, 0
         return self._write
@@ -91,7 +102,9 @@ class PendingWrites:
     def failed(self, write_id: int) -> None:
         """Nothing of the Write may be relied on; the next one has it all again."""
         write = self._end(write_id)
-        if write.cut_above is not None:
+        if self._begins is None:
+            self._begins = write.begins
+        if write.cut_above is not None and self._begins is None:
             self._must_cut(write.cut_above, write.cut_reason, write.cut_answered)
 
     def _end(self, write_id: int) -> Write:

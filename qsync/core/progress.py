@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable
 from enum import Enum
+from typing import assert_never
 
 from election.messages import Index, Replica, Term
 from qsync.core.logindex import LogIndex
 from qsync.core.messages import AppendResponse
+from qsync.member import MemberRole
 from qsync.record import Instance
 
 
@@ -14,9 +16,11 @@ class Membership(Enum):
 
     STRANGER = 1
     """The configuration in force does not name the directory that it runs on."""
-    RECRUIT = 2
+    LEARNER = 2
+    """A member that receives everything and counts nowhere."""
+    RECRUIT = 3
     """A voter that may have forgotten acks, or has not said yet that it has not."""
-    VOTER = 3
+    VOTER = 4
 
 
 class ReplicationState(Enum):
@@ -26,14 +30,19 @@ class ReplicationState(Enum):
         PROBE_SENT   it is on its way; nothing else is sent until it is answered or given up
         REPLICATE    batches are sent one after the other, without waiting for answers
 
+        SNAPSHOT        what it lacks is not in our log any more: a snapshot is to be offered
+        SNAPSHOT_SENT   the offer is on its way, or the rows are
+
     A new connection or term begins with PROBE. An ack leads to REPLICATE from any state, a refusal
-    and a silence that lasts lead back to PROBE. There is no state for snapshots yet (protocol.md
-    section 7: too far behind for the log).
+    and a silence that lasts lead back to PROBE; a refusal that leads to before our log, to SNAPSHOT
+    (protocol.md section 7: too far behind for the log).
     """
 
     PROBE = 1
     PROBE_SENT = 2
     REPLICATE = 3
+    SNAPSHOT = 4
+    SNAPSHOT_SENT = 5
 
 
 class Progress:
@@ -78,6 +87,11 @@ class Progress:
         return self.membership is Membership.VOTER
 
     @property
+    def is_voter(self) -> bool:
+        """The configuration in force names its directory as a voter, caught up or not."""
+        return self.membership is Membership.VOTER or self.membership is Membership.RECRUIT
+
+    @property
     def is_replicating(self) -> bool:
         """It is known where the logs agree."""
         return self.state is ReplicationState.REPLICATE
@@ -85,8 +99,23 @@ class Progress:
     def answered(self, *, recruit: bool, now: float) -> None:
         """It was heard, and said whether it may have forgotten acks."""
         self.heard_at = now
-        if self.membership is not Membership.STRANGER:
+        if self.is_voter:
             self.membership = Membership.RECRUIT if recruit else Membership.VOTER
+
+    def take_role(self, role: MemberRole | None) -> None:
+        """The configuration in force gives its directory that role; None: it is a stranger."""
+        match role:
+            case None:
+                self.membership = Membership.STRANGER
+            case MemberRole.LEARNER | MemberRole.JOINING:
+                self.membership = Membership.LEARNER
+            case MemberRole.VOTER if not self.is_voter:
+                # Whether a newcomer has forgotten something is in its next answer.
+                self.membership = Membership.RECRUIT
+            case MemberRole.VOTER:
+                pass
+            case _:
+                assert_never(role)
 
     def __repr__(self) -> str:
         return f"{self.peer}: {self.state.name.lower()} match={self.match} sent={self.sent}"
@@ -111,6 +140,19 @@ class Progress:
         self.state = ReplicationState.PROBE_SENT
         self.moved_at = now
 
+    def keep_within(self, log: LogIndex) -> None:
+        """What was to be sent next may have been trimmed: it is asked for where our log begins."""
+        if self.sent < log.start.index:
+            self.sent = log.start.index
+            self.state = ReplicationState.PROBE
+
+    def offered(self, *, now: float) -> None:
+        """A snapshot was offered."""
+        assert self.connected
+        assert self.state is ReplicationState.SNAPSHOT
+        self.state = ReplicationState.SNAPSHOT_SENT
+        self.moved_at = now
+
     def streamed(self, upto: Index) -> None:
         """A batch that ends there is on its way."""
         assert self.connected
@@ -130,17 +172,20 @@ class Progress:
         assert 0 <= index <= self.match <= self.sent
 
     def refused(self, answer: AppendResponse, log: LogIndex) -> None:
-        """The follower lacks the entry before our batch: step back to where we may agree."""
-        hint = min(answer.index, log.last)
-        if log.term_at(hint) != answer.index_term:
+        """The follower lacks the entry before our batch: step back to where we may agree.
+
+        That may be before our log: then it needs a snapshot.
+        """
+        begins, hint = log.start.index, min(answer.index, log.last)
+        if hint >= begins and log.term_at(hint) != answer.index_term:
             hint = min(hint, log.last_of_term_at_most(answer.index_term))
-            if log.term_at(hint) == answer.index_term:
-                hint = min(hint, Index(answer.index))
         back = self.sent if self.is_replicating else self.sent - 1
         # What was acked in this term over this connection is never asked about again (log
         # matching, Raft §5.3): the search ends at `match`.
         self.sent = Index(max(self.match, min(hint, back), 0))
         self.state = ReplicationState.PROBE
+        if self.sent < begins:
+            self.sent, self.state = begins, ReplicationState.SNAPSHOT
         assert 0 <= self.match <= self.sent
 
     def stalled(self, *, now: float, timeout: float) -> bool:

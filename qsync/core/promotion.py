@@ -86,8 +86,8 @@ class Promotions:
         state = self._state
         if state.config.mode is ElectionMode.VOTER:
             return "election mode is voter: this node never leads"
-        if not state.raft.electorate.named:
-            return "this node is a stranger: the configuration does not name its directory"
+        if not state.raft.electorate.may_lead:
+            return "this node is no voter: the configuration does not name its directory"
         if not state.raft.ballot.member:
             return "this node has not caught up since its log was damaged"
         if state.follower.split is not None:

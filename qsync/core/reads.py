@@ -2,17 +2,11 @@
 
 from collections import deque
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from election.messages import Position, Term
 from qsync.core.messages import ReadIndexResponse
 from qsync.core.ready import ReadSettled, Ticket
 from qsync.core.replicated_log import ReplicatedLog
-
-
-class _InRound(NamedTuple):
-    ticket: Ticket
-    round: int
 
 
 class LeaderReads:
@@ -26,7 +20,7 @@ class LeaderReads:
     def __init__(self) -> None:
         self.round = 0
         self._parked: list[Ticket] = []
-        self._in_round: deque[_InRound] = deque()
+        self._in_round: deque[tuple[int, list[Ticket]]] = deque()
 
     def ask(self, ticket: Ticket) -> None:
         """A read to be noted when the next round begins."""
@@ -40,8 +34,9 @@ class LeaderReads:
     def start_round(self) -> int:
         """A new round begins now; every parked read waits for it."""
         self.round += 1
-        self._in_round.extend(_InRound(ticket, self.round) for ticket in self._parked)
-        self._parked.clear()
+        if self._parked:
+            self._in_round.append((self.round, self._parked))
+            self._parked = []
         return self.round
 
     def answered(self, round_: int) -> list[ReadSettled]:
@@ -50,13 +45,13 @@ class LeaderReads:
         assert round_ <= self.round
         done: list[ReadSettled] = []
         waiting = self._in_round
-        while waiting and waiting[0].round <= round_:
-            done.append(ReadSettled(ticket=waiting.popleft().ticket))
+        while waiting and waiting[0][0] <= round_:
+            done += [ReadSettled(ticket) for ticket in waiting.popleft()[1]]
         return done
 
     def refuse_all(self, why: str) -> list[ReadSettled]:
         """The leadership is over."""
-        tickets = [*self._parked, *(each.ticket for each in self._in_round)]
+        tickets = [*self._parked, *(each for _, some in self._in_round for each in some)]
         self._parked.clear()
         self._in_round.clear()
         return [ReadSettled(ticket=ticket, refused=why) for ticket in tickets]
@@ -148,7 +143,7 @@ def shows(replicated_log: ReplicatedLog, place: Position) -> bool | None:
     index, log = place.index, replicated_log.log
     if index > replicated_log.visible:
         return None
-    if log.term_at(index) == place.term and replicated_log.limbo.stretch_at(index) is None:
+    if log.has(index, place.term) and replicated_log.limbo.stretch_at(index) is None:
         return True
     return False if replicated_log.confirmed >= index else None
 

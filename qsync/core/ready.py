@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, final
+from typing import Final, final
 
 from election.messages import Ballot, Index, Position, Replica, Term
 from election.ready import Note, TimerRequest
-from qsync.core.messages import Message
+from qsync.core.logstart import LogStart
+from qsync.core.messages import InstallSnapshot, Message
 from qsync.record import Entry
 
 Ticket = int
@@ -26,23 +27,48 @@ class TimerKind(StrEnum):
     SYNCHRO = "synchro"
     CONFIRM = "confirm"
     DISK = "disk"
+    CHANGE = "change"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class Write:
-    """One durable commit: cut, then append, then ballot and the confirmed index.
+    """One durable commit: begin, cut, then append, then ballot and the confirmed index.
+
+    `begins`: the log has nothing that was in it, and begins behind that entry, a snapshot's.
 
     Answer with `Written(id)` or `WriteFailed(id)`. The next Write is given only after that.
     """
 
-    id: int
-    cut_above: Index | None
-    cut_reason: str
-    cut_answered: int = 0
+    id: Final[int]
+    cut_above: Final[Index | None]
+    cut_reason: Final[str]
+    cut_answered: Final[int]
     """How many of what is cut were asynchronous, and shown here: for people."""
-    entries: list[Entry]
-    ballot: Ballot
-    confirmed: Index
+    entries: Final[list[Entry]]
+    ballot: Final[Ballot]
+    confirmed: Final[Index]
+    begins: Final[LogStart | None]
+
+    def __init__(
+        self,
+        *,
+        id: int,
+        cut_above: Index | None,
+        cut_reason: str,
+        cut_answered: int = 0,
+        entries: list[Entry],
+        ballot: Ballot,
+        confirmed: Index,
+        begins: LogStart | None = None,
+    ) -> None:
+        self.id = id
+        self.cut_above = cut_above
+        self.cut_reason = cut_reason
+        self.cut_answered = cut_answered
+        self.entries = entries
+        self.ballot = ballot
+        self.confirmed = confirmed
+        self.begins = begins
 
 
 class TransactionFate(StrEnum):
@@ -68,23 +94,34 @@ class Settled:
         self.term = term
 
 
-class ReadSettled(NamedTuple):
+@dataclass(slots=True, init=False, unsafe_hash=True)
+class ReadSettled:
     """A read may be served from what is visible now; `refused` says why not, if so.
 
     `place`: what it waited for, where that is an entry and not a round of this leader.
     """
 
-    ticket: Ticket
-    refused: str | None = None
-    place: Position | None = None
+    ticket: Final[Ticket]
+    refused: Final[str | None]
+    place: Final[Position | None]
+
+    def __init__(
+        self, ticket: Ticket, refused: str | None = None, place: Position | None = None
+    ) -> None:
+        self.ticket = ticket
+        self.refused = refused
+        self.place = place
 
 
 # What happened to the log and its fates, in order, for whoever mirrors it (qsync.data).
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class LogAppended:
     """These entries were appended (by a leader). A leader's own proposals are not repeated here."""
 
-    entries: list[Entry]
+    entries: Final[list[Entry]]
+
+    def __init__(self, entries: list[Entry]) -> None:
+        self.entries = entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +154,8 @@ LogEvent = LogAppended | LogCut | LogRolledBack | LogRestored
 class Ready:
     """Fulfil top to bottom. `send_now` and `write` may run side by side.
 
-    `send_after` is sent when `write` is durable (at once when there is none).
+    `send_after` is sent when `write` is durable (at once when there is none). `snapshot`: its rows
+    are wanted; answer with `SnapshotReceived`, or not at all.
     """
 
     __slots__ = (
@@ -127,6 +165,7 @@ class Ready:
         "send_after",
         "send_now",
         "settled",
+        "snapshot",
         "timers",
         "write",
     )
@@ -137,6 +176,7 @@ class Ready:
         self.write: Write | None = None
         self.send_after: list[tuple[Replica, Message]] = []
         self.settled: list[Settled] = []
+        self.snapshot: InstallSnapshot | None = None
         self.reads: list[ReadSettled] = []
         self.timers: list[TimerRequest] = []
         self.notes: list[Note] = []

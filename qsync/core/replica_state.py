@@ -13,7 +13,7 @@ from qsync.core.follower import Follower
 from qsync.core.leader import Leader
 from qsync.core.messages import ReadIndexResponse
 from qsync.core.outbox import Outbox
-from qsync.core.progress import Membership, Progress
+from qsync.core.peers import Peers, follow_members
 from qsync.core.reads import ReplicaReads
 from qsync.core.ready import Ticket, TimerKind
 from qsync.core.replicated_log import ReplicatedLog
@@ -37,7 +37,7 @@ class ReplicaState:
         self.config: CoreConfig = config
         self.replicated_log = replicated_log
         self.raft = raft
-        self.peers: dict[Replica, Progress] = {}
+        self.peers: Peers = {}
         self.waiters = Waiters()
         self.reads = ReplicaReads(life)
         self.out = Outbox()
@@ -61,6 +61,7 @@ class ReplicaState:
 
     def start(self) -> None:
         """Arm the first timer of the election."""
+        self._follow_removal()
         self.raft.start()
         self.follow()
 
@@ -152,6 +153,8 @@ class ReplicaState:
         configurations = self.replicated_log.configurations
         if configurations.in_force is not configurations.followed:
             self.follow_configuration()
+        elif self.raft.electorate.outgoing:
+            self._follow_removal()
         raft, leader = self.raft.state, self.leader
         if leader is not None and (raft.role is not Role.LEADER or raft.ballot.term != leader.term):
             self._step_down(leader)
@@ -172,15 +175,30 @@ class ReplicaState:
             return
         configurations.followed = configuration
         if configuration is not None:
-            self.set_configuration(replace(self.config, voters=configuration.replicas))
-        for progress in self.peers.values():
-            named = configurations.names(progress.peer, progress.instance)
-            if named != (progress.membership is not Membership.STRANGER):
-                # Whether a newcomer has forgotten something is in its next answer.
-                progress.membership = Membership.RECRUIT if named else Membership.STRANGER
+            votes = is_named(self.config, configuration)
+            self.set_configuration(replace(self.config, voters=configuration.replicas, votes=votes))
+            follow_members(self.peers, configuration, me=self.config.me)
+        else:
+            for progress in self.peers.values():
+                progress.take_role(None)
         voters, named = self.config.voters, is_named(self.config, configuration)
         self.raft.set_voters(voters, majority(len(voters)), named=named)
+        self._follow_removal()
         self.out.add_event("configuration", voters=list(voters), named=named)
+
+    def _follow_removal(self) -> None:
+        """Who is out may campaign for as long as it does not know that as confirmed (M4 d)."""
+        configurations, confirmed = (
+            self.replicated_log.configurations,
+            self.replicated_log.confirmed,
+        )
+        electorate = self.raft.electorate
+        was, electorate.outgoing = (
+            electorate.outgoing,
+            configurations.is_outgoing(self.config, confirmed),
+        )
+        if was and not electorate.outgoing:
+            self.raft.campaign.drop_round()
 
     def _new_follower(self) -> Follower:
         follower = Follower(self.config, self.replicated_log, term=self.raft.term)
@@ -195,7 +213,7 @@ class ReplicaState:
             self.config,
             self.replicated_log,
             term=self.raft.term,
-            followers=self.peers.values(),
+            followers=self.peers,
             wall=self.wall,
         )
         self.out.answers(self.reads.leader_lost())

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable
 
 from election.messages import Ballot, Index, Position, Replica
 from election.ready import Note
-from qsync.core.configuration import Codec, Configuration, Configurations
+from qsync.core.configuration import Codec, Configuration, Configurations, configuration_of
 from qsync.core.entry_cache import EntryCache
 from qsync.core.limbo import Limbo
 from qsync.core.logindex import LogIndex
+from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.pending_writes import PendingWrites
 from qsync.core.ready import (
     LogAppended,
@@ -33,10 +34,13 @@ class ReplicatedLog:
         tail: Tail,
         founding: Configuration | None,
         codec: Codec,
+        start: LogStart = EMPTY,
     ) -> None:
-        self.log = LogIndex()
+        assert confirmed >= start.index
+        self.log = LogIndex(start)
+        founding = configuration_of(start.configuration, codec) or founding
         self.configurations = Configurations(founding, codec)
-        self.limbo = Limbo(confirmed=confirmed)
+        self.limbo = Limbo(confirmed=confirmed, owner=start.owner)
         self.entry_cache = EntryCache(base=Index(0), bytes_max=recent_bytes_max)
         self.durable_confirmed = confirmed
         self.leaders = Index(0)
@@ -49,7 +53,10 @@ class ReplicatedLog:
         self.pending_writes = PendingWrites()
 
     def recover(self, batches: Iterable[bytes]) -> None:
-        """Fill from a durable log, in batches, oldest first; what is undecided is replayed."""
+        """Fill from a durable log, in batches, oldest first; what is undecided is replayed.
+
+        The first entry is the one behind that of `start`.
+        """
         log, limbo = self.log, self.limbo
         for batch in batches:
             for index, _, _, _, kind, flags, *_ in log.extend(batch):
@@ -113,7 +120,7 @@ class ReplicatedLog:
         """Entries `first .. last`, from memory or from where they are durable."""
         if last < first:
             return []
-        assert first >= 1
+        assert first > self.log.start.index
         assert last <= self.log.last
         found = self.entry_cache.slice(first, last)
         if found is not None:

@@ -95,7 +95,7 @@ class HeartbeatRounds:
 
     def answered(self) -> int:
         """The newest round in which a quorum of the voters said that they follow."""
-        rounds: list[float] = [self.reads.round]
+        rounds: list[float] = [self.reads.round] if self.config.votes else []
         followers = counted(self._followers.values())
         rounds += [self._answered.get(each.peer, 0) for each in followers]
         majority = self._majority
@@ -118,7 +118,8 @@ class HeartbeatRounds:
     def leased_until(self) -> float:
         """Until when no other leader can have been elected, on this node's monotonic clock."""
         followers = counted(self._followers.values())
-        times = [self._replicated_log.now + self.config.lease]
+        own = self._replicated_log.now + self.config.lease
+        times = [own] if self.config.votes else []
         times += [self._lease_until.get(each.peer, float("-inf")) for each in followers]
         if len(times) < self._majority:
             return float("-inf")

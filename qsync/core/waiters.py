@@ -124,12 +124,14 @@ def fate(
 ) -> TransactionFate | None:
     """The definite fate of the transaction `(term, index)`, by the log; None while it is open."""
     log, confirmed = replicated_log.log, replicated_log.confirmed
-    if index > log.last or log.term_at(index) != term:
+    if index < log.start.index:
+        return None  # It was decided, and a snapshot does not say how.
+    if not log.has(index, term):
         # Cut from this log. Another replica may still hold it, until the place is taken for good.
         if confirmed < index:
             return None
         # And one that has heard nothing since may have shown it, unless that needed a quorum.
-        hidden = behind.index > log.last or log.term_at(behind.index) != behind.term
+        hidden = not log.has(behind.index, behind.term)
         return TransactionFate.CUT if hidden else TransactionFate.LOST
     stretch = replicated_log.limbo.stretch_at(index)
     if stretch is not None:

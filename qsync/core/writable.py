@@ -8,6 +8,7 @@ from typing import assert_never
 from qsync.core.disk import DiskState
 from qsync.core.replica_state import ReplicaState
 from qsync.core.stopping import Demotion, LeadershipTransfer, Stopping
+from qsync.member import Standing
 
 
 class ReadOnlyReason(StrEnum):
@@ -22,6 +23,8 @@ class ReadOnlyReason(StrEnum):
     DISK = "disk"
     SPACES = "spaces"
     STRANGER = "stranger"
+    LEARNER = "learner"
+    REMOVED = "removed"
     SPLIT_BRAIN = "split_brain"
     QUARANTINE = "quarantine"
 
@@ -113,6 +116,18 @@ def stranger(*, me: int) -> Reason:
     )
 
 
+LEARNER = Reason(
+    why=ReadOnlyReason.LEARNER,
+    text="this node is a learner: it receives everything and counts nowhere",
+    lifts="the leader makes it a voter (`qsync member set-role`)",
+)
+REMOVED = Reason(
+    why=ReadOnlyReason.REMOVED,
+    text="this node was removed from the cluster",
+    lifts="the leader adds it again (`qsync member add`), on a new directory",
+)
+
+
 def split_brain(*, text: str) -> Reason:
     """Confirmed data differs from the leader's."""
     return Reason(
@@ -167,12 +182,26 @@ class Writable:
         if leader.stopping is not None:
             yield _stops(leader.stopping)
 
+    def _outside(self) -> Reason:
+        state = self._state
+        configurations, confirmed = (
+            state.replicated_log.configurations,
+            state.replicated_log.confirmed,
+        )
+        match configurations.standing_of(state.config, confirmed):
+            case Standing.LEARNER | Standing.JOINING:
+                return LEARNER
+            case Standing.REMOVED:
+                return REMOVED
+            case _:
+                founded = configurations.followed is not None
+                return stranger(me=state.config.me) if founded else UNFOUNDED
+
     def _membership(self) -> Iterator[Reason]:
         """Why this node counts for nothing now, whoever leads."""
         state = self._state
         if not state.raft.electorate.named:
-            founded = state.replicated_log.configurations.followed is not None
-            yield stranger(me=state.config.me) if founded else UNFOUNDED
+            yield self._outside()
         if not state.raft.ballot.member:
             why = self._disk.quarantined or "the log was damaged in a former life"
             yield quarantine(text=why)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from typing import NamedTuple, final
+from typing import Final, NamedTuple, final
 
 from election.messages import Index, Term
 from qsync.data.schema import Schema
@@ -47,8 +47,10 @@ class ReadKind(StrEnum):
 
 
 # Made once per write, so no frozen dataclasses, which take four times as long to make. Compiled,
-# a plain class is made in a seventh of the time of a tuple with names, and read without a look-up.
-class Request(NamedTuple):
+# a plain class is made in a seventh of the time of a tuple with names, and read without a look-up;
+# and so is a dataclass whose `__init__` is written out, for that one is compiled as well.
+@dataclass(slots=True, init=False, unsafe_hash=True)
+class Request:
     """One transaction of a client. `snapshot` and `reads` say what it was computed from.
 
     Requests of a session are numbered from 1; number 0 asks for no memory of the outcome.
@@ -59,14 +61,35 @@ class Request(NamedTuple):
     to the data also `[LOG_POSITION, index, term]`, an entry that was in the log that was read.
     """
 
-    session: bytes = b""
-    seq: int = 0
-    low: int = 0
-    ops: Sequence[Sequence[object]] = ()
-    sync: bool | None = None
-    snapshot: int = 0
-    reads: Sequence[Sequence[object]] = ()
-    doubted: bool = False
+    session: Final[bytes]
+    seq: Final[int]
+    low: Final[int]
+    ops: Final[Sequence[Sequence[object]]]
+    sync: Final[bool | None]
+    snapshot: Final[int]
+    reads: Final[Sequence[Sequence[object]]]
+    doubted: Final[bool]
+
+    def __init__(
+        self,
+        session: bytes = b"",
+        seq: int = 0,
+        low: int = 0,
+        ops: Sequence[Sequence[object]] = (),
+        *,
+        sync: bool | None = None,
+        snapshot: int = 0,
+        reads: Sequence[Sequence[object]] = (),
+        doubted: bool = False,
+    ) -> None:
+        self.session = session
+        self.seq = seq
+        self.low = low
+        self.ops = ops
+        self.sync = sync
+        self.snapshot = snapshot
+        self.reads = reads
+        self.doubted = doubted
 
 
 class SessionChange(NamedTuple):

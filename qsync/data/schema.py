@@ -46,7 +46,7 @@ class Index:
 
     def key(self, values: object, *, whole: bool = False) -> bytes:
         """Physical key of these parts (a physical prefix if there are fewer than the index has)."""
-        if not isinstance(values, list | tuple):
+        if not isinstance(values, (list, tuple)):
             raise WrongKey(f'index "{self.name}": a key is an array of its parts')
         if whole and len(values) != len(self.parts):
             raise WrongKey(
@@ -356,7 +356,12 @@ SYSTEM = (
         primary="id iid",
         name="id name",
     ),
-    _system(CLUSTER, "_cluster", "id:unsigned uuid:string name:string?", primary="id"),
+    _system(
+        CLUSTER,
+        "_cluster",
+        "id:unsigned uuid:string role:string? name:string? address:string?",
+        primary="id",
+    ),
     _system(TRUNCATE, "_truncate", "id:unsigned count:unsigned", primary="id"),
     _system(
         SESSION,

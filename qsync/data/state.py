@@ -31,10 +31,10 @@ class DataState(UnfoldedHistory):
         super().__init__(backing, folded=folded, memory=memory)
         self.limits = limits or Limits()
 
-    def anew(self) -> "DataState":
-        """The same over a store that was emptied: the whole log is to be replayed."""
+    def anew(self, folded: Index) -> "DataState":
+        """The same over a store with other rows, or none: the log behind them is to be replayed."""
         memory = self.overlay.limits
-        return DataState(self.backing, folded=Index(0), limits=self.limits, memory=memory)
+        return DataState(self.backing, folded=folded, limits=self.limits, memory=memory)
 
     def execute(
         self, request: Request, *, at: Position | None = None, visible: bool = False

@@ -7,6 +7,7 @@ from election.messages import Position
 from qsync import record
 from qsync.core.reads import shown_to_fresh
 from qsync.errors import ProtocolError, Rebuilding, WrongKey
+from qsync.node import operator_requests
 from qsync.node.connection import Connection
 from qsync.wire import replies, verbs
 from qsync.wire.verbs import RowsRequest, Verb
@@ -23,6 +24,7 @@ Question = (
     | verbs.LogRequest
     | verbs.DigestRequest
     | verbs.DryRunRequest
+    | verbs.ChangeMemberRequest
 )
 
 
@@ -141,6 +143,8 @@ class VisibleReads:
                 return self.digest(request)
             case verbs.DryRunRequest():
                 return self.dry_run(request)
+            case verbs.ChangeMemberRequest():
+                return self.would_change(request)
             case _:
                 assert_never(request)
 
@@ -210,6 +214,12 @@ class VisibleReads:
             self._replica.lose(error.message)
             raise
         return replies.reply(request.id, visible, int(state.folded), found)
+
+    def would_change(self, request: verbs.ChangeMemberRequest) -> bytes:
+        """What a change of the members would do now, in numbers. Raises ConfigError."""
+        change = operator_requests.member_change(request)
+        changes = self._replica.machine.operations.changes
+        return replies.reply(request.id, changes.plan(change, force=request.force))
 
     def dry_run(self, request: verbs.DryRunRequest) -> bytes:
         """What an operation would do, in numbers."""

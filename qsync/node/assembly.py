@@ -6,11 +6,13 @@ from pathlib import Path
 
 from election.messages import Index, Replica
 from qsync.config import NodeConfig
+from qsync.config.checks import address_among_peers
 from qsync.core.config import CoreConfig
 from qsync.core.configuration import Configuration
+from qsync.core.logstart import LogStart
 from qsync.data.overlay import OverlayLimits
 from qsync.data.request import Limits
-from qsync.errors import ConfigError
+from qsync.errors import ConfigError, Damaged
 from qsync.node.folding import STEPS
 from qsync.options.core_options import CORE_OPTIONS
 from qsync.record import read_instance
@@ -26,7 +28,9 @@ from qsync.store.contract import (
 )
 from qsync.store.directory import Directory, is_formatted
 from qsync.store.eventfile import note_unsaid
+from qsync.store.importing import settle
 from qsync.store.opening import Founder, found, is_log_missing, open_log, upgrade
+from qsync.store.snapfiles import SNAPSHOTS, SnapshotFile, newest_whole, restore_rows
 from qsync.store.spaces import SpaceStore
 
 
@@ -47,6 +51,29 @@ class NodeStorage:
     def timeline(self) -> Path | None:
         """Where what happened is written down, if anywhere."""
         return self.directory.path / "timeline.jsonl"
+
+    def remake_rows(self) -> None:
+        """Forget all rows, to make them anew from the log; on a thread or in the loop, it waits.
+
+        Where the log does not begin with the first entry they are those of a snapshot. Raises
+        Damaged when there is none: then only another node has them.
+        """
+        self.spaces.wipe()
+        start = self.log.start
+        if not start.index:
+            return
+        folder = self.directory.path / SNAPSHOTS
+        if restored(self.spaces, folder, start, last=self.log.last) is None:
+            raise Damaged(
+                f"the rows are lost, the log begins behind index {start.index}, and no snapshot "
+                f"in {folder} holds",
+                hint="start the node again: it sets the log aside and takes all from the leader",
+            )
+
+    @property
+    def snapshots(self) -> Path | None:
+        """The folder with the snapshots; None where nothing is written beside the log."""
+        return self.directory.path / SNAPSHOTS
 
     def look(self) -> bool:
         """Ask whether the log is where it was; true when the answer is no and news."""
@@ -80,7 +107,12 @@ def found_cluster(configs: Iterable[NodeConfig]) -> None:
     found(
         members[0].cluster.id,
         [
-            Founder(replica=Replica(each.node.id), name=each.node.name, path=Path(each.node.dir))
+            Founder(
+                replica=Replica(each.node.id),
+                name=each.node.name,
+                path=Path(each.node.dir),
+                address=str(address_among_peers(each)),
+            )
             for each in members
         ],
     )
@@ -118,8 +150,12 @@ def open_storage(config: NodeConfig) -> NodeStorage:
         former, log = log, upgrade(directory, log)
         if log is not former:
             recovered = log.recover()
+        settle(directory.data, begins=recovered.start.index)
         spaces = SpaceStore(directory.data, map_size=config.store.map_size)
         recovered = together(recovered, spaces)
+        if spaces.folded < recovered.start.index:
+            recovered, why = _with_rows(directory, log, recovered, spaces)
+            quarantined = quarantined or why
         probe_s = directory.probe()
         if not config.node.events:
             _note_unsaid(directory)
@@ -153,6 +189,36 @@ def together(recovered: RecoveredLog, spaces: Spaces) -> RecoveredLog:
     return replace(recovered, confirmed=Index(max(recovered.confirmed, spaces.folded)))
 
 
+def _with_rows(
+    directory: Directory, log: PlacedLog, recovered: RecoveredLog, spaces: SpaceStore
+) -> tuple[RecoveredLog, str | None]:
+    """The rows are lost, and the log alone cannot make them anew: a snapshot must be there.
+
+    Without one the log is of no use: it is set aside, and the node counts again when it has caught
+    up (membership.md M5, a damaged log with term and vote intact). With the reason.
+    """
+    start, folder = recovered.start, directory.path / SNAPSHOTS
+    found = restored(spaces, folder, start, last=recovered.last)
+    if found is not None:
+        spaces.rebuilt = spaces.rebuilt or f"taken from {found.path.name}"
+        return together(recovered, spaces), None
+    why = (
+        f"rows up to index {start.index} are lost, the log begins behind it, and no snapshot in "
+        f"{folder} holds"
+    )
+    spaces.wipe()
+    log.start_over(why=why)
+    return log.recover(), why
+
+
+def restored(spaces: Spaces, folder: Path, start: LogStart, *, last: Index) -> SnapshotFile | None:
+    """Take the rows of the newest snapshot that a log from `start` to `last` goes on behind."""
+    found, _ = newest_whole(folder, least=start.index, most=last)
+    if found is not None:
+        restore_rows(spaces, found.path)
+    return found
+
+
 def _note_unsaid(directory: Directory) -> None:
     """Of this life nothing is written down; that is told only where there were others."""
     try:
@@ -163,11 +229,7 @@ def _note_unsaid(directory: Directory) -> None:
 
 def founding(identity: Identity) -> Configuration | None:
     """The configuration that a directory was founded with; None in that of a stranger."""
-    if not identity.founders:
-        return None
-    return Configuration(
-        tuple((replica, read_instance(instance)) for replica, instance in identity.founders)
-    )
+    return Configuration(identity.founders) if identity.founders else None
 
 
 def core_config(config: NodeConfig, *, instance: str = "") -> CoreConfig:

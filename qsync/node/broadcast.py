@@ -56,7 +56,7 @@ def _box_status(node: NodeView) -> dict[str, object]:
 
 def _box_election(node: NodeView) -> dict[str, object]:
     machine = node.replica.machine
-    return box_election(machine) | {"leader_name": node.name_of(machine.raft.leader)}
+    return box_election(machine) | {"leader_name": node.book.name_of(machine.raft.leader)}
 
 
 def _box_synchro(node: NodeView) -> dict[str, object]:

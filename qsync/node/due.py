@@ -27,9 +27,10 @@ class Due:
     ) -> None:
         self._failed = failed
         self._clock = clock
-        self._queues: dict[Connection, deque[tuple[Give, object]]] = {}
-        self._turns: deque[Connection] = deque()
-        """Every connection that has a queue, once; the first has the next turn."""
+        self._queues: dict[Connection, deque[tuple[Give, object]] | None] = {}
+        """What of each connection waits behind its next answer; mostly there is no more."""
+        self._turns: deque[tuple[Connection, Give, object]] = deque()
+        """The next answer of every connection, once; the first has the next turn."""
 
     def __len__(self) -> int:
         return len(self._queues)
@@ -41,12 +42,14 @@ class Due:
 
     def add(self, connection: Connection, give: Give, question: object) -> None:
         """`give(connection, question)` may be called from now on."""
-        queue = self._queues.get(connection)
+        if connection not in self._queues:
+            self._queues[connection] = None
+            self._turns.append((connection, give, question))
+            return
+        queue = self._queues[connection]
         if queue is None:
-            self._queues[connection] = deque(((give, question),))
-            self._turns.append(connection)
-        else:
-            queue.append((give, question))
+            queue = self._queues[connection] = deque()
+        queue.append((give, question))
 
     def work(self) -> None:
         """Give answers until the time of this pass is over; one always."""
@@ -56,19 +59,20 @@ class Due:
         until = clock() + DUE_SECONDS_MAX
         full = 0
         while full < len(turns):
-            connection = turns.popleft()
+            turn = turns.popleft()
+            connection, give, question = turn
             if connection.closed:
                 del queues[connection]
                 continue
             if connection.full:
-                turns.append(connection)
+                turns.append(turn)
                 full += 1
                 continue
             full = 0
             queue = queues[connection]
-            give, question = queue.popleft()
             if queue:
-                turns.append(connection)  # behind all others
+                after = queue.popleft()
+                turns.append((connection, after[0], after[1]))  # behind all others
             else:
                 del queues[connection]
             try:

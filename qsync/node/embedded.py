@@ -60,7 +60,7 @@ class EmbeddedNode:
     @property
     def peers(self) -> Sequence[str]:
         """Addresses of all members, this one included."""
-        return [str(peer.address) for peer in self.config.members]
+        return [str(peer.address) for peer in self._running.book.members]
 
     @property
     def leads(self) -> bool:

@@ -12,6 +12,7 @@ from qsync.errors import Rebuilding, StoreError
 from qsync.node.comparing import Comparing
 from qsync.node.effects import Effects
 from qsync.node.scrub import Scrubber
+from qsync.node.stalls import FOLDING
 from qsync.node.timeline import Timeline
 from qsync.replica import Replica
 from qsync.store.contract import Spaces, Wait
@@ -68,7 +69,7 @@ class Folding:
     async def run(self) -> None:
         """Fold until cancelled."""
         while True:
-            await self._effects.sleep(self._store.fold_interval)
+            await self._sleep()
             try:
                 if self._replica.lost is not None:
                     await self.care.rebuild(self._burst)
@@ -85,9 +86,19 @@ class Folding:
             else:
                 self.error = None
 
+    async def _sleep(self) -> None:
+        """Until it is time to look; how late that comes shows whether this process ran."""
+        self._timeline.stalls.asleep(self._store.fold_interval)
+        await self._effects.sleep(self._store.fold_interval)
+        self._timeline.stalls.woke()
+
     async def _regular(self, now: float) -> None:
-        self.care.tick(now)
-        self.comparing.tick(now)
+        self._timeline.stalls.begin_piece()
+        try:
+            self.care.tick(now)
+            self.comparing.tick(now)
+        finally:
+            self._timeline.stalls.end_piece(FOLDING)
         overlay = self._replica.raw.overlay
         few = not overlay.has_frozen and not overlay.is_full  # then writers wait for room
         if few and now - self._last < PATIENCE and not self.hurried:
@@ -122,12 +133,16 @@ class Folding:
         return True
 
     async def _in_steps(self, work: Generator[Wait | None, None, T]) -> T:
+        stalls = self._timeline.stalls
         while True:
+            stalls.begin_piece()
             try:
                 wait = next(work)
             except StopIteration as done:
                 found: T = done.value
                 return found
+            finally:
+                stalls.end_piece(FOLDING)
             if wait is None:
                 await self._effects.give_way()
             else:

@@ -5,10 +5,12 @@ collector runs all the time, and a full collection stops the node for 10 to 20 m
 """
 
 import gc
+from collections.abc import Callable
 from typing import Final
 
 import trio
 
+from qsync.node.stalls import COLLECTION, Stalls
 from qsync.node.tickets import Tickets
 
 YOUNG_OBJECTS: Final = 1_000_000
@@ -28,6 +30,20 @@ def settle() -> None:
     gc.set_threshold(YOUNG_OBJECTS, OLDER_AFTER, FULL_AFTER)
     gc.collect()
     gc.freeze()
+
+
+def watch(stalls: Stalls, stopwatch: Callable[[], float]) -> None:
+    """Tell of each collection how long it took."""
+    begun = 0.0
+
+    def seen(phase: str, _: dict[str, int]) -> None:
+        nonlocal begun
+        if phase == "start":
+            begun = stopwatch()
+        else:
+            stalls.part(COLLECTION, stopwatch() - begun)
+
+    gc.callbacks.append(seen)
 
 
 async def collect_while_quiet(tickets: Tickets) -> None:

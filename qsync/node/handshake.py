@@ -19,7 +19,6 @@ def greeting(node: NodeView) -> Greeting:
         name=node.config.node.name,
         term=node.replica.machine.term,
         features=_features(node),
-        members=_members(node),
         nonce=node.reactor.effects.secret(proofs.NONCE_BYTES),
     )
 
@@ -33,15 +32,11 @@ def hello(node: NodeView, epoch: int) -> Hello:
         replica=node.identity.replica,
         name=node.config.node.name,
         epoch=epoch,
+        address=node.address,
         features=_features(node),
-        members=_members(node),
         nonce=node.reactor.effects.secret(proofs.NONCE_BYTES),
     )
 
 
 def _features(node: NodeView) -> tuple[str, ...]:
     return (*FEATURES, proofs.FEATURE) if node.config.secret else FEATURES
-
-
-def _members(node: NodeView) -> tuple[int, ...]:
-    return tuple(peer.id for peer in node.config.members)

@@ -19,6 +19,7 @@ def parts(node: NodeView) -> Mapping[str, Callable[[], object]]:
         "": lambda: {"schema": SCHEMA} | as_members(status(node), BoxInfo),
         "settings": lambda: settings(node),
         "events": lambda: node.timeline.latest(EVENTS_SHOWN),
+        "stalls": node.timeline.stalls.describe,
     }
 
 
@@ -32,5 +33,5 @@ def settings(node: NodeView) -> dict[str, object]:
             inside = found.setdefault(section, {}) if section else found
             assert isinstance(inside, dict)
             inside[option] = text
-    members = [[int(each.id), each.name, str(each.address)] for each in node.config.members]
+    members = [[int(each.id), each.name, str(each.address)] for each in node.book.members]
     return found | {"peers": members, "shared": dict(shared)}

@@ -32,10 +32,12 @@ def of_node(node: NodeView) -> SynchroStatus:
     """The limbo of a node that runs."""
 
     def broken(peer: Replica) -> str | None:
-        link = node.links.links[peer]
+        link = node.links.links.get(peer)
+        if link is None:
+            return "nobody knows where it is"
         return None if link.status is LinkStatus.UP else link.message or link.status.value
 
-    neighbours = Neighbours(name=node.name_of, broken=broken, uptime=node.uptime())
+    neighbours = Neighbours(name=node.book.name_of, broken=broken, uptime=node.uptime())
     return synchro(node.replica.machine, neighbours, confirm_lag=node.requests.tickets.waited)
 
 

@@ -15,6 +15,7 @@ from qsync.config import PeerConfig
 from qsync.core.inputs import Connected, Disconnected, Input
 from qsync.errors import QsyncError
 from qsync.node import keepalive
+from qsync.node.addresses import AddressBook
 from qsync.node.connection import ClosedBy, Connection, nonblocking
 from qsync.node.effects import Socket
 from qsync.node.reactor import Reactor
@@ -53,14 +54,16 @@ class PeerLink:
     pending: Socket | None = None
     message: str = ""
     refused: bool = False
+    forgotten: bool = False
+    """It is nobody's link any more; what happens to it is nobody's news."""
 
 
 class Links:
-    """Dials every peer and keeps dialling."""
+    """Dials everybody in the book, and keeps dialling; other nodes as the book changes."""
 
     def __init__(
         self,
-        peers: list[PeerConfig],
+        book: AddressBook,
         *,
         reactor: Reactor,
         hello: Callable[[int], Hello],
@@ -68,7 +71,8 @@ class Links:
         check: Callable[[Greeting], None],
         secret: bytes,
     ) -> None:
-        self.links = {Replica(peer.id): PeerLink(peer) for peer in peers}
+        self.book = book
+        self.links: dict[Replica, PeerLink] = {}
         self._reactor = reactor
         self._hello = hello
         self._step = step
@@ -78,14 +82,39 @@ class Links:
         self._epochs = 0
         self._dice = reactor.effects.dice()
 
+    def follow(self) -> None:
+        """Talk to those in the book, and to nobody else; whose address is another is dialled anew.
+
+        The machine hears nothing of those that are not in it any more: it has forgotten them.
+        """
+        peers = self.book.dialled()
+        for gone in self.links.keys() - peers.keys():
+            link = self.links.pop(gone)
+            link.forgotten = True
+            self._abandon(link, "it is no member any more")
+        for replica, peer in peers.items():
+            known = self.links.get(replica)
+            if known is None:
+                self.links[replica] = PeerLink(peer)
+            elif known.peer != peer:
+                moved = known.peer.dialled != peer.dialled
+                known.peer = peer
+                if moved:
+                    self._abandon(known, f"it is at {peer.dialled} now")
+                    known.failures, known.next_dial = 0, self._now()
+
     def deliver(self, peer: Replica, data: bytes) -> None:
         """Queue a frame for a peer; lost when the link is not up."""
-        link = self.links[peer]
+        link = self.links.get(peer)
+        if link is None:
+            return
         if link.status is LinkStatus.UP and link.connection is not None:
             self._reactor.send(link.connection, data)
 
     def dial_due(self) -> float:
-        """Dial what is due. Returns when to call again."""
+        """Dial what is due, by the book as it is now. Returns when to call again."""
+        if self.book.changed():
+            self.follow()
         now = self._now()
         soonest = now + REDIAL_DELAY_MAX
         for link in self.links.values():
@@ -197,6 +226,8 @@ class Links:
         self._failed(link, why, refused=dialer.greeting is None and hung_up)
 
     def _failed(self, link: PeerLink, why: str, *, refused: bool) -> None:
+        if link.forgotten:
+            return
         was_up = link.status is LinkStatus.UP
         link.status, link.message = LinkStatus.DOWN, why
         news = refused and not link.refused

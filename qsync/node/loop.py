@@ -5,7 +5,6 @@ between a look at the state and the decision on it.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final, Protocol
 
 from election.messages import Replica
@@ -15,6 +14,7 @@ from qsync.core.messages import Append, Heartbeat, Message
 from qsync.core.ready import Ready, Write
 from qsync.errors import QsyncError, StoreError
 from qsync.node.requests import ClientRequests
+from qsync.node.stalls import BATCH, TIMERS
 from qsync.node.timeline import Timeline
 from qsync.node.timers import Timers
 from qsync.replica import Replica as ReplicaMachine
@@ -76,6 +76,7 @@ class Loop:
         self.writer = writer
         self.timers = timers
         self._timeline = timeline
+        writer.took = timeline.stalls.committed
         self._deliver = deliver
         self._flush = flush
         self.events: LoopObserver | None = None
@@ -87,6 +88,7 @@ class Loop:
 
     def start_batch(self) -> None:
         """A batch begins, or more of it was received: tell the machine what time it is."""
+        self._timeline.stalls.begin_piece()
         if self.events is not None:
             self.events.batch_started()
         self.replica.clock(self.timers.elapsed(), self.timers.wall())
@@ -100,9 +102,9 @@ class Loop:
         self.start_batch()
         for kind in kinds:
             self.step(TimerFired(kind=kind))
-        self.turn()
+        self.turn(TIMERS)
 
-    def turn(self) -> None:
+    def turn(self, piece: str = BATCH) -> None:
         """The batch is complete: do what is to be done, and send what was queued."""
         self.settle()
         requests = self.requests
@@ -113,6 +115,7 @@ class Loop:
                 requests.queries.turn()
             self.timers.no_later(EXPIRY, requests.expires_at)
         self._flush()
+        self._timeline.stalls.end_piece(piece)
 
     def make_room(self) -> None:
         """Rows have left memory: writers that waited for that go on, in a batch of their own."""
@@ -204,7 +207,7 @@ class Loop:
                     why = str(error)
             elif isinstance(message, Heartbeat):
                 last = self.replica.machine.replicated_log.log.last
-                deliver(peer, peer_messages.encode(replace(message, last=last)))
+                deliver(peer, peer_messages.encode_heartbeat(message, last))
             else:
                 deliver(peer, peer_messages.encode(message))
         self._batches.clear()

@@ -37,7 +37,7 @@ def election(node: NodeView) -> ElectionStatus:
         term=raft.term,
         vote=raft.ballot.vote,
         leader=raft.leader or 0,
-        leader_name=node.name_of(raft.leader),
+        leader_name=node.book.name_of(raft.leader),
         leader_idle=node.leader_idle(),
         timeout=machine.config.election_timeout,
         fencing=machine.config.fencing.value,
@@ -67,7 +67,9 @@ def peers(node: NodeView) -> tuple[PeerStatus, ...]:
     )
     found = []
     for replica, link in node.links.links.items():
-        progress = machine.peers[replica]
+        progress = machine.peers.get(replica)
+        if progress is None:
+            continue  # it comes, or goes, with the batch that is under way
         heard = leads and progress.heard_at > 0
         found.append(
             PeerStatus(
@@ -88,20 +90,20 @@ def peers(node: NodeView) -> tuple[PeerStatus, ...]:
 
 def replication(node: NodeView) -> dict[int, MemberStatus]:
     """Every member as this node sees it; itself without upstream and downstream."""
-    return {int(peer.id): _member(node, peer.id) for peer in node.config.members}
+    return {int(peer.id): _member(node, peer.id) for peer in node.book.members}
 
 
 def _member(node: NodeView, replica: int) -> MemberStatus:
     machine = node.replica.machine
     me = replica == node.config.node.id
-    down = not me and machine.leader is not None
+    progress = None if me or machine.leader is None else machine.peers.get(Replica(replica))
     return MemberStatus(
         id=replica,
         uuid=node.identity.instance if me else node.server.instance_of(replica),
-        name=node.name_of(replica),
+        name=node.book.name_of(replica),
         lsn=machine.replicated_log.log.lsn_of(replica),
         upstream=None if me else _upstream(node, replica),
-        downstream=_downstream(node, machine.peers[Replica(replica)]) if down else None,
+        downstream=None if progress is None else _downstream(node, progress),
     )
 
 
@@ -122,7 +124,7 @@ def _upstream(node: NodeView, replica: int) -> UpstreamStatus:
         status=state,
         idle=node.leader_idle() if leads else None,
         lag=_age(node, Index(replicated_log.visible + 1)) if late else 0.0,
-        peer=node.address_of(replica),
+        peer=node.book.address_of(replica),
         message=message,
         behind=behind(machine) if leads else None,
     )
@@ -131,8 +133,8 @@ def _upstream(node: NodeView, replica: int) -> UpstreamStatus:
 def _downstream(node: NodeView, progress: "Progress") -> DownstreamStatus:
     """What this leader knows of a follower."""
     replicated_log = node.replica.machine.replicated_log
-    link = node.links.links[progress.peer]
-    follows = link.status is LinkStatus.UP
+    link = node.links.links.get(progress.peer)
+    follows = link is not None and link.status is LinkStatus.UP
     caught_up = progress.match >= replicated_log.log.last
     heard = replicated_log.now - progress.heard_at
     return DownstreamStatus(
@@ -140,7 +142,7 @@ def _downstream(node: NodeView, progress: "Progress") -> DownstreamStatus:
         idle=heard if heard < node.uptime() else None,
         lag=0.0 if caught_up else _age(node, Index(progress.match + 1)),
         vclock=vclock_at(node, progress.match),
-        message=None if follows else link.message or link.status.value,
+        message=None if follows or link is None else link.message or link.status.value,
         acked=progress.match,
         behind=replicated_log.log.last - progress.match,
         counts=progress.counts,
@@ -155,11 +157,5 @@ def _age(node: NodeView, index: Index) -> float:
 
 def vclock_at(node: NodeView, index: int) -> dict[int, int]:
     """Of every origin the last lsn at or below an index."""
-    log, at = node.replica.machine.replicated_log.log, index
-    origins = set(log.vclock())
-    found: dict[int, int] = {}
-    while at and len(found) < len(origins):
-        run = log.run_at(at)
-        found.setdefault(int(run.origin), int(run.first_lsn) + at - run.first)
-        at = run.first - 1
-    return dict(sorted(found.items()))
+    log = node.replica.machine.replicated_log.log
+    return {int(origin): int(lsn) for origin, lsn in log.vclock_at(index)}

@@ -12,7 +12,9 @@ from qsync.core import border
 from qsync.core.inputs import Input
 from qsync.errors import ConfigError, Rebuilding, StoreError
 from qsync.faultpoints import FaultPoints
+from qsync.member import MEMBERS_MAX
 from qsync.node import assembly, handshake, info, mishaps
+from qsync.node.addresses import AddressBook
 from qsync.node.answers import VisibleReads
 from qsync.node.assembly import NodeStorage, open_storage
 from qsync.node.comparing import Comparing
@@ -71,7 +73,7 @@ class Node:
             effects=effects,
         )
         self.links = Links(
-            [peer for peer in config.peers if peer.id != config.node.id],
+            AddressBook(config, self.replica.machine, lambda: self.address),
             reactor=self.reactor,
             hello=partial(handshake.hello, self),
             step=self._step,
@@ -113,7 +115,7 @@ class Node:
             self._answers(),
             step=self._step if events is None else events.asking(self._step),
             send=self.reactor.send,
-            leader_address=lambda: self.address_of(self.replica.machine.raft.leader),
+            leader_address=lambda: self.book.address_of(self.replica.machine.raft.leader),
             now=self.reactor.effects.now,
             inflight_max=self.config.limits.inflight_max,
             expiry=Expiry(self.replica, ttl=self.config.limits.session_ttl),
@@ -121,14 +123,15 @@ class Node:
         )
 
     def _server(self) -> Server:
-        limits, peers, effects = self.config.limits, self.config.peers, self.reactor.effects
+        limits, effects = self.config.limits, self.reactor.effects
         events = self.loop.events
         return Server(
             reactor=self.reactor,
             greeting=partial(handshake.greeting, self),
             admission=Admission(
-                peers=frozenset(peer.id for peer in peers),
-                connections_max=effects.connections_allowed(limits.connections_max, len(peers)),
+                introduce=self.book.introduce,
+                depart=self.book.depart,
+                connections_max=effects.connections_allowed(limits.connections_max, MEMBERS_MAX),
                 client_frame_bytes_max=limits.client_frame_bytes_max,
                 peer_frame_bytes_max=limits.frame_bytes_max,
                 secret=self.config.secret.key,
@@ -151,6 +154,11 @@ class Node:
     def identity(self) -> Identity:
         """Cluster, instance and replica id, as they stand in the directory."""
         return self.storage.directory.identity
+
+    @property
+    def book(self) -> AddressBook:
+        """Who the members are, and where they are dialled."""
+        return self.links.book
 
     @property
     def queries(self) -> NodeQueries:
@@ -185,6 +193,7 @@ class Node:
     def start(self) -> None:
         """It is a node of its cluster from here on; `tasks` are to run as long as it is."""
         self._begin()
+        self.links.follow()
         self.replica.start()
         now = self.reactor.effects.now()
         for kind in (LINKS, SWEEP, ALIVE):
@@ -197,8 +206,7 @@ class Node:
 
     def tasks(self) -> list[Callable[[], Awaitable[None]]]:
         """All that waits, side by side."""
-        exports = self.queries.log_exports
-        return [self.reactor.run, self.loop.timers.run, self.folding.run, exports.run]
+        return [self.reactor.run, self.loop.timers.run, self.folding.run, *self.queries.tasks()]
 
     def close(self) -> None:
         """Fold what is decided, make it durable, and let the directory go."""
@@ -253,18 +261,6 @@ class Node:
             self.loop.timers.at(LINKS, self.links.dial_due())
         self.loop.fired([kind for kind in kinds if kind not in own])
 
-    # -- who is who
-
-    def address_of(self, replica: int | None) -> str | None:
-        """Where a member is to be reached by clients."""
-        if replica == self.config.node.id:
-            return self.address
-        return next((peer.address for peer in self.config.peers if peer.id == replica), None)
-
-    def name_of(self, replica: int | None) -> str | None:
-        """A member's name."""
-        return next((peer.name for peer in self.config.peers if peer.id == replica), None)
-
     def leader_idle(self) -> float | None:
         """Seconds since the leader was heard; 0 on the leader itself."""
         machine = self.replica.machine
@@ -309,6 +305,7 @@ def _folding(node: Node) -> Folding:
         timeline=node.timeline,
         interval=store.scrub_interval,
         effects=effects,
+        remake=node.storage.remake_rows,
     )
 
     def to_all(data: bytes) -> None:
@@ -351,6 +348,7 @@ def _replica(config: NodeConfig, storage: NodeStorage, effects: Effects) -> Repl
             founding=assembly.founding(storage.directory.identity),
             quarantined=storage.quarantined,
             life=life,
+            start=storage.log.start,
             limits=assembly.data_limits(config),
             memory=assembly.overlay_limits(config),
         )
@@ -359,7 +357,7 @@ def _replica(config: NodeConfig, storage: NodeStorage, effects: Effects) -> Repl
         return make()
     except Rebuilding as error:
         storage.spaces.rebuilt = error.message
-        storage.spaces.wipe()
+        storage.remake_rows()
         return make()
 
 

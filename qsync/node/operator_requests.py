@@ -3,8 +3,20 @@
 from collections.abc import Callable
 
 from election.messages import Replica as Peer
-from qsync.core.inputs import DemoteAsked, Input, PromoteAsked, ReplaceAsked, RollbackAsked
+from qsync.config.kinds import NAME, Address
+from qsync.core.inputs import ChangeAsked, DemoteAsked, Input, PromoteAsked, RollbackAsked
+from qsync.core.member_change import (
+    AddMember,
+    MemberChange,
+    MoveMember,
+    RemoveMember,
+    ReplaceMember,
+    SetRole,
+)
 from qsync.core.ready import Ticket
+from qsync.errors import ConfigError
+from qsync.member import Member, MemberAction, MemberRole
+from qsync.record import NO_INSTANCE, read_instance
 from qsync.wire import verbs
 
 
@@ -24,6 +36,37 @@ def demote(request: verbs.DemoteRequest) -> Callable[[Ticket], Input]:
     return lambda ticket: DemoteAsked(ticket=ticket, to=to)
 
 
-def replace(request: verbs.ReplaceMemberRequest) -> Callable[[Ticket], Input]:
-    """The old pair out, the new pair in."""
-    return lambda ticket: ReplaceAsked(ticket=ticket, replica=Peer(request.replica))
+def change(request: verbs.ChangeMemberRequest) -> Callable[[Ticket], Input]:
+    """A change of who belongs to the cluster; making it raises ConfigError for a wrong value."""
+    return lambda ticket: ChangeAsked(
+        ticket=ticket, change=member_change(request), force=request.force
+    )
+
+
+def member_change(request: verbs.ChangeMemberRequest) -> MemberChange:
+    """What is asked, as the core knows it. Raises ConfigError naming what is wrong."""
+    replica = Peer(request.replica)
+    try:
+        match MemberAction(request.action):
+            case MemberAction.ADD:
+                return AddMember(member=_newcomer(request))
+            case MemberAction.REMOVE:
+                return RemoveMember(replica=replica)
+            case MemberAction.SET_ROLE:
+                return SetRole(replica=replica, role=MemberRole(request.role))
+            case MemberAction.MOVE:
+                return MoveMember(replica=replica, address=str(Address.parse(request.address)))
+            case MemberAction.REPLACE:
+                return ReplaceMember(replica=replica)
+    except ValueError as error:
+        raise ConfigError(f"{request.action} of member {replica}: {error}") from None
+
+
+def _newcomer(request: verbs.ChangeMemberRequest) -> Member:
+    instance = read_instance(request.instance)
+    if instance == NO_INSTANCE:
+        raise ValueError(f"{request.instance!r} is no uuid of a directory")
+    NAME.parse(request.name)
+    address = Address.parse(request.address)
+    role = MemberRole(request.role)
+    return Member(Peer(request.replica), instance, role, request.name, str(address))

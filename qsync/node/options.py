@@ -43,7 +43,7 @@ _READ_ONLY: Final = "read_only"
 
 _FIXED: Final[Mapping[str, Callable[[NodeView], object]]] = {
     "listen": lambda node: str(node.config.listen),
-    "replication": lambda node: [str(peer.address) for peer in node.config.members],
+    "replication": lambda node: [str(peer.address) for peer in node.book.members],
     "work_dir": lambda node: str(node.config.node.dir),
     "instance_name": lambda node: node.config.node.name,
     "instance_uuid": lambda node: node.identity.instance,

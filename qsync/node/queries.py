@@ -1,12 +1,13 @@
 """Questions about the node rather than its data: news, options, traces, snapshots."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from qsync.errors import QsyncError
 from qsync.node import broadcast, options
 from qsync.node.connection import Connection
 from qsync.node.fault_hooks import FaultHooks
 from qsync.node.log_export import LogExports
+from qsync.node.snapshots import SnapshotWriter
 from qsync.node.tracing import Tracing
 from qsync.node.view import NodeView
 from qsync.node.watching import Watching
@@ -31,7 +32,20 @@ class NodeQueries:
             flush=node.reactor.flush,
             effects=node.reactor.effects,
         )
+        self.snapshots = SnapshotWriter(
+            node.replica.machine.replicated_log,
+            node.storage.spaces,
+            node.storage.snapshots,
+            send=node.reactor.send,
+            flush=node.reactor.flush,
+            timeline=node.timeline,
+            effects=node.reactor.effects,
+        )
         self._snapshots: list[tuple[Connection, int, int]] = []
+
+    def tasks(self) -> list[Callable[[], Awaitable[None]]]:
+        """What runs in the background as long as the node does."""
+        return [self.log_exports.run, self.snapshots.run]
 
     @property
     def busy(self) -> bool:
@@ -123,7 +137,7 @@ class NodeQueries:
         if connection.closed:
             return True
         if folding.durable >= goal:
-            self._send(connection, replies.reply(number, folding.durable))
+            self.snapshots.ask(connection, number)
             return True
         if folding.error is not None:
             error = QsyncError(f"the spaces cannot be stored: {folding.error}")

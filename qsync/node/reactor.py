@@ -259,7 +259,13 @@ class Reactor:
                     unfinished = self._calls.unfinished
                     for each in unfinished.received(connection, whole=bool(payloads)):
                         _give_up(self, each, unfinished.bytes_max)
-                taken = self._hand(connection, payloads) if connection.urgent and payloads else 0
+                taken = 0
+                if connection.urgent and payloads:
+                    # membership.md M11 j: a promise is made, and a lease is judged, by a clock that
+                    # was read after the message was received. What was served before it may have
+                    # taken long.
+                    self._calls.begin()
+                    taken = self._hand(connection, payloads)
                 if len(payloads) > taken and not connection.closed:
                     connection.turn.inbox = payloads[taken:]
                     self._waiting.append(connection)
@@ -268,6 +274,8 @@ class Reactor:
         """Clients in turns, as long as this pass may last."""
         if not self._waiting:
             return
+        # membership.md M11 j, as in `_read`: after all of it was received.
+        self._calls.begin()
         until = self.effects.stopwatch() + CLIENTS_SECONDS_MAX
         for _ in range(len(self._waiting)):
             connection = self._waiting.popleft()
@@ -288,9 +296,6 @@ class Reactor:
         take: Take | None = connection.take
         if take is None:
             return len(payloads)
-        # membership.md M11 j: a promise is made, and a lease is judged, by a clock that was read
-        # after the message was received. What was served before it may have taken long.
-        self._calls.begin()
         try:
             return take(connection, payloads)
         except Exception as error:  # noqa: BLE001 - taken note of, or raised again

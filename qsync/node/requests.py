@@ -154,9 +154,17 @@ class ClientRequests:
         flags = request.flags
         sync = None if not flags & _FORCED else bool(flags & _SYNC)
         ticket = None if flags & _AT_ONCE else self.tickets.number()
-        session, seq, low, ops = request.session, request.seq, request.low, request.ops
-        basis, doubted = (request.snapshot, request.reads), bool(flags & _DOUBTED)
-        transaction = Transaction(session, seq, low, ops, sync, *basis, doubted)
+        session, seq = request.session, request.seq
+        transaction = Transaction(
+            session,
+            seq,
+            request.low,
+            request.ops,
+            sync=sync,
+            snapshot=request.snapshot,
+            reads=request.reads,
+            doubted=bool(flags & _DOUBTED),
+        )
         try:
             done = self._replica.submit(ticket, transaction)
             if ticket is None and done.refusal is not None:
@@ -273,8 +281,8 @@ class ClientRequests:
             self._ask(connection, request.id, operator_requests.promote, request.timeout)
         elif isinstance(request, verbs.DemoteRequest):
             self._ask(connection, request.id, operator_requests.demote(request), request.timeout)
-        elif isinstance(request, verbs.ReplaceMemberRequest):
-            self._ask(connection, request.id, operator_requests.replace(request), request.timeout)
+        elif isinstance(request, verbs.ChangeMemberRequest) and not request.dry_run:
+            self._ask(connection, request.id, operator_requests.change(request), request.timeout)
         elif isinstance(request, verbs.PlainRequest) and request.verb is Verb.ROLLBACK_QUEUE:
             self._ask(connection, request.id, operator_requests.roll_back, READ_TIMEOUT)
         elif not self.queries.handle_request(connection, request):
@@ -297,6 +305,11 @@ class ClientRequests:
         timeout: float,
     ) -> None:
         ticket = self.tickets.number()
+        try:
+            event = asked(ticket)
+        except errors.ConfigError as error:
+            self._fail(connection, number, error)
+            return
 
         def done(refused: str | None) -> None:
             if refused is None:
@@ -309,7 +322,7 @@ class ClientRequests:
             AskTicket(connection, number, done, write=True),
             deadline=self._now() + timeout,
         )
-        self._step(asked(ticket))
+        self._step(event)
 
     def readable(self, settled: Sequence[ReadSettled]) -> None:
         """Reads and operations that may be answered now."""

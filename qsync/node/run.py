@@ -10,6 +10,7 @@ import trio
 from qsync.config import NodeConfig
 from qsync.node import garbage
 from qsync.node.node import Node, open_node
+from qsync.node.system import NodeSystem
 
 
 class Companion(Protocol):
@@ -42,6 +43,9 @@ async def _serve(config: NodeConfig, open_beside: OpenBeside) -> None:
             nursery.start_soon(beside.serve, node)
         announce(node, beside)
         garbage.settle()
+        clocks = NodeSystem()
+        garbage.watch(node.timeline.stalls, clocks.stopwatch)
+        node.timeline.stalls.watch(clocks)
         nursery.start_soon(garbage.collect_while_quiet, node.requests.tickets)
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             async for _ in signals:

@@ -25,8 +25,12 @@ class Scrubber:
         timeline: Timeline,
         interval: float,
         effects: Effects,
+        remake: Callable[[], None],
     ) -> None:
-        """All rows are verified once in `interval` seconds; 0 switches that off."""
+        """`remake` empties the store, or goes back to a snapshot that the log goes on behind.
+
+        All rows are verified once in `interval` seconds; 0 switches that off.
+        """
         self.rebuilds = 0
         """How often the rows were made anew since the start."""
         self.scrubs = 0
@@ -36,6 +40,7 @@ class Scrubber:
         self._spaces = spaces
         self._timeline = timeline
         self._interval = interval
+        self._remake = remake
         self._scrubbing = False
         self._due: float | None = None
         self._told: UntrustedRows | None = None
@@ -56,7 +61,7 @@ class Scrubber:
             self._due = now + self._interval
 
     async def rebuild(self, fold: Callable[[], Awaitable[bool]]) -> None:
-        """Wipe, then replay the log a piece at a time; `fold` takes what is decided to the disk."""
+        """Remake, then replay the log by the piece; `fold` takes what is decided to the disk."""
         replica = self._replica
         lost = replica.lost
         assert lost is not None
@@ -66,10 +71,10 @@ class Scrubber:
             self._timeline.append("spaces_lost", {"why": lost.why})
         self._scrubbing = False
         lost.at = None
-        self._spaces.wipe()
+        self._remake()
         whole = False
         while not whole:
-            whole = replica.rebuild(REBUILD_ENTRIES)
+            whole = replica.rebuild(REBUILD_ENTRIES, stored=self._spaces.folded)
             while await fold():
                 pass
             await self._effects.give_way()

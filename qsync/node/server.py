@@ -27,9 +27,13 @@ HANDSHAKE_TIMEOUT = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """Who may connect, and what with. `peers`: replica ids of the other members."""
+    """Who may connect, and what with. `introduce` takes the hello of a peer, or raises.
 
-    peers: frozenset[int]
+    `depart`: a peer that was introduced has no connection to us any more.
+    """
+
+    introduce: Callable[[Hello], None]
+    depart: Callable[[Replica], None]
     connections_max: int
     client_frame_bytes_max: int
     peer_frame_bytes_max: int
@@ -170,8 +174,7 @@ class Server:
                     details={"retry_after": 1.0},
                 )
             return
-        if hello.replica not in self._admission.peers:
-            raise ForeignCluster(f"replica {hello.replica} is not a member of this cluster")
+        self._admission.introduce(hello)
         known = self._instances.setdefault(hello.replica, hello.instance or "")
         if known != hello.instance and self._inbound.get(hello.replica) is not None:
             raise ForeignCluster(
@@ -218,6 +221,7 @@ class Server:
     def _peer_lost(self, replica: Replica, connection: Connection) -> None:
         if self._inbound.get(replica) is connection:
             del self._inbound[replica]
+            self._admission.depart(replica)
 
     def _welcome_client(self, connection: Connection) -> None:
         self.clients += 1

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from qsync.member import MemberRole, Standing
 from qsync.node import limbo_status, member_status, mishaps
 from qsync.node.member_status import vclock_at
 from qsync.node.view import NodeView
@@ -102,7 +103,8 @@ def gc(node: NodeView) -> GcStatus:
         checkpoint_is_in_progress=node.folding.hurried,
         checkpoints=(CheckpointStatus(signature=folded, vclock=vclock),),
         consumers=tuple(
-            ConsumerStatus(name=node.name_of(each.peer), signature=each.match) for each in followers
+            ConsumerStatus(name=node.book.name_of(each.peer), signature=each.match)
+            for each in followers
         ),
     )
 
@@ -145,7 +147,8 @@ def status(node: NodeView) -> NodeStatus:
     machine, config, identity = node.replica.machine, node.config, node.identity
     replicated_log, raft, log = machine.replicated_log, machine.raft, machine.replicated_log.log
     usage, reasons = node.reactor.effects.usage(), machine.reasons()
-    parts = _Parts(node)
+    parts, members = _Parts(node), _members(machine)
+    standing = machine.operations.changes.standing
     found = NodeStatus(
         id=config.node.id,
         uuid=identity.instance,
@@ -175,7 +178,7 @@ def status(node: NodeView) -> NodeStatus:
         faults=faults(node),
         time=node.loop.timers.wall(),
         mode=machine.config.mode.value,
-        leader_address=node.address_of(raft.leader),
+        leader_address=node.book.address_of(raft.leader),
         behind=member_status.behind(machine),
         crc=log.crc_at(log.last),
         written=replicated_log.written,
@@ -194,9 +197,11 @@ def status(node: NodeView) -> NodeStatus:
         waiters=len(node.requests.tickets),
         clients=node.server.clients,
         files=tuple(usage.files),
-        recruit=not machine.state.counts,
-        stranger=not raft.electorate.named,
-        voters=_voters(machine),
+        recruit=is_recruit(machine),
+        stranger=standing is Standing.STRANGER,
+        voters=tuple(each[:2] for each in members if each[2] == MemberRole.VOTER),
+        members=members,
+        standing=standing.value,
         quarantined=None if raft.ballot.member else machine.disk.quarantined,
         errors=parts.errors,
     )
@@ -223,7 +228,13 @@ def state(machine: "Machine") -> str:
     """`running`, `loading` (it does not count: a stranger, or damaged) or `split_brain`."""
     if machine.follower.split is not None:
         return "split_brain"
-    return "running" if machine.state.counts else "loading"
+    return "loading" if is_recruit(machine) else "running"
+
+
+def is_recruit(machine: "Machine") -> bool:
+    """Does it count in no quorum, although it is to? A learner, or one that was removed, is not."""
+    standing = machine.operations.changes.standing
+    return not machine.state.counts and standing not in {Standing.LEARNER, Standing.REMOVED}
 
 
 def _reasons(node: NodeView) -> tuple[ReadOnlyInfo, ...]:
@@ -236,15 +247,20 @@ def _reasons(node: NodeView) -> tuple[ReadOnlyInfo, ...]:
 
 
 def _nodes(node: NodeView) -> tuple[tuple[int, str, str], ...]:
-    return tuple((peer.id, peer.name, node.address_of(peer.id) or "") for peer in node.config.peers)
+    return tuple(
+        (peer.id, peer.name, node.book.address_of(peer.id) or "") for peer in node.book.members
+    )
 
 
-def _voters(machine: "Machine") -> tuple[tuple[int, str], ...]:
+def _members(machine: "Machine") -> tuple[tuple[int, str, str], ...]:
     """By the configuration in this log; none in a stranger's."""
     configuration = machine.replicated_log.configurations.followed
     if configuration is None:
         return ()
-    return tuple((int(each), instance_text(instance)) for each, instance in configuration.voters)
+    return tuple(
+        (int(each.replica), instance_text(each.instance), each.role.value)
+        for each in configuration.members
+    )
 
 
 def _counters(node: NodeView) -> dict[str, int]:

@@ -33,6 +33,7 @@ class NodeSystem:
     """See `Effects`. `call_soon` works on one that was made inside of a Trio program."""
 
     stopwatch = staticmethod(time.perf_counter)
+    processor = staticmethod(time.thread_time)
     secret = staticmethod(secrets.token_bytes)
     give_way = staticmethod(trio.lowlevel.checkpoint)
     sleep = staticmethod(trio.sleep)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from qsync.node.stalls import Stalls
 from qsync.node.system import SYSTEM
 
 EVENTS_MAX = 1000
@@ -27,6 +28,8 @@ class Timeline:
         self.counts: Counter[str] = Counter()
         """How often each event happened since the start of the process."""
         self.sums: Counter[str] = Counter()
+        self.stalls = Stalls()
+        """What is no event but held everything up."""
         self._path = path
         self._wall = wall
         if path is not None:

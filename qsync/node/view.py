@@ -4,6 +4,7 @@ from typing import Protocol
 
 from qsync.config import NodeConfig
 from qsync.faultpoints import FaultPoints
+from qsync.node.addresses import AddressBook
 from qsync.node.assembly import NodeStorage
 from qsync.node.folding import Folding
 from qsync.node.links import Links
@@ -32,18 +33,16 @@ class NodeView(Protocol):
     folding: Folding
 
     @property
+    def book(self) -> AddressBook:
+        """Who the members are, and where they are dialled."""
+
+    @property
     def identity(self) -> Identity:
         """Cluster, instance and replica id."""
 
     @property
     def fault_points(self) -> FaultPoints:
         """The fault points of this node, and which are armed."""
-
-    def address_of(self, replica: int | None) -> str | None:
-        """The address at which clients reach a member."""
-
-    def name_of(self, replica: int | None) -> str | None:
-        """A member's name."""
 
     def leader_idle(self) -> float | None:
         """Seconds since the leader was heard; 0 on the leader itself."""

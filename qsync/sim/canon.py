@@ -153,13 +153,12 @@ class ReferenceLog:
             return self.terms[-1] > term
         return self.terms[index] != term or self.rolled_back[index]
 
-    def extend(self, replicated_log: ReplicatedLog, upto: int) -> list[int]:
+    def extend(self, log: LogIndex, upto: int) -> list[int]:
         """Somebody confirmed up to `upto`: the fates of all new places follow from the log alone.
 
         Returns the new indexes that were rolled back.
         """
         first = self.last + 1
-        log = replicated_log.log
         queue: list[int] = []
         gone: list[int] = []
         for index in range(first, upto + 1):

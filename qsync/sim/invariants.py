@@ -16,6 +16,7 @@ from qsync.record import Instance
 from qsync.replica import Replica as Core
 from qsync.sim import properties
 from qsync.sim.canon import PropertyViolation, ReferenceLog, ReferenceRecords
+from qsync.sim.configurations import ConfigurationRules
 from qsync.sim.lives import DurableLog, LifeCursor, acks, shows, votes
 from qsync.sim.parts import Disk, NodePart
 from qsync.sim.promises import ClientPromises
@@ -77,11 +78,12 @@ class Invariants:
         """Of the directory that a node has now."""
         self._directories: dict[tuple[Replica, Instance], DirectoryWitness] = {}
         self.leaders: dict[int, Replica] = {}
-        self._votes: dict[tuple[int, Replica, Instance], Replica] = {}
         self._marks: dict[Replica, NodeCursor] = {}
         self._sessions: dict[int, str] = {}
         self._decided_in = [0]
         self._folds = 0
+        self.rules = ConfigurationRules()
+        """Those of who belongs to the cluster."""
 
     def opened(self, me: Replica, instance: Instance, disk: Disk) -> None:
         """A node has that directory; what was on another one counts for that one only."""
@@ -105,7 +107,7 @@ class Invariants:
         if votes(me, peer, message, disk):
             assert isinstance(message, RequestVoteResponse)
             pair = (message.asked_term, me, core.machine.config.instance)
-            before = self._votes.setdefault(pair, peer)
+            before = self.rules.votes.setdefault(pair, peer)
             properties.vote_stands(me, message.asked_term, before, peer)
 
     def turned(self, me: Replica, core: Core) -> None:
@@ -119,10 +121,13 @@ class Invariants:
             for entry in replicated_log.entries(Index(mark.last + 1), replicated_log.log.last):
                 self.books.enter(me, entry, replicated_log.log)
             mark.last = replicated_log.log.last
+        self.rules.look(me, core)
         raft = core.machine.raft
         if core.machine.state.led != mark.promoted:
             mark.promoted = core.machine.state.led
             properties.one_leader(mark.promoted, self.leaders.setdefault(mark.promoted, me), me)
+            if core.machine.leader is not None:
+                self.rules.elected(me, core, mark.promoted)
         if raft.role is Role.LEADER:
             self._leads(me, core, raft.term)
         if replicated_log.confirmed != mark.confirmed:
@@ -145,7 +150,7 @@ class Invariants:
         if now > canon.last:
             self._check_quorum(me, now, replicated_log)
             self._decided_in += [core.machine.term] * (now - canon.last)
-            for index in canon.extend(replicated_log, now):
+            for index in canon.extend(log, now):
                 self.promises.gone(index)
         for index in range(before + 1, now + 1):
             term = log.term_at(index)

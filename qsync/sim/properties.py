@@ -173,7 +173,7 @@ def shown_is_leaders(me: int, index: int, term: int, *, elsewhere: int) -> None:
 def shows(replicated_log: ReplicatedLog, index: int, term: int) -> bool:
     """The transaction `(term, index)` can be read there."""
     return (
-        index <= replicated_log.visible
+        replicated_log.log.start.index <= index <= replicated_log.visible
         and replicated_log.log.term_at(index) == term
         and replicated_log.limbo.stretch_at(index) is None
     )
@@ -207,7 +207,7 @@ def gone_is_hidden(me: int, place: tuple[int, int], why: str) -> None:
 def committed_is_shown(me: int, place: tuple[int, int], replicated_log: ReplicatedLog) -> None:
     """Property 3: what a client is told is committed can be read there."""
     index, term = place
-    if index > replicated_log.visible or replicated_log.log.term_at(index) != term:
+    if index > replicated_log.visible or not replicated_log.log.has(index, term):
         raise PropertyViolation(3, f"node {me} committed {index} of term {term}, which it hides")
 
 
@@ -302,8 +302,14 @@ def clock_read_since(me: int, *, looked: float, received: float) -> None:
 def fresh(me: int, consistency: str, replicated_log: ReplicatedLog, floor: Position) -> None:
     """Property 3: a read has seen all that was answered before it was asked: that very entry."""
     shown = replicated_log.readable_place
-    if floor.index > shown.index or replicated_log.log.term_at(floor.index) != floor.term:
+    if floor.index > shown.index or not replicated_log.log.has(floor.index, floor.term):
         text = f"node {me} serves a {consistency} read at {shown.index} of term {shown.term}"
         raise PropertyViolation(
             3, f"{text}, though {floor.index} of {floor.term} was answered before"
         )
+
+
+def counts_by_its_log(me: int, *, mine: object, wanted: object) -> None:
+    """membership.md M1 b, M6 a: who votes is what the log says, wherever it begins here."""
+    if mine != wanted:
+        raise PropertyViolation(2, f"node {me} counts by {mine}, its log says {wanted}")

@@ -250,6 +250,8 @@ def _counts(world: World) -> dict[str, int]:
     counts["confirmed"] = world.invariants.canon.last
     counts["rolled back"] = sum(world.invariants.canon.rolled_back)
     counts["orders of operators"] = world.turns.orders
+    counts["orders about members"] = world.turns.members.orders
+    counts["changes of members"] = world.invariants.rules.changes
     counts["replaced"] = sum(map(_is_replaced, world.nodes))
     counts["messages lost"] = world.room.net.lost
     for client in world.clients:

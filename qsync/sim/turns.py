@@ -5,6 +5,7 @@ from functools import partial
 
 from election.messages import Replica
 from qsync.core.inputs import DemoteAsked, LeaveAsked, PromoteAsked, RollbackAsked
+from qsync.sim.membership import MemberOrders
 from qsync.sim.parts import NodePart
 from qsync.sim.troubles import NemesisContext
 
@@ -24,7 +25,14 @@ WISHES = ("promote", "promote", "promote", "demote", "demote", "leave", "rollbac
 class Turns:
     """Their dice are their own, so runs without them are as they would be."""
 
-    def __init__(self, scene: NemesisContext, write: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(
+        self,
+        scene: NemesisContext,
+        write: Callable[[Callable[[], None]], None],
+        members: MemberOrders,
+    ) -> None:
+        self.members = members
+        """Who changes the cluster itself."""
         self._scene = scene
         self._write = write
         self._dice = scene.clockwork.dice("operators")
@@ -34,6 +42,8 @@ class Turns:
 
     def start(self) -> None:
         """From now on, now and then, in some runs."""
+        if "members" in self._scene.swarm.variety.habits:
+            self.members.start()
         if self._dice.random() < RUNS:
             self._later()
 
@@ -64,7 +74,7 @@ class Turns:
         Returns for how long; 0 when there is nobody to do without. `call_back` ends it.
         """
         leaders = [each for each in self._scene.nodes if each.leads]
-        if len(leaders) != 1 or len(self._scene.nodes) < VOTERS_MIN:
+        if len(leaders) != 1 or len(leaders[0].core.machine.config.voters) < VOTERS_MIN:
             return 0.0
         self._away = self._dice.choice(
             [each for each in self._scene.nodes if each is not leaders[0]]

@@ -13,7 +13,10 @@ VARIETY = ("sizes", "modes", "unfenced", "paces", "fast_clocks")
 LOSSES = (Fault.UNREACHABLE, Fault.SWAP, Fault.WIPE)
 """Kinds of trouble that only such runs know."""
 
-HABITS = ("floors", "schema", "stranger", "short_sessions", "own_settings", "little_room")
+HABITS = (
+    *("floors", "schema", "stranger", "short_sessions", "own_settings", "little_room"),
+    "members",
+)
 """What clients, operators and nodes may also do. Half of all runs have some of it.
 
 `floors`: a read that asks for a place asks for any that somebody was told of, also by a read; and
@@ -22,7 +25,8 @@ that write also make, truncate and drop a space and an index. `stranger`: a writ
 more, or given up, by who has its token. `short_sessions`: sessions end often, and copies of
 requests come late. `own_settings`: a node is restarted with other settings in its own file.
 `little_room`: every second node has room in memory for a few rows only and folds seldom, so it
-often takes no more transactions.
+often takes no more transactions. `members`: some nodes are outside of the cluster at first, and
+operators take members in and out, the leader too, and change what they count for.
 """
 RESETTLE = Fault.RESETTLE
 """The kind of trouble of `own_settings`."""
@@ -38,6 +42,7 @@ _DRIFT = 0.05
 """Within what a lease allows for (CLOCK_DRIFT_MAX), so leases are as good as ever."""
 _OFTEN = 4
 """They are drawn more often than others: most find a cluster that cannot bear them now."""
+_FOUNDERS_MIN = 2
 _SWAPS_MIN_NODES = 3
 """With fewer, no majority is left when a disk is lost (membership.md M5)."""
 
@@ -57,6 +62,8 @@ class Variety:
     drift: float = 0.0
     kinds: tuple[Fault, ...] = ()
     habits: tuple[str, ...] = ()
+    outside: int = 0
+    """So many nodes are no members at first; with few nodes fewer."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -74,6 +81,10 @@ class Variety:
     def loses_disks(self) -> bool:
         """Now and then a directory is not there any more."""
         return bool({Fault.SWAP, Fault.WIPE} & set(self.kinds))
+
+    def founders(self, nodes: int) -> int:
+        """So many nodes found the cluster: two at least, if there are so many."""
+        return max(min(nodes, _FOUNDERS_MIN), nodes - self.outside)
 
     def mode(self, me: Replica) -> ElectionMode:
         """How a node takes part in elections."""
@@ -101,7 +112,8 @@ def draw(plan: Plan, dice: RandomStream, *, nodes: int) -> Variety:
     habits = _habits(plan, dice)
     has = frozenset(() if common else VARIETY) - frozenset(plan.without)
     count = plan.nodes or (size if "sizes" in has and size else nodes)
-    lazy = "modes" in has and len(modes) == count
+    # Whoever is left when voters go must campaign.
+    lazy = "modes" in has and len(modes) == count and "members" not in habits
     return Variety(
         nodes=size if "sizes" in has and not plan.nodes else 0,
         modes=modes if lazy else (ElectionMode.CANDIDATE,),
@@ -110,6 +122,7 @@ def draw(plan: Plan, dice: RandomStream, *, nodes: int) -> Variety:
         drift=drift if "fast_clocks" in has else 0.0,
         kinds=() if common and not plan.only else _possible(losses, count, lazy=lazy),
         habits=habits,
+        outside=dice.choice((0, 1, 1, 2)) if "members" in habits else 0,
     )
 
 

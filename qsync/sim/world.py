@@ -9,8 +9,10 @@ from typing import Final, Protocol
 from election.messages import Replica
 from qsync.config import NodeConfig
 from qsync.config.sections import WriterChoice
+from qsync.core.configuration import Configuration
 from qsync.core.inputs import Consistency
 from qsync.faults import Fault
+from qsync.member import Member, Members
 from qsync.record import Instance, instance_text
 from qsync.sim import repertoire, swarm
 from qsync.sim.faults import Faults
@@ -24,6 +26,8 @@ from qsync.sim.kernel.machine import Computer, Looker, MemberMachine
 from qsync.sim.kernel.operators import NodeOperators
 from qsync.sim.kernel.room import SimulatedKernel, Time
 from qsync.sim.kernel.strikes import KernelFaults
+from qsync.sim.membership import MemberOrders
+from qsync.sim.parts import NodePart
 from qsync.sim.plan import Plan
 from qsync.sim.repertoire import OperationGenerator
 from qsync.sim.swarm import ClientLoad, Swarm
@@ -83,18 +87,25 @@ class World:
         if watched_by is not None:
             self.looker = watched_by(self.invariants)
         ids = self.clockwork.dice("instances")
+        common = _config(self.swarm)
         founders = tuple(
-            (Replica(number), instance_text(Instance(ids.getrandbits(127))))
+            Member(
+                Replica(number),
+                Instance(ids.getrandbits(127)),
+                name=f"n{number}",
+                address=str(common.peers[number - 1].address),
+            )
             for number in range(1, self.swarm.nodes + 1)
         )
-        common = _config(self.swarm)
+        founding = founders[: self.swarm.variety.founders(self.swarm.nodes)]
+        self.invariants.rules.founding = Configuration(founding)
         self.nodes = [
             self._node(
-                _own(common, self.swarm, me, writers[me]),
-                instance=instance,
-                founders=founders,
+                _own(common, self.swarm, each.replica, writers[each.replica]),
+                instance=instance_text(each.instance),
+                founders=founding if each in founding else (),
             )
-            for me, instance in founders
+            for each in founders
         ]
         scene = NemesisContext(
             clockwork=self.clockwork,
@@ -107,7 +118,8 @@ class World:
         self.faults: Faults = KernelFaults(scene, self.nodes, self.room.net)
         self.history = SimHistory(self.clockwork)
         self.clients = self._clients()
-        self.turns = Turns(scene, self.clients[0].write_once)
+        members = MemberOrders(scene, partial(_place, founders))
+        self.turns = Turns(scene, self.clients[0].write_once, members)
         for machine in self.nodes:
             machine.operators = self._operators(machine)
         if plan.mutant is not None:
@@ -118,7 +130,7 @@ class World:
         config: NodeConfig,
         *,
         instance: str,
-        founders: tuple[tuple[Replica, str], ...],
+        founders: Members,
     ) -> MemberMachine:
         me = config.node.id
         disk = KernelDisk(self.clockwork, self.clockwork.dice(f"disk {me}"), self.swarm.platter)
@@ -228,6 +240,8 @@ class World:
     def heal(self) -> None:
         """Repair everything; clients finish what they began."""
         self.faults.heal()
+        if "members" in self.swarm.variety.habits:
+            self.turns.members.heal()
         for client in self.clients:
             client.finish()
 
@@ -254,6 +268,12 @@ class World:
             return f"waiting: {busy}"
         waiting = self.waiting()
         return f"operators wait: {waiting}" if waiting else self.looker.at_rest()
+
+
+def _place(founders: Members, node: NodePart) -> Member:
+    """What there is to say of a node that is to be a member, on the directory that it has now."""
+    known = next(each for each in founders if each.replica == node.me)
+    return replace(known, instance=node.instance)
 
 
 def _config(drawn: Swarm) -> NodeConfig:

@@ -163,11 +163,21 @@ class NodeStatus(BoxInfo, frozen=True, kw_only=True):
     clients: Annotated[int, "client connections"] = 0
     files: Annotated[tuple[int, ...], "open files, and how many may be open"] = ()
     recruit: Annotated[bool, "whether it counts in no quorum"] = False
-    stranger: Annotated[bool, "whether the configuration does not name its directory"] = False
+    stranger: Annotated[
+        bool, "whether the configuration does not name its directory, and it was not removed"
+    ] = False
     voters: Annotated[
         tuple[tuple[int, str], ...],
         "id and instance of each voter, by the configuration",
     ] = ()
+    members: Annotated[
+        tuple[tuple[int, str, str], ...],
+        "id, instance and role of each member, by the configuration",
+    ] = ()
+    standing: Annotated[
+        str,
+        "`voter`, `learner`, `joining` (a learner that becomes a voter), `stranger`, or `removed`",
+    ] = ""
     quarantined: Annotated[str | None, "the damage that it found in its log"] = None
     asked: int = 0
 
@@ -180,6 +190,11 @@ class NodeStatus(BoxInfo, frozen=True, kw_only=True):
     def role(self) -> Annotated[str, "`election.state`"]:
         """`leader`, `candidate` or `follower`."""
         return self.election.state
+
+    @property
+    def part(self) -> Annotated[str, "`role` of a voter, `standing` of anybody else"]:
+        """What it does in the cluster, in one word."""
+        return self.role if self.standing in {"voter", ""} else self.standing
 
     @property
     def term(self) -> Annotated[int, "`election.term`"]:

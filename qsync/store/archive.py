@@ -1,6 +1,5 @@
 """The archive: entries that were cut off the log, kept for people to look at."""
 
-import os
 import struct
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,7 +8,7 @@ from election.messages import Index, Term
 from qsync.errors import Damaged
 from qsync.store import faults
 from qsync.store.contract import Tail
-from qsync.store.environment import sync_directory
+from qsync.store.environment import sync_directory, write_whole
 
 # first, last, term of the cut, wall-clock seconds, length of the reason; reason and batch follow.
 # Behind the reason, after a NUL, stands how many asynchronous transactions had been answered.
@@ -55,12 +54,23 @@ def export(tails: Iterable[Tail], into: Path) -> list[Path]:
         for tail in tails:
             path = into / f"{tail.number}-{tail.first}-{tail.last}-{tail.term}{SUFFIX}"
             if not path.exists():
-                _write(path, pack(tail))
+                write_whole(path, pack(tail))
             written.append(path)
         sync_directory(into)
     except OSError as error:
         raise faults.typed(error, into) from error
     return written
+
+
+def load_all(folder: Path) -> list[Tail]:
+    """The exported tails of a folder, by number; none where there is no folder."""
+    try:
+        found = [each for each in folder.iterdir() if each.name.endswith(SUFFIX)]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise faults.typed(error, folder) from error
+    return sorted((load(each) for each in found), key=lambda tail: tail.number)
 
 
 def load(path: Path) -> Tail:
@@ -71,13 +81,3 @@ def load(path: Path) -> Tail:
         raise faults.typed(error, path) from error
     number = path.name.split("-", 1)[0]
     return unpack(int(number) if number.isdigit() else 0, stored)
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Whole or not at all."""
-    unready = path.with_suffix(".new")
-    with unready.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    unready.rename(path)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from election.messages import Index, Term
 from qsync import record
+from qsync.core.logstart import EMPTY, LogStart
+from qsync.errors import Compacted
 from qsync.record import CHAIN_SEED, HEADER, HEADER_SIZE, Crc, Entry
 from qsync.store.contract import EntryBatch
 
@@ -30,9 +32,9 @@ class ChainVerification:
     offset: int = 0
 
 
-def verify(rows: Iterable[Row]) -> ChainVerification:
-    """Check every entry: whole, dense from 1, sealed by the checksum of the one before it."""
-    state = ChainVerification()
+def verify(rows: Iterable[Row], *, start: LogStart = EMPTY) -> ChainVerification:
+    """Check every entry: whole, dense from `start` on, sealed by the checksum of the former."""
+    state = ChainVerification(last=start.index, term=start.term, crc=start.crc)
     for first, batch in rows:
         state.at, state.offset = first, 0
         if first != state.last + 1:
@@ -145,6 +147,24 @@ class EntryReads(ABC):
 
     last: Index
 
+    @property
+    @abstractmethod
+    def start(self) -> LogStart:
+        """Behind which entry it begins; EMPTY while it was never trimmed."""
+
+    @property
+    def begins(self) -> Index:
+        """The first index that it may have."""
+        return Index(self.start.index + 1)
+
+    def _reach(self, first: int) -> None:
+        """Raises Compacted when the log does not reach back to there any more."""
+        if first < self.begins:
+            raise Compacted(
+                f"the log begins at {self.begins}, {first} is trimmed",
+                details={"first": int(self.begins)},
+            )
+
     @abstractmethod
     def _rows(self, first: Index) -> Iterator[Row]:
         """Records from the one on that holds `first`; none when `first` is above `last`.
@@ -154,13 +174,13 @@ class EntryReads(ABC):
 
     def stored(self) -> Iterator[bytes]:
         """Everything up to `last` in order, a record at a time."""
-        newest = b""
-        for first, batch in self._rows(Index(1)):
+        newest, begins = b"", self.begins
+        for first, batch in self._rows(begins):
             if first > self.last:
                 break
             if newest:
                 yield newest
-            newest = batch
+            newest = batch if first >= begins else split(batch, after=begins - 1)[1]
         if newest:
             yield split(newest, after=self.last)[0]
 
@@ -177,5 +197,5 @@ class EntryReads(ABC):
         return batches(self._rows(first), first=first, last=last, bytes_max=bytes_max)
 
     def read(self, first: Index, *, bytes_max: int) -> bytes:
-        """Whole records from the one that holds `first` on."""
+        """Whole records from the one that holds `first` on. Raises Compacted."""
         return joined((batch for _, batch in self._rows(first)), bytes_max=bytes_max)

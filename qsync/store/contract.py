@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from election.messages import Ballot, Index, Replica, Term
+from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.ready import Write
+from qsync.member import Members
 from qsync.record import Entry
 from qsync.store.seals import Sums
+from qsync.store.snapshot import RowsImport, RowsView, SnapshotHead
 
 NO_BALLOT = Ballot(term=Term(0), vote=None, member=True)
 """The ballot of a new directory. Whatever ran under its replica id before was another instance, so
@@ -19,7 +22,7 @@ there is nothing that this one can have forgotten (membership.md M5)."""
 class Identity:
     """Whose directory it is. `cluster`, `instance` and `replica` never change once written.
 
-    `founders`: the voters that the cluster was founded with, each with the instance of its
+    `founders`: the members that the cluster was founded with, each with the instance of its
     directory; none in a directory that was not there then (membership.md M1 c).
     """
 
@@ -27,7 +30,7 @@ class Identity:
     instance: str
     replica: Replica
     name: str
-    founders: tuple[tuple[Replica, str], ...] = ()
+    founders: Members = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,8 @@ class RecoveredLog:
     quarantined: str | None = None
     untrusted: bool = False
     dropped_tail: int = 0
+    start: LogStart = EMPTY
+    """Behind which entry the log begins; EMPTY when it was never trimmed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +88,10 @@ class Log(Protocol):
     def last(self) -> Index:
         """The last durable index."""
 
+    @property
+    def start(self) -> LogStart:
+        """Behind which entry it begins; EMPTY while it was never trimmed."""
+
     def recover(self, *, trusted: Index = NOTHING_TRUSTED) -> RecoveredLog:
         """Verify it and drop a torn tail that was never acked. Call once, first.
 
@@ -94,10 +103,13 @@ class Log(Protocol):
         """One durable commit: cut, append, ballot, confirmed. Raises StoreError, nothing half."""
 
     def stored(self) -> Iterator[bytes]:
-        """Every entry in order, as it is stored, some at a time."""
+        """Every entry behind `start` in order, as it is stored, some at a time."""
 
     def entries(self, first: Index, last: Index) -> list[Entry]:
-        """The entries `first..last`; none when `last` is below `first`."""
+        """The entries `first..last`; none when `last` is below `first`.
+
+        This and the next two raise Compacted when the log does not reach back to `first`.
+        """
 
     def batches(self, first: Index, last: Index, *, bytes_max: int) -> Iterator[EntryBatch]:
         """`first..last` in batches of at most `bytes_max`, or of one entry that is larger."""
@@ -110,6 +122,21 @@ class Log(Protocol):
 
     def archived(self) -> list[Tail]:
         """The cut tails, oldest first."""
+
+    def trim(self, start: LogStart) -> None:
+        """Let the log begin behind `start`: what is at or below its index may go.
+
+        That is an entry of this log, folded, the fold flushed, and a snapshot of it on the disk
+        (membership.md M6 f, g). `start` is durable before anything goes. Cut tails stay archived.
+        Another thread may write and read meanwhile. Raises StoreError; again, it goes on.
+        """
+
+    def begin_at(self, start: LogStart) -> None:
+        """Begin anew behind `start`, an entry that this log does not have (membership.md M6 c).
+
+        All of it or nothing. Ballot and archive stay, what was not known as confirmed is archived
+        as a tail, and `start` counts as confirmed. Nobody writes or reads meanwhile.
+        """
 
     def start_over(self, *, why: str, untrusted: bool = False) -> None:
         """Set the log aside and begin an empty one.
@@ -181,6 +208,15 @@ class Spaces(Protocol):
     @property
     def sums(self) -> Sums:
         """What the rows of each space add up to, at index `folded`; kept by every fold."""
+
+    def view(self) -> RowsView:
+        """All rows as they are now; to be closed soon, for it keeps what is overwritten."""
+
+    def importing(self, head: SnapshotHead) -> RowsImport:
+        """Begin to take the rows of a snapshot beside these, or go on. Only one at a time."""
+
+    def install(self, rows: RowsImport) -> None:
+        """Rows whose import is finished take the place of these, all of them, durably."""
 
     def scrub(self, rows_max: int) -> bool:
         """Look at the next so many rows; true when all are as they were folded, and begin again.

@@ -15,6 +15,8 @@ import lmdb
 
 from election.messages import Replica
 from qsync.errors import ConfigError, DirectoryLocked, StoreError, WrongFormat
+from qsync.member import Member, MemberRole
+from qsync.record import instance_text, read_instance
 from qsync.store import faults
 from qsync.store.contract import Identity
 from qsync.store.environment import sync_directory
@@ -189,14 +191,19 @@ def _read_identity(text: str, path: Path) -> tuple[Identity, int]:
             instance=str(fields["instance"]),
             replica=Replica(int(fields["replica"])),
             name=str(fields["name"]),
-            founders=tuple(
-                (Replica(int(replica)), str(uuid.UUID(instance)))
-                for replica, instance in sorted(fields["founders"])
-            ),
+            founders=tuple(_founder(*each) for each in sorted(fields["founders"])),
         )
     except (KeyError, ValueError, TypeError, OverflowError) as error:
         raise WrongFormat(f"{path}/identity.json is incomplete: {error!r}") from None
     return identity, int(version)
+
+
+def _founder(
+    replica: int, instance: str, role: str = MemberRole.VOTER, name: str = "", address: str = ""
+) -> Member:
+    """A member by its row; former releases wrote the id and the instance of voters alone."""
+    there = read_instance(str(uuid.UUID(instance)))
+    return Member(Replica(int(replica)), there, MemberRole(role), str(name), str(address))
 
 
 def _format(path: Path, wanted: Identity) -> Identity:
@@ -236,7 +243,12 @@ def _same(stored: Identity, wanted: Identity) -> Identity:
 
 def _store(path: Path, identity: Identity, version: int) -> None:
     """Write the identity so that it is either there whole, or not at all."""
-    text = json.dumps({"format": version, **asdict(identity)}, indent=2) + "\n"
+    founders = [
+        [each.replica, instance_text(each.instance), each.role, each.name, each.address]
+        for each in identity.founders
+    ]
+    fields = {"format": version, **asdict(identity), "founders": founders}
+    text = json.dumps(fields, indent=2) + "\n"
     unready = path / "identity.json.new"
     handle = os.open(unready, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
     try:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from election.messages import Ballot, Index
 from qsync import record
+from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.ready import Write
-from qsync.errors import Damaged, DirectoryGone
+from qsync.errors import Damaged, DirectoryGone, StoreError
 from qsync.record import CHAIN_SEED, Crc
 from qsync.store import archive, chain, faults, meta, recovery
 from qsync.store.contract import (
@@ -29,6 +30,7 @@ from qsync.store.environment import (
     MAP_SIZE_MAX,
     Databases,
     Environment,
+    rows,
     set_aside,
     set_aside_before,
 )
@@ -75,7 +77,24 @@ def _prepare(ready: Path, environment: Callable[[Path], Environment], ballot: Ba
         env.close()
 
 
-class LmdbLog(chain.EntryReads):
+class UntrimmedLog(chain.EntryReads):
+    """What begins with the first entry for ever: a start brings it to segments first."""
+
+    @property
+    def start(self) -> LogStart:
+        """With the first entry."""
+        return EMPTY
+
+    def trim(self, start: LogStart) -> None:
+        """Refuse. Raises StoreError."""
+        raise StoreError(f"a log in LMDB is not trimmed behind {start.index}")
+
+    def begin_at(self, start: LogStart) -> None:
+        """Refuse. Raises StoreError."""
+        raise StoreError(f"a log in LMDB does not begin behind {start.index}")
+
+
+class LmdbLog(UntrimmedLog):
     """See `contract.Log`. `last` and `quarantined` hold once `recover` has run."""
 
     before_commit: Callable[[], None] | None = None
@@ -183,7 +202,7 @@ class LmdbLog(chain.EntryReads):
             return []
         return [
             archive.unpack(archive.KEY.unpack(key)[0], stored)
-            for key, stored in self._env.rows(_ARCHIVE)
+            for key, stored in rows(self._env, _ARCHIVE)
         ]
 
     def start_over(self, *, why: str, untrusted: bool = False) -> None:
@@ -254,7 +273,7 @@ class LmdbLog(chain.EntryReads):
     def _stored(self, first: int = 1) -> Iterator[chain.Row]:
         """The records from the one that holds `first` on."""
         start = self._env.read(lambda txn: self._record_of(txn, first))
-        for key, batch in self._env.rows(_BATCHES, start=start):
+        for key, batch in rows(self._env, _BATCHES, start=start):
             yield _KEY.unpack(key)[0], batch
 
     def _record_of(self, txn: "Transaction[bytes]", index: int) -> bytes:

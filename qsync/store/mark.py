@@ -124,16 +124,15 @@ def _damage(file: Path) -> str | None:
         tables = pages.tables()
         if META not in tables or ROWS not in tables:
             return None if not tables else f"{file} lacks a table"
-        kept = dict(pages.rows(tables[META]))
+        kept = dict(row for rows in pages.rows(tables[META]) for row in rows)
         if HEAD_KEY not in kept and not tables[ROWS].entries:
             return None
         if Head.unpack(kept.get(HEAD_KEY, b"")) is None:
             return f"{file} was stored by another release, or its index is damaged"
         sums, found = Sums(), SealChanges()
-        for key, stored in pages.rows(tables[ROWS]):
-            if seals.opened(key, stored) is None:
+        for rows in pages.rows(tables[ROWS]):
+            if not found.verify(rows):
                 return f"{file}: the checksum of a row does not hold"
-            found.put(key, seals.seal_of(stored))
         sums.add(found)
         if sums != stored_sums(kept):
             return f"{file} does not hold the rows that were folded"

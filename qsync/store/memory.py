@@ -5,8 +5,9 @@ from collections.abc import Callable, Generator, Iterator
 
 from sortedcontainers import SortedDict
 
-from election.messages import Index, Replica
+from election.messages import Index, Replica, Term
 from qsync import record
+from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.ready import Write
 from qsync.errors import Damaged, Rebuilding, StoreError
 from qsync.record import CHAIN_SEED
@@ -21,7 +22,9 @@ from qsync.store.contract import (
     Wait,
 )
 from qsync.store.digest import digest
+from qsync.store.memory_rows import MemoryImport, MemoryRowsView
 from qsync.store.seals import SealChanges, Sums
+from qsync.store.snapshot import RowsImport, SnapshotHead
 
 NOBODY = Identity(cluster="memory", instance="memory", replica=Replica(1), name="memory")
 _MORE = b"\xff"  # sorts after every batch: the first byte of an index is never that high
@@ -48,6 +51,12 @@ class MemoryLog(chain.EntryReads):
         self._numbers: bytes | None = None
         self._tails: list[Tail] = []
         self._flight: Write | None = None
+        self._start = EMPTY
+
+    @property
+    def start(self) -> LogStart:
+        """Behind which entry it begins."""
+        return self._start
 
     def recover(
         self,
@@ -56,12 +65,12 @@ class MemoryLog(chain.EntryReads):
     ) -> RecoveredLog:
         """Verify every entry; see `contract.Recovered` for what becomes of damage."""
         assert self._flight is None
-        checked = chain.verify(self._records)
+        checked = chain.verify(self._records, start=self._start)
         judged = recovery.judge(self._numbers, checked)
         dropped = self._drop(checked) if judged.torn else 0
         self.quarantined = judged.quarantined
         self.last, self._crc, self._ballot = checked.last, checked.crc, judged.numbers.ballot
-        return judged.recovered(checked, identity=self.identity, dropped=dropped)
+        return judged.recovered(checked, identity=self.identity, dropped=dropped, start=self._start)
 
     def write(self, write: Write) -> None:
         """One commit: cut, append, ballot and confirmed. Raises `fault`."""
@@ -92,9 +101,48 @@ class MemoryLog(chain.EntryReads):
         """The cut tails, oldest first."""
         return list(self._tails)
 
+    def trim(self, start: LogStart) -> None:
+        """Forget what is at or below its index; at once, and durably. Raises `fault`."""
+        if self.quarantined is not None:
+            raise Damaged(f"the log is not trimmed: {self.quarantined}")
+        if start.index < self.begins:
+            return
+        if self.fault is not None:
+            raise self.fault
+        (entry,) = self.entries(start.index, start.index)
+        assert (entry.term, entry.crc) == (start.term, start.crc), start
+        at = self._at(start.index)
+        _, kept = chain.split(self._records[at][1], after=start.index)
+        del self._records[: at + 1]
+        if kept:
+            self._records.insert(0, (start.index + 1, kept))
+        self._start = start
+
+    def begin_at(self, start: LogStart) -> None:
+        """Begin anew there; what was not known as confirmed is archived. Raises `fault`."""
+        assert self._flight is None
+        if self.quarantined is not None:
+            raise Damaged(f"the log takes no writes: {self.quarantined}")
+        if self.fault is not None:
+            raise self.fault
+        found = meta.EMPTY if self._numbers is None else meta.unpack(self._numbers)
+        assert found is not None
+        above = max(found.confirmed, Index(self.begins - 1))
+        if above < self.last:
+            raw = b"".join(
+                each.raw for each in self.batches(Index(above + 1), self.last, bytes_max=1 << 20)
+            )
+            self._archive(above, raw, self._ballot.term, why=recovery.replaced_by(start))
+        self._records, self._start = [], start
+        self.last, self._crc = start.index, start.crc
+        self._numbers = meta.pack(
+            self._ballot, confirmed=start.index, durable=start.index, crc=start.crc
+        )
+
     def start_over(self, *, why: str, untrusted: bool = False) -> None:  # noqa: ARG002 - memory has no place to set aside
         """Begin an empty log; the term and vote stay, unless they were lost."""
         self._records, self._tails, self._numbers = [], [], None
+        self._start = EMPTY
         self.last, self._crc, self.quarantined = Index(0), CHAIN_SEED, None
         self.write(recovery.begin_anew(self._ballot, untrusted=untrusted))
 
@@ -119,9 +167,10 @@ class MemoryLog(chain.EntryReads):
 
     def lose_tail(self, *, above: Index) -> None:
         """The disk lied: what is above `above` is gone though it was said to be durable."""
-        first, batch = self._records[self._at(above)] if above else (1, b"")
+        there = above >= self.begins
+        first, batch = self._records[self._at(above)] if there else (1, b"")
         kept, _ = chain.split(batch, after=above)
-        del self._records[self._at(above) if above else 0 :]
+        del self._records[self._at(above) if there else 0 :]
         if kept:
             self._records.append((first, kept))
 
@@ -154,24 +203,32 @@ class MemoryLog(chain.EntryReads):
         first, batch = self._records[at]
         kept, cut = chain.split(batch, after=above)
         raw = b"".join([cut, *(later for _, later in self._records[at + 1 :])])
+        term, answered = write.ballot.term, write.cut_answered
+        self._archive(above, raw, term, why=write.cut_reason, answered=answered)
+        del self._records[at:]
+        if kept:
+            self._records.append((first, kept))
+        self.last = above
+        there = above >= self.begins
+        here = self._records[self._at(above)][1] if there else b""
+        self._crc = chain.crc_at(here, above) if there else self._start.crc
+
+    def _archive(
+        self, above: Index, raw: bytes, term: Term, *, why: str, answered: int = 0
+    ) -> None:
+        """Keep everything above `above`."""
         self._tails.append(
             Tail(
                 number=len(self._tails) + 1,
                 first=Index(above + 1),
                 last=self.last,
-                term=write.ballot.term,
+                term=term,
                 time=self._wall(),
-                reason=write.cut_reason,
+                reason=why,
                 raw=raw,
-                answered=write.cut_answered,
+                answered=answered,
             )
         )
-        del self._records[at:]
-        if kept:
-            self._records.append((first, kept))
-        self.last = above
-        here = self._records[self._at(above)][1] if above else b""
-        self._crc = chain.crc_at(here, above) if above else CHAIN_SEED
 
     def _drop(self, checked: chain.ChainVerification) -> int:
         at = bisect_left(self._records, (checked.at, b""))
@@ -187,7 +244,10 @@ class MemoryLog(chain.EntryReads):
         return bisect_right(self._records, (index, _MORE)) - 1
 
     def _rows(self, first: Index) -> Iterator[chain.Row]:
-        for at in range(max(self._at(first), 0), len(self._records)) if first <= self.last else ():
+        if first > self.last:
+            return
+        self._reach(first)
+        for at in range(self._at(first), len(self._records)):
             yield self._records[at]
 
 
@@ -200,6 +260,7 @@ class MemorySpaces:
         self._rows: SortedDict[bytes, bytes] = SortedDict()
         self._synced: Index | None = Index(0)
         self._rotten: set[bytes] = set()
+        self._import: MemoryImport | None = None
 
     def get(self, key: bytes) -> bytes | None:
         """The value at `key`."""
@@ -252,6 +313,25 @@ class MemorySpaces:
         """All rows are as they were folded; raises Rebuilding when one is not."""
         self._check(*self._rows)
         return True
+
+    def view(self) -> MemoryRowsView:
+        """A copy of all rows."""
+        self._check(*self._rows)
+        return MemoryRowsView(self._rows.items(), folded=self.folded)
+
+    def importing(self, head: SnapshotHead) -> MemoryImport:
+        """Begin, or go on with this very snapshot."""
+        if self._import is None or self._import.head != head:
+            self._import = MemoryImport(head)
+        return self._import
+
+    def install(self, rows: RowsImport) -> None:
+        """The rows that were imported take the place of these, durably."""
+        assert rows is self._import
+        self.wipe()
+        self._rows.update(self._import.contents())
+        self.folded = self._synced = rows.head.start.index
+        self._import = None
 
     def rot(self, key: bytes) -> None:
         """The row at `key` is not what was stored any more."""

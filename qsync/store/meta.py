@@ -3,6 +3,7 @@
 import struct
 import zlib
 from dataclasses import dataclass
+from typing import Final
 
 from election.messages import Ballot, Index, Replica, Term
 from qsync.record import CHAIN_SEED, Crc
@@ -13,17 +14,23 @@ _BODY = struct.Struct(">QIBQQI")
 _CRC = struct.Struct(">I")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class Meta:
     """`durable` is the last index of the log at this commit, `crc` the checksum there.
 
     Whatever does not verify at or below `durable` is damage, for it may have been acked.
     """
 
-    ballot: Ballot
-    confirmed: Index
-    durable: Index
-    crc: Crc
+    ballot: Final[Ballot]
+    confirmed: Final[Index]
+    durable: Final[Index]
+    crc: Final[Crc]
+
+    def __init__(self, *, ballot: Ballot, confirmed: Index, durable: Index, crc: Crc) -> None:
+        self.ballot = ballot
+        self.confirmed = confirmed
+        self.durable = durable
+        self.crc = crc
 
 
 EMPTY = Meta(ballot=NO_BALLOT, confirmed=Index(0), durable=Index(0), crc=CHAIN_SEED)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from election.messages import Replica
 from qsync.errors import ConfigError, StoreError
+from qsync.member import Member
+from qsync.record import read_instance
 from qsync.store import faults
 from qsync.store.contract import Identity, PlacedLog
 from qsync.store.directory import FORMAT_WITH_LMDB, Directory, is_formatted
@@ -91,17 +93,21 @@ def _lmdb_files(log: Path) -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Founder:
-    """A voter of the cluster that is to be: its place, and where its directory is made."""
+    """A voter of the cluster that is to be: its place, and where its directory is made.
+
+    `address`: where the others dial it, `host:port`.
+    """
 
     replica: Replica
     name: str
     path: Path
+    address: str = ""
 
 
 def found(cluster: str, founders: Iterable[Founder]) -> list[Identity]:
     """Make the directories of a new cluster, in the order of `founders`.
 
-    Every directory holds the first configuration: the pair (replica id, instance id) of each voter
+    Every directory holds the first configuration: each voter with its instance, name and address
     (membership.md M1 c). That is the same as if all had received it as the base of one log. A
     directory that is made in any other way belongs to a stranger, which founds nothing.
 
@@ -114,8 +120,16 @@ def found(cluster: str, founders: Iterable[Founder]) -> list[Identity]:
                 f"{each.path} belongs to a node already",
                 hint="found a cluster in directories that are empty",
             )
-    voters = tuple(sorted((each.replica, str(uuid.uuid4())) for each in members))
-    instances = dict(voters)
+    instances = {each.replica: str(uuid.uuid4()) for each in members}
+    voters = tuple(
+        Member(
+            each.replica,
+            read_instance(instances[each.replica]),
+            name=each.name,
+            address=each.address,
+        )
+        for each in sorted(members, key=lambda each: each.replica)
+    )
     made: list[Identity] = []
     for each in members:
         identity = Identity(

@@ -26,12 +26,17 @@ _META_END = struct.Struct("<QQ")
 _MAGIC: Final = 0xBEEFC0DE
 _VERSION: Final = 1
 _BRANCH, _LEAF, _BIG, _META_PAGE = 0x01, 0x02, 0x04, 0x08
-_BIG_DATA, _SUB_DATA, _DUP_DATA = 0x01, 0x02, 0x04
+_BIG_DATA, _SUB_DATA = 0x01, 0x02
 _NO_PAGE: Final = (1 << 64) - 1
 _HEADER_SIZE: Final = 16
+_NODE_SIZE: Final = 8
 _DEPTH_MAX: Final = 32
 """LMDB's own limit for its stack of pages."""
 _PAGE_SIZES: Final = frozenset(1 << bits for bits in range(9, 17))
+
+
+Row = tuple[bytes, bytes]
+"""A key, and what is stored there."""
 
 
 class Db(NamedTuple):
@@ -67,22 +72,19 @@ class Pages:
         """The named trees. Also walks what is free: a page in use there would be overwritten."""
         self._seen = bytearray(self._last + 1)
         named: dict[bytes, Db] = {}
-        for key, flags, value in self._walk(self._main):
-            if flags != _SUB_DATA or len(value) != _DB.size:
-                raise self._wrong(f"the tree named {key!r} is none")
-            named[key] = _db(value)
-        for _, flags, value in self._walk(self._free):
-            if flags:
-                raise self._wrong("a list of free pages is none")
-            self._walk_free(value)
+        for rows in self._walk(self._main, _SUB_DATA):
+            for key, value in rows:
+                if len(value) != _DB.size:
+                    raise self._wrong(f"the tree named {key!r} is none")
+                named[key] = _db(value)
+        for rows in self._walk(self._free, 0):
+            for _, value in rows:
+                self._walk_free(value)
         return named
 
-    def rows(self, tree: Db) -> Iterator[tuple[bytes, bytes]]:
-        """The rows of a tree in order."""
-        for key, flags, value in self._walk(tree):
-            if flags:
-                raise self._wrong(f"the row {key[:32]!r} is none")
-            yield key, value
+    def rows(self, tree: Db) -> Iterator[list[Row]]:
+        """The rows of a tree in order, those of one page at a time."""
+        return self._walk(tree, 0)
 
     # -- the parts of it
 
@@ -131,25 +133,28 @@ class Pages:
             raise self._wrong(f"page {number} is used twice")
         self._seen[number] = 1
 
-    def _walk(self, tree: Db) -> Iterator[tuple[bytes, int, bytes]]:
+    def _walk(self, tree: Db, kind: int) -> Iterator[list[Row]]:
+        """The rows of each leaf; all of them are of this kind."""
         if tree.root == _NO_PAGE:
             if tree.entries or tree.depth:
                 raise self._wrong("a tree with entries has no root")
             return
         if not 0 < tree.depth <= _DEPTH_MAX:
             raise self._wrong(f"a tree cannot be {tree.depth} pages deep")
-        entries, last = 0, None
+        entries, last, begun = 0, b"", False
         numbers = tree.flags & 0x08  # MDB_INTEGERKEY: native integers
-        for key, flags, value in self._below(tree.root, tree.depth):
-            order = key[::-1] if numbers else key
-            if last is not None and order <= last:
-                raise self._wrong(f"the key {key[:32]!r} is out of order")
-            last, entries = order, entries + 1
-            yield key, flags, value
+        for rows in self._below(tree.root, tree.depth, kind):
+            for key, _ in rows:
+                order = key[::-1] if numbers else key
+                if order <= last and begun:
+                    raise self._wrong(f"the key {key[:32]!r} is out of order")
+                last, begun = order, True
+            entries += len(rows)
+            yield rows
         if entries != tree.entries:
             raise self._wrong(f"a tree of {tree.entries} entries has {entries}")
 
-    def _below(self, number: int, depth: int) -> Iterator[tuple[bytes, int, bytes]]:
+    def _below(self, number: int, depth: int, kind: int) -> Iterator[list[Row]]:
         page = self._page(number)
         _, _, flags, lower, upper = _HEADER.unpack_from(page)
         wanted = _LEAF if depth == 1 else _BRANCH
@@ -160,28 +165,41 @@ class Pages:
         places = struct.unpack_from(f"<{(lower - _HEADER_SIZE) // 2}H", page, _HEADER_SIZE)
         if not places or (depth > 1 and len(places) < 2):  # noqa: PLR2004 - a branch has two
             raise self._wrong(f"page {number} is empty")
+        if min(places) < upper or max(places) > self._size - _NODE_SIZE:
+            raise self._wrong(f"page {number} points out of itself")
+        if depth == 1:
+            yield self._rows_of(page, number, places, kind)
+            return
         for place in places:
-            if not upper <= place <= self._size - _NODE.size:
-                raise self._wrong(f"page {number} points out of itself")
-            low, high, kind, length = _NODE.unpack_from(page, place)
-            begun = place + _NODE.size
-            end = begun + length
-            if end > self._size:
+            low, high, above, length = _NODE.unpack_from(page, place)
+            if place + _NODE_SIZE + length > self._size:
                 raise self._wrong(f"a key of page {number} is longer than the page")
-            if depth > 1:
-                yield from self._below(low | high << 16 | kind << 32, depth - 1)
-            else:
-                size = low | high << 16
-                yield page[begun:end], kind & ~_BIG_DATA, self._value(page, end, kind, size)
+            yield from self._below(low | high << 16 | above << 32, depth - 1, kind)
 
-    def _value(self, page: bytes, at: int, kind: int, size: int) -> bytes:
-        """What a node holds, in its page or on pages of its own."""
-        if kind & ~(_BIG_DATA | _SUB_DATA | _DUP_DATA):
-            raise self._wrong("a node is of no kind")
-        if not kind & _BIG_DATA:
-            if at + size > self._size:
+    def _rows_of(self, page: bytes, number: int, places: tuple[int, ...], wanted: int) -> list[Row]:
+        """What the nodes of a leaf hold. A start does this for every row: no call of its own."""
+        rows: list[Row] = []
+        unpack, limit = _NODE.unpack_from, self._size
+        for place in places:
+            low, high, kind, length = unpack(page, place)
+            begun: int = place + _NODE_SIZE
+            end: int = begun + length
+            size: int = low | high << 16
+            if end > limit:
+                raise self._wrong(f"a key of page {number} is longer than the page")
+            key = page[begun:end]
+            if kind == wanted and end + size <= limit:
+                rows.append((key, page[end : end + size]))
+            elif kind == wanted | _BIG_DATA:
+                rows.append((key, self._beside(page, end, size)))
+            elif kind == wanted:
                 raise self._wrong("a value is longer than its page")
-            return page[at : at + size]
+            else:
+                raise self._wrong(f"the node of {key[:32]!r} is of no kind for its tree")
+        return rows
+
+    def _beside(self, page: bytes, at: int, size: int) -> bytes:
+        """A value on pages of its own; `page` says at `at` which they are."""
         if at + _PGNO.size > self._size:
             raise self._wrong("a value is nowhere")
         (number,) = _PGNO.unpack_from(page, at)

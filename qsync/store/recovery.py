@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from election.messages import Ballot, Index
+from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.ready import Write
 from qsync.store import meta
 from qsync.store.chain import ChainVerification
@@ -23,17 +24,24 @@ class RecoveredTail:
     untrusted: bool = False
 
     def recovered(
-        self, checked: ChainVerification, *, identity: Identity, dropped: int
+        self,
+        checked: ChainVerification,
+        *,
+        identity: Identity,
+        dropped: int,
+        start: LogStart = EMPTY,
     ) -> RecoveredLog:
-        """As told to whoever opens the log."""
+        """As told to whoever opens the log. What was trimmed was confirmed (membership.md M6 g)."""
+        confirmed = min(self.numbers.confirmed, checked.last)
         return RecoveredLog(
             ballot=self.numbers.ballot,
-            confirmed=Index(min(self.numbers.confirmed, checked.last)),
+            confirmed=Index(max(confirmed, start.index)),
             last=checked.last,
             identity=identity,
             quarantined=self.quarantined,
             untrusted=self.untrusted,
             dropped_tail=dropped,
+            start=start,
         )
 
 
@@ -79,3 +87,8 @@ def begin_anew(ballot: Ballot, *, untrusted: bool) -> Write:
         ballot=NO_BALLOT if untrusted else replace(ballot, member=False),
         confirmed=Index(0),
     )
+
+
+def replaced_by(start: LogStart) -> str:
+    """Why what was not known as confirmed is archived when the log begins anew there."""
+    return f"the log begins behind entry {start.index} of term {start.term} now"

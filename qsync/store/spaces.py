@@ -15,8 +15,11 @@ from qsync.store.contract import FoldedRows, Wait
 from qsync.store.digest import digest
 from qsync.store.environment import FILE, MAP_SIZE, MAP_SIZE_MAX, Environment, identity_of
 from qsync.store.head import HEAD_KEY, META, ROWS, SUM_KEY, Head
+from qsync.store.importing import StoredImport, put_in_place
 from qsync.store.mark import MARK, Marking
+from qsync.store.rowsview import StoredRowsView, numbers_of, rows_backward, rows_forward
 from qsync.store.seals import PACK, RESIDUE, SEAL_SIZE, SealChanges, Sums
+from qsync.store.snapshot import RowsImport, SnapshotHead, StoredRow
 
 if TYPE_CHECKING:
     from lmdb import Transaction, _Database
@@ -85,7 +88,7 @@ class SpaceStore:
         self._mark = Marking(self._path / MARK, self._boot, seals=seals)
         try:
             kept = self._env.read(lambda txn: dict(txn.cursor(db=self._env.db(_META))))
-            head, sums = _numbers(self._path, kept)
+            head, sums = numbers_of(self._path, kept)
         except BaseException:
             self._env.close()
             raise
@@ -148,7 +151,7 @@ class SpaceStore:
             if self._scrub is not None:
                 self._scrub.found.add(change.behind)
         except _NOT_OURS as error:
-            if isinstance(error, DirectoryGone) and not self._is_at_home():
+            if isinstance(error, DirectoryGone) and not _is_at_home(self._path, self._home):
                 raise
             raise self._lost(error.message) from error
         finally:
@@ -164,7 +167,7 @@ class SpaceStore:
     def wipe(self) -> None:
         """Forget every row, and the file they were in: they are rebuilt from the log."""
         self._end_view()
-        if not self._is_at_home():
+        if not _is_at_home(self._path, self._home):
             raise DirectoryGone(f"{self._path.parent} is not the directory that was opened")
         self._env.close()
         self._scrub = None
@@ -177,10 +180,10 @@ class SpaceStore:
         Folds in between are fine. Raises Rebuilding when a row was changed, lost or added.
         """
         scrub = self._scrub = self._scrub or _Scrub()
-        rows = self._opened(self._forward(scrub.at, _END, rows_max, scrub.at))
+        rows = self._fetch(scrub.at, _END, rows_max, scrub.at)
         seen = SealChanges()
-        for key, value in rows:
-            seen.put(key, seals.seal(key, value))
+        if not seen.verify(rows):
+            raise self._lost("the checksum of a row does not hold")
         scrub.found.add(seen)
         if len(rows) == rows_max:
             scrub.at = rows[-1][0]
@@ -189,6 +192,25 @@ class SpaceStore:
         if scrub.found != self.sums:
             raise self._lost("the rows are not those that were folded")
         return True
+
+    def view(self) -> StoredRowsView:
+        """All rows as they are now, for any thread."""
+        return StoredRowsView(self._env, self._path)
+
+    def importing(self, head: SnapshotHead) -> StoredImport:
+        """Begin to take a snapshot beside these rows, or go on with it."""
+        size, limit = self._maps
+        return StoredImport(self._path, head, map_size=size, map_size_max=limit)
+
+    def install(self, rows: RowsImport) -> None:
+        """The rows that were imported take the place of these, and of their file."""
+        rows.close()
+        self._end_view()
+        self._env.close()
+        self._scrub = None
+        put_in_place(self._path)
+        self._open(seals=True)
+        assert self.folded == rows.head.start.index
 
     def digest(self, lo: bytes, hi: bytes) -> str:
         """A hash over the rows with `lo <= key < hi`, in key order."""
@@ -214,13 +236,6 @@ class SpaceStore:
         self._mark.distrust()
         return Rebuilding(f"rows that are stored cannot be trusted: {why}")
 
-    def _is_at_home(self) -> bool:
-        """Is the directory above the one that it was? Else there is nothing of ours to mend."""
-        try:
-            return identity_of(self._path.parent) == self._home
-        except StoreError:
-            return False
-
     def _begin(self) -> "Transaction[bytes]":
         self._view, self._rows = self._env.read_view(), self._env.db(_ROWS)
         return self._view
@@ -234,9 +249,8 @@ class SpaceStore:
     def _stored(self, lo: bytes, hi: bytes, *, reverse: bool) -> Iterator[tuple[bytes, bytes]]:
         """Rows with `lo <= key < hi`, read in growing chunks; who stops early verifies no more."""
         size, seen = _CHUNK_FIRST, None
-        fetch = self._backward if reverse else self._forward
         while lo < hi:
-            chunk = fetch(lo, hi, size, seen)
+            chunk = self._fetch(lo, hi, size, seen, reverse=reverse)
             for key, stored in chunk:
                 if crc32(stored, crc32(key)) != RESIDUE:
                     raise self._lost("the checksum of a row does not hold")
@@ -247,63 +261,23 @@ class SpaceStore:
             lo, hi = (lo, seen) if reverse else (seen, hi)
             size = min(size * 4, _CHUNK_MAX)
 
-    def _forward(
-        self, lo: bytes, hi: bytes, size: int, seen: bytes | None
-    ) -> list[tuple[bytes, bytes]]:
-        """Up to `size` stored rows from `lo` on, without the one that was `seen`."""
-        found: list[tuple[bytes, bytes]] = []
+    def _fetch(
+        self, lo: bytes, hi: bytes, size: int, seen: bytes | None, *, reverse: bool = False
+    ) -> list[StoredRow]:
+        """Up to `size` stored rows of a range, without the one that was `seen`."""
+        fetch = rows_backward if reverse else rows_forward
         try:
-            with (self._view or self._begin()).cursor(db=self._rows) as cursor:
-                here = cursor.set_range(lo) if lo else cursor.first()
-                if here and cursor.key() == seen:
-                    here = cursor.next()
-                for row in cursor.iternext() if here else ():
-                    if row[0] >= hi:
-                        break
-                    found.append(row)
-                    if len(found) == size:
-                        break
+            return fetch(self._view or self._begin(), self._rows, lo, hi, size=size, seen=seen)
         except (lmdb.Error, StoreError) as error:
             raise self._lost(str(error)) from error
-        return found
-
-    def _backward(
-        self, lo: bytes, hi: bytes, size: int, _seen: bytes | None
-    ) -> list[tuple[bytes, bytes]]:
-        """Up to `size` stored rows below `hi`, last first."""
-        found: list[tuple[bytes, bytes]] = []
-        try:
-            with (self._view or self._begin()).cursor(db=self._rows) as cursor:
-                here = cursor.prev() if cursor.set_range(hi) else cursor.last()
-                for row in cursor.iterprev() if here else ():
-                    if row[0] < lo:
-                        break
-                    found.append(row)
-                    if len(found) == size:
-                        break
-        except (lmdb.Error, StoreError) as error:
-            raise self._lost(str(error)) from error
-        return found
-
-    def _opened(self, rows: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-        """Their values, if all of them verify."""
-        found = [
-            (key, stored[:-SEAL_SIZE])
-            for key, stored in rows
-            if crc32(stored, crc32(key)) == RESIDUE
-        ]
-        if len(found) < len(rows):
-            raise self._lost("the checksum of a row does not hold")
-        return found
 
 
-def _numbers(path: Path, kept: dict[bytes, bytes]) -> tuple[Head, Sums]:
-    """What stands beside the rows. Raises Damaged."""
-    head = Head.unpack(kept[HEAD_KEY]) if HEAD_KEY in kept else Head(Index(0))
-    sums = mark.stored_sums(kept)
-    if head is None or sums is None:
-        raise Damaged(f"{path} is of another release, or its index is damaged")
-    return head, sums
+def _is_at_home(path: Path, home: tuple[int, int] | None) -> bool:
+    """Is the directory above the one that it was? Else there is nothing of ours to mend."""
+    try:
+        return identity_of(path.parent) == home
+    except StoreError:
+        return False
 
 
 class _Change:

@@ -107,6 +107,8 @@ class LogWriter:
         self._call_soon = call_soon
         self._beside: BackgroundWork = Thread() if beside is None else beside
         self._clock = clock
+        self.took: Callable[[float], None] | None = None
+        """Told of each write how many seconds it took."""
         self._closed = False
 
     @property
@@ -155,6 +157,8 @@ class LogWriter:
             return
         self.busy_since = None
         self.times.add(seconds)
+        if self.took is not None:
+            self.took(seconds)
         if self.choice.took(seconds) is WriterMode.INLINE:
             self._beside.end()
         done(error)

@@ -13,18 +13,20 @@ from election.messages import (
     TimeoutNow,
 )
 from qsync import record
+from qsync.core import logstart
 from qsync.core.messages import (
     Append,
     AppendResponse,
     Heartbeat,
     HeartbeatResponse,
+    InstallSnapshot,
     MemberState,
     Message,
     ReadIndex,
     ReadIndexResponse,
     TransferLeadership,
 )
-from qsync.errors import ProtocolError
+from qsync.errors import Damaged, ProtocolError
 from qsync.record import Crc, Entry
 from qsync.wire import cbor, limits
 
@@ -39,6 +41,8 @@ ASK_INDEX: Final = 8
 READ_INDEX: Final = 9
 ASK_HAND_OVER: Final = 10
 RESIGNED: Final = 11
+SNAPSHOT: Final = 13
+"""12 is the answer to the question that shares its number with RESIGNED; see keepalive."""
 
 RareMessage = (
     RequestVote
@@ -48,6 +52,7 @@ RareMessage = (
     | ReadIndex
     | ReadIndexResponse
     | TransferLeadership
+    | InstallSnapshot
 )
 
 
@@ -70,6 +75,8 @@ def fields_of(message: RareMessage) -> list[object]:
             return [READ_INDEX, term, ask, at.index if at else None, at.term if at else 0]
         case TransferLeadership(term=term, candidate=who):
             return [ASK_HAND_OVER, term, who]
+        case InstallSnapshot(term=term, leader=leader, epoch=epoch, start=start):
+            return [SNAPSHOT, term, leader, epoch, start.encode()]
         case _:
             assert_never(message)
 
@@ -196,6 +203,15 @@ def _ask_hand_over(fields: cbor.Fields) -> TransferLeadership:
     return TransferLeadership(term=fields.term(), candidate=fields.replica())
 
 
+def _snapshot(fields: cbor.Fields) -> InstallSnapshot:
+    term, leader, epoch = fields.led_term(), fields.replica(), fields.uint()
+    try:
+        start = logstart.decode(fields.raw())
+    except Damaged as damage:
+        raise ProtocolError(f"a snapshot of nowhere: {damage.message}") from damage
+    return InstallSnapshot(term=term, leader=leader, epoch=epoch, start=start)
+
+
 def _nay(fields: cbor.Fields) -> RejectReason | None:
     name = fields.text_or_none(limits.NAME_CHARS_MAX)
     if name is None:
@@ -218,4 +234,5 @@ _READERS: Final[dict[int, Callable[[cbor.Fields], Message]]] = {
     ASK_INDEX: _ask_index,
     READ_INDEX: _read_index,
     ASK_HAND_OVER: _ask_hand_over,
+    SNAPSHOT: _snapshot,
 }

@@ -17,6 +17,7 @@ from qsync.core.messages import (
     AppendResponse,
     Heartbeat,
     HeartbeatResponse,
+    InstallSnapshot,
     MemberState,
     Message,
     ReadIndex,
@@ -68,6 +69,7 @@ def encode(message: Message) -> bytes:
             | ReadIndex()
             | ReadIndexResponse()
             | TransferLeadership()
+            | InstallSnapshot()
         ):
             return seal(cbor2.dumps(fields_of(message)))
         case _:
@@ -100,6 +102,34 @@ def encode_append(append: Append, batch: bytes) -> bytes:
         size,
     )
     return seal(head, batch)
+
+
+def encode_heartbeat(heartbeat: Heartbeat, last: int) -> bytes:
+    """A Heartbeat, framed, with the last index of the log filled in."""
+    return seal(_heartbeat(heartbeat, last))
+
+
+def _heartbeat(message: Heartbeat, last: int) -> bytes:
+    return _HEARTBEAT.pack(
+        _HEARTBEAT_HEAD,
+        HEARTBEAT,
+        _U64,
+        message.term,
+        _U32,
+        message.leader,
+        _U64,
+        message.epoch,
+        _U64,
+        message.round,
+        _U64,
+        message.matched,
+        _U64,
+        message.confirmed,
+        _U64,
+        last,
+        cbor.TRUE if message.promise else cbor.FALSE,
+        cbor.TRUE if message.admit else cbor.FALSE,
+    )
 
 
 def decode(payload: bytes) -> Message:
@@ -136,26 +166,7 @@ def _encode_answer(message: AppendResponse | Heartbeat | HeartbeatResponse) -> b
                 cbor.TRUE if message.recruit else cbor.FALSE,
             )
         case Heartbeat():
-            return _HEARTBEAT.pack(
-                _HEARTBEAT_HEAD,
-                HEARTBEAT,
-                _U64,
-                message.term,
-                _U32,
-                message.leader,
-                _U64,
-                message.epoch,
-                _U64,
-                message.round,
-                _U64,
-                message.matched,
-                _U64,
-                message.confirmed,
-                _U64,
-                message.last,
-                cbor.TRUE if message.promise else cbor.FALSE,
-                cbor.TRUE if message.admit else cbor.FALSE,
-            )
+            return _heartbeat(message, message.last)
         case HeartbeatResponse():
             return _HEARD.pack(
                 _HEARD_HEAD,
@@ -213,7 +224,7 @@ def _decode_appended(payload: bytes) -> Message:
     _, _, h1, term, h2, who, h3, epoch, ok, h4, index, h5, index_term, recruit = _APPENDED.unpack(
         payload
     )
-    if (h1, h2, h3, h4, h5) != _APPENDED_HEADS or not _BOOLEANS.keys() >= {ok, recruit}:
+    if (h1, h2, h3, h4, h5) != _APPENDED_HEADS or ok not in _BOOLEANS or recruit not in _BOOLEANS:
         return decode_slowly(payload)
     return AppendResponse(
         term=term,
@@ -230,10 +241,10 @@ def _decode_heartbeat(payload: bytes) -> Message:
     if len(payload) != _HEARTBEAT.size:
         return decode_slowly(payload)
     values = _HEARTBEAT.unpack(payload)
-    *fields, promise, admit = values
-    if tuple(fields[2::2]) != _HEARTBEAT_HEADS or not _BOOLEANS.keys() >= {promise, admit}:
+    promise, admit = values[16:]
+    if values[2:16:2] != _HEARTBEAT_HEADS or promise not in _BOOLEANS or admit not in _BOOLEANS:
         return decode_slowly(payload)
-    term, leader, epoch, number, matched, confirmed, last = fields[3::2]
+    term, leader, epoch, number, matched, confirmed, last = values[3:16:2]
     return Heartbeat(
         term=cbor.led_term(term),
         leader=_replica(leader),
@@ -250,12 +261,11 @@ def _decode_heartbeat(payload: bytes) -> Message:
 def _decode_heard(payload: bytes) -> Message:
     if len(payload) != _HEARD.size:
         return decode_slowly(payload)
-    *fields, recruit, standing = _HEARD.unpack(payload)
-    if tuple(fields[2::2]) != _HEARD_HEADS or recruit not in _BOOLEANS:
+    values = _HEARD.unpack(payload)
+    recruit, standing = values[12:]
+    if values[2:12:2] != _HEARD_HEADS or recruit not in _BOOLEANS or standing not in _STANDINGS:
         return decode_slowly(payload)
-    if standing not in _STANDINGS:
-        return decode_slowly(payload)
-    term, who, epoch, number, promised_us = fields[3::2]
+    term, who, epoch, number, promised_us = values[3:12:2]
     return HeartbeatResponse(
         term=term,
         follower=_replica(who),

@@ -11,11 +11,12 @@ from typing import Final
 import cbor2
 
 from election.messages import Term
-from qsync.core.inputs import Consistency
 from qsync.errors import ProtocolError, TooLarge, WrongTuple
 from qsync.wire import cbor, limits, packed
+from qsync.wire.common_requests import CONSISTENCIES, FLAGS_MAX, decode_common
 from qsync.wire.frames import LENGTH_SIZE, frame
 from qsync.wire.verbs import (
+    ChangeMemberRequest,
     ChangesRequest,
     ClearRequest,
     CountRequest,
@@ -33,7 +34,6 @@ from qsync.wire.verbs import (
     PlainRequest,
     PromoteRequest,
     ReadLevel,
-    ReplaceMemberRequest,
     Request,
     SelectRequest,
     TraceRequest,
@@ -45,6 +45,7 @@ from qsync.wire.verbs import (
 )
 
 __all__ = [
+    "ChangeMemberRequest",
     "ChangesRequest",
     "ClearRequest",
     "CountRequest",
@@ -62,7 +63,6 @@ __all__ = [
     "PlainRequest",
     "PromoteRequest",
     "ReadLevel",
-    "ReplaceMemberRequest",
     "Request",
     "SelectRequest",
     "TraceRequest",
@@ -72,6 +72,7 @@ __all__ = [
     "WriteFlags",
     "WriteRequest",
     "decode",
+    "decode_any",
     "encode",
     "encode_put",
 ]
@@ -140,6 +141,14 @@ def decode(payload: bytes) -> Request:
     Raises ProtocolError, or TooLarge where only a limit is not kept; its `details` hold the
     request's `id` when that could be read, so that it can be answered.
     """
+    common = decode_common(payload)
+    if common is not None:
+        return common
+    return decode_any(payload)
+
+
+def decode_any(payload: bytes) -> Request:
+    """The same by the general decoder, which judges what is wrong with a request."""
     values = cbor.loads_array(payload)
     id, verb = values[:2] if len(values) > 1 else (None, None)
     if type(id) is not int or not 0 <= id <= limits.U64_MAX:
@@ -147,7 +156,7 @@ def decode(payload: bytes) -> Request:
     try:
         if verb == _WRITE:
             return _read_write(id, values)
-        return _read_get(id, values) if verb == _GET else _read(id, verb, values)
+        return _read(id, verb, values)
     except (ProtocolError, TooLarge) as error:
         error.details["id"] = id
         raise
@@ -200,7 +209,7 @@ def _read_write(id: int, values: list[object]) -> WriteRequest:
         and type(seq) is type(low) is type(flags) is type(snapshot) is int
         and 0 <= seq <= limits.U64_MAX
         and 0 <= low <= limits.U64_MAX
-        and 0 <= flags <= _FLAGS_MAX
+        and 0 <= flags <= FLAGS_MAX
         and 0 <= snapshot <= limits.U64_MAX
     ):
         ops, reads = _operations(ops), _reads(reads)
@@ -253,31 +262,12 @@ def _key(fields: cbor.Fields) -> list[object]:
 
 
 def _read_level(fields: cbor.Fields) -> ReadLevel:
-    code = fields.uint(len(_CONSISTENCIES) - 1)
-    return ReadLevel(_CONSISTENCIES[code], fields.term(), fields.index())
+    code = fields.uint(len(CONSISTENCIES) - 1)
+    return ReadLevel(CONSISTENCIES[code], fields.term(), fields.index())
 
 
 def _ops(fields: cbor.Fields) -> list[list[object]]:
     return _operations(fields.any()) if fields.more() else []
-
-
-def _read_get(id: int, values: list[object]) -> Request:
-    # The common get: by a numbered index, and not AT_LEAST; any other takes the slow way.
-    if len(values) == _GET_SIZE:
-        _, _, space, by, key, code, term, at = values
-        if (
-            type(space) is str
-            and 0 < len(space) <= limits.NAME_CHARS_MAX
-            and type(by) is int
-            and 0 <= by <= limits.U32_MAX
-            and type(key) is list
-            and len(key) <= limits.KEY_PARTS_MAX
-            and type(code) is type(term) is type(at) is int
-            and term == at == 0
-            and 0 <= code < len(_LEVELS)
-        ):
-            return GetRequest(id, space, by, key, _LEVELS[code])
-    return _read(id, _GET, values)
 
 
 def _get(id: int, fields: cbor.Fields) -> GetRequest:
@@ -305,8 +295,13 @@ def _demote(id: int, fields: cbor.Fields) -> DemoteRequest:
     return DemoteRequest(id, fields.uint(limits.REPLICA_MAX), fields.seconds())
 
 
-def _replace_member(id: int, fields: cbor.Fields) -> ReplaceMemberRequest:
-    return ReplaceMemberRequest(id, fields.uint(limits.REPLICA_MAX), fields.seconds())
+def _change_member(id: int, fields: cbor.Fields) -> ChangeMemberRequest:
+    action, replica = fields.text(limits.NAME_CHARS_MAX), fields.uint(limits.REPLICA_MAX)
+    instance, name, address, role = (fields.text(limits.NAME_CHARS_MAX) for _ in range(4))
+    force, dry_run, timeout = fields.flag(), fields.flag(), fields.seconds()
+    return ChangeMemberRequest(
+        id, action, replica, instance, name, address, role, force, dry_run, timeout
+    )
 
 
 def _watch(id: int, fields: cbor.Fields) -> WatchRequest:
@@ -334,25 +329,15 @@ def _packed(id: int, fields: cbor.Fields) -> PackedRequest:
 
 
 _WRITE: Final = int(Verb.WRITE)
-_GET: Final = int(Verb.GET)
 _WRITE_SIZE: Final = 10
-_GET_SIZE: Final = 8
-_FLAGS_MAX: Final = 31
-_CONSISTENCIES: Final = (
-    Consistency.LINEARIZABLE,
-    Consistency.LEASE,
-    Consistency.AT_LEAST,
-    Consistency.LOCAL,
-)
-_LEVELS: Final = tuple(ReadLevel(consistency) for consistency in _CONSISTENCIES)
-_CODES: Final = {consistency: code for code, consistency in enumerate(_CONSISTENCIES)}
+_CODES: Final = {consistency: code for code, consistency in enumerate(CONSISTENCIES)}
 _VERBS: Final[dict[type, Verb]] = {
     WriteRequest: Verb.WRITE,
     InfoRequest: Verb.INFO,
     PromoteRequest: Verb.PROMOTE,
     DemoteRequest: Verb.DEMOTE,
     ClearRequest: Verb.CLEAR,
-    ReplaceMemberRequest: Verb.REPLACE_MEMBER,
+    ChangeMemberRequest: Verb.CHANGE_MEMBER,
     LogRequest: Verb.LOG,
     DigestRequest: Verb.DIGEST,
     DryRunRequest: Verb.DRY_RUN,
@@ -374,7 +359,7 @@ _READERS: Final[dict[int, Callable[[int, cbor.Fields], Request]]] = {
     Verb.PROMOTE: lambda id, fields: PromoteRequest(id, fields.seconds()),
     Verb.DEMOTE: _demote,
     Verb.CLEAR: lambda id, fields: ClearRequest(id, fields.seconds()),
-    Verb.REPLACE_MEMBER: _replace_member,
+    Verb.CHANGE_MEMBER: _change_member,
     Verb.ROLLBACK_QUEUE: lambda id, _: PlainRequest(id, Verb.ROLLBACK_QUEUE),
     Verb.LOG: _log,
     Verb.PACKED: _packed,

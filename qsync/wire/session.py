@@ -16,7 +16,6 @@ from qsync.errors import (
     ForeignCluster,
     ProtocolError,
     QsyncError,
-    WrongMembers,
     WrongVersion,
     error_of,
 )
@@ -65,7 +64,7 @@ class Party(StrEnum):
 class Greeting:
     """The acceptor's first words. `term`: the one that it is in.
 
-    `members`: the replica ids that its configuration lists. `nonce`: never said twice.
+    `nonce`: never said twice.
     """
 
     cluster: str
@@ -75,13 +74,16 @@ class Greeting:
     term: Term = Term(0)
     versions: tuple[int, ...] = limits.VERSIONS
     features: tuple[str, ...] = ()
-    members: tuple[int, ...] = ()
     nonce: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hello:
-    """The dialer's answer. A client has neither instance nor replica id, members nor nonce."""
+    """The dialer's answer. A client has neither instance nor replica id, address nor nonce.
+
+    `address`: where the dialer is dialled. Whoever is dialled may not have heard of it: it answers
+    over a connection of its own.
+    """
 
     party: Party
     cluster: str | None = None
@@ -92,7 +94,7 @@ class Hello:
     user: str | None = None
     version: int = limits.VERSIONS[-1]
     features: tuple[str, ...] = ()
-    members: tuple[int, ...] = ()
+    address: str = ""
     nonce: bytes = b""
 
 
@@ -223,20 +225,6 @@ def check_hello(mine: Greeting, hello: Hello) -> None:
         raise ProtocolError("this node dialled itself")
     if len(hello.nonce) != proofs.NONCE_BYTES:
         raise WrongVersion(f"{hello.name} says no nonce: it is of an older release")
-    _check_members(mine.members, hello.name, hello.members)
-
-
-def _check_members(ours: tuple[int, ...], who: str, theirs: tuple[int, ...]) -> None:
-    """Two lists of members are two ideas of what a quorum is: such nodes are no peers."""
-    if ours != theirs:
-        raise WrongMembers(
-            f"the members of {who} are {_listed(theirs)}, those of this node {_listed(ours)}",
-            details={"ours": list(ours), "theirs": list(theirs)},
-        )
-
-
-def _listed(members: tuple[int, ...]) -> str:
-    return ", ".join(map(str, members)) or "nobody"
 
 
 def check_greeting(mine: Hello, greeting: Greeting, *, replica: Replica | None) -> None:
@@ -251,14 +239,13 @@ def check_greeting(mine: Hello, greeting: Greeting, *, replica: Replica | None) 
         return
     if len(greeting.nonce) != proofs.NONCE_BYTES:
         raise WrongVersion(f"{greeting.name} says no nonce: it is of an older release")
-    _check_members(mine.members, greeting.name, greeting.members)
 
 
 def encode_greeting(greeting: Greeting) -> bytes:
     """A framed greeting."""
     g = greeting
     values = [list(g.versions), list(g.features), g.cluster, g.instance, g.replica, g.name]
-    return frame(cbor2.dumps([MAGIC, *values, g.term, list(g.members), g.nonce]))
+    return frame(cbor2.dumps([MAGIC, *values, g.term, g.nonce]))
 
 
 def decode_greeting(payload: bytes) -> Greeting:
@@ -274,7 +261,7 @@ def encode_hello(hello: Hello, *, greeted: bytes = b"", secret: bytes = b"") -> 
     said = ["hello", *values, h.epoch, h.user]
     if h.party is Party.CLIENT:
         return frame(cbor2.dumps(said))
-    return frame(proofs.proven(greeted, [*said, list(h.members), h.nonce], secret))
+    return frame(proofs.proven(greeted, [*said, h.address, h.nonce], secret))
 
 
 def decode_hello(payload: bytes) -> Hello:
@@ -296,7 +283,7 @@ def decode_hello(payload: bytes) -> Hello:
         name=fields.text(limits.NAME_CHARS_MAX),
         epoch=fields.uint(),
         user=fields.text_or_none(limits.NAME_CHARS_MAX),
-        members=_members(fields),
+        address=fields.text(limits.NAME_CHARS_MAX) if fields.more() else "",
         nonce=fields.raw(proofs.NONCE_BYTES) if fields.more() else b"",
     )
 
@@ -323,7 +310,6 @@ def _read_greeting(word: str, fields: cbor.Fields) -> Greeting:
         replica=fields.replica(),
         name=fields.text(limits.NAME_CHARS_MAX),
         term=Term(fields.uint()),
-        members=_members(fields),
         nonce=fields.raw(proofs.NONCE_BYTES) if fields.more() else b"",
     )
 
@@ -332,14 +318,6 @@ def _versions(fields: cbor.Fields) -> tuple[int, ...]:
     items = fields.array(limits.FEATURES_MAX)
     inner = cbor.Fields(items, "versions")
     return tuple(inner.uint() for _ in items)
-
-
-def _members(fields: cbor.Fields) -> tuple[int, ...]:
-    if not fields.more():
-        return ()  # a client, or an older release
-    items = fields.array(limits.REPLICA_MAX)
-    inner = cbor.Fields(items, "members")
-    return tuple(int(inner.replica()) for _ in items)
 
 
 def _texts(fields: cbor.Fields) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ class Verb(IntEnum):
     TRACE = 22
     FAULT = 23
     PACKED = 24
-    REPLACE_MEMBER = 25
+    CHANGE_MEMBER = 25
 
 
 class WriteFlags(IntFlag):
@@ -227,11 +227,23 @@ class ClearRequest(NamedTuple):
     timeout: float
 
 
-class ReplaceMemberRequest(NamedTuple):
-    """Give the place of a voter to the directory that runs under its id now."""
+class ChangeMemberRequest(NamedTuple):
+    """Change who is a member, or where. `action` and `role` are those of `qsync.member`.
+
+    `instance`, `name` and `address` are for who is added, `address` also for who moves. `force`:
+    also where the change may leave the cluster without a quorum for a while. `dry_run`: it is not
+    made; the answer is what it would do.
+    """
 
     id: int
+    action: str
     replica: Replica | int
+    instance: str
+    name: str
+    address: str
+    role: str
+    force: bool
+    dry_run: bool
     timeout: float
 
 
@@ -287,7 +299,7 @@ Request = (
     | PromoteRequest
     | DemoteRequest
     | ClearRequest
-    | ReplaceMemberRequest
+    | ChangeMemberRequest
     | LogRequest
     | DigestRequest
     | DryRunRequest

@@ -8,7 +8,7 @@ WHY = {
     "a_second_demote_is_refused_while_the_first_goes_on": "wording of a refusal",
     "election_messages_that_make_no_sense_are_refused": "what a peer says, before the core sees it",
     "election_options_are_checked_before_a_node_starts": "settings, before a node starts",
-    "members_of_two_minds_are_no_peers": "handshakes, before the core sees anything",
+    "peers_prove_that_they_know_the_secret": "handshakes, before the core sees anything",
     "quorum_formulas_are_checked_for_every_size": "settings, before a node starts",
     "strangers_and_doubles_are_refused_at_the_door": "handshakes, before the core sees anything",
     "the_term_and_the_vote_of_a_promote_are_one_write": "what is in one write of the disk",

@@ -30,6 +30,7 @@ from qsync.core.messages import (
     TransferLeadership,
 )
 from qsync.data.members import CODEC
+from qsync.member import Member, MemberRole
 from qsync.node import mishaps
 from qsync.node.node import open_node
 from qsync.record import CHAIN_SEED, Crc, EntryKind, Instance, LimboRef, ref_body
@@ -45,9 +46,19 @@ NUMBERS = st.one_of(SMALL, st.sampled_from([2**31, 2**32, 2**32 + 9, 2**63 - 1, 
 TERMS = NUMBERS.map(Term)
 INDEXES = NUMBERS.map(Index)
 FLAGS = st.booleans()
-VOTERS = st.lists(st.tuples(IDS, st.integers(1, 3).map(Instance)), max_size=4).map(tuple)
+MEMBERS = st.lists(
+    st.builds(
+        Member,
+        IDS,
+        st.integers(1, 3).map(Instance),
+        st.sampled_from(MemberRole),
+        st.sampled_from(["", "n"]),
+        st.sampled_from(["", "127.0.0.1:3301"]),
+    ),
+    max_size=4,
+).map(tuple)
 TXNS = st.one_of(
-    st.just(b"\x84\x40\x00\x00\x80"), VOTERS.map(lambda voters: CODEC.encode(voters, before=()))
+    st.just(b"\x84\x40\x00\x00\x80"), MEMBERS.map(lambda members: CODEC.encode(members, before=()))
 )
 BODIES = st.one_of(
     st.builds(LimboRef, IDS, NUMBERS.map(record.Lsn)).map(ref_body),

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -183,6 +184,29 @@ def test_the_benchmark_counts_what_was_answered(home: Path, workload: str) -> No
     assert rate > 50
     assert isinstance(latency, dict)
     assert 0 < latency["p50"] <= latency["p99"] <= latency["max"]
+
+
+def test_the_benchmark_names_the_stalls_of_an_open_loop(home: Path) -> None:
+    """A node that is stopped for a moment says itself what it was at."""
+    led = surveys.survey(lab.load(home).addresses).leader
+    assert led is not None
+    options = ("--seconds", "3", "--clients", "2", "--open-loop", "200", "--stalls")
+    command = [sys.executable, "-m", "qsync", "bench", *options, "--target", str(home), "--json"]
+    with subprocess.Popen(command, stdout=-1, stderr=-1, text=True) as program:
+        while program.poll() is None:  # whenever the load begins
+            os.kill(led.pid, signal.SIGSTOP)
+            time.sleep(0.15)
+            os.kill(led.pid, signal.SIGCONT)
+            time.sleep(0.5)
+        said, complaint = program.communicate(timeout=60)
+    assert program.returncode == 0, complaint
+    found = json.loads(said)
+    assert found["latency_us"]["p99.9"] >= found["latency_us"]["p99"]
+    worst = max(found["stalls"], key=lambda each: each["ms"])
+    assert worst["ms"] >= 100
+    # It may have been in the middle of a commit, which then took that long.
+    assert any(each.startswith(f"{led.name} ") for each in worst["causes"]), worst
+    qsync("bench", "--stalls", "--target", home, code=2)
 
 
 def test_the_benchmark_follows_to_another_leader_and_says_how_far_it_fills(home: Path) -> None:

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from admin.lab.playground import Playground
+from admin.lab.ports import free_ports
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -52,6 +53,20 @@ def test_from_a_drill_to_a_report_goes_as_it_is_told(tmp_path: Path) -> None:
     assert "log-dense" in {row["invariant"] for row in rows}
     page = (tmp_path / "run/check.html").read_text()
     assert "kill victim" in page, "the fault is drawn"
+
+
+def test_a_cluster_grows_and_moves_as_it_is_told(tmp_path: Path) -> None:
+    """One script, whose nodes end with it; on other ports than the page has."""
+    script = "".join(commands("grow-and-move.md"))
+    for name, port in zip(range(3301, 3306), free_ports(5), strict=True):
+        script = script.replace(str(name), str(port))
+    done = shell(f"trap 'kill $(jobs -p); wait' EXIT\n{script}", tmp_path)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert "n5 is a voter; the voters are n1, n3, n4, n5" in done.stderr
+    members = [line.split() for line in done.stdout.splitlines() if line[:3].strip().isdigit()]
+    assert [row[1] for row in members[-3:]] == ["n3", "n4", "n5"]
+    assert {row[3].strip(",") for row in members[-3:]} == {"voter"}
+    assert "Ada" in done.stdout
 
 
 def test_the_scheduled_check_exits_with_what_happened(

@@ -44,7 +44,7 @@ def test_a_lost_disk_is_a_stranger_until_it_is_named(
     three.kill(lost)
     assert standing(three, capsys)[lost.name] == "silent"
     assert run(["member", "replace", lost.name, *target, "--dry-run"]) == 0
-    assert "refused: it does not answer" in capsys.readouterr().err
+    assert "is not connected: start it on its new directory first" in capsys.readouterr().err
 
     three.wipe(lost)
     three.start(lost)
@@ -59,7 +59,7 @@ def test_a_lost_disk_is_a_stranger_until_it_is_named(
     assert [each.subject for each in named.findings] == [lost.name]
 
     assert run(["member", "replace", leader.name, *target, "--dry-run"]) == 0
-    assert "refused: it leads" in capsys.readouterr().err
+    assert "refused: a leader does not replace itself" in capsys.readouterr().err
     assert run(["member", "replace", leader.name, *target]) == 4
     assert run(["member", "replace", lost.name, *target, "--dry-run"]) == 0
     assert "2 changes of the configuration, voters 3 -> 2 -> 3" in capsys.readouterr().err

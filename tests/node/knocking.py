@@ -16,7 +16,7 @@ from qsync.core.inputs import Connected
 from qsync.core.messages import AppendResponse, Message
 from qsync.node.assembly import found_cluster
 from qsync.node.node import Node
-from qsync.record import read_instance
+from qsync.record import Instance, instance_text
 from qsync.wire import limits, peer_messages
 from qsync.wire.frames import Frames, seal
 from qsync.wire.proofs import NONCE_BYTES
@@ -33,7 +33,6 @@ HELLO = Hello(
     replica=PEER,
     name="n2",
     epoch=1,
-    members=(1, 2, 3),
     nonce=bytes(NONCE_BYTES),
 )
 
@@ -124,11 +123,15 @@ class Caller:
         pump(self.node)
 
 
+def founder(node: Node, replica: Replica) -> Instance:
+    """With which directory its cluster was founded."""
+    return next(each.instance for each in node.identity.founders if each.replica == replica)
+
+
 @contextmanager
 def calling(node: Node, hello: Hello | None = None) -> Iterator[Caller]:
     """A connection for the block, of node 2 if nobody else is named."""
-    founders = dict(node.identity.founders)
-    made = Caller(node, hello or replace(HELLO, instance=founders[PEER]))
+    made = Caller(node, hello or replace(HELLO, instance=instance_text(founder(node, PEER))))
     try:
         yield made
     finally:
@@ -140,7 +143,7 @@ def lead(node: Node, peer: Caller) -> None:
     machine = node.replica.machine
     machine.raft.campaign.leader_gone()
     node._begin()
-    theirs = read_instance(dict(node.identity.founders)[PEER])
+    theirs = founder(node, PEER)
     node._step(Connected(peer=PEER, epoch=machine.peers[PEER].epoch + 1, instance=theirs))
     if not machine.raft.campaign.promoting:
         assert machine.raft.campaign.promote() is None

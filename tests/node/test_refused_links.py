@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Callable, Iterator
 from time import perf_counter
+from typing import cast
 
 import cbor2
 import pytest
@@ -11,6 +12,7 @@ from election.messages import Replica
 from qsync.config import PeerConfig
 from qsync.config.kinds import Address
 from qsync.core.inputs import Disconnected, Input
+from qsync.node.addresses import AddressBook
 from qsync.node.links import Links, LinkStatus
 from qsync.node.reactor import Reactor
 from qsync.node.unfinished import UnfinishedRequests
@@ -23,6 +25,19 @@ WAIT_S = 5.0
 
 def nothing(*_: object) -> None:
     """There is nobody to be told."""
+
+
+class OnePeer:
+    """A book with one node in it, for ever."""
+
+    def __init__(self, address: Address) -> None:
+        self._peer = PeerConfig(id=PEER, name="n2", address=address)
+
+    def changed(self) -> bool:
+        return False
+
+    def dialled(self) -> dict[Replica, PeerConfig]:
+        return {PEER: self._peer}
 
 
 class Dialling:
@@ -38,13 +53,14 @@ class Dialling:
             unfinished=UnfinishedRequests(),
         )
         self.links = Links(
-            [PeerConfig(id=PEER, name="n2", address=Address(address))],
+            cast("AddressBook", OnePeer(Address(address))),
             reactor=self.reactor,
             hello=lambda epoch: Hello(party=Party.PEER, epoch=epoch),
             step=self.heard.append,
             check=nothing,
             secret=b"",
         )
+        self.links.follow()
 
     def until(self, done: Callable[[], bool]) -> None:
         """Let the reactor work."""

@@ -17,6 +17,7 @@ NAMES: Final = {
     "AsyncDatabase": "Database",
     "AsyncFeed": "Feed",
     "AsyncFeedRunner": "FeedRunner",
+    "AsyncMembership": "ClientMembership",
     "AsyncManyRunner": "ManyRunner",
     "AsyncNode": "NodeCalls",
     "AsyncRunner": "BlockingRunner",

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import cbor2
 
 from election.messages import Replica
+from qsync.config import Address, NodeConfig, PeerConfig
+from qsync.node.addresses import AddressBook
 from qsync.node.connection import ClosedBy, Connection
 from qsync.node.effects import Effects
 from qsync.node.server import Admission, Server
@@ -71,8 +73,14 @@ def knock(stage: "Stage", words: list[str]) -> None:
 
 
 def _server(actor: "Actor", door: Door) -> Server:
+    peers = tuple(
+        PeerConfig(id=each, name=f"n{each}", address=Address(f"n{each}:3301"))
+        for each in actor.config.voters
+    )
+    book = AddressBook(NodeConfig(peers=peers), actor.core.machine, lambda: f"n{actor.me}:3301")
     admission = Admission(
-        peers=frozenset(int(each) for each in actor.config.voters),
+        introduce=book.introduce,
+        depart=book.depart,
         connections_max=10,
         client_frame_bytes_max=1 << 20,
         peer_frame_bytes_max=1 << 20,
@@ -102,6 +110,7 @@ def _hello(replica: int, instance: str) -> Hello:
         instance=instance,
         replica=Replica(replica),
         name=f"n{replica}",
+        address=f"n{replica}:3301",
         nonce=NONCE,
     )
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from election.messages import Replica
-from qsync.core.inputs import ReplaceAsked
 from qsync.record import Instance
 from qsync.store.memory import MemoryLog, MemorySpaces
 from tests.scenarios import words as said
@@ -55,26 +54,3 @@ def exchange(stage: Stage, words: list[str]) -> None:
     aside[words[1]] = (actor.log, actor.spaces, actor.config.instance)
     actor.log, actor.spaces, instance = taken
     actor.config = replace(actor.config, instance=instance)
-
-
-@act
-def members(stage: Stage, words: list[str]) -> None:
-    """members [N...]: what each node takes itself for, and who the voters are in its log."""
-    for actor in [stage.actor(word) for word in words] or stage.running:
-        machine = actor.machine
-        standing = "member" if machine.raft.electorate.named else "stranger"
-        if not machine.raft.ballot.member:
-            standing = "recruit"
-        followed = machine.replicated_log.configurations.followed
-        stage.say(f"{actor.me}: {standing} {followed or 'no configuration'}")
-
-
-@act
-def member(stage: Stage, words: list[str]) -> None:
-    """member N replace R: an operator asks N to give the place of R to its new directory."""
-    actor = stage.actor(words[0])
-    assert words[1] == "replace"
-    replica = Replica(int(words[2]))
-    ticket = actor.ticket(f"replace {replica}")
-    actor.core.step(ReplaceAsked(ticket=ticket, replica=replica))
-    actor.settle()

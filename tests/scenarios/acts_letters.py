@@ -19,6 +19,7 @@ from qsync.core.messages import (
     AppendResponse,
     Heartbeat,
     HeartbeatResponse,
+    InstallSnapshot,
     Message,
     ReadIndex,
     ReadIndexResponse,
@@ -63,6 +64,8 @@ def _shown(message: Message) -> str:
             return f"read_index term={message.term} place={place}"
         case TransferLeadership():
             return f"ask_hand_over term={message.term} candidate={message.candidate}"
+        case InstallSnapshot():
+            return f"snapshot term={message.term} at {message.start.index}"
 
 
 def _recruit(flag: bool) -> str:

@@ -48,8 +48,8 @@ def dial(stage: Stage, words: list[str]) -> None:
     """dial A B [FIELD=VALUE ...]: node A dials where it expects B; what either side says to that.
 
     Fields of A's hello: `cluster`, `instance`, `id`, `version` (`-` for none). Who answers:
-    `answers=ID`, `of=CLUSTER`, `as=INSTANCE`. Of either side's configuration: `members=1,2,3` and
-    `secret`, those of B as `b.members` and `b.secret`.
+    `answers=ID`, `of=CLUSTER`, `as=INSTANCE`. Of either side's configuration: `secret`, that of
+    B as `b.secret`.
     """
     given = dict(word.partition("=")[::2] for word in words[2:])
     expected = int(words[1])
@@ -61,7 +61,6 @@ def dial(stage: Stage, words: list[str]) -> None:
             instance=given.get("as", f"uuid-{found}"),
             replica=Replica(found),
             name=f"n{found}",
-            members=_members(given.get("b.members", "1,2,3")),
             nonce=NONCE,
             features=(proofs.FEATURE,) if theirs else (),
         ),
@@ -80,14 +79,9 @@ def _hello(me: str, given: Mapping[str, str]) -> Hello:
         replica=int(given.get("id", me)),
         name=f"n{me}",
         version=int(given.get("version", "1")),
-        members=_members(given.get("members", "1,2,3")),
         nonce=NONCE,
         features=(proofs.FEATURE,) if "secret" in given else (),
     )
-
-
-def _members(text: str) -> tuple[int, ...]:
-    return tuple(map(int, text.split(",")))
 
 
 def _shake(dialer: Dialer, acceptor: Acceptor) -> str:

@@ -10,6 +10,7 @@ from qsync.data.members import CODEC
 from qsync.data.request import Op, Request
 from qsync.data.schema import Schema
 from qsync.data.state import DataState
+from qsync.member import Member
 from qsync.record import CONFIG, WAIT_ACK, Entry, EntryKind, read_ref
 from qsync.store.memory import MemorySpaces
 
@@ -128,8 +129,7 @@ def describe(entry: Entry, known: Schema | None = None) -> str:
     """An entry in short. `known` has the names of spaces that were made meanwhile."""
     kind = EntryKind(entry.kind)
     if entry.flags & CONFIG:
-        voters = [f"{r}" if not i else f"{r}'{i}" for r, i in CODEC.decode(entry.body)]
-        return f"CONFIG {{{' '.join(voters)}}}"
+        return f"CONFIG {{{' '.join(map(_member, CODEC.decode(entry.body)))}}}"
     if kind is EntryKind.TXN:
         session, number, _, found, *_ = body.decode(entry.body)
         refusal = body.refusal(entry.body)
@@ -142,6 +142,13 @@ def describe(entry: Entry, known: Schema | None = None) -> str:
         return "DEMOTE"
     ref = read_ref(entry)
     return f"{kind.name} {ref.owner}/{ref.lsn}"
+
+
+def _member(member: Member) -> str:
+    """`1`, on another directory than its first `1'2`, and a learner in brackets."""
+    directory = f"'{member.instance}" if member.instance else ""
+    text = f"{member.replica}{directory}"
+    return text if member.votes else f"({text})"
 
 
 def _effect(known: Schema | None, number: int, key: bytes, row: bytes | None) -> str:

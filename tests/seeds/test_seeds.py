@@ -117,6 +117,8 @@ def test_the_fixed_seeds_are_not_idle() -> None:
     assert total["terms led"] > 2 * seeds
     assert total["rolled back"] > 0
     assert total["orders of operators"] > 2 * seeds
+    assert total["orders about members"] > seeds
+    assert total["changes of members"] > seeds
     assert total["confirmed"] > 30 * seeds
     assert facts > 20 * seeds
     for operation in OPERATIONS:

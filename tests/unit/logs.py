@@ -12,8 +12,10 @@ from typing import Protocol
 
 from election.messages import Ballot, Index, Replica, Term
 from qsync import record
+from qsync.core.limbo import NOBODY as NO_OWNER
+from qsync.core.logstart import LogStart
 from qsync.core.ready import Write
-from qsync.record import Entry
+from qsync.record import Entry, Lsn
 from qsync.store.contract import Identity, Log, RecoveredLog
 from qsync.store.log import LmdbLog
 from qsync.store.memory import NOBODY, MemoryLog
@@ -51,6 +53,19 @@ def some(count: int, *, after: Entry | None = None, term: int = 1) -> list[Entry
     """So many entries, with bodies that differ."""
     first = after.index + 1 if after else 1
     return chain([b"body %d" % (first + at) for at in range(count)], after=after, term=term)
+
+
+def start_behind(entry: Entry) -> LogStart:
+    """Where a log begins that was trimmed up to this entry; all of them are of one origin."""
+    return LogStart(
+        index=entry.index,
+        term=entry.term,
+        crc=entry.crc,
+        origin=entry.origin,
+        vclock=((entry.origin, Lsn(entry.index)),),
+        owner=NO_OWNER,
+        configuration=b"",
+    )
 
 
 def write(

@@ -19,7 +19,9 @@ from election.raft import Raft
 from election.ready import ElectionTimer
 from election.roles import ElectionMode, ElectionTiming, Role
 from qsync.core import border
+from qsync.core.limbo import NOBODY
 from qsync.core.logindex import LogIndex
+from qsync.core.logstart import LogStart
 from qsync.core.messages import Append, ReadIndexResponse
 from qsync.errors import ProtocolError
 from qsync.record import CHAIN_SEED, Entry, EntryKind, LimboRef, Lsn, make, ref_body
@@ -127,3 +129,32 @@ def test_entries_that_continue_the_log_pass() -> None:
     border.check_entries(log, rest)
     # What is refused with a hint is not looked at.
     border.check_entries(log, replace(rest, prev_index=Index(5), entries=(entry(6, 1, 1),)))
+
+
+def test_entries_from_before_a_trimmed_log_pass_as_far_as_it_is_known() -> None:
+    """A leader whose log reaches back further names an entry before ours, and it is confirmed."""
+    whole = (
+        entry(1, 1, 1),
+        referring(2, EntryKind.ROLLBACK, 1),
+        entry(3, 2, 3),
+        entry(4, 2, 4),
+        entry(5, 2, 5, EntryKind.ROLLBACK, body=ref_body(LimboRef(PEER, Lsn(4)))),
+    )
+    log = LogIndex(
+        LogStart(
+            index=Index(3),
+            term=Term(2),
+            crc=whole[2].crc,
+            origin=PEER,
+            vclock=((PEER, Lsn(3)),),
+            owner=NOBODY,
+            configuration=b"",
+        )
+    )
+    empty = replace(batch(), prev_index=Index(1), prev_term=Term(1), prev_crc=whole[0].crc)
+    border.check_entries(log, replace(empty, entries=whole[1:]))
+    border.check_entries(log, replace(empty, entries=whole[1:2]))
+    with pytest.raises(ProtocolError, match="does not continue"):
+        border.check_entries(log, batch(*whole[:3], entry(4, 2, 9)))
+    # Another entry where our log begins is a split brain, and the follower says so.
+    border.check_entries(log, batch(*whole[:2], entry(3, 1, 3), entry(4, 2, 9)))

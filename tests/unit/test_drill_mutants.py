@@ -14,7 +14,7 @@ from admin.drills.reference import BY_THE_LOAD
 from qsync.errors import ConfigError
 from qsync.sim.mutants.catalogue import CATALOGUE
 
-SEEDS_MAX = 20
+SEEDS_MAX = 40
 DRILLS = {name: reader.load(reader.find(name)) for name in reader.own_names()}
 ROOT = Path(__file__).parents[2]
 QUIET_S = 10.0

@@ -9,11 +9,13 @@ import pytest
 from typing_extensions import override
 
 from election.messages import Index
+from qsync.data import fold
 from qsync.data.fold import STEP, Fold
 from qsync.data.keys import prefix
 from qsync.data.memtable import RELEASE_STEP, release
 from qsync.data.overlay import OverlayLimits
-from qsync.data.request import ExecutedTransaction
+from qsync.data.request import ExecutedTransaction, LoggedTransaction
+from qsync.data.sessions import Session, Sessions
 from qsync.data.state import DataState
 from qsync.store.spaces import STEP_BYTES, SpaceStore
 
@@ -157,7 +159,8 @@ def test_planning_and_dropping_a_memtable_take_bounded_steps(tmp_path: Path) -> 
             steps += 1
         except StopIteration as done:
             fold = done.value
-    assert steps >= 2 * fold.txns // STEP - 2
+    # Gathered (an entry, and a row of it), put in order, written down.
+    assert steps >= 4 * fold.txns // STEP - 4
     store.spaces.fold(fold)
     dropped = store.state.folded_to(fold)
     entries = [len(each.txns) for each in dropped]
@@ -165,3 +168,39 @@ def test_planning_and_dropping_a_memtable_take_bounded_steps(tmp_path: Path) -> 
     # Each step gives back one piece of one memtable, its last piece with the next one.
     assert sum(1 for _ in release(dropped)) == sum(-(-each // RELEASE_STEP) - 1 for each in entries)
     store.spaces.close()
+
+
+@dataclass
+class Asked:
+    """Transactions of these sessions, in turn, one row each; and how many were taken."""
+
+    sessions: list[bytes]
+    taken: int = 0
+
+    def __iter__(self) -> Iterator[LoggedTransaction]:
+        for index, name in enumerate(self.sessions, 1):
+            self.taken += 1
+            yield LoggedTransaction(
+                index, 1, session=name, seq=index, low=0, changes=(), body=b"",
+                writes=[(b"%06d" % index, b"row")], schema=None,
+            )  # fmt: skip
+
+
+def plan_steps(outcomes: int) -> int:
+    """Plan for sessions that remember so many requests: how many steps that takes."""
+    names, known = [b"a", b"b", b"c", b"d"], Sessions([])
+    upto = STEP // 10 * len(names)
+    for name in names:
+        known.folded[name] = session = Session(opened=1)
+        session.outcomes = {each: (each, 1, False) for each in range(upto, upto + outcomes)}
+    asked = Asked(names * (STEP // 10))
+    steps, before = 0, 0
+    for _ in fold.plan(asked, upto=upto, rows_max=upto, known=known, rolled={}):
+        assert asked.taken - before <= STEP // 2 + 1  # each is an entry, and a row
+        before, steps = asked.taken, steps + 1
+    return steps
+
+
+def test_planning_counts_what_sessions_remember() -> None:
+    """Each outcome is written into the row of its session: a few sessions may have thousands."""
+    assert plan_steps(outcomes=2 * STEP) == plan_steps(outcomes=0) + 4

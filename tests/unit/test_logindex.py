@@ -6,8 +6,10 @@ import pytest
 
 from election.messages import Index, Term
 from qsync.core.entry_sums import POINT_BYTES
+from qsync.core.limbo import NOBODY
 from qsync.core.logindex import LogIndex
-from qsync.record import CHAIN_SEED, HEADER, HEADER_SIZE, EntryKind
+from qsync.core.logstart import EMPTY, LogStart
+from qsync.record import CHAIN_SEED, HEADER, HEADER_SIZE, Crc, EntryKind
 
 TXN = int(EntryKind.TXN)
 
@@ -121,3 +123,37 @@ def test_points_are_at_the_same_places_on_every_node() -> None:
         other.knows(index) for index in range(800)
     ]
     assert one.term_at(5) == Term(1)
+
+
+@pytest.mark.parametrize("begins", [0, 1, 7, 250, 369, 380, 381, 399, 400])
+def test_a_trimmed_index_is_true_of_what_is_left(begins: int) -> None:
+    log, sizes = filled(400, window=20, step=8)
+    log.begin_at(beginning(log, begins))
+    log.extend(stored(401, 401, 1, log.lsn_of(1) + 1, crc=9, size=SIZES[0]))
+    log.trim(Index(401))
+    sizes.append(sizes[-1] + SIZES[0])
+    known = [index for index in range(402) if log.knows(index)]
+    assert known[0] == begins
+    assert set(range(max(begins, 381), 402)) <= set(known)
+    assert all(log.crc_at(index) == index * 7 for index in known[1:-1])
+    for after in range(begins, 402, 3):
+        assert begins <= log.known_below(Index(after)) <= after
+        for upto in range(after, 402, 5):
+            assert log.bytes_between(after, upto) >= sizes[upto] - sizes[after]
+        last = log.fit(min(after + 1, 401), entries_max=100, bytes_max=5000)
+        assert last == after + 1 or sizes[last] - sizes[after] <= 5000 or after == 401
+
+
+def beginning(log: LogIndex, index: int) -> LogStart:
+    """The log has nothing up to there."""
+    if not index:
+        return EMPTY
+    return LogStart(
+        index=Index(index),
+        term=log.term_at(index),
+        crc=Crc(index * 7),
+        origin=log.run_at(index).origin,
+        vclock=log.vclock_at(index),
+        owner=NOBODY,
+        configuration=b"",
+    )

@@ -20,11 +20,14 @@ from election.messages import (
     TimeoutNow,
 )
 from qsync import record
+from qsync.core.limbo import Owner
+from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.messages import (
     Append,
     AppendResponse,
     Heartbeat,
     HeartbeatResponse,
+    InstallSnapshot,
     MemberState,
     Message,
     ReadIndex,
@@ -44,6 +47,16 @@ indexes = u64.map(Index)
 places = st.builds(Position, terms, indexes)
 replicas = st.integers(1, 31).map(Replica)
 flags = st.booleans()
+
+START = LogStart(
+    index=Index(7),
+    term=Term(3),
+    crc=Crc(2**32 - 1),
+    origin=Replica(2),
+    vclock=((Replica(1), record.Lsn(3)), (Replica(2), record.Lsn(4))),
+    owner=Owner(Index(5), Replica(2), Term(3)),
+    configuration=b"voters",
+)
 
 answers: st.SearchStrategy[Message] = st.one_of(
     st.builds(
@@ -100,6 +113,13 @@ answers: st.SearchStrategy[Message] = st.one_of(
     st.builds(ReadIndex, term=terms, follower=replicas, ask=u64),
     st.builds(ReadIndexResponse, term=terms, ask=u64, place=st.none() | places),
     st.builds(TransferLeadership, term=terms, candidate=replicas),
+    st.builds(
+        InstallSnapshot,
+        term=led_terms,
+        leader=replicas,
+        epoch=u64,
+        start=st.sampled_from((EMPTY, START)),
+    ),
 )
 
 
@@ -280,3 +300,11 @@ def test_heads_are_what_a_general_encoder_writes(major: int, number: int) -> Non
     assert cbor.head(0, number) == cbor2.dumps(number)
     assert cbor.head(major, number)[0] & 0xE0 == major
     assert cbor.head(major, number)[1:] == cbor2.dumps(number)[1:]
+
+
+def test_a_snapshot_of_nowhere_is_refused() -> None:
+    message = InstallSnapshot(term=Term(4), leader=Replica(1), epoch=1, start=START)
+    fields = cbor2.loads(payload(encode(message)))
+    fields[4] = fields[4][:-1] + bytes([fields[4][-1] ^ 1])
+    with pytest.raises(ProtocolError, match="a snapshot of nowhere"):
+        decode(cbor2.dumps(fields))

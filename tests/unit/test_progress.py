@@ -1,12 +1,16 @@
 """How a leader sends to a follower: which state follows which, and what it does not send."""
 
+from dataclasses import replace
+
 import pytest
 
 from election.messages import Index, Replica, Term
+from qsync.core.limbo import NOBODY
 from qsync.core.logindex import LogIndex
+from qsync.core.logstart import LogStart
 from qsync.core.messages import AppendResponse
 from qsync.core.progress import Progress, ReplicationState
-from qsync.record import HEADER, EntryKind
+from qsync.record import HEADER, Crc, EntryKind
 
 B = Replica(2)
 
@@ -98,3 +102,58 @@ def test_the_epoch_of_connections_does_not_go_back() -> None:
     found = progress(ReplicationState.PROBE)
     with pytest.raises(AssertionError):
         found.reset(epoch=0, connected=True, last=Index(5), now=1.0)
+
+
+# -- a log that does not reach back to what a follower lacks
+
+
+def trimmed(last: int, *, begins: int) -> LogIndex:
+    log = log_of(last)
+    log.begin_at(LogStart(
+        index=Index(begins),
+        term=Term(1),
+        crc=Crc(begins),
+        origin=Replica(1),
+        vclock=log.vclock_at(begins),
+        owner=NOBODY,
+        configuration=b"",
+    ))  # fmt: skip
+    return log
+
+
+def test_a_refusal_that_leads_to_before_our_log_asks_for_a_snapshot() -> None:
+    found = progress(ReplicationState.PROBE_SENT, sent=9)
+    found.refused(refusal(2), trimmed(9, begins=6))
+    assert (found.state, found.sent) == (ReplicationState.SNAPSHOT, 6)
+    found.offered(now=1.0)
+    assert found.state is ReplicationState.SNAPSHOT_SENT
+    assert found.stalled(now=4.0, timeout=2.0)
+    found.probe_again(now=4.0)
+    assert (found.state, found.sent) == (ReplicationState.PROBE, 6)
+
+
+def test_a_follower_that_has_the_entry_before_our_log_needs_no_snapshot() -> None:
+    found = progress(ReplicationState.PROBE_SENT, sent=9)
+    found.refused(refusal(6), trimmed(9, begins=6))
+    assert (found.state, found.sent) == (ReplicationState.PROBE, 6)
+
+
+def test_a_follower_that_refuses_even_that_entry_needs_one() -> None:
+    found = progress(ReplicationState.PROBE_SENT, sent=6)
+    answer = replace(refusal(8), index_term=Term(0))
+    found.refused(answer, trimmed(9, begins=6))
+    assert (found.state, found.sent) == (ReplicationState.SNAPSHOT, 6)
+
+
+def test_what_was_to_be_sent_next_and_is_trimmed_is_asked_for_where_our_log_begins() -> None:
+    found = progress(ReplicationState.REPLICATE, match=2, sent=4)
+    found.keep_within(trimmed(9, begins=4))
+    assert (found.state, found.sent) == (ReplicationState.REPLICATE, 4)
+    found.keep_within(trimmed(9, begins=5))
+    assert (found.state, found.match, found.sent) == (ReplicationState.PROBE, 2, 5)
+
+
+def test_the_rows_that_have_arrived_end_the_snapshot() -> None:
+    found = progress(ReplicationState.SNAPSHOT_SENT, sent=6)
+    found.accepted(Index(6), now=2.0)
+    assert (found.state, found.match, found.sent) == (ReplicationState.REPLICATE, 6, 6)

@@ -1,5 +1,7 @@
 """A refusal as an entry of the log: what is kept of it, and which refusals take a number."""
 
+from dataclasses import replace
+
 import cbor2
 import pytest
 
@@ -129,7 +131,7 @@ def test_what_is_about_this_moment_or_this_node_is_not_recorded(
 
 @pytest.mark.parametrize(
     "request_",
-    [DOUBTED._replace(doubted=False), DOUBTED._replace(seq=0), DOUBTED._replace(session=b"")],
+    [replace(DOUBTED, doubted=False), replace(DOUBTED, seq=0), replace(DOUBTED, session=b"")],
 )
 def test_a_refusal_of_what_is_not_numbered_or_not_in_doubt_is_not_recorded(
     book: Book, request_: Request
@@ -140,11 +142,11 @@ def test_a_refusal_of_what_is_not_numbered_or_not_in_doubt_is_not_recorded(
 
 def test_what_has_no_number_to_take_cannot_be_given_up(book: Book) -> None:
     with pytest.raises(ProtocolError):
-        book.state.refuse(DOUBTED._replace(doubted=False), GivenUp(""))
+        book.state.refuse(replace(DOUBTED, doubted=False), GivenUp(""))
 
 
 def test_a_number_that_cannot_be_taken_says_why(book: Book) -> None:
     with pytest.raises(SessionExpired):
-        book.state.refuse(DOUBTED._replace(session=b"other"), REFUSED)
+        book.state.refuse(replace(DOUBTED, session=b"other"), REFUSED)
     with pytest.raises(ProtocolError):
-        book.state.refuse(DOUBTED._replace(low=2), REFUSED)
+        book.state.refuse(replace(DOUBTED, low=2), REFUSED)

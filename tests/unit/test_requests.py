@@ -1,6 +1,7 @@
 """Requests and replies come back as they were, packed ones too, and errors keep their class."""
 
 import contextlib
+from collections.abc import Callable
 
 import cbor2
 import pytest
@@ -13,6 +14,7 @@ from qsync.core.inputs import Consistency
 from qsync.errors import Outcome, ProtocolError, QsyncError, TooLarge, WrongTuple
 from qsync.record import Lsn
 from qsync.wire import cbor, replies, requests
+from qsync.wire.common_requests import decode_common
 from qsync.wire.frames import Frames
 from qsync.wire.verbs import (
     ChangesRequest,
@@ -139,6 +141,59 @@ def test_a_packed_put_is_the_write_that_a_general_encoder_makes(
     )
     write = WriteRequest(id, session, seq, low, 1, [[2, "accounts", row]], None, 0, [])
     assert requests.decode(payload(packed)) == write
+
+
+# Half of them usual, and damaged in one place or not at all: both decoders must say the same.
+usual = st.one_of(
+    st.builds(GetRequest, u64, names, names, keys | st.lists(st.binary(max_size=300)), levels),
+    st.builds(
+        WriteRequest,
+        *(u64, st.binary(max_size=70), u64, u64, st.integers(0, 40), operations),
+        st.none(),
+        u64,
+        st.just([]) | operations,
+    ),
+)
+
+
+def said_by(decode: Callable[[bytes], Request], packed: bytes) -> object:
+    try:
+        found = decode(packed)
+    except (ProtocolError, TooLarge) as error:
+        return type(error), str(error), error.details
+    return type(found), [(type(part), part) for part in plain(found)]
+
+
+@given(usual | asked, st.data())
+def test_the_quick_decoder_says_what_the_general_one_says(
+    request: Request, data: st.DataObject
+) -> None:
+    packed = bytearray(payload(requests.encode(request)))
+    for _ in range(data.draw(st.integers(0, 2))):
+        at = data.draw(st.integers(0, len(packed) - 1))
+        match data.draw(st.sampled_from(["flip", "cut", "more", "without"])):
+            case "flip":
+                packed[at] = data.draw(st.integers(0, 255))
+            case "cut":
+                del packed[max(1, at) :]
+            case "more":
+                packed[at:at] = data.draw(st.binary(min_size=1, max_size=9))
+            case _ if len(packed) > 1:
+                del packed[at]
+    whole = bytes(packed)
+    assert said_by(requests.decode, whole) == said_by(requests.decode_any, whole)
+
+
+def test_what_is_usual_is_decoded_quickly() -> None:
+    put = requests.encode_put(
+        1, session=b"s", seq=2, low=1, flags=0, code=2, space=cbor.text("a"), row=b"r"
+    )
+    get = requests.encode(GetRequest(300, "a", 0, [b"k", "k", -5, None, True]))
+    for framed in (put, get):
+        found = decode_common(payload(framed))
+        assert found is not None
+        assert found == requests.decode_any(payload(framed))
+    assert decode_common(payload(requests.encode(PlainRequest(1, Verb.PING)))) is None
 
 
 @given(asked, st.data())

@@ -189,6 +189,22 @@ def test_sums_tell_values_that_changed_places() -> None:
     assert there.differing(swapped) == [b"spc1"]
 
 
+@pytest.mark.parametrize("groups", [(b"spc1",), (b"spc1", b"spc2")])
+def test_rows_of_a_page_add_up_to_what_they_are_one_by_one(groups: tuple[bytes, ...]) -> None:
+    rows, single, together = [], SealChanges(), SealChanges()
+    for group in groups:
+        for number in range(5):
+            key, value = group + b"%d" % number, b"v" * number
+            single.put(key, seals.seal(key, value))
+            rows.append((key, seals.sealed(value, seals.seal(key, value))))
+    assert together.verify(rows)
+    assert dict(together.upon(Sums())) == dict(single.upon(Sums()))
+    assert SealChanges().verify([])
+    for at, (key, stored) in enumerate(rows):
+        for other in (bytes([stored[0] ^ 1]) + stored[1:], stored[:3], b""):
+            assert not SealChanges().verify([*rows[:at], (key, other), *rows[at + 1 :]])
+
+
 # ------------------------------------------------------------------------------- when it is opened
 
 
@@ -316,7 +332,7 @@ def tables(path: Path) -> Sequence[bytes]:
     pages = Pages(path / "data.mdb")
     try:
         found = pages.tables()
-        return [key for key, _ in pages.rows(found[b"rows"])]
+        return [key for rows in pages.rows(found[b"rows"]) for key, _ in rows]
     finally:
         pages.close()
 

@@ -1,5 +1,6 @@
 """The log of a stopped node, read and verified from its directory, in either form."""
 
+import json
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -7,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from admin.cluster import logs
-from admin.evidence.witnesses import StoppedNode
+from admin.evidence.collect import Dump
+from admin.evidence.witnesses import StoppedNode, witnesses
+from cli.main import run
 from qsync.errors import StoreError
 from qsync.store.directory import Directory
 from qsync.store.opening import open_log
 from tests.disk.former import former_directory
-from tests.unit.logs import ME, some, write
+from tests.unit.logs import ME, some, start_behind, write
 
 
 @pytest.fixture
@@ -37,6 +40,44 @@ def test_damage_behind_the_last_entry_that_holds_is_told(node: Path) -> None:
     found = logs.verify(logs.StoppedLog(node))
     assert (found.whole, found.last) == (False, 4)
     assert found.problems == ["a checksum that does not hold in record 2, after index 4"]
+
+
+@pytest.fixture
+def trimmed(node: Path) -> Path:
+    """The same directory, its log trimmed up to entry 5."""
+    with Directory(node, wanted=ME) as directory, closing(open_log(directory)) as log:
+        log.recover()
+        log.trim(start_behind(some(9)[4]))
+    return node
+
+
+def test_a_trimmed_log_is_verified_from_where_it_begins(trimmed: Path) -> None:
+    found = logs.verify(logs.StoppedLog(trimmed))
+    assert (found.whole, found.begins, found.entries, found.last) == (True, 6, 4, 9)
+    assert [each.index for each in logs.entries(logs.StoppedLog(trimmed), 3, 7)] == [6, 7]
+
+
+def test_commands_say_where_a_trimmed_log_begins(
+    trimmed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["log", "verify", str(trimmed)]) == 0
+    assert "4 entries up to index 9, term 1; trimmed before 6" in capsys.readouterr().err
+    assert run(["log", "verify", str(trimmed), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["begins"] == 6
+    assert run(["log", "cat", str(trimmed), "--to", "5"]) == 0
+    assert "the log begins at 6: what is before it was trimmed" in capsys.readouterr().err
+    assert run(["log", "cat", str(trimmed), "--from", "9", "--to", "8"]) == 0
+    assert "trimmed" not in capsys.readouterr().err
+
+
+def test_evidence_of_a_trimmed_log_begins_where_it_does(trimmed: Path, tmp_path: Path) -> None:
+    shutil.copytree(trimmed / "log", tmp_path / "copy")
+    for place in (str(trimmed), f"1={tmp_path / 'copy'}"):
+        out = tmp_path / f"out{place.partition('=')[0] == '1'}"
+        with witnesses([place]) as found:
+            bundle = Dump(out, part_entries=2).collect(found, source="directories")
+        assert [row["index"] for row in bundle.rows("wal")] == [6, 7, 8, 9]
+        assert StoppedNode(trimmed).digests(1) == []
 
 
 def test_a_log_of_a_former_release_is_read_as_it_is(tmp_path: Path) -> None:

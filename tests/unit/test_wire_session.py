@@ -14,7 +14,6 @@ from qsync.errors import (
     ForeignCluster,
     ProtocolError,
     QsyncError,
-    WrongMembers,
     WrongVersion,
 )
 from qsync.wire.frames import Frames
@@ -38,7 +37,6 @@ GREETING = Greeting(
     name="n1",
     term=Term(3),
     features=("a",),
-    members=(1, 2),
     nonce=b"g" * 32,
 )
 PEER = Hello(
@@ -48,7 +46,6 @@ PEER = Hello(
     replica=2,
     name="n2",
     epoch=7,
-    members=(1, 2),
     nonce=b"h" * 32,
 )
 CLIENT = Hello(party=Party.CLIENT, user="ann")
@@ -193,16 +190,6 @@ def test_a_bit_flipped_in_a_handshake_of_peers_ends_it(bit: int, where: str) -> 
     with pytest.raises(QsyncError):
         talk()
     assert dialer.state is not ConnectionState.READY
-
-
-def test_both_sides_refuse_another_list_of_members_and_say_both() -> None:
-    acceptor, dialer = Acceptor(GREETING), Dialer(replace(PEER, members=(1, 2, 3)))
-    greeted = payload(acceptor.greet())
-    with pytest.raises(WrongMembers, match="of n1 are 1, 2, those of this node 1, 2, 3"):
-        dialer.received(greeted)
-    with pytest.raises(WrongMembers, match="of n2 are 1, 2, 3, those of this node 1, 2") as caught:
-        acceptor.received(payload(encode_hello(dialer.hello, greeted=greeted)))
-    assert caught.value.details == {"ours": [1, 2], "theirs": [1, 2, 3]}
 
 
 def test_a_peer_of_a_release_without_checksums_is_refused_by_its_version() -> None:

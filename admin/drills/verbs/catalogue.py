@@ -11,7 +11,7 @@ from admin.drills.model import Step
 from admin.drills.probes import PROBES
 from admin.drills.undo_log import UndoLog, UndoStep
 from admin.drills.values import DURATION
-from admin.drills.verbs import disks, fault_points, links, operators, processes
+from admin.drills.verbs import disks, fault_points, links, members, operators, processes
 from admin.drills.verbs.verb import Remedy, StepVerb, Takes, VerbSpec
 from admin.lab.lab import Lab
 from qsync.errors import ConfigError, QsyncError
@@ -98,6 +98,7 @@ _ALL: tuple[StepVerb, ...] = (
     *links.VERBS,
     *fault_points.VERBS,
     *operators.VERBS,
+    *members.VERBS,
     HealVerb(),
 )
 VERBS: Mapping[str, StepVerb] = {verb.spec.name: verb for verb in _ALL}

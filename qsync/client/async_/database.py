@@ -6,6 +6,7 @@ from typing import TypeVar, Unpack
 
 from qsync.client import calls, draft, feed, questions
 from qsync.client.async_.feeds import AsyncFeed, AsyncValues
+from qsync.client.async_.members import AsyncMembership
 from qsync.client.async_.runner import AsyncFeedRunner, AsyncRunner
 from qsync.client.async_.schema import AsyncSchema
 from qsync.client.async_.space import AsyncSpace
@@ -65,13 +66,6 @@ class AsyncNode:
         """Take over the limbo, as `promote` does."""
         await self._runner.run(calls.clear(timeout), timeout=timeout + GRACE_S)
 
-    async def replace_member(self, replica: int, *, timeout: float = OPERATE_S) -> None:  # noqa: ASYNC109 - the node's too
-        """Give the place of a voter to the directory that runs under its id now.
-
-        Asked of the leader; returns when the new directory is a voter and that is decided.
-        """
-        await self._runner.run(calls.replace_member(replica, timeout), timeout=timeout + GRACE_S)
-
     async def rollback_synchro_queue(self) -> None:
         """Roll back everything that is pending and of the leader's own term."""
         await self._runner.run(calls.rollback_queue())
@@ -101,6 +95,7 @@ class AsyncDatabase(AsyncNode, ABC):
     def __init__(self) -> None:
         super().__init__(self)
         self.schema = AsyncSchema(self)
+        self.members = AsyncMembership(self)
 
     @abstractmethod
     async def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word

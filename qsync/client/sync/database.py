@@ -10,6 +10,7 @@ from qsync.client.calls import ClientCall
 from qsync.client.options import GRACE_S, OPERATE_S, WINDOW, WriteOptions
 from qsync.client.rows import Key, Receipt
 from qsync.client.sync.feeds import Feed, Values
+from qsync.client.sync.members import ClientMembership
 from qsync.client.sync.runner import BlockingRunner, FeedRunner
 from qsync.client.sync.schema import ClientSchema
 from qsync.client.sync.space import Space
@@ -66,13 +67,6 @@ class NodeCalls:
         """Take over the limbo, as `promote` does."""
         self._runner.run(calls.clear(timeout), timeout=timeout + GRACE_S)
 
-    def replace_member(self, replica: int, *, timeout: float = OPERATE_S) -> None:
-        """Give the place of a voter to the directory that runs under its id now.
-
-        Asked of the leader; returns when the new directory is a voter and that is decided.
-        """
-        self._runner.run(calls.replace_member(replica, timeout), timeout=timeout + GRACE_S)
-
     def rollback_synchro_queue(self) -> None:
         """Roll back everything that is pending and of the leader's own term."""
         self._runner.run(calls.rollback_queue())
@@ -102,6 +96,7 @@ class Database(NodeCalls, ABC):
     def __init__(self) -> None:
         super().__init__(self)
         self.schema = ClientSchema(self)
+        self.members = ClientMembership(self)
 
     @abstractmethod
     def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:

@@ -9,18 +9,20 @@ import cbor2
 from election.messages import Position, Replica
 from election.ready import ElectionTimer
 from qsync.core.inputs import (
+    ChangeAsked,
     Consistency,
     DemoteAsked,
     Disconnected,
     PromoteAsked,
     ReadAsked,
     Received,
-    ReplaceAsked,
     RollbackAsked,
     TimerFired,
     WriteFailed,
 )
+from qsync.core.member_change import ReplaceMember, SetRole
 from qsync.core.messages import Append, Message
+from qsync.member import MemberRole
 from qsync.record import ONE_INSTANCE, Instance
 from qsync.sim.explore import clients
 from qsync.sim.explore.answers import OPERATOR, PROMOTER
@@ -264,7 +266,14 @@ def _demote(host: ExploredNode, what: object) -> None:
 def _replace(host: ExploredNode, what: object) -> None:
     assert isinstance(what, int)
     host.begin()
-    host.operator_asks(ReplaceAsked(ticket=OPERATOR, replica=Replica(what)))
+    host.operator_asks(ChangeAsked(ticket=OPERATOR, change=ReplaceMember(replica=Replica(what))))
+
+
+def _learner(host: ExploredNode, what: object) -> None:
+    assert isinstance(what, int)
+    host.begin()
+    change = SetRole(replica=Replica(what), role=MemberRole.LEARNER)
+    host.operator_asks(ChangeAsked(ticket=OPERATOR, change=change))
 
 
 _PERFORMERS: dict[str, Callable[[ExploredNode, object], None]] = {
@@ -276,6 +285,7 @@ _PERFORMERS: dict[str, Callable[[ExploredNode, object], None]] = {
     "crash": _crash,
     "wipe": _wipe,
     "damage": _damage,
+    "trim": clients.trim,
     "refuse": _refuse,
     "tick": _tick,
     "retime": _retime,
@@ -290,6 +300,7 @@ _PERFORMERS: dict[str, Callable[[ExploredNode, object], None]] = {
     "promote": _promote,
     "demote": _demote,
     "replace": _replace,
+    "learner": _learner,
     "create": clients.create,
     "call": clients.call,
     "fold": clients.fold,
@@ -352,6 +363,7 @@ _DESCRIBERS: dict[str, Callable[[ExplorerAct], str]] = {
     "tick": _ticking,
     "reconnect": _reconnecting,
     "demote": lambda act: f"operator: demote to {act.what}",
+    "learner": lambda act: f"operator: {act.what} votes no more",
     "replace": lambda act: f"operator: replace {act.what} by its new directory",
 }
 _WORDS = {
@@ -367,6 +379,7 @@ _WORDS = {
     "roll back": "operator: roll the queue back",
     "promote": "operator: promote",
     "fold": "folds",
+    "trim": "trims its log",
 }
 
 

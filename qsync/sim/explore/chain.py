@@ -50,8 +50,10 @@ class Chain:
     def _symbol(self, renaming: Renaming, before: int, entry: Entry) -> int:
         body: object = entry.body
         if entry.flags & CONFIG:
-            voters = CODEC.decode(entry.body)
-            body = tuple(sorted((renaming[each], instance) for each, instance in voters))
+            members = CODEC.decode(entry.body)
+            body = tuple(
+                sorted((renaming[each.replica], each.instance, each.role) for each in members)
+            )
         elif entry.kind != EntryKind.TXN:
             ref = read_ref(entry)
             body = (renaming[ref.owner], ref.lsn)

@@ -1,6 +1,7 @@
 """Clients with sessions: one asks for the same again and again, others once and on conditions."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import cbor2
@@ -8,6 +9,7 @@ import cbor2
 from election.messages import Index
 from qsync import refusing
 from qsync.core.replicated_log import ReplicatedLog
+from qsync.core.trimming import start_at, trim_log
 from qsync.data import body, keys, sessions
 from qsync.data.fold import at_once
 from qsync.data.keys import FieldType, KeyPart
@@ -81,10 +83,10 @@ def call(host: ExploredNode, what: object) -> None:
     request = _REQUESTS[what.kind](host, what.seq)
     if what.kind == NEXT:
         seq = what.seq + 1
-        request = request._replace(session=_session(host, ADD), seq=seq, low=seq)
+        request = replace(request, session=_session(host, ADD), seq=seq, low=seq)
     elif what.kind in _KINDS:
         session = _session(host, what.kind)
-        request = request._replace(session=session, seq=what.seq, low=1, doubted=what.doubted)
+        request = replace(request, session=session, seq=what.seq, low=1, doubted=what.doubted)
     submit(host, what.ticket, request)
 
 
@@ -267,6 +269,19 @@ def fold(host: ExploredNode, _what: object) -> None:
 # -- after each turn
 
 
+def trim(host: ExploredNode, _what: object) -> None:
+    """What a crash would leave confirmed is not in the log any more; the rest is written so."""
+    host.begin()
+    host.core.machine.disk.write_confirmed()
+    replicated_log = host.replicated_log
+    upto = min(replicated_log.durable_confirmed, replicated_log.confirmed, replicated_log.written)
+    start = start_at(replicated_log, upto)
+    if start.index > replicated_log.log.start.index:
+        trim_log(replicated_log, start)
+        host.platter.start = start
+        host.happened("trimmed")
+
+
 def examine(host: ExploredNode) -> None:
     """Properties 8 and 10, and that what is confirmed could have happened one after the other."""
     replicated_log, books = host.replicated_log, _books(host)
@@ -282,7 +297,7 @@ def examine(host: ExploredNode) -> None:
     _examine_folded(host, books)
     _examine_sessions(host, books)
     canon = ReferenceLog(books)
-    canon.extend(replicated_log, replicated_log.confirmed)
+    canon.extend(replicated_log.log, replicated_log.confirmed)
     _examine_order(host, books, canon)
 
 
@@ -290,7 +305,7 @@ def _examine_folded(host: ExploredNode, books: ReferenceRecords) -> None:
     spaces = host.platter.spaces
     assert isinstance(spaces, MemorySpaces)
     canon = ReferenceLog(books)
-    canon.extend(host.replicated_log, spaces.folded)
+    canon.extend(host.replicated_log.log, spaces.folded)
     wanted = canon.row_at(_THE_ROW, spaces.folded)
     found = spaces.get(keys.prefix(*_PRIMARY) + _THE_ROW[1])
     if found != wanted:

@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 def clone(whole: _T) -> _T:
     """A copy that changes apart from `whole`.
 
-    Entries, frozen dataclasses, named tuples and enumerations are taken for values and shared.
+    Entries, dataclasses with a hash, named tuples and enumerations are values, and shared.
     Methods and closures that were put into an object are bound anew, to the copies of what they
     speak of.
     """
@@ -56,7 +56,7 @@ def _first_seen(value: object, memo: Memo) -> object:
 def _is_value(kind: type) -> bool:
     if is_dataclass(kind):
         parameters = getattr(kind, "__dataclass_params__")  # noqa: B009 - typed nowhere
-        return bool(parameters.frozen)
+        return bool(parameters.frozen or parameters.unsafe_hash)
     named_tuple = issubclass(kind, tuple) and hasattr(kind, "_fields")
     return named_tuple or issubclass(kind, int | str | bytes | Enum | type)
 

@@ -5,15 +5,18 @@ from typing import Protocol
 
 from election.messages import Index, Replica
 from election.ready import ElectionTimer
+from qsync.core.configuration import Configurations, all_of
+from qsync.core.logindex import LogIndex
 from qsync.core.promotion import PromotionPhase
 from qsync.core.ready import TimerKind
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.stopping import Demotion, LeadershipTransfer
-from qsync.record import EntryKind
+from qsync.record import Entry, EntryKind
 from qsync.replica import Replica as Core
 from qsync.sim import properties
 from qsync.sim.canon import ReferenceLog, ReferenceRecords
 from qsync.sim.explore.diary import GhostState
+from qsync.sim.explore.plan import StartPlan
 from qsync.sim.lives import DurableView, LifeCursor, shows
 
 
@@ -32,6 +35,16 @@ class ExaminedNode(Protocol):
     @property
     def replicated_log(self) -> ReplicatedLog:
         """Log and fates, as this process knows them."""
+
+    @property
+    def plan(self) -> StartPlan:
+        """Of the cluster that it was founded in."""
+
+    def history(self) -> list[Entry]:
+        """The whole log, also before where it begins."""
+
+    def whole(self) -> LogIndex:
+        """The index of that."""
 
     def happened(self, what: str) -> None:
         """Something worth counting."""
@@ -57,6 +70,8 @@ class NodeBefore:
             host.diary.leads(leader.term, leader.promoted_at)
         if replicated_log is not self.replicated_log or replicated_log.confirmed != self.confirmed:
             _confirms(host, replicated_log)
+        if replicated_log.log.start.index:
+            _counts(host)
         _shows(host, replicated_log)
         _operations(host)
 
@@ -65,7 +80,7 @@ def _operations(host: ExaminedNode) -> None:
     """Property 13: every operation has a time at which it ends, and knows who waits for that."""
     operations, leader = host.core.machine.operations, host.core.machine.leader
     promotion, stopping = operations.promotions.current, leader.stopping if leader else None
-    waiting = len(operations.replacement.tickets) + len(operations.rolling_back)
+    waiting = operations.changes.waits + len(operations.rolling_back)
     if promotion is not None:
         waiting += len(promotion.tickets)
         if promotion.phase in _ENDS_OF_PROMOTIONS:
@@ -91,17 +106,18 @@ _ENDS_OF_STOPPING: Mapping[type, frozenset[str]] = {
 
 def _confirms(host: ExaminedNode, replicated_log: ReplicatedLog) -> None:
     """Property 2: the fates follow from the confirmed log alone, whoever computes them."""
-    diary, log, upto = host.diary, replicated_log.log, replicated_log.confirmed
+    diary, log, upto = host.diary, host.whole(), replicated_log.confirmed
     books = ReferenceRecords()
-    for entry in replicated_log.entries(Index(1), upto):
-        books.enter(host.me, entry, host.replicated_log.log)
+    for entry in host.history()[:upto]:
+        books.enter(host.me, entry, log)
     canon = ReferenceLog(books)
-    canon.extend(replicated_log, upto)
+    canon.extend(log, upto)
     crcs = tuple([int(log.crc_at(index)) for index in range(1, upto + 1)])
     gone = tuple(canon.rolled_back[1:])
     for index in range(1, upto + 1):
         term = log.term_at(index)
-        if books.places[index, term].kind in properties.DECIDED:
+        known = index > replicated_log.log.start.index
+        if known and books.places[index, term].kind in properties.DECIDED:
             here = replicated_log.limbo.stretch_at(index) is not None
             properties.one_fate(host.me, index, gone=here, elsewhere=gone[index - 1])
     for index, (before, now) in enumerate(zip(diary.confirmed_crcs, crcs, strict=False), start=1):
@@ -114,6 +130,16 @@ def _confirms(host: ExaminedNode, replicated_log: ReplicatedLog) -> None:
         if len(crcs) > len(diary.confirmed_crcs):
             host.happened("confirmed")
         diary.confirmed_crcs, diary.gone = crcs, gone
+
+
+def _counts(host: ExaminedNode) -> None:
+    """Property 2: who votes is a fold over the log, wherever that begins (membership.md M6 a)."""
+    log, configurations = host.whole(), host.replicated_log.configurations
+    fold = Configurations(all_of(host.plan.config.voters), configurations.codec)
+    for entry in host.history():
+        fold.took(entry, log)
+    mine, wanted = configurations.in_force, fold.in_force
+    properties.counts_by_its_log(host.me, mine=mine, wanted=wanted)
 
 
 def _remember_shown(host: ExaminedNode, replicated_log: ReplicatedLog) -> None:

@@ -157,9 +157,9 @@ class Fingerprints:
         return known[1]
 
     def _configuration(self, value: object) -> Plain:
-        """The voters: a set of pairs, which are kept in the order of their ids."""
+        """The members: a set, which is kept in the order of their ids."""
         assert isinstance(value, Configuration)
-        return tuple(sorted([self._plain(each) for each in value.voters], key=_dumped))
+        return tuple(sorted([self._plain(each) for each in value.members], key=_dumped))
 
     def _kept(self, kind: type, names: list[str]) -> list[tuple[str, bool]]:
         left_out = self._skipped(kind)

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from election.messages import Index, Replica, RequestVoteResponse
-from qsync.core.inputs import Connected, Input, Written
-from qsync.core.messages import Append, Message
+from qsync.core.inputs import Connected, Input, SnapshotReceived, Written
+from qsync.core.logindex import LogIndex
+from qsync.core.messages import Append, InstallSnapshot, Message
 from qsync.core.ready import Ready, TransactionFate
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.data import body
-from qsync.record import WAIT_ACK, Instance
+from qsync.record import WAIT_ACK, Entry, Instance
 from qsync.sim import lives, properties
 from qsync.sim.explore.answers import OPERATOR, PROMOTER
 from qsync.sim.explore.diary import GhostState
@@ -19,6 +20,13 @@ from qsync.sim.explore.examine import NodeBefore
 from qsync.sim.explore.plan import StartPlan
 from qsync.sim.explore.platter import Letters
 from qsync.sim.trace import TraceColumns, columns_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotLetter(InstallSnapshot):
+    """The rows come with it, so to speak: the log that they stand for, for whoever judges."""
+
+    history: tuple[Entry, ...]
 
 
 class TurnOutput:
@@ -64,6 +72,21 @@ class ExploredNode:
     def replicated_log(self) -> ReplicatedLog:
         """Log and fates, as this process knows them."""
         return self.core.machine.replicated_log
+
+    def history(self) -> list[Entry]:
+        """The whole log, with what was trimmed of it or never came: for whoever judges."""
+        replicated_log, start = self.replicated_log, self.replicated_log.log.start
+        behind = replicated_log.entries(Index(start.index + 1), replicated_log.log.last)
+        return [*self.platter.past(start), *behind]
+
+    def whole(self) -> LogIndex:
+        """Of the whole log."""
+        log = self.replicated_log.log
+        if log.start.index:
+            log = LogIndex()
+            for entry in self.history():
+                log.push(entry)
+        return log
 
     # -- lives
 
@@ -164,12 +187,17 @@ class ExploredNode:
         for note in ready.notes:
             self.happened(note.name)
         self.answer(ready)
+        if ready.snapshot is not None:
+            assert isinstance(ready.snapshot, SnapshotLetter)
+            self.platter.snapshot = ready.snapshot.history
+            self.step(SnapshotReceived(offer=ready.snapshot))
+            self._fulfil(self.core.ready())
 
     def answer(self, ready: Ready) -> None:
         """Whoever waited is told."""
         replicated_log, answers = self.replicated_log, self.diary.answers
         for settled in ready.settled:
-            entries = replicated_log.entries(settled.index, settled.index)
+            entries = self.history()[settled.index - 1 : settled.index]
             sync = bool(entries) and bool(entries[0].flags & WAIT_ACK)
             asked = answers.asked.get(settled.ticket)
             if asked is not None and settled.verdict is TransactionFate.COMMITTED:
@@ -194,6 +222,14 @@ class ExploredNode:
                     del answers.floors[read.ticket]
 
     def _filled(self, message: Message) -> Message:
+        if isinstance(message, InstallSnapshot):
+            return SnapshotLetter(
+                term=message.term,
+                leader=message.leader,
+                epoch=message.epoch,
+                start=message.start,
+                history=tuple(self.history()[: message.start.index]),
+            )
         if not isinstance(message, Append) or message.last == message.prev_index:
             return message
         entries = self.core.machine.entries(Index(message.prev_index + 1), message.last)
@@ -215,10 +251,10 @@ class ExploredNode:
     def look(self) -> tuple[object, ...]:
         """Something of the state that does not change when the nodes are renamed."""
         raft, replicated_log, platter = self.core.machine.raft, self.replicated_log, self.platter
-        log = replicated_log.log
         return (
             *self.sight()[1:],
-            tuple([int(log.term_at(index)) for index in range(1, log.last + 1)]),
+            tuple([int(each.term) for each in self.history()]),
+            int(replicated_log.log.start.index),
             (raft.leader == self.me, raft.leader is None),
             (raft.ballot.vote == self.me, raft.ballot.vote is None),
             (len(platter.entries), platter.ballot.term, platter.write is None),

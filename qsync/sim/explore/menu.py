@@ -53,6 +53,7 @@ BOUNDS = (
     "lowers",
     "raises",
     "folds",
+    "trims",
     "batches",
 )
 """Everything that a scope may bound."""
@@ -148,13 +149,17 @@ class ActionMenu:
         me, machine = host.me, host.core.machine
         if host.plan.whole:
             return [("folds", ExplorerAct(me, "fold"))]
+        found = self._operators(host)
+        begins = machine.replicated_log.log.start.index
+        if int(me) in self._scope.trimming and machine.replicated_log.confirmed > begins:
+            found.append(("trims", ExplorerAct(me, "trim")))
         if (
             self._scope.tick
             and machine.leader is None
             and machine.config.election_timeout == PROMISE
         ):
-            return [("retimes", ExplorerAct(me, "retime")), *self._operators(host)]
-        return self._operators(host)
+            found.append(("retimes", ExplorerAct(me, "retime")))
+        return found
 
     def _operators(self, host: ExploredNode) -> list[tuple[str, ExplorerAct]]:
         me, machine = host.me, host.core.machine

@@ -101,6 +101,7 @@ class Bare(Core):
             codec=CODEC,
             quarantined=platter.damaged,
             life=life,
+            start=platter.start,
         )
         self.full = False
         """There is no room for transactions."""

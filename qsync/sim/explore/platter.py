@@ -3,8 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
+from typing_extensions import override
+
 from election.messages import Index, Replica
 from qsync.core.configuration import Configuration, all_of
+from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.messages import Message
 from qsync.core.ready import Write
 from qsync.record import ONE_INSTANCE, Entry, Instance
@@ -27,6 +30,10 @@ class WriteDisk(DurableLog):
         """What was found when the log was read, until the node has caught up again."""
         self.spaces = spaces
         """The folded spaces; they outlive the process, not the disk."""
+        self.start = EMPTY
+        """The log begins behind that entry. What is before it stays here for whoever judges."""
+        self.snapshot: tuple[Entry, ...] = ()
+        """The log that a snapshot stands for, until it is durable."""
 
     def read(self, first: Index, last: Index) -> list[Entry]:
         """The durable entries `first .. last`."""
@@ -34,7 +41,23 @@ class WriteDisk(DurableLog):
 
     def stored(self) -> list[bytes]:
         """All of it, as a log gives it at start."""
-        return [entry.raw for entry in self.entries]
+        return [entry.raw for entry in self.entries[self.start.index :]]
+
+    def past(self, start: LogStart) -> list[Entry]:
+        """The entries up to that one, which is where the log of the process begins."""
+        found = self.entries[: start.index]
+        assert not found or found[-1].crc == start.crc
+        return found
+
+    @override
+    def wrote(self, write: Write) -> None:
+        """It may be the first one behind a snapshot."""
+        if write.begins is not None:
+            assert self.snapshot
+            assert self.snapshot[-1].crc == write.begins.crc
+            self.entries, self.start = list(self.snapshot), write.begins
+            self.snapshot = ()
+        super().wrote(write)
 
     def begin(self, write: Write, letters: Letters) -> None:
         """From now on a crash loses it."""
@@ -64,12 +87,13 @@ class WriteDisk(DurableLog):
         self.crash()
         self.instance = Instance(self.instance + 1)
         self.entries, self.confirmed, self.ballot = [], Index(0), NO_BALLOT
+        self.start = EMPTY
         self.spaces = None if self.spaces is None else MemorySpaces()
 
     def damage(self) -> None:
         """The log is gone; term, vote and the directory itself are not."""
         self.crash()
         self.damaged = "its log is damaged"
-        self.entries, self.confirmed = [], Index(0)
+        self.entries, self.confirmed, self.start = [], Index(0), EMPTY
         self.ballot = replace(self.ballot, member=False)
         self.spaces = None if self.spaces is None else MemorySpaces()

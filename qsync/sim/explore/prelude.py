@@ -32,7 +32,9 @@ class Prelude:
     `hold A B`: what A says to B from now on is under way when the exploration begins.
     `lose A B`: what A says to B is lost, until the next `only` or `all`.
     `full N`: it has no room for transactions any more.
-    `stall N`: nothing that it writes becomes durable any more; `crash N` loses that.
+    `trim N`: it forgets the log up to where it knows it as confirmed.
+    `learner N M`: leader N makes a learner of M.
+    `stall N`: nothing that it writes becomes durable; `crash N` loses it, `flow N` ends that.
     """
 
     def __init__(self, scope: Scope, mutant: str | None) -> None:
@@ -124,6 +126,11 @@ class Prelude:
         """Its disk does not get ready."""
         self._stalled.add(int(words[0]))
 
+    def flow(self, words: list[str]) -> None:
+        """Its disk gets ready again, with all that waits for it."""
+        self._stalled.discard(int(words[0]))
+        self._settle()
+
     def crash(self, words: list[str]) -> None:
         """A node dies and comes back; all connect anew."""
         self._falls(self._node(words[0]), "crash")
@@ -144,11 +151,6 @@ class Prelude:
         """A connects to B anew."""
         me, to = (self._node(word) for word in words)
         self._act(ExplorerAct(me, "reconnect", self.hosts[to].greeting()))
-        self._settle()
-
-    def beat(self, words: list[str]) -> None:
-        """The leader begins a round."""
-        self._act(ExplorerAct(self._node(words[0]), "fire", Alarm(TimerKind.HEARTBEAT, 0.0)))
         self._settle()
 
     def lease(self, words: list[str]) -> None:
@@ -212,6 +214,21 @@ def _fold(prelude: Prelude, words: list[str]) -> None:
     prelude.at(words[0], "fold", None)
 
 
+def _beat(prelude: Prelude, words: list[str]) -> None:
+    """The leader begins a round."""
+    prelude.at(words[0], "fire", Alarm(TimerKind.HEARTBEAT, 0.0))
+
+
+def _trim(prelude: Prelude, words: list[str]) -> None:
+    """What it knows as confirmed is not in its log any more."""
+    prelude.at(words[0], "trim", None)
+
+
+def _learner(prelude: Prelude, words: list[str]) -> None:
+    """The leader makes a learner of a voter."""
+    prelude.at(words[0], "learner", int(words[1]))
+
+
 _WORDS: dict[str, Callable[[Prelude, list[str]], None]] = {
     "elect": Prelude.elect,
     "put": Prelude.put,
@@ -219,16 +236,19 @@ _WORDS: dict[str, Callable[[Prelude, list[str]], None]] = {
     "hold": Prelude.hold,
     "lose": _lose,
     "stall": Prelude.stall,
+    "flow": Prelude.flow,
     "full": Prelude.full,
     "crash": Prelude.crash,
     "damage": Prelude.damage,
     "connect": Prelude.connect,
-    "beat": Prelude.beat,
+    "beat": _beat,
     "lease": Prelude.lease,
     "pass": Prelude.passes,
     "create": _create,
     "call": _call,
     "fold": _fold,
+    "trim": _trim,
+    "learner": _learner,
     "confirm": _confirm,
     "rollback": _roll_back,
     "only": Prelude.only,

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from election.messages import Index, Replica, RequestVoteResponse, TimeoutNow
+from election.messages import Replica, RequestVoteResponse, TimeoutNow
 from qsync.core.messages import Append, AppendResponse, Heartbeat, HeartbeatResponse, Message
 from qsync.record import ONE_INSTANCE, Instance
 from qsync.sim.explore.chain import Chain
@@ -45,9 +45,8 @@ class StateNumbers:
 
     def state(self, host: ExploredNode) -> int:
         """The number of a state; the first host that has it stands for all."""
-        entries = host.replicated_log.entries(Index(1), host.replicated_log.log.last)
         previous = 0
-        for entry in entries:
+        for entry in host.history():
             self._chain.learn(previous, entry)
             previous = entry.crc
         number = self._number(self._prints[0].of_state(host, host.now))

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from election.messages import Index
 from qsync.sim import properties
 from qsync.sim.canon import PropertyViolation
 from qsync.sim.explore.answers import Name, Outcome, Place
@@ -45,14 +44,23 @@ def view(host: ExploredNode) -> PropertyView:
     """Of a node as it is now."""
     replicated_log, diary, leader = host.replicated_log, host.diary, host.core.machine.leader
     answers = diary.answers
-    entries = replicated_log.entries(Index(1), replicated_log.log.last)
+    entries, begins = host.history(), replicated_log.log.start.index
+    hidden = [
+        each.index
+        for each in entries
+        if (
+            diary.gone[each.index - 1]
+            if each.index <= begins
+            else replicated_log.limbo.stretch_at(each.index)
+        )
+    ]
     established = leader is not None and leader.established
     disk = [(each.index, each.crc) for each in host.platter.entries]
     return PropertyView(
         me=int(host.me),
         terms=tuple([int(each.term) for each in entries]),
         crcs=tuple([int(each.crc) for each in entries]),
-        hidden=frozenset([e.index for e in entries if replicated_log.limbo.stretch_at(e.index)]),
+        hidden=frozenset(hidden),
         confirmed=replicated_log.confirmed,
         visible=replicated_log.visible,
         durable=frozenset([*disk, *enumerate(diary.lost_crcs, start=1)]),

@@ -44,6 +44,8 @@ class Scope:
     """Whose heartbeat timer comes, when it leads."""
     writing: frozenset[int] = EVERYBODY
     """Who is asked for transactions without data."""
+    trimming: frozenset[int] = EVERYBODY
+    """Who forgets the log that it knows as confirmed."""
     beat: float = 3.0
     """Seconds since the last one when it comes: after 3.0 what was not answered is sent again."""
     whole: bool = False

@@ -8,6 +8,7 @@ from qsync.sim.explore.logs import LOGS
 from qsync.sim.explore.reading import READS, READS_LONG
 from qsync.sim.explore.requests import REQUESTS, REQUESTS_LONG
 from qsync.sim.explore.scope import EVERYBODY, Scope
+from qsync.sim.explore.snapshots import SNAPSHOTS
 
 _ROOM_FOR_SLOW_DISKS = (
     *("rollback-heartbeat", "session-retry", "new-connection", "switchover", "fencing"),
@@ -26,6 +27,7 @@ _QUICK = (
     *REQUESTS,
     *HISTORIES,
     *CLOCKED,
+    *SNAPSHOTS,
 )
 
 

@@ -118,6 +118,12 @@ class KernelStorage(NodeStorage):
         """In memory only."""
         return None
 
+    @property
+    @override
+    def snapshots(self) -> Path | None:
+        """Not written."""
+        return None
+
 
 class CommitUnderWay:
     """What of a write is done where, just now.

@@ -121,6 +121,7 @@ def _no_turn_limit(node: Node) -> None:
     reactor = node.reactor
 
     def serve() -> None:
+        reactor._calls.begin()  # noqa: SLF001 - a mutant
         for connection in list(reactor._waiting):  # noqa: SLF001 - a mutant
             reactor._waiting.popleft()  # noqa: SLF001 - a mutant
             inbox, connection.turn.inbox = connection.turn.inbox, []

@@ -1,6 +1,7 @@
 """Broken rules of reads and refusals: what an answer has to wait for (protocol.md 7, Reads)."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from typing_extensions import override
 
@@ -8,7 +9,7 @@ from qsync import errors
 from qsync.core import inputs
 from qsync.core.leader import Leader
 from qsync.core.messages import ReadIndex, ReadIndexResponse
-from qsync.core.reads import ReplicaReads, _AtLeast, _InRound
+from qsync.core.reads import ReplicaReads, _AtLeast
 from qsync.core.ready import ReadSettled, Ticket
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.data.request import ExecutedTransaction, Request
@@ -52,7 +53,7 @@ def _round_before_read(core: Core) -> None:
         reads = leader.rounds.reads
 
         def ask(ticket: Ticket) -> None:
-            reads._in_round.append(_InRound(ticket, reads.round))
+            reads._in_round.append((reads.round, [ticket]))
 
         put(reads, ask=ask)
 
@@ -91,7 +92,7 @@ def _beyond_leader(core: Core) -> None:
     honest = reads.settle
 
     def settle(replicated_log: ReplicatedLog) -> list[ReadSettled]:
-        return [each._replace(place=None) for each in honest(replicated_log)]
+        return [replace(each, place=None) for each in honest(replicated_log)]
 
     put(reads, settle=settle)
 

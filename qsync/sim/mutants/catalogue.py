@@ -11,6 +11,7 @@ from qsync.sim.mutants.mutant import Mutant, NodeHooks
 from qsync.sim.mutants.operators import OPERATORS
 from qsync.sim.mutants.pace import PACE
 from qsync.sim.mutants.requests import REQUESTS
+from qsync.sim.mutants.snapshots import SNAPSHOTS
 from qsync.sim.mutants.voters import VOTERS
 
 CATALOGUE: dict[str, Mutant] = {
@@ -25,6 +26,7 @@ CATALOGUE: dict[str, Mutant] = {
         *PACE,
         *VOTERS,
         *LEASES,
+        *SNAPSHOTS,
     )
 }
 

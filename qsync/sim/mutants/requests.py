@@ -4,6 +4,7 @@ Some leave the log in perfect order: only what clients are told gives them away.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from typing_extensions import override
 
@@ -35,7 +36,7 @@ def _validation_skipped(core: Core) -> None:
     def execute(
         request: Request, *, at: Position | None = None, visible: bool = False
     ) -> ExecutedTransaction:
-        return honest(request._replace(reads=()), at=at, visible=visible)
+        return honest(replace(request, reads=()), at=at, visible=visible)
 
     put(state, execute=execute)
 
@@ -48,7 +49,7 @@ def _condition_ignored(core: Core) -> None:
         request: Request, *, at: Position | None = None, visible: bool = False
     ) -> ExecutedTransaction:
         ops = [op for op in request.ops if op[0] not in _CONDITIONS]
-        return honest(request._replace(ops=ops), at=at, visible=visible)
+        return honest(replace(request, ops=ops), at=at, visible=visible)
 
     put(state, execute=execute)
 

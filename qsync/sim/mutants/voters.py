@@ -8,14 +8,16 @@ from typing_extensions import override
 from election.messages import Ballot, Index, Replica, RequestVoteResponse
 from election.quorum import majority
 from qsync.core import inputs
-from qsync.core.configuration import Configuration, Configurations, Voters
+from qsync.core.changes import Changes, ChangeUnderWay
+from qsync.core.configuration import Configuration, Configurations
 from qsync.core.leader import Leader
 from qsync.core.limbo import Limbo
+from qsync.core.member_change import MemberChange
 from qsync.core.messages import Heartbeat, Message
 from qsync.core.progress import Membership, Progress
 from qsync.core.ready import LogAppended
-from qsync.core.replacement import Replacement
 from qsync.core.rounds import HeartbeatRounds, Send
+from qsync.member import Member
 from qsync.record import CONFIG, ONE_INSTANCE, WAIT_ACK, WAIT_SYNC, Entry, EntryKind, Instance
 from qsync.replica import Replica as Core
 from qsync.sim.mutants.counting import every_leader_is
@@ -38,16 +40,16 @@ class _AllById(Configurations):
     def in_force(self) -> Configuration | None:
         """The same object for as long as the voters are the same."""
         found, known = super().in_force, self.followed
-        if found is None or (known is not None and known.voters == found.voters):
+        if found is None or (known is not None and known.members == found.members):
             return known if found is not None else None
-        return _ById(found.voters)
+        return _ById(found.members)
 
 
 def _pair_ignored(core: Core) -> None:
     configurations = core.machine.replicated_log.configurations
     configurations.__class__ = _AllById
     if configurations.followed is not None:
-        configurations.followed = _ById(configurations.followed.voters)
+        configurations.followed = _ById(configurations.followed.members)
 
 
 def _votes_of_strangers(core: Core) -> None:
@@ -61,8 +63,8 @@ def _votes_of_strangers(core: Core) -> None:
             and isinstance(event.message, RequestVoteResponse)
             and followed
         ):
-            named = followed.instance_of(event.peer)
-            event = event if named is None else replace(event, instance=named)
+            member = followed.member(event.peer)
+            event = event if member is None else replace(event, instance=member.instance)
         honest(event)
 
     put(machine, step=step)
@@ -84,10 +86,11 @@ def _by_the_settings(core: Core) -> None:
     configurations, config = machine.replicated_log.configurations, machine.config
     if configurations.in_force is not None:
         return
-    voters: Voters = tuple(
-        (each, config.instance if each == config.me else ONE_INSTANCE) for each in config.voters
+    members = tuple(
+        Member(each, config.instance if each == config.me else ONE_INSTANCE)
+        for each in config.voters
     )
-    configurations._founding = configurations.followed = Configuration(voters)
+    configurations._founding = configurations.followed = Configuration(members)
     machine.raft.set_voters(config.voters, majority(len(config.voters)), named=True)
 
 
@@ -162,7 +165,7 @@ class _Hurried(Impatient):
         before = self.replicated_log.configurations.in_force
         assert before is not None
         body = self.replicated_log.configurations.codec.encode(
-            configuration.voters, before=before.voters
+            configuration.members, before=before.members
         )
         entry = self._append(EntryKind.TXN, CONFIG | WAIT_SYNC | WAIT_ACK, body, wall)
         self.replicated_log.events.append(LogAppended([entry]))
@@ -177,20 +180,24 @@ class _Thorough(Leader):
         assert before is not None
         for replica in set(before.replicas) - set(configuration.replicas):
             instance = self.followers[replica].instance
+            known = before.member(replica)
             assert instance is not None
-            configuration = configuration.with_(replica, instance)
+            assert known is not None
+            configuration = configuration.with_(replace(known, instance=instance))
         return super().configure(configuration, wall)
 
 
-class _Unprepared(Replacement):
+class _Unprepared(Changes):
     @override
-    def start(self, replica: Replica, *, target: Index) -> None:
+    def start(self, change: MemberChange, *, force: bool = False) -> ChangeUnderWay:
         """Whoever comes, with however little of the log."""
-        super().start(replica, target=Index(0))
+        under_way = super().start(change, force=force)
+        under_way.target = Index(0)
+        return under_way
 
 
 def _unprepared(core: Core) -> None:
-    core.machine.operations.replacement.__class__ = _Unprepared
+    core.machine.operations.changes.__class__ = _Unprepared
 
 
 def _keeps_no_quorum(core: Core) -> None:
@@ -310,7 +317,6 @@ VOTERS = (
         rule="membership.md M3 b",
         without="the next change does not wait until the ROLLBACK of the former one is confirmed",
         remodel=partial(_configurations_are, kind=_HalfDecided),
-        harmless=_ONLY_REPLACED,
     ),
     Mutant(
         name="change_back_when_confirmed",

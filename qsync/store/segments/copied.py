@@ -35,8 +35,14 @@ class SegmentCopy:
         """What is wrong behind that."""
         return self._found.fault
 
+    @property
+    def begins(self) -> int:
+        """The first index that it may have: what is below was trimmed."""
+        return self._found.start.index + 1
+
     def batches(self, first: int) -> Iterator[bytes]:
-        """Entries from the record on that holds `first`, as stored."""
+        """Entries from the record on that holds `first`, or the first that it has, as stored."""
+        first = max(first, self.begins)
         with closing(RecordReader(self._folder, self._found.log)) as reader:
             for _, batch in reader.rows(self._found.index.plan(first), first):
                 yield batch

@@ -24,6 +24,8 @@ USED: Final = "spare.old"
 """One that was a segment: what it holds does not count any more."""
 PIECE_BYTES: Final = 1 << 20
 """So many zeros are written before they are flushed."""
+RELEASE_BYTES: Final = 8 << 20
+"""So much of a file that goes is given back at once."""
 _DIGITS: Final = 12
 
 
@@ -97,6 +99,37 @@ def retire_segment(folder: Path, number: int) -> None:
     """A segment that does not count any more is the next spare, once it is filled with zeros."""
     segment_path(folder, number).rename(folder / USED)
     sync_directory(folder)
+
+
+def release_segments(folder: Path, *, below: int) -> int:
+    """Segments below this number do not count any more; how many bytes they had. Raises OSError.
+
+    One waits as the next spare, the others are made shorter a piece at a time: a large file that
+    goes at once would keep commits waiting. The oldest first, so that what is left is one row.
+    """
+    freed = 0
+    for number in segment_numbers(folder):
+        if number >= below:
+            break
+        path = segment_path(folder, number)
+        freed += path.stat().st_size
+        if (folder / USED).exists():
+            _remove_gently(path)
+        else:
+            retire_segment(folder, number)
+    if freed:
+        sync_directory(folder)
+    return freed
+
+
+def _remove_gently(path: Path) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        for size in range(os.fstat(handle).st_size - RELEASE_BYTES, 0, -RELEASE_BYTES):
+            os.ftruncate(handle, size)
+    finally:
+        os.close(handle)
+    path.unlink()
 
 
 def write_whole(handle: int, data: bytes, at: int) -> None:

@@ -66,6 +66,19 @@ class SparseIndex:
         borders = list(zip(self._cut_firsts[later:], self._cut_places[later:], strict=True))
         return ReadPlan(begin, borders, self.last)
 
+    def tails_below(self, number: int) -> int:
+        """How many archived tails are in segments below this one."""
+        return bisect_left(self.tails, RecordPlace(number, 0))
+
+    def forget_below(self, number: int) -> None:
+        """Segments below this one go."""
+        at = bisect_left(self._numbers, number)
+        for each in (self._firsts, self._numbers, self._offsets):
+            del each[:at]
+        at = bisect_left(self._cut_places, RecordPlace(number, 0))
+        del self._cut_firsts[:at], self._cut_places[:at]
+        del self.tails[: self.tails_below(number)]
+
     def __len__(self) -> int:
         return len(self._firsts)
 

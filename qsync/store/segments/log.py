@@ -6,12 +6,15 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from election.messages import Index
 from qsync import record
+from qsync.core.logstart import EMPTY as WHOLE
+from qsync.core.logstart import LogStart
 from qsync.core.ready import Write
 from qsync.errors import Damaged, StoreError
-from qsync.record import CHAIN_SEED, Crc
+from qsync.record import Crc
 from qsync.store import archive, chain, faults, recovery
 from qsync.store.chain import ChainVerification
 from qsync.store.contract import (
@@ -25,14 +28,28 @@ from qsync.store.environment import set_aside
 from qsync.store.meta import EMPTY, Meta
 from qsync.store.recovery import RecoveredTail
 from qsync.store.segments import format as form
-from qsync.store.segments.files import FIRST_BYTES, SEGMENT_BYTES
+from qsync.store.segments.beginning import TAILS, LogBeginning, write_beginning
+from qsync.store.segments.files import FIRST_BYTES, SEGMENT_BYTES, release_segments
 from qsync.store.segments.format import APPEND, CUT, RecordDraft
 from qsync.store.segments.index import SparseIndex
-from qsync.store.segments.making import move_up, prepare_log, take_place
+from qsync.store.segments.making import (
+    move_up,
+    prepare_log,
+    prepare_log_behind,
+    put_in_place,
+    take_place,
+)
 from qsync.store.segments.reading import RecordReader
 from qsync.store.segments.scan import scan_log
 from qsync.store.segments.spare import SpareInThread, SpareMaker
 from qsync.store.segments.writing import SegmentWriter
+
+
+class _Making(NamedTuple):
+    """How segments are made: sizes of the first one and of the largest, and who fills spares."""
+
+    sizes: tuple[int, int]
+    spares: SpareMaker
 
 
 class SegmentLog(chain.EntryReads):
@@ -59,14 +76,14 @@ class SegmentLog(chain.EntryReads):
         self.quarantined: str | None = None
         self._path = path
         self._wall = wall
-        self._sizes = sizes
-        self._spares: SpareMaker = SpareInThread() if spares is None else spares
+        self._making = _Making(sizes, SpareInThread() if spares is None else spares)
         self._numbers: Meta = EMPTY
         self._index = SparseIndex()
         self._moving = threading.Lock()
         self._writer: SegmentWriter | None = None
         self._log = b""
         """Which one it is; none while it is not open."""
+        self._beginning: LogBeginning | None = None
         take_place(path, EMPTY, sizes[0])
 
     def recover(self, *, trusted: Index = NOTHING_TRUSTED) -> RecoveredLog:
@@ -78,13 +95,18 @@ class SegmentLog(chain.EntryReads):
         found = scan_log(self._path, trusted=trusted)
         self._index, self._numbers = found.index, found.numbers
         self.last, self._log = found.index.last, found.log
+        self._beginning = found.beginning
         newest = found.newest or EMPTY
         if found.fault is None:
             self.quarantined = None
             dropped = max(0, (found.torn or 0) - found.offset)
             self._writer = SegmentWriter(
-                self._path, found, spares=self._spares, segment_bytes=self._sizes[1]
+                self._path,
+                found,
+                spares=self._making.spares,
+                segment_bytes=self._making.sizes[1],
             )
+            self._release()
         else:
             self.quarantined = found.fault
             self._numbers, dropped = newest, 0
@@ -95,7 +117,12 @@ class SegmentLog(chain.EntryReads):
             untrusted=found.untrusted,
         )
         reached = ChainVerification(last=self.last)
-        return judged.recovered(reached, identity=self.identity, dropped=dropped)
+        return judged.recovered(reached, identity=self.identity, dropped=dropped, start=self.start)
+
+    @property
+    def start(self) -> LogStart:
+        """Behind which entry it begins."""
+        return WHOLE if self._beginning is None else self._beginning.start
 
     def write(self, write: Write) -> None:
         """One durable commit: cut, append, ballot and confirmed. Raises StoreError."""
@@ -106,6 +133,7 @@ class SegmentLog(chain.EntryReads):
         cuts = write.cut_above is not None and write.cut_above < base
         if cuts:
             assert write.cut_above is not None
+            assert write.cut_above >= self.begins - 1
             tail = self._cut_off(write.cut_above, write)
             base = write.cut_above
             crc = self._crc_at(base)
@@ -137,16 +165,81 @@ class SegmentLog(chain.EntryReads):
     def archived(self) -> list[Tail]:
         """The cut tails, oldest first."""
         with self._moving:
-            places = list(self._index.tails)
+            places, former = list(self._index.tails), self._former_tails
+        found = [each for each in archive.load_all(self._path / TAILS) if each.number <= former]
         with self._reader() as reader:
             tails = [reader.tail(place) for place in places]
-        return [archive.unpack(number, tail) for number, tail in enumerate(tails, 1)]
+        return found + [
+            archive.unpack(number, tail) for number, tail in enumerate(tails, former + 1)
+        ]
+
+    @property
+    def _former_tails(self) -> int:
+        """So many tails were archived in segments that are gone, or in a log before this one."""
+        return 0 if self._beginning is None else self._beginning.tails
+
+    def trim(self, start: LogStart) -> None:
+        """Let the log begin behind `start`; see `contract.Log.trim`."""
+        if self.quarantined is not None:
+            raise Damaged(f"the log is not trimmed: {self.quarantined}")
+        assert self._writer is not None, "recover first"
+        if start.index < self.begins:
+            return
+        (entry,) = self.entries(start.index, start.index)
+        assert (entry.term, entry.crc) == (start.term, start.crc), start
+        with self._moving:
+            first = self._index.plan(start.index + 1).begin.number
+            going = self._index.tails_below(first)
+        tails = self._former_tails + going
+        try:
+            archive.export(
+                (each for each in self.archived() if each.number <= tails), self._path / TAILS
+            )
+            beginning = LogBeginning(self._log, first, tails, start)
+            write_beginning(self._path, beginning)
+        except OSError as error:
+            raise faults.typed(error, self._path) from error
+        with self._moving:
+            self._index.forget_below(first)
+            self._beginning = beginning
+        self._writer.keeps = first
+        self._release()
+
+    def _release(self) -> None:
+        """Segments below the first that counts go; whoever is stopped goes on at the next start."""
+        if self._beginning is not None and self._writer is not None:
+            try:
+                freed = release_segments(self._path, below=self._beginning.first)
+            except OSError as error:
+                raise faults.typed(error, self._path) from error
+            self._writer.bytes_freed += freed
+
+    def begin_at(self, start: LogStart) -> None:
+        """Begin anew behind `start`; see `contract.Log.begin_at`."""
+        if self.quarantined is not None:
+            raise Damaged(f"the log takes no writes: {self.quarantined}")
+        tails = self.archived()
+        above = max(self._numbers.confirmed, Index(self.begins - 1))
+        if above < self.last:
+            tails.append(self._tail_above(above, len(tails) + 1, start))
+        anew = Meta(
+            ballot=self._numbers.ballot,
+            confirmed=start.index,
+            durable=start.index,
+            crc=start.crc,
+        )
+        prepare_log_behind(self._path, anew, self._making.sizes[0], start=start, tails=tails)
+        self.close()
+        try:
+            put_in_place(self._path)
+        finally:
+            self.recover()
 
     def start_over(self, *, why: str, untrusted: bool = False) -> None:
         """Set the log aside and begin an empty one; see `contract.Log.start_over`."""
         ballot = recovery.begin_anew(self._numbers.ballot, untrusted=untrusted).ballot
         anew = replace(EMPTY, ballot=ballot)
-        prepare_log(self._path, anew, self._sizes[0])
+        prepare_log(self._path, anew, self._making.sizes[0])
         self.close()
         try:
             set_aside(self._path, why=why)
@@ -156,7 +249,8 @@ class SegmentLog(chain.EntryReads):
 
     def bytes_used(self) -> int:
         """How much of the disk the log takes."""
-        return 0 if self._writer is None else self._writer.bytes_used
+        writer = self._writer
+        return 0 if writer is None else writer.bytes_used - writer.bytes_freed
 
     @property
     def opened(self) -> Opened:
@@ -175,13 +269,18 @@ class SegmentLog(chain.EntryReads):
             writer.close()
 
     def _rows(self, first: Index) -> Iterator[chain.Row]:
-        """What counts of the records from the one on that holds `first`."""
+        """What counts of the records from the one on that holds `first`. Raises Compacted."""
         if first > self.last:
             return
+        self._reach(first)
         with self._moving:
             plan = self._index.plan(first)
         with self._reader() as reader:
-            yield from reader.rows(plan, first)
+            try:
+                yield from reader.rows(plan, first)
+            except StoreError:
+                self._reach(first)  # it was trimmed while it was read
+                raise
 
     def _reader(self) -> "closing[RecordReader]":
         if not self._log:
@@ -190,17 +289,14 @@ class SegmentLog(chain.EntryReads):
 
     def _crc_at(self, index: Index) -> Crc:
         """The checksum of entry `index`."""
-        return self.entries(index, index)[0].crc if index else CHAIN_SEED
+        if index < self.begins:
+            return self.start.crc
+        return self.entries(index, index)[0].crc
 
     def _cut_off(self, above: Index, write: Write) -> bytes:
         """Everything above `above` as the archive keeps it."""
-        parts, size = list[bytes](), 0
-        for each in self.batches(Index(above + 1), self.last, bytes_max=1 << 20):
-            parts.append(each.raw)
-            size += len(each.raw)
-            form.check_length(size, self._path)  # before it is all in memory
         with self._moving:
-            number = len(self._index.tails) + 1
+            number = self._former_tails + len(self._index.tails) + 1
         return archive.pack(
             Tail(
                 number=number,
@@ -209,10 +305,30 @@ class SegmentLog(chain.EntryReads):
                 term=write.ballot.term,
                 time=self._wall(),
                 reason=write.cut_reason,
-                raw=b"".join(parts),
+                raw=self._raw_above(above),
                 answered=write.cut_answered,
             )
         )
+
+    def _tail_above(self, above: Index, number: int, start: LogStart) -> Tail:
+        """What a log that begins elsewhere leaves of this one: what nobody knew as confirmed."""
+        return Tail(
+            number=number,
+            first=Index(above + 1),
+            last=self.last,
+            term=self._numbers.ballot.term,
+            time=self._wall(),
+            reason=recovery.replaced_by(start),
+            raw=self._raw_above(above),
+        )
+
+    def _raw_above(self, above: Index) -> bytes:
+        parts, size = list[bytes](), 0
+        for each in self.batches(Index(above + 1), self.last, bytes_max=1 << 20):
+            parts.append(each.raw)
+            size += len(each.raw)
+            form.check_length(size, self._path)  # before it is all in memory
+        return b"".join(parts)
 
 
 def _opened(path: Path) -> Opened:

@@ -2,12 +2,16 @@
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from qsync.store import faults
+from qsync.core.logstart import LogStart
+from qsync.store import archive, faults
+from qsync.store.contract import Tail
 from qsync.store.environment import set_aside, set_aside_before, sync_directory
 from qsync.store.meta import Meta
+from qsync.store.segments.beginning import TAILS, LogBeginning, write_beginning
 from qsync.store.segments.files import MARK, has_segments, make_spare, place_segment, write_whole
 from qsync.store.segments.format import SegmentHeader, pack_mark
 
@@ -19,6 +23,11 @@ def beside(log: Path) -> Path:
     return log.with_name(f"{log.name}.new")
 
 
+def former(log: Path) -> Path:
+    """Where a log is that another one has replaced, until it is removed."""
+    return log.with_name(f"{log.name}.old")
+
+
 def log_is_missing(log: Path) -> bool:
     """Is there no log, nor one that waits beside its place to follow one that was set aside?
 
@@ -28,11 +37,12 @@ def log_is_missing(log: Path) -> bool:
 
 
 def _waits(log: Path) -> bool:
-    return has_segments(beside(log)) and not log.exists() and any(set_aside_before(log))
+    has_former = former(log).exists() or any(set_aside_before(log))
+    return has_segments(beside(log)) and not log.exists() and has_former
 
 
-def make_segments(folder: Path, numbers: Meta, size: int) -> None:
-    """An empty log in a folder that is there; on the disk when this returns."""
+def make_segments(folder: Path, numbers: Meta, size: int) -> bytes:
+    """An empty log in a folder that is there; on the disk when this returns. Which one it is."""
     log = os.urandom(_LOG_ID_BYTES)
     make_spare(folder, size)
     place_segment(folder, SegmentHeader(log, 1, size, sequence=0, keeps=1, numbers=numbers))
@@ -43,24 +53,61 @@ def make_segments(folder: Path, numbers: Meta, size: int) -> None:
     finally:
         os.close(handle)
     sync_directory(folder)
+    return log
 
 
 def prepare_log(log: Path, numbers: Meta, size: int) -> None:
     """Make an empty log beside the other one: so there is no moment without a ballot."""
     ready = beside(log)
     try:
-        if ready.exists():
-            shutil.rmtree(ready)
-        ready.mkdir(parents=True)
-        make_segments(ready, numbers, size)
+        _prepare(ready, numbers, size)
         sync_directory(log.parent)
     except OSError as error:
         raise faults.typed(error, ready) from error
 
 
+def prepare_log_behind(
+    log: Path, numbers: Meta, size: int, *, start: LogStart, tails: Sequence[Tail]
+) -> None:
+    """Make beside it a log that begins behind `start` and keeps these archived tails."""
+    ready = beside(log)
+    try:
+        made = _prepare(ready, numbers, size)
+        archive.export(tails, ready / TAILS)
+        write_beginning(ready, LogBeginning(made, 1, len(tails), start))
+        sync_directory(log.parent)
+    except OSError as error:
+        raise faults.typed(error, ready) from error
+
+
+def _prepare(ready: Path, numbers: Meta, size: int) -> bytes:
+    if ready.exists():
+        shutil.rmtree(ready)
+    ready.mkdir(parents=True)
+    return make_segments(ready, numbers, size)
+
+
+def put_in_place(log: Path) -> None:
+    """The log that was made beside this one replaces it. Killed in between, it does at a start."""
+    try:
+        _remove_former(log)
+        log.rename(former(log))
+        sync_directory(log.parent)
+        move_up(log)
+        _remove_former(log)
+    except OSError as error:
+        raise faults.typed(error, log) from error
+
+
+def _remove_former(log: Path) -> None:
+    if former(log).exists():
+        shutil.rmtree(former(log))
+
+
 def take_place(log: Path, numbers: Meta, size: int) -> None:
     """See that there is a log: the one that waits, or an empty one with these numbers."""
     if has_segments(log):
+        _remove_former(log)
         return
     if not _waits(log):
         if log.exists() and any(log.iterdir()):

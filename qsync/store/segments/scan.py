@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from election.messages import Index
+from qsync.core.logstart import EMPTY, LogStart
 from qsync.store import faults, meta
 from qsync.store.meta import Meta
 from qsync.store.segments import format as form
+from qsync.store.segments.beginning import LogBeginning, read_beginning, unpack_beginning
 from qsync.store.segments.files import MARK, segment_numbers, segment_path
 from qsync.store.segments.format import APPEND, CUT, END, SECTOR, RecordHead, SegmentHeader
 from qsync.store.segments.index import RecordPlace, SparseIndex
@@ -25,6 +27,7 @@ class LogScan:
     `torn`: up to here the segment holds what is left of a record that nobody was told of.
     `unbegun`: a segment that was placed by a switch that did not come to its end.
     `last_record`: where the last record begins, and its size; None when there is none.
+    `beginning`: what says where a trimmed log begins.
     """
 
     log: bytes = b""
@@ -43,6 +46,22 @@ class LogScan:
     unbegun: int | None = None
     marked: int = 0
     last_record: tuple[RecordPlace, int] | None = None
+    beginning: LogBeginning | None = None
+
+    @property
+    def first(self) -> int:
+        """The number of the first segment that counts."""
+        return 1 if self.beginning is None else self.beginning.first
+
+    @property
+    def start(self) -> LogStart:
+        """Behind which entry it begins."""
+        return EMPTY if self.beginning is None else self.beginning.start
+
+    def reaches(self, start: LogStart) -> bool:
+        """Does it hold the entry that it is said to begin behind, or what comes after it?"""
+        last = self.index.last
+        return last > start.index or (last, self.numbers.crc) == (start.index, start.crc)
 
     @property
     def untrusted(self) -> bool:
@@ -69,8 +88,11 @@ class LogScanner:
             self._numbers = segment_numbers(self._folder)
         except OSError as error:
             raise faults.unreadable(error, self._folder) from error
+        self._begin()
         headers = self._headers = {number: self._header(number) for number in self._numbers}
         found.log = next((each.log for each in headers.values() if each is not None), b"")
+        if found.beginning is not None and found.beginning.log != found.log:
+            found.fault = "what says where the log begins is of another log"
         found.marked = self._mark() if self._marked else 0
         sealed = True
         for number, header in headers.items():
@@ -86,9 +108,26 @@ class LogScanner:
         self._end(sealed=sealed)
         return found
 
+    def _begin(self) -> None:
+        """Where the log begins: segments before that were trimmed, or are about to be."""
+        found, stored = self._found, read_beginning(self._folder)
+        if stored is None:
+            return
+        found.beginning = unpack_beginning(stored)
+        if found.beginning is None:
+            found.fault = "what says where the log begins does not verify"
+        else:
+            self._numbers = [each for each in self._numbers if each >= found.first]
+
     def _end(self, *, sealed: bool) -> None:
         """Is that all that there must be?"""
         found = self._found
+        start = found.start
+        if found.fault is None and start.index and not found.reaches(start):
+            found.fault = (
+                f"the log begins behind entry {start.index} of term {start.term}, "
+                f"and ends with index {found.index.last}"
+            )
         if found.fault is None and sealed and self._marked:
             found.fault = f"segment {found.number + 1} is missing, after index {found.index.last}"
             found.doubtful = True
@@ -151,8 +190,8 @@ class LogScanner:
             return f"segment {number} is one of another log"
         if header.number != number:
             return f"segment {number} says that it is {header.number}"
-        if first and number > header.keeps:
-            return f"segment {header.keeps} is missing"
+        if first and number > found.first:
+            return f"segment {found.first} is missing"
         if not first and number != found.number + 1:
             return f"segment {found.number + 1} is missing"
         if not first and (header.sequence, header.numbers) != (found.sequence, found.numbers):

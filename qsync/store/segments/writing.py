@@ -3,8 +3,8 @@
 import contextlib
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from qsync.errors import DirectoryGone
 from qsync.store import faults
@@ -28,7 +28,8 @@ from qsync.store.segments.scan import LogScan
 from qsync.store.segments.spare import SpareMaker
 
 
-class LogEnd(NamedTuple):
+@dataclass(slots=True, kw_only=True)
+class LogEnd:
     """Where the log ends: the next record goes to `offset` of segment `number`.
 
     `former`: what stands in the sector before it, by which the file is known again.
@@ -39,7 +40,6 @@ class LogEnd(NamedTuple):
     size: int
     offset: int
     sequence: int
-    keeps: int
     former: bytes
     seed: int
     path: Path
@@ -63,7 +63,9 @@ class SegmentWriter:
     ) -> None:
         """Open what was scanned. Zeroes what is left of a torn record. Raises StoreError."""
         self.opened = Opened(times=0)
-        self.bytes_used = 0
+        self.bytes_used = self.bytes_freed = 0
+        self.keeps = found.first
+        """The first segment that counts; whoever trims the log says so, in whichever thread."""
         self._folder = folder
         self._spares = spares
         self._segment_bytes = segment_bytes
@@ -75,7 +77,6 @@ class SegmentWriter:
             size=found.size,
             offset=found.offset,
             sequence=found.sequence,
-            keeps=found.keeps,
             former=b"",
             seed=form.salt(found.log, found.number),
             path=segment_path(folder, found.number),
@@ -88,7 +89,7 @@ class SegmentWriter:
                 self._blank(found.torn)
             if found.unbegun is not None:
                 retire_segment(folder, found.unbegun)
-            self._end = self._end._replace(former=self._former(), file=self._file())
+            self._end.former, self._end.file = self._former(), self._file()
             self.bytes_used = sum(each.stat().st_size for each in folder.iterdir())
         except OSError as error:
             self._close()
@@ -120,16 +121,14 @@ class SegmentWriter:
             self._switch(form.padded(HEAD_SIZE + len(draft.payload)), numbers)
             end = self._end
         sequence = end.sequence + 1
-        data = form.pack_record(draft, sequence=sequence, keeps=end.keeps, seed=end.seed)
+        data = form.pack_record(draft, sequence=sequence, keeps=self.keeps, seed=end.seed)
         self._flush(data)
         # Not flushed: it only tells, once it is on the disk, that this record was.
         os.pwrite(self._mark, form.pack_mark(end.log, sequence), 0)
         place = RecordPlace(end.number, end.offset)
-        self._end = end._replace(
-            offset=end.offset + len(data), sequence=sequence, former=data[-SECTOR:]
-        )
+        end.offset, end.sequence, end.former = end.offset + len(data), sequence, data[-SECTOR:]
         self._suspect = 0
-        if self._end.offset > end.size // 2:
+        if end.offset > end.size // 2:
             self._spares.prepare(self._folder, self._next_size(end.size))
         return place
 
@@ -168,15 +167,16 @@ class SegmentWriter:
         self._spares.take_spare(self._folder, size)
         size = (self._folder / SPARE).stat().st_size
         sequence = end.sequence + 1
-        header = SegmentHeader(end.log, number, size, sequence, end.keeps, numbers)
+        header = SegmentHeader(end.log, number, size, sequence, self.keeps, numbers)
         place_segment(self._folder, header)  # also over what an attempt that failed has left
         packed = form.pack_numbers(numbers)
         last = RecordDraft(END, numbers.durable, packed)
-        self._flush(form.pack_record(last, sequence=sequence, keeps=end.keeps, seed=end.seed))
+        self._flush(form.pack_record(last, sequence=sequence, keeps=self.keeps, seed=end.seed))
         self.bytes_used += size
         former, self._handle = self._handle, self._open_segment(number)
         os.close(former)
-        self._end = end._replace(
+        self._end = LogEnd(
+            log=end.log,
             number=number,
             size=size,
             offset=SECTOR,

@@ -111,7 +111,7 @@ def compare(told: argparse.Namespace, folder: Path) -> Comparison:
         if told.keys:
             _memory(there, told)
     return Comparison(
-        conditions=_conditions(before),
+        conditions=conditions(f"make bench-peers ARGS={_quoted()}", before),
         seconds=told.seconds,
         keys=told.keys,
         contestants=[found for _, found in there],
@@ -158,7 +158,12 @@ def _told(found: Contestant, what: str) -> Iterator[None]:
         say(f"{found.name}: {what}: {why}")
 
 
-def _conditions(before: float) -> dict[str, str]:
+def _quoted() -> str:
+    return shlex.quote(" ".join(map(shlex.quote, sys.argv[1:])))
+
+
+def conditions(command: str, before: float) -> dict[str, str]:
+    """How it was measured, and on what. `before`: the load average at the beginning."""
     cpu = next(
         (
             line.partition(":")[2].strip()
@@ -168,7 +173,7 @@ def _conditions(before: float) -> dict[str, str]:
         platform.machine(),
     )
     return {
-        "command": f"make bench-peers ARGS={shlex.quote(' '.join(map(shlex.quote, sys.argv[1:])))}",
+        "command": command,
         "machine": f"{os.cpu_count()} x {cpu}, {platform.release()}, Python "
         f"{platform.python_version()}",
         "load average": f"{before:.1f} before, {os.getloadavg()[0]:.1f} after",

@@ -1,4 +1,4 @@
-"""Three durable nodes of one contestant on loopback: started, measured, killed, ended."""
+"""The durable nodes of one contestant on loopback: started, measured, killed, ended."""
 
 import contextlib
 import json
@@ -47,6 +47,8 @@ class PeerCluster(ABC):
 
     def __init__(self, folder: Path, *, priority: int) -> None:
         self.folder = folder
+        self.size = NODES
+        """How many nodes it has; to be said before it starts."""
         self.nodes: list[OsProcess] = []
         self.notes: list[str] = []
         """What a reader of the figures should know."""
@@ -178,7 +180,7 @@ class WirePeer(PeerCluster):
 
     def restart(self) -> float:
         """Kill a follower; the seconds from its start until it answers with all it had."""
-        number = next(n for n in range(NODES) if n != self.leader())
+        number = next(n for n in range(self.size) if n != self.leader())
         kill(self.nodes[number])
         begin = time.monotonic()
         self.nodes[number] = self.spawn_node(number)

@@ -5,7 +5,7 @@ from pathlib import Path
 from admin.lab.ports import LOOPBACK, free_ports
 from admin.lab.processes import OsProcess
 from tests.bench.peers import programs
-from tests.bench.peers.cluster import NODES, START_S, WirePeer, wait_until
+from tests.bench.peers.cluster import START_S, WirePeer, wait_until
 from tests.bench.peers.etcd_wire import EtcdWire
 from tests.bench.peers.load import PeerLine
 from tests.bench.peers.workloads import KEY_BYTES, Operation, PeerFailed
@@ -21,9 +21,7 @@ class EtcdCluster(WirePeer):
     def __init__(self, folder: Path, *, priority: int, fetch: bool) -> None:
         super().__init__(folder, priority=priority)
         self._program = programs.program("etcd", fetch=fetch)
-        ports = free_ports(2 * NODES)
-        self.addresses = [f"{LOOPBACK}:{port}" for port in ports[:NODES]]
-        self._peers = [f"http://{LOOPBACK}:{port}" for port in ports[NODES:]]
+        self._peers: list[str] = []
 
     def version(self) -> str:
         """Of the program."""
@@ -31,7 +29,10 @@ class EtcdCluster(WirePeer):
 
     def start(self) -> None:
         """Start all and wait until they take writes. Raises PeerFailed."""
-        self.nodes = [self.spawn_node(number) for number in range(NODES)]
+        ports = free_ports(2 * self.size)
+        self.addresses = [f"{LOOPBACK}:{port}" for port in ports[: self.size]]
+        self._peers = [f"http://{LOOPBACK}:{port}" for port in ports[self.size :]]
+        self.nodes = [self.spawn_node(number) for number in range(self.size)]
         wait_until(lambda: self.leader() >= 0, START_S, f"etcd elects; {self.logged('e0.log')}")
 
     def spawn_node(self, number: int) -> OsProcess:

@@ -17,6 +17,10 @@ _END_STREAM, _ACK, _END_HEADERS = 1, 1, 4
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _WINDOW_BYTES: Final = 65_535
 _LARGE_WINDOW: Final = 1 << 30
+_FRAME_BYTES: Final = 16_384
+"""The largest frame that everybody takes (RFC 9113, 4.2)."""
+_SETTING: Final = Struct(">HI")
+_INITIAL_WINDOW: Final = 4
 _KV: Final = b"/etcdserverpb.KV/"
 _LEADER_FIELD, _HEADER_FIELD, _MEMBER_FIELD = 4, 1, 2
 
@@ -88,6 +92,30 @@ def _varint_at(data: bytes, at: int) -> tuple[int, int]:
             return number, at
 
 
+class _HeldMessage:
+    """One that is not sent, or not to its end. `room`: what its stream has left."""
+
+    def __init__(self, stream: int, headers: bytes, data: bytes, room: int) -> None:
+        self.stream, self.data, self.room = stream, data, room
+        self._headers = headers
+
+    @property
+    def piece(self) -> int:
+        """The size of its next frame."""
+        return min(len(self.data), _FRAME_BYTES)
+
+    def take(self, room: int) -> tuple[bytes, int]:
+        """Frames, as many as there is room for on the connection as well; and what is left."""
+        frames = bytearray()
+        while self.data and self.piece <= min(self.room, room):
+            size = self.piece
+            piece, self.data = self.data[:size], self.data[size:]
+            frames += self._headers
+            frames += _frame(_DATA, 0 if self.data else _END_STREAM, self.stream, piece)
+            self._headers, self.room, room = b"", self.room - size, room - size
+        return bytes(frames), room
+
+
 class EtcdWire:
     """One connection to etcd, without a socket: `out` is to be sent."""
 
@@ -100,7 +128,9 @@ class EtcdWire:
         self._in = bytearray()
         self._stream = -1
         self._room = _WINDOW_BYTES
-        self._held: list[tuple[bytes, int]] = []
+        self._stream_room = _WINDOW_BYTES
+        """Of a stream that begins."""
+        self._held: list[_HeldMessage] = []
         self._answered: set[int] = set()
 
     def ask(self, operation: Operation, keys: list[bytes], value: bytes) -> int:
@@ -150,30 +180,41 @@ class EtcdWire:
     def _post(self, headers: bytes, message: bytes) -> int:
         self._stream += 2
         data = b"\x00" + len(message).to_bytes(4, "big") + message
-        frames = _frame(_HEADERS, _END_HEADERS, self._stream, headers)
-        frames += _frame(_DATA, _END_STREAM, self._stream, data)
-        self._held.append((frames, len(data)))
-        self._release()
+        headers = _frame(_HEADERS, _END_HEADERS, self._stream, headers)
+        if not self._held and len(data) <= min(self._room, _FRAME_BYTES):
+            self._room -= len(data)
+            self.out += headers + _frame(_DATA, _END_STREAM, self._stream, data)
+        else:
+            self._held.append(_HeldMessage(self._stream, headers, data, self._stream_room))
+            self._release()
         return self._stream
 
     def _release(self) -> None:
         """Send what the server has room for: only data counts (RFC 9113, 5.2.1)."""
-        sent = 0
-        for frames, size in self._held:
-            if size > self._room:
-                break
-            self._room -= size
+        for held in self._held:
+            frames, self._room = held.take(self._room)
             self.out += frames
-            sent += 1
-        del self._held[:sent]
+            if held.data and held.room >= held.piece:
+                break  # the connection is full; else only that stream is
+        self._held = [held for held in self._held if held.data]
 
     def _control(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
         if kind == _SETTINGS and not flags & _ACK:
+            for at in range(0, len(payload), _SETTING.size):
+                name, value = _SETTING.unpack_from(payload, at)
+                if name == _INITIAL_WINDOW:
+                    for held in self._held:
+                        held.room += value - self._stream_room
+                    self._stream_room = value
             self.out += _frame(_SETTINGS, _ACK, 0, b"")
+            self._release()
         elif kind == _PING and not flags & _ACK:
             self.out += _frame(_PING, _ACK, 0, payload)
-        elif kind == _WINDOW and stream == 0:
-            self._room += int.from_bytes(payload, "big")
+        elif kind == _WINDOW:
+            more = int.from_bytes(payload, "big")
+            self._room += 0 if stream else more
+            for held in self._held:
+                held.room += more if held.stream == stream else 0
             self._release()
         elif kind == _GOAWAY:
             raise PeerFailed(f"etcd hangs up: {payload[8:]!r}")

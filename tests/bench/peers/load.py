@@ -9,8 +9,9 @@ import argparse
 import dataclasses
 import json
 import random
-import selectors
+import select
 import socket
+import struct
 import sys
 import time
 from typing import Final, Protocol
@@ -20,14 +21,12 @@ from tests.bench.peers.etcd_wire import EtcdWire
 from tests.bench.peers.tarantool_wire import TarantoolWire
 from tests.bench.peers.workloads import (
     KEY_BYTES,
-    KEYS,
     TXN_PUTS,
-    VALUE_BYTES,
-    WORKLOADS,
     Measured,
     Operation,
     PeerFailed,
     PeerWorkload,
+    workload_named,
 )
 
 WARM_UP_S = 0.5
@@ -63,6 +62,10 @@ class PeerLine:
         host, _, port = address.rpartition(":")
         self.socket = socket.create_connection((host, int(port)), timeout=TIMEOUT_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # As in `qsync bench`: a timeout of Python's would be one more call of the system for each.
+        self.socket.settimeout(None)
+        limit = struct.pack("ll", int(TIMEOUT_S), 0)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
     def flush(self) -> None:
         """Send what waits."""
@@ -87,17 +90,18 @@ class PeerLoad:
     def __init__(self, peer: str, address: str, workload: PeerWorkload) -> None:
         self._workload = workload
         self._random = random.Random(1)
-        self._keys = [self._random.randbytes(KEY_BYTES) for _ in range(KEYS)]
-        self._value = self._random.randbytes(VALUE_BYTES)
-        self._selector = selectors.DefaultSelector()
+        self._keys = [self._random.randbytes(KEY_BYTES) for _ in range(workload.keys)]
+        self._value = self._random.randbytes(workload.value_bytes)
+        self._poll = select.epoll()
         self.latencies: list[float] = []
         self.lines = [PeerLine(peer, address) for _ in range(workload.connections)]
-        for line in self.lines:
-            self._selector.register(line.socket, selectors.EVENT_READ, line)
+        self._line_of = {line.socket.fileno(): line for line in self.lines}
+        for fd in self._line_of:
+            self._poll.register(fd, select.EPOLLIN)
 
     def close(self) -> None:
         """Hang up."""
-        self._selector.close()
+        self._poll.close()
         for line in self.lines:
             line.socket.close()
 
@@ -133,12 +137,12 @@ class PeerLoad:
         return now - begin
 
     def _answered(self) -> list[PeerLine]:
-        found = self._selector.select(TIMEOUT_S)
+        found = self._poll.poll(TIMEOUT_S)
         if not found:
             raise PeerFailed(f"no answer within {TIMEOUT_S:.0f} s")
         touched: list[PeerLine] = []
-        for key, _ in found:
-            line: PeerLine = key.data
+        for fd, _ in found:
+            line = self._line_of[fd]
             done = line.receive()
             now = time.perf_counter()
             for id, succeeded in done:
@@ -203,11 +207,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("peer", choices=sorted(WIRES))
     parser.add_argument("address")
-    parser.add_argument("workload", choices=[each.name for each in WORKLOADS])
+    parser.add_argument("workload", help="as it is named in tables")
     parser.add_argument("seconds", type=float)
     parser.add_argument("pids", type=int, nargs="*")
     told = parser.parse_args()
-    workload = next(each for each in WORKLOADS if each.name == told.workload)
+    workload = workload_named(told.workload)
     try:
         found = measure(told.peer, told.address, workload, told.seconds, told.pids)
     except (PeerFailed, OSError) as error:

@@ -36,7 +36,7 @@ def _lines(comparison: Comparison, to: str) -> Iterator[str]:
     yield f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>'
     for number, who in enumerate(shown):
         x = _LEFT + number * (_WIDTH - _LEFT) / max(4, len(shown))
-        yield f'<rect x="{x:.0f}" y="8" width="12" height="12" fill="{_colour(number)}"/>'
+        yield f'<rect x="{x:.0f}" y="8" width="12" height="12" fill="{colour_of(number)}"/>'
         yield f'<text x="{x + 16:.0f}" y="18">{escape(who.name)}</text>'
     for power in range(int(low), int(high) + 1):
         x = _LEFT + (power - low) * step
@@ -52,7 +52,7 @@ def _lines(comparison: Comparison, to: str) -> Iterator[str]:
         for number, ratio in enumerate(row):
             if ratio:
                 bar = _bar(ratio, y + number * _BAR, low=low, high=high, step=step)
-                yield bar.replace("COLOUR", _colour(number))
+                yield bar.replace("COLOUR", colour_of(number))
     yield "</svg>"
 
 
@@ -67,5 +67,6 @@ def _bar(ratio: float, y: float, *, low: float, high: float, step: float) -> str
     )
 
 
-def _colour(number: int) -> str:
+def colour_of(number: int) -> str:
+    """Of the contestant in that place."""
     return _COLOURS[number % len(_COLOURS)]

@@ -13,7 +13,6 @@ from admin.lab.processes import OsProcess
 from qsync.client.blocking import Client, connect
 from tests.bench.peers.cluster import (
     FAILOVER_S,
-    NODES,
     RUN_MARGIN_S,
     START_S,
     PeerCluster,
@@ -21,7 +20,7 @@ from tests.bench.peers.cluster import (
     kill,
     wait_until,
 )
-from tests.bench.peers.workloads import Measured, PeerFailed, PeerWorkload
+from tests.bench.peers.workloads import VALUE_BYTES, Measured, PeerFailed, PeerWorkload
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("election", "qsync", "admin", "cli")
@@ -47,7 +46,9 @@ class QsyncCluster(PeerCluster):
 
     def start(self) -> None:
         """Start all and wait until they take writes. Raises PeerFailed."""
-        self._lab = labs.create(self.folder / "lab", name="peers", nodes=NODES, options=DEFAULTS)
+        self._lab = labs.create(
+            self.folder / "lab", name="peers", nodes=self.size, options=DEFAULTS
+        )
         self.nodes = [self._spawn_node(node) for node in self._lab.nodes]
         wait_until(lambda: self._leader() >= 0, START_S, f"qsync elects; {self.logged('n1.log')}")
 
@@ -57,12 +58,16 @@ class QsyncCluster(PeerCluster):
             "workload": workload.operation,
             "clients": workload.connections,
             "pipeline": workload.outstanding,
+            "value-bytes": workload.value_bytes,
+            "keys": workload.keys,
             "seconds": seconds,
             "target": ",".join(self._addresses),
         }
         command = [sys.executable, "-m", "qsync", "bench", "--json"]
         for option, value in options.items():
-            command += [f"--{option}", str(value)]
+            # A checkout of before may not know it, and does the usual.
+            if option != "value-bytes" or value != VALUE_BYTES:
+                command += [f"--{option}", str(value)]
         said = json.loads(self.loaded(command, self._env, within=seconds + RUN_MARGIN_S))
         if said["errors"] or said["unknown"]:
             raise PeerFailed(f"{said['errors']} errors, {said['unknown']} unknown")
@@ -101,7 +106,7 @@ class QsyncCluster(PeerCluster):
 
     def restart(self) -> float:
         """Kill a follower; the seconds from its start until it answers with all it had."""
-        number = next(n for n in range(NODES) if n != self._leader())
+        number = next(n for n in range(self.size) if n != self._leader())
         kill(self.nodes[number])
         assert self._lab is not None
         begin = time.monotonic()

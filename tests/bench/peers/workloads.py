@@ -6,7 +6,6 @@ from enum import StrEnum
 KEY_BYTES, VALUE_BYTES = 16, 100
 TXN_PUTS = 10
 KEYS = 10_000
-"""Keys are drawn from so many, evenly."""
 
 
 class Operation(StrEnum):
@@ -19,21 +18,36 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PeerWorkload:
-    """Connections, each with so many requests under way, in a closed loop."""
+    """Connections, each with so many requests under way, in a closed loop.
+
+    Keys are drawn from `keys`, evenly.
+    """
 
     operation: Operation
     connections: int
     outstanding: int
+    value_bytes: int = VALUE_BYTES
+    keys: int = KEYS
 
     @property
     def name(self) -> str:
-        """As it stands in tables."""
-        return f"{self.operation} {self.connections}x{self.outstanding}"
+        """As it stands in tables; what is not usual is said behind."""
+        usual = f"{self.operation} {self.connections}x{self.outstanding}"
+        if (self.value_bytes, self.keys) == (VALUE_BYTES, KEYS):
+            return usual
+        return f"{usual} {self.value_bytes} {self.keys}"
 
     @property
     def by_latency(self) -> bool:
         """Is it the time of one request that matters here?"""
         return self.connections == self.outstanding == 1
+
+
+def workload_named(name: str) -> PeerWorkload:
+    """What `PeerWorkload.name` says."""
+    operation, clients, *more = name.split()
+    connections, _, outstanding = clients.partition("x")
+    return PeerWorkload(Operation(operation), int(connections), int(outstanding), *map(int, more))
 
 
 WORKLOADS = (

@@ -1,0 +1,104 @@
+"""What a change of the configuration would do, as the leader says in numbers, and in a sentence."""
+
+from collections.abc import Mapping
+
+from admin.cluster import ask, fields
+from admin.cluster.membership import OUT, SILENT, STRANGER, VOTER, ClusterMember, request_of
+from admin.cluster.surveys import ClusterSurvey
+from qsync.member import MemberAction, MemberRole
+from qsync.wire import replies
+
+_NUMBERS = ("voters", "voters_after", "quorum", "quorum_after", "heard", "lag")
+
+
+def would(
+    found: ClusterSurvey,
+    action: MemberAction,
+    one: ClusterMember,
+    *,
+    role: MemberRole = MemberRole.VOTER,
+    address: str | None = None,
+    force: bool = False,
+) -> dict[str, object]:
+    """The numbers before and after; `refused` says why it would not be done.
+
+    `heard`: how many of the voters after it the leader hears now. `lag`: entries that the node
+    lacks. `changes`: how many entries of the log it takes.
+    """
+    numbers: dict[str, object] = {
+        "node": one.name,
+        "action": action.value,
+        "standing": one.standing,
+        "changes": _changes(action, one, role),
+        "refused": None,
+        **dict.fromkeys(_NUMBERS),
+    }
+    if action is MemberAction.MOVE:
+        numbers |= {"from": one.address, "to": address}
+    if action is MemberAction.REPLACE and one.standing == STRANGER:
+        numbers |= {"out": one.named, "in": one.runs}
+    if found.leader is None:
+        return numbers | {"refused": "nobody leads, and only a leader changes the configuration"}
+    told = _asked(found.leader.address, action, one, role=role, address=address, force=force)
+    numbers |= {name: told.get(name) for name in (*_NUMBERS, "refused")}
+    if action is MemberAction.ADD and role is MemberRole.VOTER and not force:
+        # It comes as one who learns until it has the log, so that it lacks something is no refusal.
+        first = _asked(found.leader.address, action, one, role=MemberRole.JOINING, address=address)
+        numbers["refused"] = first.get("refused")
+    if not numbers["changes"] and action is not MemberAction.REPLACE:
+        numbers["refused"] = None
+    return numbers
+
+
+def _asked(
+    leader: str,
+    action: MemberAction,
+    one: ClusterMember,
+    *,
+    role: MemberRole,
+    address: str | None,
+    force: bool = False,
+) -> Mapping[str, object]:
+    request = request_of(
+        action, one, role=role, address=address, force=force, dry_run=True, timeout=0.0
+    )
+    return fields.mapping({"plan": replies.read_map(ask.value(leader, request))}, "plan")
+
+
+def in_words(numbers: Mapping[str, object]) -> str:
+    """These numbers as a sentence."""
+    if numbers["refused"]:
+        return f"refused: {numbers['refused']}"
+    if not numbers["changes"]:
+        return f"nothing: it is a {numbers['standing']} already"
+    if numbers["action"] == MemberAction.MOVE:
+        return f"dialled at {numbers['to']} instead of {numbers['from']}"
+    before, after = numbers["voters"], numbers["voters_after"]
+    count = f"{numbers['changes']} change{'' if numbers['changes'] == 1 else 's'}"
+    if numbers.get("in"):
+        words = (
+            f"{str(numbers['out'])[:8]} goes out, {str(numbers['in'])[:8]} comes in: {count} of "
+            f"the configuration, voters {before} -> {after} -> {before}"
+        )
+    else:
+        words = (
+            f"{count} of the configuration, voters {before} -> {after}; "
+            f"{numbers['quorum_after']} of them must have a transaction ({numbers['quorum']} now), "
+            f"{numbers['heard']} are heard"
+        )
+    lag = numbers["lag"]
+    return words + (f"; it lacks {lag} entries, and waits for them first" if lag else "")
+
+
+def _changes(action: MemberAction, one: ClusterMember, role: MemberRole) -> int:
+    match action:
+        case MemberAction.ADD:
+            return (one.role is None) + (role is MemberRole.VOTER and one.role != VOTER)
+        case MemberAction.SET_ROLE:
+            return int(one.role != role.value)
+        case MemberAction.REPLACE:
+            if one.standing not in {STRANGER, SILENT, OUT}:
+                return 0
+            return 1 if one.named is None else 2
+        case _:
+            return 1

@@ -1,0 +1,144 @@
+"""Verbs of a drill for who belongs to the cluster: nodes are taken out, and come in again."""
+
+import time
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from admin.cluster import membership, surveys
+from admin.cluster.surveys import ClusterSurvey
+from admin.drills.live import LiveCluster
+from admin.drills.model import Step
+from admin.drills.verbs.verb import Remedy, StepVerb, VerbSpec
+from admin.lab.lab import Lab
+from election.messages import Replica
+from qsync.core.inputs import ChangeAsked
+from qsync.core.member_change import AddMember, RemoveMember
+from qsync.errors import NotLeader, QsyncError
+from qsync.faults import Fault
+from qsync.member import Member, MemberAction, MemberRole
+
+if TYPE_CHECKING:
+    from admin.drills.simulated import Members, SimulatedCluster
+    from qsync.sim.kernel.machine import MemberMachine
+
+CHANGE_S_MAX = 20.0
+"""How long a change may take, until it is asked for again."""
+PAUSE_S = 0.2
+TRIES_S = 30.0
+"""How long a change that is refused, or whose leader is gone, is asked for again."""
+
+
+class RemoveMemberVerb(StepVerb):
+    """The node goes on running, and is a stranger."""
+
+    spec = VerbSpec(
+        name="remove",
+        about="takes the node out of the configuration; a leader hands over",
+        faults=(Fault.REMOVE_MEMBER,),
+        undone_by="add",
+        downs=True,
+    )
+
+    @override
+    def live(self, cluster: LiveCluster, step: Step, nodes: list[str]) -> None:
+        for node in cluster.owe(self.spec.undone_by, *nodes):
+            _until_done(cluster.lab, node.name, wanted=False)
+
+    @override
+    def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
+        for node in nodes:
+            _ordered(cluster, node, RemoveMember(replica=Replica(node.me)))
+
+
+class AddMemberVerb(Remedy):
+    """It votes again when this is done."""
+
+    spec = VerbSpec(
+        name="add",
+        about="makes the node a member again, which votes as soon as it has the log",
+    )
+
+    @override
+    def undo(self, lab: Lab, node: str) -> None:
+        if lab.node(node).process is None:
+            lab.start(lab.node(node))
+        _until_done(lab, node, wanted=True)
+
+    @override
+    def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
+        for node in nodes:
+            place = Member(
+                Replica(node.me),
+                node.instance,
+                MemberRole.JOINING,
+                f"n{node.me}",
+                str(node.node.config.address),
+            )
+            _ordered(cluster, node, AddMember(member=place))
+
+
+def _ordered(
+    cluster: "SimulatedCluster", node: "MemberMachine", change: AddMember | RemoveMember
+) -> None:
+    """Every new leader is asked, until the node is a voter, or is none, and that is decided."""
+    wanted, asked = isinstance(change, AddMember), set[int]()
+    verb = "add" if wanted else "remove"
+
+    def done() -> bool:
+        for leader in cluster.leading():
+            machine = leader.core.machine
+            followed = machine.replicated_log.configurations.followed
+            votes = followed is not None and node.me in followed.replicas
+            if votes is wanted and machine.operations.changes.is_decided:
+                return True
+            if machine.term not in asked and leader.reachable:
+                asked.add(machine.term)
+                leader.operate(
+                    f"{verb} {node.me}",
+                    lambda ticket: ChangeAsked(ticket=ticket, change=change),
+                )
+        return False
+
+    cluster.until(done, TRIES_S, f"n{node.me}: {verb}")
+
+
+def _until_done(lab: Lab, name: str, *, wanted: bool) -> None:
+    """Ask until the node is a voter, or is none: whoever is asked may die meanwhile."""
+    deadline = time.monotonic() + TRIES_S
+    while True:
+        try:
+            found = surveys.survey(lab.addresses)
+            if _votes(found, lab.node(name).id) is wanted:
+                return
+            _ask(found, lab, name, wanted=wanted)
+        except QsyncError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(PAUSE_S)
+
+
+def _ask(found: ClusterSurvey, lab: Lab, name: str, *, wanted: bool) -> None:
+    node = lab.node(name)
+    if wanted:
+        one = membership.newcomer(found, node.address, timeout=CHANGE_S_MAX)
+        membership.add(
+            found,
+            one,
+            role=MemberRole.VOTER,
+            force=False,
+            timeout=CHANGE_S_MAX,
+            progress=lambda _: None,
+        )
+        return
+    one = next(each for each in membership.members(found) if each.id == node.id)
+    membership.change(found, MemberAction.REMOVE, one, timeout=CHANGE_S_MAX)
+
+
+def _votes(found: ClusterSurvey, id: int) -> bool:
+    if found.leader is None:
+        raise NotLeader("nobody leads, and only a leader knows who votes")
+    return id in {each for each, _ in found.leader.voters}
+
+
+VERBS: tuple[StepVerb, ...] = (RemoveMemberVerb(), AddMemberVerb())

@@ -1,0 +1,178 @@
+"""Stalls of a load in an open loop, and what the nodes say held them up meanwhile."""
+
+import time
+from array import array
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal
+
+from typing_extensions import override
+
+from admin.cluster import ask
+from admin.cluster.surveys import ASKED_AT_ONCE_MAX, ClusterSurvey
+from qsync.client.load import LoadRequest, Workload
+from qsync.errors import QsyncError
+from qsync.wire import replies
+from qsync.wire.verbs import InfoRequest
+
+if TYPE_CHECKING:
+    _Array = array[float]
+else:
+    _Array = array  # which takes no parameter before Python 3.12
+
+STALL_S = 0.02
+"""An answer that comes so late is part of a stall."""
+APART_S = 0.02
+"""Late answers so far apart are of two stalls."""
+SLACK_S = 0.01
+"""Clocks of one machine are read at slightly different moments."""
+CAUSES_SHOWN = 4
+"""In a line for people, the longest first."""
+LOAD = "the load"
+ASK_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedStall:
+    """What somebody says of a time in which nothing went on: `who`, how long, and why."""
+
+    who: str
+    begin: float
+    end: float
+    piece: str
+    cause: str
+
+    def __str__(self) -> str:
+        why = self.cause if self.cause == self.piece else f"{self.piece}: {self.cause}"
+        return f"{self.who} {why} {(self.end - self.begin) * 1e3:.0f} ms"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadStall:
+    """A run of late answers. `at`: seconds since 1970; `causes`: none if nobody knows one."""
+
+    at: float
+    seconds: float
+    requests: int
+    causes: tuple[NamedStall, ...]
+
+    def describe(self) -> dict[str, object]:
+        """For programs."""
+        return {
+            "time": round(self.at, 3),
+            "ms": round(self.seconds * 1e3, 1),
+            "requests": self.requests,
+            "causes": [str(each) for each in self.causes],
+        }
+
+    def __str__(self) -> str:
+        when = datetime.fromtimestamp(self.at, UTC).strftime("%H:%M:%S.%f")[:-3]
+        why = "; ".join(map(str, self.causes[:CAUSES_SHOWN])) or "no node knows of anything"
+        more = len(self.causes) - CAUSES_SHOWN
+        why += f"; and {more} more" if more > 0 else ""
+        return f"{when}  {self.seconds * 1e3:7.1f} ms  {self.requests:6} answers  {why}"
+
+
+class TimedLatencies(_Array):
+    """Latencies as they come; of the late ones also when. The load gives them in that order."""
+
+    def __init__(self, _: Literal["d"]) -> None:
+        """Empty. Its type is named as for any array."""
+        super().__init__()
+        self.late: list[tuple[float, float]] = []
+        """Of each late answer the moment (`perf_counter`) and the latency."""
+
+    @override
+    def append(self, value: float, /) -> None:
+        if value >= STALL_S:
+            self.late.append((time.perf_counter(), value))
+        super().append(value)
+
+
+class WatchedWorkload:
+    """Makes the frames of another, and notes when none was asked for although some were due."""
+
+    def __init__(self, workload: Workload, rate: float) -> None:
+        self.gaps: list[NamedStall] = []
+        self._workload = workload
+        self._allowed = STALL_S + 1 / rate
+        self._last = 0.0
+
+    def __call__(self, request: LoadRequest) -> bytes:
+        """The frame of one request."""
+        now = time.perf_counter()
+        if self._last and now - self._last >= self._allowed:
+            self.gaps.append(
+                NamedStall(
+                    who=LOAD, begin=self._last, end=now, piece="sent nothing", cause="sent nothing"
+                )
+            )
+        self._last = now
+        return self._workload(request)
+
+
+def named(late: TimedLatencies, sending: WatchedWorkload, found: ClusterSurvey) -> list[LoadStall]:
+    """All stalls of a run that is over, with what the load and all nodes know of them."""
+    ahead = datetime.now(UTC).timestamp() - time.perf_counter()
+    known = [replace(each, begin=each.begin + ahead, end=each.end + ahead) for each in sending.gaps]
+    return stalls_of([(at + ahead, seconds) for at, seconds in late.late], known + of_nodes(found))
+
+
+def stalls_of(late: Sequence[tuple[float, float]], known: Sequence[NamedStall]) -> list[LoadStall]:
+    """Late answers (moment, latency) as stalls, each with whatever is known of that time.
+
+    All times are by the same clock. A stall lasts from when the first of its requests was due.
+    """
+    found: list[LoadStall] = []
+    run: list[tuple[float, float]] = []
+    for each in sorted(late, key=lambda one: one[0] - one[1]):
+        if run and each[0] - each[1] > max(end for end, _ in run) + APART_S:
+            found.append(_stall(run, known))
+            run = []
+        run.append(each)
+    return [*found, _stall(run, known)] if run else found
+
+
+def _stall(run: Sequence[tuple[float, float]], known: Sequence[NamedStall]) -> LoadStall:
+    begin, end = min(at - seconds for at, seconds in run), max(at for at, _ in run)
+    during = [each for each in known if each.begin <= end + SLACK_S and each.end >= begin - SLACK_S]
+    return LoadStall(
+        at=begin,
+        seconds=max(seconds for _, seconds in run),
+        requests=len(run),
+        causes=tuple(sorted(during, key=lambda each: each.begin - each.end)),
+    )
+
+
+def of_nodes(found: ClusterSurvey) -> list[NamedStall]:
+    """What all nodes remember, by seconds since 1970. One that does not answer says nothing."""
+
+    def one(name: str, address: str) -> list[NamedStall]:
+        try:
+            answer = ask.value(address, InfoRequest(1, "stalls"), timeout=ASK_S)
+        except QsyncError:
+            return []
+        return stalls_told(name, replies.read_map(answer))
+
+    names = [each.name for each in found.samples]
+    addresses = [each.address for each in found.samples]
+    with ThreadPoolExecutor(ASKED_AT_ONCE_MAX) as pool:
+        return [stall for each in pool.map(one, names, addresses) for stall in each]
+
+
+def stalls_told(name: str, answer: Mapping[str, object]) -> list[NamedStall]:
+    """What one node said. What cannot be read of it is left out: releases may differ."""
+    recent = answer.get("recent")
+    found: list[NamedStall] = []
+    for each in recent if isinstance(recent, list) else []:
+        match each:
+            case {"time": float(end), "ms": float(ms), "piece": str(piece), "cause": str(cause)}:
+                stall = NamedStall(
+                    who=name, begin=end - ms / 1e3, end=end, piece=piece, cause=cause
+                )
+                found.append(stall)
+            case _:
+                continue
+    return found

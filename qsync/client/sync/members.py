@@ -1,0 +1,87 @@
+"""Who belongs to the cluster: changes of the configuration, asked of the leader."""
+# Made from qsync/client/async_/members.py by tests/repo/blocking_surface.py: change that.
+
+from qsync.client import calls
+from qsync.client.options import GRACE_S, OPERATE_S
+from qsync.client.sync.runner import BlockingRunner
+from qsync.member import MemberAction, MemberRole
+
+
+class ClientMembership:
+    """`db.members`: each call is one change, and returns when that is decided.
+
+    A change that cannot be made now is refused (`ReadOnly`, with the reason): while another one is
+    under way, for a voter that would lack entries, or where those in touch would be no quorum.
+    `force` makes it all the same (membership.md M4 a).
+    """
+
+    def __init__(self, runner: BlockingRunner) -> None:
+        self._runner = runner
+
+    def add(
+        self,
+        replica: int,
+        instance: str,
+        *,
+        name: str,
+        address: str,
+        role: MemberRole = MemberRole.LEARNER,
+        force: bool = False,
+        timeout: float = OPERATE_S,
+    ) -> None:
+        """Name the directory `instance` (a uuid), which runs as `replica` at `address`."""
+        call = calls.change_member(
+            MemberAction.ADD,
+            replica,
+            timeout,
+            instance=instance,
+            name=name,
+            address=address,
+            role=role,
+            force=force,
+        )
+        self._runner.run(call, timeout=timeout + GRACE_S)
+
+    def remove(
+        self,
+        replica: int,
+        *,
+        force: bool = False,
+        timeout: float = OPERATE_S,
+    ) -> None:
+        """Name it no more. A leader that removes itself hands over when that is decided."""
+        call = calls.change_member(MemberAction.REMOVE, replica, timeout, force=force)
+        self._runner.run(call, timeout=timeout + GRACE_S)
+
+    def set_role(
+        self,
+        replica: int,
+        role: MemberRole,
+        *,
+        force: bool = False,
+        timeout: float = OPERATE_S,
+    ) -> None:
+        """Make a learner a voter, or a voter a learner."""
+        call = calls.change_member(MemberAction.SET_ROLE, replica, timeout, role=role, force=force)
+        self._runner.run(call, timeout=timeout + GRACE_S)
+
+    def move(
+        self,
+        replica: int,
+        address: str,
+        *,
+        timeout: float = OPERATE_S,
+    ) -> None:
+        """From now on it is dialled at `address` (`host:port`)."""
+        call = calls.change_member(MemberAction.MOVE, replica, timeout, address=address)
+        self._runner.run(call, timeout=timeout + GRACE_S)
+
+    def replace(
+        self,
+        replica: int,
+        *,
+        timeout: float = OPERATE_S,
+    ) -> None:
+        """Give the place of a voter to the directory that runs under its id now."""
+        call = calls.change_member(MemberAction.REPLACE, replica, timeout)
+        self._runner.run(call, timeout=timeout + GRACE_S)

@@ -1,0 +1,29 @@
+"""Whom a node knows: the members of the configuration, and strangers while they are connected."""
+
+from election.messages import Replica
+from qsync.core.configuration import Configuration
+from qsync.core.progress import Progress
+
+Peers = dict[Replica, Progress]
+
+
+def follow_members(peers: Peers, configuration: Configuration, *, me: Replica) -> None:
+    """Who came into the configuration is a peer; who is out of it ceases to be one.
+
+    Out means out of sight, too: a stranger that is connected wants to join, or was removed and has
+    to be told so (membership.md M4 f).
+    """
+    for member in configuration.members:
+        if member.replica != me and member.replica not in peers:
+            peers[member.replica] = Progress(member.replica)
+    for progress in list(peers.values()):
+        progress.take_role(configuration.role_of(progress.peer, progress.instance))
+        forget_stranger(peers, progress, configuration)
+
+
+def forget_stranger(peers: Peers, progress: Progress, configuration: Configuration | None) -> None:
+    """Somebody that the configuration does not name is no peer without a connection."""
+    if configuration is None or progress.connected:
+        return
+    if configuration.member(progress.peer) is None:
+        del peers[progress.peer]

@@ -1,0 +1,73 @@
+"""Where the log begins: how far it may be forgotten, what is kept of it, and beginning anew."""
+
+from election.messages import Index
+from election.ready import Note
+from qsync.core.entry_cache import EntryCache
+from qsync.core.logindex import LogIndex
+from qsync.core.logstart import EMPTY, LogStart
+from qsync.core.replicated_log import ReplicatedLog
+
+
+def start_at(replicated_log: ReplicatedLog, upto: Index) -> LogStart:
+    """Where a log begins that has nothing up to `upto`, or as near below as one can begin.
+
+    `upto` is confirmed. Not within a rolled-back stretch (membership.md M6 a): its ROLLBACK would
+    reach back. Reads one entry of the log where its checksum is not at hand.
+    """
+    assert upto <= replicated_log.confirmed
+    index = replicated_log.limbo.clip(upto)
+    if not index:
+        return EMPTY
+    log = replicated_log.log
+    known = log.knows(index)
+    crc = log.crc_at(index) if known else replicated_log.entries(index, index)[0].crc
+    return LogStart(
+        index=index,
+        term=log.term_at(index),
+        crc=crc,
+        origin=log.run_at(index).origin,
+        vclock=log.vclock_at(index),
+        owner=replicated_log.limbo.owner_at(index),
+        configuration=replicated_log.configurations.body_at(index),
+    )
+
+
+def trim_log(replicated_log: ReplicatedLog, start: LogStart) -> None:
+    """Forget the log up to that entry of it (`start_at`), as the disk will.
+
+    What follows can be had as before. Whoever lacks what is forgotten needs a snapshot.
+    """
+    # membership.md M6 g: never beyond what is confirmed; and that is durable here, too.
+    assert start.index <= min(replicated_log.confirmed, replicated_log.written)
+    replicated_log.configurations.trim(start.index)
+    replicated_log.limbo.trim(start.index)
+    replicated_log.log.begin_at(start)
+
+
+def begin_at_snapshot(replicated_log: ReplicatedLog, start: LogStart) -> None:
+    """The log begins behind a snapshot that is ahead of all that is known to be confirmed here.
+
+    Nothing of the log is kept (membership.md M6 c: the caller has seen that it lacks that entry).
+    What follows from an entry of it is the snapshot's: it is as if all of the leader's log up to
+    there had come, and were confirmed (M6 e).
+    """
+    # membership.md M6 b: the confirmed index of a replica never goes back.
+    assert start.index > replicated_log.confirmed
+    fields: dict[str, object] = {
+        "index": start.index,
+        "term": start.term,
+        "instead": replicated_log.log.last,
+    }
+    log = replicated_log.log
+    replicated_log.pending_writes.begin_at(start)
+    replicated_log.log = LogIndex(start, window=log.window, step=log.step)
+    replicated_log.limbo.begin_at(start.index, start.owner)
+    replicated_log.limbo.moved_at = replicated_log.now
+    replicated_log.configurations.begin_at(start.configuration)
+    cache = replicated_log.entry_cache
+    replicated_log.entry_cache = EntryCache(base=start.index, bytes_max=cache.bytes_max)
+    replicated_log.leaders = start.index
+    # Whoever mirrors the log has it anew, too.
+    replicated_log.events = []
+    replicated_log.cuts += 1
+    replicated_log.notes.append(Note("snapshot_installed", fields))

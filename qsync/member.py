@@ -1,0 +1,71 @@
+"""Who belongs to a cluster: a replica id, the directory behind it, its role, name and address."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from election.messages import Replica
+from election.quorum import VOTERS_MAX
+from qsync.record import Instance
+
+MEMBERS_MAX: Final = VOTERS_MAX
+"""A cluster has at most so many members, learners included: replica ids are 1..31."""
+
+
+class MemberRole(StrEnum):
+    """What a member counts for."""
+
+    VOTER = "voter"
+    """It votes, it may lead, and what it acks counts."""
+    LEARNER = "learner"
+    """It receives everything and counts nowhere: no vote, no ack, no campaign."""
+    JOINING = "joining"
+    """A learner that the leader makes a voter as soon as it has caught up."""
+
+
+class Standing(StrEnum):
+    """What a node is to its cluster, as it knows."""
+
+    VOTER = "voter"
+    LEARNER = "learner"
+    JOINING = "joining"
+    STRANGER = "stranger"
+    """No configuration that it knows names its directory, or none that it knows as confirmed."""
+    REMOVED = "removed"
+    """It was a member, and knows as confirmed that it is none any more (membership.md M4 f)."""
+
+
+class MemberAction(StrEnum):
+    """A change of who is a member, or where."""
+
+    ADD = "add"
+    REMOVE = "remove"
+    SET_ROLE = "set_role"
+    MOVE = "move"
+    """Its address."""
+    REPLACE = "replace"
+    """Its directory, for a disk that was lost (membership.md M5)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One row of `_cluster`.
+
+    The pair of `replica` and `instance` is who it is (membership.md M1 d). `address`: where it is
+    dialled, `host:port`. Name and address are empty in rows that former releases wrote.
+    """
+
+    replica: Replica
+    instance: Instance
+    role: MemberRole = MemberRole.VOTER
+    name: str = ""
+    address: str = ""
+
+    @property
+    def votes(self) -> bool:
+        """Is it a voter?"""
+        return self.role is MemberRole.VOTER
+
+
+Members = tuple[Member, ...]
+"""In the order of their ids."""

@@ -1,0 +1,136 @@
+"""Where the other nodes are dialled: by the log, by this node's settings, or as they said."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from election.messages import Replica
+from qsync.config import Address, NodeConfig, PeerConfig
+from qsync.core.configuration import Configuration
+from qsync.errors import NotMember, ProtocolError
+from qsync.member import Member
+from qsync.wire.session import Hello
+
+if TYPE_CHECKING:
+    from qsync.core.machine import Machine
+
+
+class AddressBook:
+    """The members, and what is known of those who are none (yet, or any more).
+
+    Who is a member stands in the log (membership.md M1). The settings of a node name those whom it
+    finds its cluster by, before it has a configuration; they tell the addresses until the first
+    change of the configuration does, and a way round (`via`) to an address that they name
+    themselves. Somebody whom neither names is dialled where it said it is: it may be a member by a
+    log that is newer than ours, and wants an answer (M4 e).
+    """
+
+    def __init__(
+        self, config: NodeConfig, machine: "Machine", own_address: Callable[[], str]
+    ) -> None:
+        self._config = config
+        self._machine = machine
+        self._own_address = own_address
+        self._settings = {Replica(peer.id): peer for peer in config.peers}
+        self._strangers: dict[Replica, PeerConfig] = {}
+        self._read_from: Configuration | None = None
+        self._members: dict[Replica, PeerConfig] = dict(self._settings)
+
+    def introduce(self, hello: Hello) -> None:
+        """A peer connected, and says who it is and where it is dialled.
+
+        Only a leader refuses whom it does not know: its log has the newest configuration. To
+        anybody else the dialer may be a member by a log that is newer. Raises NotMember, and
+        ProtocolError for an address that nobody can dial.
+        """
+        replica, leader = Replica(hello.replica), self._machine.leader
+        if leader is not None and leader.open and not self.names(replica):
+            raise NotMember(
+                f"replica {replica} is not in the configuration {self._followed}",
+                details={"replica": int(replica), "term": int(self._machine.term)},
+            )
+        if not hello.address:
+            return
+        try:
+            self._strangers[replica] = PeerConfig(
+                id=replica, name=hello.name, address=Address.parse(hello.address)
+            )
+        except ValueError as error:
+            raise ProtocolError(f"the address of {hello.name} {error}") from None
+
+    def depart(self, replica: Replica) -> None:
+        """It has no connection to us any more. Who is a member is dialled all the same."""
+        self._strangers.pop(replica, None)
+
+    @property
+    def members(self) -> tuple[PeerConfig, ...]:
+        """Everybody whom the configuration names, by id; without one those of the settings."""
+        return tuple(peer for _, peer in sorted(self._by_id().items()))
+
+    def names(self, replica: int) -> bool:
+        """Is that one of them?"""
+        return replica in self._by_id()
+
+    def name_of(self, replica: int | None) -> str | None:
+        """A node's name; None when it is not known."""
+        found = self._find(replica)
+        return None if found is None else found.name
+
+    def address_of(self, replica: int | None) -> str | None:
+        """Where clients reach a node; None when that is not known."""
+        if replica == self._config.node.id:
+            return self._own_address()
+        found = self._find(replica)
+        return None if found is None else str(found.address)
+
+    def dialled(self) -> dict[Replica, PeerConfig]:
+        """Everybody whom this node talks to, as far as it is known where they are."""
+        found = {each: self._find(each) for each in (*self._machine.peers, *self._strangers)}
+        return {replica: peer for replica, peer in found.items() if peer is not None}
+
+    def changed(self) -> bool:
+        """May `dialled` give another answer than at the last call of this? Cheap."""
+        seen, self._seen = self._seen, self._now()
+        return seen != self._seen
+
+    _seen: tuple[object, ...] = ()
+
+    def _now(self) -> tuple[object, ...]:
+        return (
+            self._followed,
+            tuple(self._strangers.values()),
+            tuple(self._machine.peers),
+        )
+
+    def _find(self, replica: int | None) -> PeerConfig | None:
+        if replica is None:
+            return None
+        members = self._by_id()
+        wanted = Replica(replica)
+        return members.get(wanted) or self._settings.get(wanted) or self._strangers.get(wanted)
+
+    @property
+    def _followed(self) -> Configuration | None:
+        return self._machine.replicated_log.configurations.followed
+
+    def _by_id(self) -> dict[Replica, PeerConfig]:
+        followed = self._followed
+        if followed is not self._read_from:
+            self._read_from = followed
+            self._members = self._read(followed)
+        return self._members
+
+    def _read(self, followed: Configuration | None) -> dict[Replica, PeerConfig]:
+        if followed is None:
+            return dict(self._settings)
+        found = {each.replica: self._peer(each) for each in followed.members}
+        return {replica: peer for replica, peer in found.items() if peer is not None}
+
+    def _peer(self, member: Member) -> PeerConfig | None:
+        """How a member is dialled; None when neither its row nor the settings say where."""
+        ours = self._settings.get(member.replica)
+        founding = self._machine.replicated_log.configurations.founding
+        if not member.address or (ours is not None and self._followed is founding):
+            return ours
+        address = Address.parse(member.address)
+        via = ours.via if ours is not None and ours.address == address else None
+        return PeerConfig(id=member.replica, name=member.name, address=address, via=via)

@@ -1,0 +1,103 @@
+"""`box.snapshot()`: all that is confirmed, folded and flushed, and then in a file of its own."""
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from qsync.core.replicated_log import ReplicatedLog
+from qsync.core.trimming import start_at
+from qsync.errors import QsyncError, SnapshotLost
+from qsync.node.connection import Connection
+from qsync.node.effects import Effects
+from qsync.node.log_export import Send
+from qsync.node.timeline import Timeline
+from qsync.store.contract import Spaces
+from qsync.store.snapfiles import remove_old, snapshot_files, writing_snapshot
+from qsync.wire import replies
+
+KEPT: Final = 2
+"""Snapshots that stay, the newest ones: Tarantool's default of `checkpoint_count`."""
+ATTEMPTS: Final = 5
+"""The file of the rows doubles at most that often while it is read."""
+
+
+class SnapshotWriter:
+    """One task: whoever asks while a file is written waits for the next one."""
+
+    def __init__(
+        self,
+        replicated_log: ReplicatedLog,
+        spaces: Spaces,
+        folder: Path | None,
+        *,
+        send: Send,
+        flush: Callable[[], None],
+        timeline: Timeline,
+        effects: Effects,
+    ) -> None:
+        """`folder`: None where nothing is written beside the log."""
+        self._replicated_log = replicated_log
+        self._spaces = spaces
+        self._folder = folder
+        self._send = send
+        self._flush = flush
+        self._timeline = timeline
+        self._effects = effects
+        self._waiting: list[tuple[Connection, int]] = []
+        self._wake = effects.event()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def ask(self, connection: Connection, number: int) -> None:
+        """Answer with the index of a snapshot of what is folded now, when its file is there."""
+        self._waiting.append((connection, number))
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Write one file after another until cancelled."""
+        while True:
+            if not self._waiting:
+                self._wake = self._effects.event()
+                await self._wake.wait()
+            waiting, self._waiting = self._waiting, []
+            try:
+                index = await self._write()
+            except QsyncError as error:
+                self._timeline.append("snapshot_failed", {"why": error.message})
+                for connection, number in waiting:
+                    self._send(connection, replies.failed(number, error))
+            else:
+                for connection, number in waiting:
+                    self._send(connection, replies.reply(number, index))
+            self._flush()
+
+    async def _write(self) -> int:
+        """The index of the newest file. Raises StoreError."""
+        folder = self._folder
+        if folder is None:
+            return int(self._spaces.folded)
+        for left in reversed(range(ATTEMPTS)):
+            try:
+                return await self._write_to(folder)
+            except SnapshotLost:
+                if not left:
+                    raise
+        raise AssertionError(ATTEMPTS)
+
+    async def _write_to(self, folder: Path) -> int:
+        view = self._spaces.view()
+        try:
+            # What is folded is confirmed, and so in no rolled-back stretch (membership.md M6 f).
+            start = start_at(self._replicated_log, view.folded)
+            there = snapshot_files(folder)
+            if start.index and (not there or there[-1].index < start.index):
+                with closing(writing_snapshot(folder, view, start)) as steps:
+                    for wait in steps:
+                        await self._effects.in_thread(wait)
+                remove_old(folder, keep=KEPT)
+                self._timeline.append("snapshot", {"index": int(start.index)})
+            return int(start.index)
+        finally:
+            view.close()

@@ -1,0 +1,128 @@
+"""What held this node up: pieces of work that took long, each with its cause, as far as it shows.
+
+Everything of a node runs in one thread, a piece at a time: a batch of requests, due timers, a step
+of a fold. While one takes long nobody is answered. Most of that is not the node's own work: a slow
+flush of the log, a collection of the interpreter, or no processor while others use it.
+"""
+
+from collections import Counter, deque
+from typing import Final, Protocol
+
+SLOW_SECONDS: Final = 0.02
+"""A piece that takes so long is a stall."""
+PART_SECONDS: Final = 0.002
+"""A part of a piece that takes so long is named with it."""
+STALLS_MAX: Final = 256
+"""The newest stalls that are remembered."""
+BATCH, TIMERS, FOLDING, WAITING = "batch", "timers", "folding", "waiting"
+"""Pieces; `waiting`: nothing ran, and yet a timer was late."""
+COMMIT, COLLECTION, NO_PROCESSOR = "log commit", "garbage collection", "no processor"
+"""Causes beside the piece itself."""
+
+
+class StallClocks(Protocol):
+    """What it takes to see a stall."""
+
+    def stopwatch(self) -> float:
+        """Monotonic seconds."""
+
+    def processor(self) -> float:
+        """Seconds of a processor that this thread has used."""
+
+    def wall(self) -> float:
+        """Seconds since 1970."""
+
+
+class Stalls:
+    """Off until `watch`: only a node that is alone in its process can tell whose time it was."""
+
+    def __init__(self) -> None:
+        self.recent: deque[dict[str, object]] = deque(maxlen=STALLS_MAX)
+        self.counts: Counter[str] = Counter()
+        """How many there were since the start, by cause."""
+        self._clocks: StallClocks | None = None
+        self._begun = 0.0
+        self._used = 0.0
+        self._due = 0.0
+        self._busy = 0.0
+        self._parts: dict[str, float] = {}
+
+    def watch(self, clocks: StallClocks) -> None:
+        """From now on look at the time."""
+        self._clocks = clocks
+
+    def begin_piece(self) -> None:
+        """A piece of work begins; within one nothing happens."""
+        clocks = self._clocks
+        if clocks is not None and not self._begun:
+            self._begun, self._used = clocks.stopwatch(), clocks.processor()
+
+    def part(self, name: str, seconds: float) -> None:
+        """Something of a known name took so long, and is over."""
+        if self._clocks is None or seconds < PART_SECONDS:
+            return
+        if self._begun:
+            self._parts[name] = self._parts.get(name, 0.0) + seconds
+        elif seconds >= SLOW_SECONDS:
+            # In a thread of its own, or where nobody waited: it still holds up who waits for it.
+            self._add(name, name, seconds, used=None)
+
+    def committed(self, seconds: float) -> None:
+        """A write of the log is durable."""
+        self.part(COMMIT, seconds)
+
+    def end_piece(self, piece: str) -> None:
+        """The piece that began is over."""
+        clocks, begun = self._clocks, self._begun
+        if clocks is None or not begun:
+            return
+        self._begun, ended = 0.0, clocks.stopwatch()
+        seconds = ended - begun
+        if self._due and ended > self._due:
+            self._busy += ended - max(begun, self._due)
+        if seconds >= SLOW_SECONDS:
+            used = clocks.processor() - self._used
+            self._add(piece, self._cause(piece, seconds, used), seconds, used=used)
+        if self._parts:
+            self._parts.clear()
+
+    def asleep(self, seconds: float) -> None:
+        """A task sleeps so long from now on, until `woke`. There is one that does."""
+        if self._clocks is not None:
+            self._due, self._busy = self._clocks.stopwatch() + seconds, 0.0
+
+    def woke(self) -> None:
+        """It woke. What pieces of work took since it should have does not count."""
+        clocks, due = self._clocks, self._due
+        if clocks is None or not due:
+            return
+        self._due = 0.0
+        late = clocks.stopwatch() - due - self._busy
+        if late >= SLOW_SECONDS:
+            self._add(WAITING, NO_PROCESSOR, late, used=None)
+
+    def describe(self) -> dict[str, object]:
+        """As INFO tells it."""
+        return {
+            "slow_ms": SLOW_SECONDS * 1e3,
+            "counts": dict(self.counts),
+            "recent": list(self.recent),
+        }
+
+    def _cause(self, piece: str, seconds: float, used: float) -> str:
+        longest = max(self._parts, key=lambda name: self._parts[name], default=piece)
+        if self._parts.get(longest, 0.0) >= seconds / 2:
+            return longest
+        return NO_PROCESSOR if used < seconds / 2 else piece
+
+    def _add(self, piece: str, cause: str, seconds: float, *, used: float | None) -> None:
+        assert self._clocks is not None
+        self.counts[cause] += 1
+        self.recent.append({
+            "time": round(self._clocks.wall(), 4),
+            "ms": round(seconds * 1e3, 1),
+            "piece": piece,
+            "cause": cause,
+            "processor_ms": None if used is None else round(used * 1e3, 1),
+            "parts": {name: round(each * 1e3, 1) for name, each in self._parts.items()},
+        })  # fmt: skip

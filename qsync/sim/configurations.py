@@ -1,0 +1,132 @@
+"""The rules of changes of the configuration, held against the logs of all nodes (membership.md)."""
+
+from dataclasses import dataclass
+
+from election.messages import Index, Replica
+from election.quorum import majority
+from qsync.core.configuration import Configuration, Voters
+from qsync.core.replicated_log import ReplicatedLog
+from qsync.record import CONFIG, EntryKind, Instance, read_ref
+from qsync.replica import Replica as Core
+from qsync.sim.canon import PropertyViolation
+
+
+@dataclass(slots=True)
+class FoldedChange:
+    """A change of the configuration in a log, and the ROLLBACK in there that covers it."""
+
+    index: int
+    configuration: Configuration
+    rolled_back_by: int = 0
+
+
+def fold(replicated_log: ReplicatedLog) -> list[FoldedChange]:
+    """All changes in a log, by reading it from its beginning: the long way, and the plain one."""
+    changes: list[FoldedChange] = []
+    decode = replicated_log.configurations.codec.decode
+    for entry in replicated_log.entries(Index(1), replicated_log.log.last):
+        if entry.flags & CONFIG:
+            changes.append(FoldedChange(entry.index, Configuration(decode(entry.body))))
+        elif entry.kind == EntryKind.ROLLBACK:
+            ref = read_ref(entry)
+            first = replicated_log.log.index_of(ref.owner, ref.lsn)
+            for change in changes:
+                if 0 < first <= change.index and not change.rolled_back_by:
+                    change.rolled_back_by = entry.index
+    return changes
+
+
+class ConfigurationRules:
+    """Property 14: quorums of any two configurations that may both count have a voter in common.
+
+    Of every log: what a node counts by follows from its log alone (M1 b, M3 a), and one voter at
+    most comes or goes at a time (M1 a). Of every leader: it begins a change only when its PROMOTE
+    is confirmed (M2 a) and the former change is decided (M2 b), and it was elected by a majority of
+    the voters in its own log.
+    """
+
+    def __init__(self) -> None:
+        self.founding: Configuration | None = None
+        """What the cluster was founded with; nothing is asked before that is known."""
+        self.votes: dict[tuple[int, Replica, Instance], Replica] = {}
+        """Whom each directory voted for, by term."""
+        self.changes = 0
+        """So many were seen to come into force somewhere."""
+        self._followed: dict[Replica, tuple[Core, Configuration | None]] = {}
+
+    def look(self, me: Replica, core: Core) -> None:
+        """After something happened to a node."""
+        if self.founding is None:
+            return
+        followed = core.machine.replicated_log.configurations.followed
+        known = self._followed.get(me)
+        if known is not None and known[0] is core and known[1] is followed:
+            return
+        self._followed[me] = (core, followed)
+        self.changes += known is not None
+        self._check(me, core)
+
+    def _check(self, me: Replica, core: Core) -> None:
+        replicated_log = core.machine.replicated_log
+        followed, changes = replicated_log.configurations.followed, fold(replicated_log)
+        standing = [each for each in changes if not each.rolled_back_by]
+        if standing and standing[-1].configuration != followed:
+            raise PropertyViolation(
+                14, f"node {me} counts by {followed}, its log says {standing[-1].configuration}"
+            )
+        if not standing and followed not in (None, self.founding):
+            raise PropertyViolation(14, f"node {me} counts by {followed}, which no log has")
+        self._one_voter_at_a_time(me, changes)
+        leader = core.machine.leader
+        if leader is not None:
+            self._one_change_at_a_time(me, replicated_log.confirmed, changes, leader.promoted_at)
+
+    def _one_voter_at_a_time(self, me: Replica, changes: list[FoldedChange]) -> None:
+        assert self.founding is not None
+        for at, change in enumerate(changes):
+            before = self.founding.voters
+            for former in changes[:at]:
+                if not 0 < former.rolled_back_by < change.index:
+                    before = former.configuration.voters
+            voters = change.configuration.voters
+            if len(set(voters) ^ set(before)) > 1:
+                what = f"{_ids(before)} to {_ids(voters)}"
+                raise PropertyViolation(
+                    14, f"entry {change.index} of node {me} changes two voters at once: {what}"
+                )
+
+    def _one_change_at_a_time(
+        self, me: Replica, confirmed: int, changes: list[FoldedChange], promoted_at: int
+    ) -> None:
+        early = [each.index for each in changes if each.index > promoted_at]
+        if early and confirmed < promoted_at:
+            raise PropertyViolation(
+                14, f"leader {me} makes changes at {early} before its PROMOTE is confirmed"
+            )
+        decisive = [max(each.index, each.rolled_back_by) for each in changes]
+        open_ = [each for each in decisive if each > max(confirmed, promoted_at)]
+        if len(open_) > 1:
+            raise PropertyViolation(14, f"leader {me} makes changes at {open_}, none is decided")
+
+    def elected(self, me: Replica, core: Core, term: int) -> None:
+        """It leads that term."""
+        followed = core.machine.replicated_log.configurations.followed
+        if self.founding is None:
+            return
+        assert followed is not None
+        config = core.machine.config
+        aye = [
+            replica
+            for replica, instance in followed.voters
+            if self.votes.get((term, replica, instance)) == me
+            or (replica, instance) == (me, config.instance)
+        ]
+        needed = majority(len(followed.voters))
+        if len(aye) < needed:
+            raise PropertyViolation(
+                14, f"node {me} leads by the votes of {aye}, which are not {needed} of {followed}"
+            )
+
+
+def _ids(voters: Voters) -> str:
+    return "{" + ", ".join(str(int(replica)) for replica, _ in voters) + "}"

@@ -1,0 +1,66 @@
+"""Scopes of trimmed logs, and of the snapshots for who needs what is not in them any more."""
+
+from qsync.sim.explore.scope import Scope
+
+SNAPSHOTS = (
+    Scope(
+        name="snapshot-votes",
+        claim="who has trimmed all its log compares its last entry with a candidate's all the same",
+        prelude="elect 1; only 1 2; put 1 a; all",
+        bounds={"trims": 2, "campaigns": 1, "crashes": 1},
+        campaigning=frozenset({3}),
+        crashing=frozenset({1, 2}),
+        trimming=frozenset({1, 2}),
+        ordered=True,
+        slow_disk=False,
+        records=False,
+        reaches=frozenset({"trimmed", "crash"}),
+        kills=frozenset({"trimmed_is_empty"}),
+    ),
+    Scope(
+        name="snapshot-newcomer",
+        claim="a new directory begins at a snapshot, and gets the place of a voter",
+        prelude="elect 1; put 1 a; trim 1; trim 1",
+        bounds={"wipes": 1, "replaces": 1, "campaigns": 1},
+        crashing=frozenset({3}),
+        campaigning=frozenset({2}),
+        ordered=True,
+        slow_disk=False,
+        records=False,
+        reaches=frozenset({"wiped", "configuration", "snapshot_installed", "elected"}),
+        kills=frozenset({"two_changes_in_one"}),
+    ),
+    Scope(
+        name="snapshot-late",
+        claim="a snapshot that comes late drops nothing that was acked meanwhile",
+        prelude="elect 1; hold 1 2; stall 3; put 1 a; lose 1 3; put 1 b; flow 3; trim 1; trim 1; "
+        "pass 3; beat 1",
+        bounds={"campaigns": 1},
+        campaigning=frozenset({3}),
+        slow_disk=False,
+        records=False,
+        reaches=frozenset({"snapshot_installed", "told committed", "elected"}),
+        kills=frozenset({"snapshot_drops_log"}),
+    ),
+    Scope(
+        name="snapshot-again",
+        claim="a snapshot of what is known to be confirmed takes nothing back",
+        prelude="elect 1; hold 1 2; put 1 a; lose 1 3; put 1 b; trim 1; trim 1; pass 3; beat 1",
+        bounds={},
+        slow_disk=False,
+        reaches=frozenset({"snapshot_installed", "confirmed"}),
+        kills=frozenset({"snapshot_goes_back"}),
+    ),
+    Scope(
+        name="snapshot-voters",
+        claim="who begins at a snapshot counts by the voters that were in force there",
+        prelude="elect 1; only 1 3; put 1 a; trim 1; trim 1; learner 1 3; all; hold 1 2; pass 3; "
+        "beat 1",
+        bounds={"campaigns": 1},
+        ordered=True,
+        slow_disk=False,
+        records=False,
+        reaches=frozenset({"snapshot_installed", "elected"}),
+        kills=frozenset({"snapshot_of_later_voters"}),
+    ),
+)

@@ -1,0 +1,113 @@
+"""Operators who change the cluster itself: nodes come, go, and change what they count for."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from election.messages import Replica
+from qsync.core.configuration import Configuration
+from qsync.core.inputs import ChangeAsked
+from qsync.core.member_change import (
+    AddMember,
+    MemberChange,
+    MoveMember,
+    RemoveMember,
+    ReplaceMember,
+    SetRole,
+)
+from qsync.core.ready import Ticket
+from qsync.member import Member, MemberRole
+from qsync.sim.parts import NodePart
+from qsync.sim.troubles import NemesisContext
+
+VERBS = ("add", "add", "remove", "remove", "role", "role", "move", "replace", "remove leader")
+AT_A_LEADER = 0.9
+"""Most ask a node that leads; the others learn that it does not."""
+FORCED = 0.15
+"""How often it is done although it may cost the quorum, where no disk is ever lost."""
+STAY_MIN = 2
+"""Nobody wants the last voters gone."""
+
+
+class MemberOrders:
+    """Their dice are their own, so runs without them are as they would be."""
+
+    def __init__(self, scene: NemesisContext, place: Callable[[NodePart], Member]) -> None:
+        self._scene = scene
+        self._place = place
+        self._dice = scene.clockwork.dice("members")
+        self.orders = 0
+        """So many were given."""
+
+    def start(self) -> None:
+        """From now on, now and then, until everything is healed."""
+        pause = self._dice.about(self._scene.swarm.nemesis.interval / 2)
+        self._scene.clockwork.after(pause, self._scene.unless_over, self._again)
+
+    def heal(self) -> None:
+        """From now on whoever is outside is taken in: who is no member is sent nothing."""
+        pause = self._scene.swarm.timing.election_timeout
+        self._scene.clockwork.after(pause, self._take_in)
+
+    def _take_in(self) -> None:
+        self.heal()
+        for leader in [each for each in self._scene.nodes if each.leads]:
+            configuration = leader.core.machine.replicated_log.configurations.followed
+            newcomer = None if configuration is None else self._outsider(configuration)
+            if newcomer is not None:
+                change = AddMember(member=replace(newcomer, role=MemberRole.LEARNER))
+                what = f"operator: add {newcomer.replica}, which is outside"
+                leader.operate(what, partial(_asked, change, forced=False))
+
+    def _again(self) -> None:
+        self.start()
+        self._order()
+
+    def _order(self) -> None:
+        dice, nodes = self._dice, [each for each in self._scene.nodes if each.up]
+        leaders = [each for each in nodes if each.leads]
+        among = leaders if leaders and dice.chance(AT_A_LEADER) else nodes
+        if not among:
+            return
+        node = dice.choice(among)
+        configuration = node.core.machine.replicated_log.configurations.followed
+        verb, who = dice.choice(VERBS), dice.choice(self._scene.nodes)
+        role = dice.choice(tuple(MemberRole))
+        forced = dice.chance(FORCED) and not self._scene.swarm.variety.loses_disks
+        if configuration is None:
+            return
+        change = self._change(configuration, verb, node if verb == "remove leader" else who, role)
+        if change is None:
+            return
+        self.orders += 1
+        what = f"operator: {verb} {change.replica}{', whatever it costs' if forced else ''}"
+        node.operate(what, partial(_asked, change, forced=forced))
+
+    def _change(
+        self, configuration: Configuration, verb: str, who: NodePart, role: MemberRole
+    ) -> MemberChange | None:
+        known, place = configuration.member(who.me), self._place(who)
+        match verb:
+            case "add":
+                newcomer = self._outsider(configuration)
+                return None if newcomer is None else AddMember(member=replace(newcomer, role=role))
+            case "remove" | "remove leader":
+                few = known is None or (known.votes and len(configuration.voters) <= STAY_MIN)
+                return None if few else RemoveMember(replica=who.me)
+            case "role":
+                few = known is not None and known.votes and len(configuration.voters) <= STAY_MIN
+                return None if few else SetRole(replica=who.me, role=role)
+            case "move":
+                return MoveMember(replica=who.me, address=place.address)
+            case _:
+                return ReplaceMember(replica=who.me)
+
+    def _outsider(self, configuration: Configuration) -> Member | None:
+        outside = [
+            each for each in self._scene.nodes if configuration.member(Replica(each.me)) is None
+        ]
+        return self._place(self._dice.choice(outside)) if outside else None
+
+
+def _asked(change: MemberChange, ticket: Ticket, *, forced: bool) -> ChangeAsked:
+    return ChangeAsked(ticket=ticket, change=change, force=forced)

@@ -1,0 +1,201 @@
+"""Rows of a snapshot, imported into DIR/data.new and then put in the place of DIR/data.
+
+The head lies in `data.new/snapshot`, durable before the first chunk. A chunk is one durable commit,
+with its number. When all are there the mark is written, and only a folder that has it is put in the
+place of another. A kill at any step leaves the old rows or the new ones, and what was imported.
+"""
+
+import shutil
+import struct
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from election.messages import Index
+from qsync.errors import Damaged
+from qsync.store import faults, mark, seals
+from qsync.store.environment import (
+    FILE,
+    MAP_SIZE,
+    MAP_SIZE_MAX,
+    Environment,
+    sync_directory,
+    write_whole,
+)
+from qsync.store.head import HEAD_KEY, META, ROWS, SUM_KEY, Head
+from qsync.store.mark import MARK
+from qsync.store.snapshot import (
+    SnapshotHead,
+    added_up,
+    check_all,
+    check_next,
+    decode_chunk,
+    decode_head,
+)
+
+if TYPE_CHECKING:
+    from lmdb import Transaction
+
+HEAD_FILE: Final = "snapshot"
+_TAKEN_KEY: Final = b"taken"
+_TAKEN = struct.Struct(">Q")
+_ROWS, _META = ROWS.decode(), META.decode()
+
+
+def beside(data: Path) -> Path:
+    """Where rows are imported."""
+    return data.with_name(f"{data.name}.new")
+
+
+def former(data: Path) -> Path:
+    """Where rows are that others have replaced, until they are removed."""
+    return data.with_name(f"{data.name}.old")
+
+
+class StoredImport:
+    """See `snapshot.RowsImport`. `data`: the folder of the rows that are to be replaced."""
+
+    def __init__(
+        self,
+        data: Path,
+        head: SnapshotHead,
+        *,
+        map_size: int = MAP_SIZE,
+        map_size_max: int = MAP_SIZE_MAX,
+    ) -> None:
+        """Go on with an import of this very snapshot; begin anew where there is none."""
+        self.head = head
+        self.path = beside(data)
+        if pending(data) != head or is_finished(data):
+            discard(data)
+            _begin(self.path, head)
+        self._env = Environment(
+            self.path,
+            databases=(_ROWS, _META),
+            durable=True,
+            map_size=map_size,
+            map_size_max=map_size_max,
+        )
+        kept = self._env.read(lambda txn: dict(txn.cursor(db=self._env.db(_META))))
+        sums = mark.stored_sums(kept)
+        if sums is None:
+            raise Damaged(f"{self.path} was imported, and its sums do not hold")
+        self._sums = sums
+        self._taken = int(_TAKEN.unpack(kept[_TAKEN_KEY])[0]) if _TAKEN_KEY in kept else 0
+
+    @property
+    def taken(self) -> int:
+        """So many chunks are here, durably."""
+        return self._taken
+
+    def take_chunk(self, chunk: bytes) -> None:
+        """The next chunk, in one durable commit."""
+        found = decode_chunk(chunk)
+        check_next(self.head, self._taken, found)
+        sums = added_up(self._sums, found.rows)
+
+        def commit(txn: "Transaction[bytes]") -> None:
+            rows, numbers = self._env.db(_ROWS), self._env.db(_META)
+            for key, stored in found.rows:
+                if not txn.put(key, stored, db=rows, append=True):
+                    raise Damaged(f"chunk {found.number} is not behind the one before it")
+            for group, each in sums.groups.items():
+                txn.put(SUM_KEY + group, seals.pack(group, each), db=numbers)
+            txn.put(_TAKEN_KEY, _TAKEN.pack(found.number), db=numbers)
+
+        self._env.update(commit)
+        self._sums, self._taken = sums, found.number
+
+    def finish(self) -> None:
+        """All rows are here: whoever opens the folder from now on finds them."""
+        check_all(self.head, self._sums)
+
+        def commit(txn: "Transaction[bytes]") -> None:
+            numbers = self._env.db(_META)
+            txn.put(HEAD_KEY, Head(Index(self.head.start.index)).pack(), db=numbers)
+            txn.delete(_TAKEN_KEY, db=numbers)
+
+        self._env.update(commit)
+        self._env.close()
+        mark.write(self.path / MARK, mark.closed(self.path / FILE))
+
+    def close(self) -> None:
+        """Release it; what was taken stays."""
+        self._env.close()
+
+
+def pending(data: Path) -> SnapshotHead | None:
+    """Which snapshot is being imported beside these rows, or is there; None without one."""
+    try:
+        return decode_head((beside(data) / HEAD_FILE).read_bytes())
+    except (FileNotFoundError, Damaged):
+        return None
+    except OSError as error:
+        raise faults.typed(error, beside(data)) from error
+
+
+def is_finished(data: Path) -> bool:
+    """Is all of it there?"""
+    return mark.read(beside(data) / MARK) is not None
+
+
+def put_in_place(data: Path) -> None:
+    """Let imported rows be those that count. Killed in between, `settle` does the rest."""
+    assert is_finished(data)
+    try:
+        _remove(former(data))
+        if data.exists():
+            data.rename(former(data))
+            sync_directory(data.parent)
+        beside(data).rename(data)
+        sync_directory(data.parent)
+        _remove(former(data))
+    except OSError as error:
+        raise faults.typed(error, data) from error
+
+
+def settle(data: Path, *, begins: Index) -> None:
+    """At a start, before rows are opened: what was under way is brought to its end, or forgotten.
+
+    `begins`: behind which index the log begins. Where that is the one of rows that wait, the log
+    was begun anew for them. Rows that are not ahead of where it begins are of no use.
+    """
+    try:
+        head = pending(data)
+        was_switched = former(data).exists() and not data.exists()
+        if head is not None and is_finished(data):
+            if was_switched or (begins and head.start.index == begins):
+                put_in_place(data)
+        elif was_switched:
+            former(data).rename(data)
+            sync_directory(data.parent)
+        if former(data).exists():
+            _remove(former(data))
+        head = pending(data)
+        if head is None or head.start.index <= begins:
+            discard(data)
+    except OSError as error:
+        raise faults.typed(error, data) from error
+
+
+def discard(data: Path) -> None:
+    """Forget what was imported."""
+    try:
+        _remove(beside(data))
+    except OSError as error:
+        raise faults.typed(error, data) from error
+
+
+def _begin(path: Path, head: SnapshotHead) -> None:
+    try:
+        path.mkdir(parents=True)
+        write_whole(path / HEAD_FILE, head.encode())
+        sync_directory(path.parent)
+    except OSError as error:
+        raise faults.typed(error, path) from error
+
+
+def _remove(path: Path) -> None:
+    """The mark goes first, so that nothing of the rest is trusted."""
+    if path.exists():
+        (path / MARK).unlink(missing_ok=True)
+        shutil.rmtree(path)

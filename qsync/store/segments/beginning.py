@@ -1,0 +1,70 @@
+"""Where a trimmed log begins: a small file beside the segments, replaced as a whole."""
+
+import struct
+import zlib
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from qsync.core.logstart import LogStart, decode
+from qsync.errors import Damaged
+from qsync.store import faults
+from qsync.store.environment import sync_directory, write_whole
+
+BEGINNING: Final = "begin"
+"""On the disk before any segment goes: what is below it is not missing but trimmed."""
+TAILS: Final = "tails"
+"""The folder with the archived tails of segments that are gone."""
+_MAGIC: Final = b"qsyncbgn"
+_VERSION: Final = 1
+# magic, version, log, the first segment that counts, the archived tails before it, bytes of the
+# start; the start and a CRC-32 of all that follow.
+_HEAD = struct.Struct(">8sH16sQQI")
+_CRC = struct.Struct(">I")
+
+
+class LogBeginning(NamedTuple):
+    """The log begins behind `start`, in segment `first`; `tails` were archived before that."""
+
+    log: bytes
+    first: int
+    tails: int
+    start: LogStart
+
+    def pack(self) -> bytes:
+        """As it is stored."""
+        body = self.start.encode()
+        head = _HEAD.pack(_MAGIC, _VERSION, self.log, self.first, self.tails, len(body))
+        return head + body + _CRC.pack(zlib.crc32(head + body))
+
+
+def unpack_beginning(stored: bytes) -> LogBeginning | None:
+    """None when it does not verify."""
+    if len(stored) < _HEAD.size + _CRC.size:
+        return None
+    body, (checksum,) = stored[: -_CRC.size], _CRC.unpack_from(stored, len(stored) - _CRC.size)
+    if zlib.crc32(body) != checksum:
+        return None
+    magic, version, log, first, tails, size = _HEAD.unpack_from(body)
+    if magic != _MAGIC or version != _VERSION or len(body) != _HEAD.size + size:
+        return None
+    try:
+        return LogBeginning(log, first, tails, decode(body[_HEAD.size :]))
+    except Damaged:
+        return None
+
+
+def read_beginning(folder: Path) -> bytes | None:
+    """The bytes of the file; None when the log was never trimmed. Raises StoreError."""
+    path = folder / BEGINNING
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise faults.unreadable(error, path) from error
+
+
+def write_beginning(folder: Path, beginning: LogBeginning) -> None:
+    """On the disk when this returns, the former one or this one at every moment."""
+    write_whole(folder / BEGINNING, beginning.pack())
+    sync_directory(folder)

@@ -1,0 +1,135 @@
+"""Members come, go and move on real nodes while clients write; what was acknowledged stays."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import qsync
+from admin.cluster import surveys
+from admin.lab import lab
+from admin.lab.ports import LOOPBACK, free_ports
+from cli.main import run
+from tests.live.real import Writer, running, until
+
+pytestmark = pytest.mark.slow
+
+
+@contextmanager
+def under_load(found: lab.Lab) -> Iterator[list[Writer]]:
+    """Two clients insert all the while; at the end every acknowledged row is read back."""
+    stop = threading.Event()
+    writers = [Writer(found, number, stop) for number in (1, 2)]
+    for each in writers:
+        each.start()
+    try:
+        until(lambda: all(each.acked for each in writers), "both write")
+        yield writers
+        before = [len(each.acked) for each in writers]
+        until(
+            lambda: all(len(w.acked) > b for w, b in zip(writers, before, strict=True)),
+            "they write on",
+        )
+    finally:
+        stop.set()
+        for each in writers:
+            each.join()
+    for each in writers:
+        assert each.error is None
+        assert not each.unknown
+        with qsync.connect(found.addresses, timeout=20) as db:
+            low = each.number * 1_000_000
+            rows = db.space("things").select([low], iterator="ge", limit=len(each.acked) + 1)
+            there = {row[0] for row in rows}
+            assert {low + value for value in each.acked} <= there
+
+
+def voters(found: lab.Lab) -> set[str]:
+    survey = surveys.survey(found.addresses)
+    names = {id: name for each in survey.samples for id, name, _ in each.nodes}
+    assert survey.leader is not None
+    return {names[id] for id, _ in survey.leader.voters}
+
+
+def member(*words: str, target: Path) -> None:
+    assert run(["member", *words, "--target", str(target), "--timeout", "60s"]) == 0
+
+
+@contextmanager
+def one_more(found: lab.Lab) -> Iterator[tuple[lab.Lab, lab.LabNode]]:
+    """The lab with a node that waits to be a member."""
+    grown, node = lab.add_node(found)
+    grown.start(node)
+    try:
+        yield grown, node
+    finally:
+        grown.stop_all()
+
+
+def standing(node: lab.LabNode) -> str:
+    return next(
+        each.standing for each in surveys.survey([node.address]).samples if each.id == node.id
+    )
+
+
+def test_a_node_comes_and_the_leader_goes_under_load(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (
+        running(tmp_path / "three", nodes=3) as found,
+        one_more(found) as (grown, fourth),
+        under_load(found),
+    ):
+        member("add", fourth.address, target=found.dir)
+        assert voters(grown) == {"n1", "n2", "n3", "n4"}
+        leader = surveys.survey(grown.addresses).leader
+        assert leader is not None
+        member("remove", leader.name, target=found.dir)
+        assert voters(grown) == {"n1", "n2", "n3", "n4"} - {leader.name}
+        gone = grown.node(leader.name)
+        until(lambda: standing(gone) == "removed", "it knows that it was removed")
+        capsys.readouterr()
+        assert run(["status", str(found.dir)]) == 0
+        assert f"{gone.name} was removed from the cluster" in capsys.readouterr().out
+
+
+def test_a_learner_receives_and_does_not_count(tmp_path: Path) -> None:
+    with running(tmp_path / "one", nodes=1) as found, one_more(found) as (grown, second):
+        member("add", second.address, "--learner", target=found.dir)
+        assert voters(grown) == {"n1"}
+        grown.kill(second)
+        with qsync.connect([found.nodes[0].address], timeout=20) as db:
+            db.space("things").insert([1, "one disk is enough"])
+        grown.start(second)
+        surveys.wait_answers(second.address, timeout=20)
+        with qsync.connect([second.address], timeout=20) as db:
+            until(
+                lambda: db.space("things").get(1, consistency="local") is not None,
+                "the learner has it",
+            )
+        member("set-role", "n2", "voter", target=found.dir)
+        assert voters(grown) == {"n1", "n2"}
+
+
+def test_a_member_moves_with_its_directory(tmp_path: Path) -> None:
+    with running(tmp_path / "three", nodes=3) as found:
+        leader = surveys.survey(found.addresses).leader
+        assert leader is not None
+        one = next(each for each in found.nodes if each.name != leader.name)
+        found.kill(one)
+        (port,) = free_ports(1)
+        text = one.config.read_text("utf-8").replace(one.address, f"{LOOPBACK}:{port}")
+        one.config.write_text(text, "utf-8")
+        member("move", one.name, f"{LOOPBACK}:{port}", target=found.dir)
+        found.start(one)
+        until(
+            lambda: (
+                f"{LOOPBACK}:{port}"
+                in {each.address for each in surveys.survey([leader.address]).samples}
+            ),
+            "it is found at its new address",
+        )
+        survey = surveys.wait_writable([leader.address], timeout=20)
+        assert surveys.judge(survey).margin == 1

@@ -1,0 +1,96 @@
+"""A node whose log does not begin with the first entry: rows that it lost come from a snapshot."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import qsync
+from election.messages import Index
+from qsync.core.trimming import start_at, trim_log
+from qsync.node.assembly import open_storage
+from qsync.node.node import Node
+from qsync.store.snapfiles import SNAPSHOTS, snapshot_files, write_snapshot
+from tests.live import real
+from tests.node.test_fault_hooks import aside
+from tests.node.test_rot import ROWS, config, fill, running, spoil, value
+
+LATER = 50
+"""Rows that are written after the log was trimmed."""
+
+
+async def trim(node: Node) -> Index:
+    """A snapshot of all that is folded, and then the log begins behind it."""
+    storage, replicated_log = node.storage, node.replica.machine.replicated_log
+    start = start_at(replicated_log, storage.spaces.folded)
+    assert start.index == storage.spaces.folded > ROWS
+    storage.spaces.sync()
+    view = storage.spaces.view()
+    write_snapshot(storage.directory.path / SNAPSHOTS, view, start)
+    view.close()
+    trim_log(replicated_log, start)
+    storage.log.trim(start)
+    return start.index
+
+
+async def lived(path: Path) -> Path:
+    """A node's directory whose log was trimmed while the node ran, and went on."""
+    async with running(path) as node, qsync.connect_async(node.address) as db:
+        await fill(node)
+        begins = await trim(node)
+        for number in range(LATER):
+            await db.space("t").replace([ROWS + number, value(number)])
+        assert await db.space("t").count() == ROWS + LATER
+        assert node.storage.log.start.index == begins
+        return node.storage.directory.path
+
+
+async def is_whole(node: Node) -> None:
+    async with qsync.connect_async(node.address) as db:
+        assert await db.space("t").get(7) == [7, value(7)]
+        assert await db.space("t").count() == ROWS + LATER
+        await db.space("t").replace([0, value(0)])
+
+
+async def test_a_node_goes_on_with_a_log_that_was_trimmed(tmp_path: Path) -> None:
+    await lived(tmp_path)
+    async with running(tmp_path) as node:
+        assert node.storage.spaces.rebuilt is None
+        await is_whole(node)
+        with pytest.raises(qsync.errors.Compacted):
+            node.storage.log.entries(Index(1), Index(2))
+
+
+async def test_rows_that_a_power_cut_took_come_from_the_snapshot(tmp_path: Path) -> None:
+    path = await lived(tmp_path)
+    shutil.rmtree(path / "data")
+    async with running(tmp_path) as node:
+        (file,) = snapshot_files(path / "snap")
+        assert node.storage.spaces.rebuilt == f"taken from {file.path.name}"
+        await is_whole(node)
+
+
+async def test_rows_that_rot_are_made_anew_from_the_snapshot_and_the_log(tmp_path: Path) -> None:
+    await lived(tmp_path)
+    async with running(tmp_path, scrub_interval="100ms") as node:
+        spoil(node, 123)
+        await aside(lambda: real.until(lambda: node.folding.care.rebuilds == 1, "made anew"))
+        await is_whole(node)
+        assert node.storage.spaces.sums.groups
+
+
+async def test_without_rows_and_snapshot_the_log_is_set_aside(tmp_path: Path) -> None:
+    """Nobody may think that it has what it acked: it does not count until it has caught up."""
+    path = await lived(tmp_path)
+    shutil.rmtree(path / "data")
+    (file,) = snapshot_files(path / "snap")
+    whole = file.path.read_bytes()
+    file.path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    storage = open_storage(config(tmp_path))
+    try:
+        assert "no snapshot in" in (storage.quarantined or "")
+        assert (storage.recovered.last, storage.recovered.ballot.member) == (0, False)
+        assert storage.spaces.folded == 0
+    finally:
+        storage.close()
+    assert (path / "log.damaged-1").exists()
