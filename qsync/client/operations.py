@@ -71,6 +71,26 @@ def expire_session(session: bytes) -> Operation:
     return [Op.EXPIRE_SESSION, session]
 
 
+def register_consumer(name: str, kind: str, index: int | None, about: str) -> Operation:
+    """Keep the log behind `index` for this consumer; from here on with None."""
+    return [Op.REGISTER_CONSUMER, name, kind, index, about]
+
+
+def advance_consumer(name: str, index: int) -> Operation:
+    """It has the log up to there."""
+    return [Op.ADVANCE_CONSUMER, name, index]
+
+
+def let_go_consumer(name: str) -> Operation:
+    """Do not keep the log for it any more; it needs a snapshot."""
+    return [Op.LET_GO_CONSUMER, name]
+
+
+def drop_consumer(name: str) -> Operation:
+    """Forget it."""
+    return [Op.DROP_CONSUMER, name]
+
+
 # -- schema
 
 Parts = str | int | Iterable[object]

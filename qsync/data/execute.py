@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 
 from election.messages import Position
-from qsync.data import body, ddl, keys, operators, schema, sessions, settings, tuples
+from qsync.data import body, consumers, ddl, keys, operators, schema, sessions, settings, tuples
 from qsync.data.draft import EffectDraft, Readable
 from qsync.data.keys import Misfit
 from qsync.data.request import ExecutedTransaction, Limits, Op, Request
 from qsync.data.schema import Index, Schema, SpaceDefinition
 from qsync.errors import (
+    Compacted,
     ConfigError,
     Conflict,
     DuplicateKey,
@@ -31,6 +32,7 @@ SESSION_BYTES_MAX = 64
 _INSERT, _REPLACE = int(Op.INSERT), int(Op.REPLACE)
 
 LASTING = (
+    Compacted,
     ConfigError,
     Conflict,
     DuplicateKey,
@@ -376,4 +378,9 @@ _OPS: dict[int, tuple[int, _Act]] = {
     Op.OPEN_SESSION: (1, _open_session),
     Op.EXPIRE_SESSION: (1, _expire_session),
     Op.GIVE_UP: (0, _give_up),
+    Op.REGISTER_CONSUMER: (4, consumers.register),
+    Op.ADVANCE_CONSUMER: (2, consumers.advance),
+    Op.MOVE_REPLICA: (2, consumers.move_replica),
+    Op.LET_GO_CONSUMER: (1, consumers.let_go),
+    Op.DROP_CONSUMER: (1, consumers.drop),
 }

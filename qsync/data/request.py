@@ -36,6 +36,11 @@ class Op(IntEnum):
     OPEN_SESSION = 30
     EXPIRE_SESSION = 31
     GIVE_UP = 32
+    REGISTER_CONSUMER = 40
+    ADVANCE_CONSUMER = 41
+    MOVE_REPLICA = 42
+    LET_GO_CONSUMER = 43
+    DROP_CONSUMER = 44
 
 
 class ReadKind(StrEnum):

@@ -10,7 +10,7 @@ from qsync.data.tuples import Check, Field
 from qsync.errors import NoSuchIndex, NoSuchSpace, ProtocolError, WrongKey
 
 SCHEMA, SPACE, SEQUENCE, SEQUENCE_DATA, INDEX = 272, 280, 284, 285, 288
-CLUSTER, TRUNCATE, SESSION, VOTING, SETTINGS = 320, 330, 380, 390, 400
+CLUSTER, TRUNCATE, GC_CONSUMERS, SESSION, VOTING, SETTINGS = 320, 330, 341, 380, 390, 400
 USER_SPACE_MIN = 512
 """Ids below belong to the system."""
 SPACE_ID_MAX = (1 << 31) - 1
@@ -18,7 +18,9 @@ INDEXES_MAX = 128
 NAME_CHARACTERS_MAX = 256
 DDL_SPACES = frozenset({SPACE, INDEX, TRUNCATE, SETTINGS})
 """A row written to one of these changes more than itself."""
-OWN_VERBS = frozenset({SPACE, INDEX, CLUSTER, TRUNCATE, SESSION, SEQUENCE, SEQUENCE_DATA, SETTINGS})
+OWN_VERBS = frozenset(
+    {SPACE, INDEX, CLUSTER, TRUNCATE, GC_CONSUMERS, SESSION, SEQUENCE, SEQUENCE_DATA, SETTINGS}
+)
 """Spaces that clients change by operations of their own, never by insert or delete."""
 
 
@@ -363,6 +365,12 @@ SYSTEM = (
         primary="id",
     ),
     _system(TRUNCATE, "_truncate", "id:unsigned count:unsigned", primary="id"),
+    _system(
+        GC_CONSUMERS,
+        "_gc_consumers",
+        "name:string kind:string index:unsigned about:string let_go:boolean",
+        primary="name",
+    ),
     _system(
         SESSION,
         "_session",

@@ -13,6 +13,7 @@ from tests.repo import tree
 SOURCE: Final = tree.ROOT / "qsync/client/async_"
 MADE: Final = tree.ROOT / "qsync/client/sync"
 NAMES: Final = {
+    "AsyncConsumers": "ClientConsumers",
     "AsyncCoreClient": "CoreClient",
     "AsyncDatabase": "Database",
     "AsyncFeed": "Feed",

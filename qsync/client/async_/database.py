@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TypeVar, Unpack
 
 from qsync.client import calls, draft, feed, questions
+from qsync.client.async_.consumers import AsyncConsumers
 from qsync.client.async_.feeds import AsyncFeed, AsyncValues
 from qsync.client.async_.members import AsyncMembership
 from qsync.client.async_.runner import AsyncFeedRunner, AsyncRunner
@@ -96,6 +97,7 @@ class AsyncDatabase(AsyncNode, ABC):
         super().__init__(self)
         self.schema = AsyncSchema(self)
         self.members = AsyncMembership(self)
+        self.consumers = AsyncConsumers(self)
 
     @abstractmethod
     async def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word

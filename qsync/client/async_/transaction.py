@@ -7,7 +7,7 @@ Conflict, and writes nothing, if anything that was read has changed: they are se
 from types import TracebackType
 from typing import Final, Self, Unpack
 
-from qsync.client import calls, options
+from qsync.client import calls, operations, options
 from qsync.client.async_.runner import AsyncRunner
 from qsync.client.draft import SpaceWrites, TransactionDraft
 from qsync.client.operations import Operation
@@ -43,6 +43,13 @@ class AsyncTransaction:
     def space(self, name: Name) -> "AsyncTransactionSpace":
         """A space inside of the transaction."""
         return AsyncTransactionSpace(self._runner, self._draft, name)
+
+    def advance(self, consumer: str, index: int) -> None:
+        """The consumer has the log up to `index`: what is written here is done once for it.
+
+        Compacted at commit if the log is not kept for it any more.
+        """
+        self._draft.write(operations.advance_consumer(consumer, index))
 
     async def try_write(self, operation: Operation) -> None:
         """Add an operation unless the leader would refuse it now; raises its refusal.

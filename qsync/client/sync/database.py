@@ -9,6 +9,7 @@ from qsync.client import calls, draft, feed, questions
 from qsync.client.calls import ClientCall
 from qsync.client.options import GRACE_S, OPERATE_S, WINDOW, WriteOptions
 from qsync.client.rows import Key, Receipt
+from qsync.client.sync.consumers import ClientConsumers
 from qsync.client.sync.feeds import Feed, Values
 from qsync.client.sync.members import ClientMembership
 from qsync.client.sync.runner import BlockingRunner, FeedRunner
@@ -97,6 +98,7 @@ class Database(NodeCalls, ABC):
         super().__init__(self)
         self.schema = ClientSchema(self)
         self.members = ClientMembership(self)
+        self.consumers = ClientConsumers(self)
 
     @abstractmethod
     def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:

@@ -8,7 +8,7 @@ Conflict, and writes nothing, if anything that was read has changed: they are se
 from types import TracebackType
 from typing import Final, Self, Unpack
 
-from qsync.client import calls, options
+from qsync.client import calls, operations, options
 from qsync.client.draft import SpaceWrites, TransactionDraft
 from qsync.client.operations import Operation
 from qsync.client.options import RangeOptions, WriteOptions
@@ -44,6 +44,13 @@ class Transaction:
     def space(self, name: Name) -> "TransactionSpace":
         """A space inside of the transaction."""
         return TransactionSpace(self._runner, self._draft, name)
+
+    def advance(self, consumer: str, index: int) -> None:
+        """The consumer has the log up to `index`: what is written here is done once for it.
+
+        Compacted at commit if the log is not kept for it any more.
+        """
+        self._draft.write(operations.advance_consumer(consumer, index))
 
     def try_write(self, operation: Operation) -> None:
         """Add an operation unless the leader would refuse it now; raises its refusal.

@@ -1,0 +1,90 @@
+"""Who still needs the log: readers and backups that go on where they were, whatever happens."""
+
+from typing import Final
+
+from qsync.client import calls, operations
+from qsync.client.async_.runner import AsyncRunner
+from qsync.client.operations import Operation
+from qsync.client.rows import Receipt
+from qsync.consumer import Consumer, ConsumerKind, consumer_of
+
+_CONSUMERS: Final = "_gc_consumers"
+
+
+class AsyncConsumers:
+    """`db.consumers`: no node trims the log behind the place of a consumer.
+
+    They are rows of `_gc_consumers`, changed by synchronous transactions, so they survive restarts
+    and failovers. One that holds more than `store.wal_retention_size` bytes is let go: the log is
+    trimmed all the same, and whatever it asks next raises `Compacted`. Then read the spaces as they
+    are (or take a snapshot), and register again with the index of that read.
+    """
+
+    def __init__(self, runner: AsyncRunner) -> None:
+        self._runner = runner
+
+    async def register(
+        self,
+        name: str,
+        kind: ConsumerKind = ConsumerKind.SUBSCRIBER,
+        *,
+        at: int | None = None,
+        about: str = "",
+        timeout: float | None = None,  # noqa: ASYNC109 - the node's too
+    ) -> Consumer:
+        """Keep the log behind `at` for `name` (without it: behind this moment); where it is.
+
+        Who is registered already stays where it is, whatever `at` says. Raises Compacted when it
+        was let go and `at` does not say from where on. `about` is for people. A place before the
+        log begins can be registered; reading from there raises Compacted.
+        """
+        operation = operations.register_consumer(name, kind.value, at, about)
+        receipt = await self._write(operation, timeout)
+        row = receipt.row
+        assert row is not None
+        return consumer_of(row)
+
+    async def advance(
+        self,
+        name: str,
+        index: int,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - the node's too
+    ) -> Receipt:
+        """`name` has the log up to `index`; a place before its own changes nothing.
+
+        `tx.advance(name, index)` does it within a transaction. Raises Compacted when the log is not
+        kept for it (any more), WrongOperation for an index ahead of the log.
+        """
+        return await self._write(operations.advance_consumer(name, index), timeout)
+
+    async def let_go(
+        self,
+        name: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - the node's too
+    ) -> Receipt:
+        """Do not keep the log for it any more, but remember that it was there."""
+        return await self._write(operations.let_go_consumer(name), timeout)
+
+    async def drop(
+        self,
+        name: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - the node's too
+    ) -> bool:
+        """Forget it; false when nobody was registered by that name."""
+        receipt = await self._write(operations.drop_consumer(name), timeout)
+        return receipt.row is not None
+
+    async def list(
+        self,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - the node's too
+    ) -> "list[Consumer]":
+        """All of them, by name. Members have a row from the first time on that it matters."""
+        call = calls.select(_CONSUMERS, calls.range_of(None))
+        return [consumer_of(row) for row in await self._runner.run(call, timeout=timeout)]
+
+    async def _write(self, operation: Operation, timeout: float | None) -> Receipt:  # noqa: ASYNC109 - the node's too
+        return await self._runner.run(calls.write([operation]), timeout=timeout)

@@ -1,0 +1,53 @@
+"""Who still needs the log: a member, a reader of changes, a backup, each with a place in it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from election.messages import Index
+
+CONSUMERS_MAX: Final = 1000
+"""A cluster keeps the log for at most so many, its members included."""
+NAME_CHARACTERS_MAX: Final = 200
+ABOUT_CHARACTERS_MAX: Final = 1000
+
+
+class ConsumerKind(StrEnum):
+    """What it is."""
+
+    REPLICA = "replica"
+    """A member of the configuration, named by the uuid of its directory. The leader moves it."""
+    SUBSCRIBER = "subscriber"
+    """A reader of changes that goes on where it was."""
+    BACKUP = "backup"
+    """A backup that reads the log for as long as it takes."""
+    ARCHIVE = "archive"
+    """A copy of the log that is kept elsewhere and goes on for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """One row of `_gc_consumers`: it has the log up to `index`, and needs what follows.
+
+    `about`: what people should know of it, such as a host or a path. `let_go`: the log is not kept
+    for it any more, because it held too much; it goes on behind a snapshot.
+    """
+
+    name: str
+    kind: ConsumerKind
+    index: Index
+    about: str = ""
+    let_go: bool = False
+
+    def row(self) -> list[object]:
+        """As it is stored."""
+        return [self.name, self.kind.value, int(self.index), self.about, self.let_go]
+
+
+def consumer_of(row: Sequence[object]) -> Consumer:
+    """The consumer of a stored row. Raises ValueError, TypeError."""
+    name, kind, index, about, let_go, *_ = row
+    if not isinstance(index, int):
+        raise TypeError(f"{index!r} is no index")
+    return Consumer(str(name), ConsumerKind(str(kind)), Index(index), str(about), bool(let_go))

@@ -1,0 +1,170 @@
+"""Who still needs the log: rows of `_gc_consumers`, changed by operations of their own."""
+
+from collections.abc import Iterable, Iterator
+
+from election.messages import Index
+from qsync.consumer import (
+    ABOUT_CHARACTERS_MAX,
+    CONSUMERS_MAX,
+    NAME_CHARACTERS_MAX,
+    Consumer,
+    ConsumerKind,
+    consumer_of,
+)
+from qsync.data import keys, schema, tuples
+from qsync.data.draft import EffectDraft
+from qsync.data.schema import SpaceDefinition
+from qsync.errors import Compacted, Overloaded, ProtocolError, WrongOperation
+
+
+def register(
+    draft: EffectDraft, name: object, kind: object, index: object, about: object
+) -> bytes | None:
+    """Keep the log behind `index` for `name`, or from here on if that is nil. The row.
+
+    Whoever is registered already stays where it is. Who was let go must say from where on, having
+    taken a snapshot: raises Compacted if it does not.
+    """
+    space, key = _place(draft, name)
+    there = _found(draft, key)
+    if there is not None and not there.let_go:
+        draft.sync = True
+        return tuples.encode(there.row())
+    if there is not None and index is None:
+        raise _no_claim(there.name, there)
+    if there is None:
+        _check_room(draft, space)
+    here = _here(draft)
+    new = Consumer(
+        name=_text(name, "the name of a consumer", NAME_CHARACTERS_MAX),
+        kind=_kind(kind),
+        index=here if index is None else _index(index, here),
+        about=_text(about, "what is said about a consumer", ABOUT_CHARACTERS_MAX),
+    )
+    return _put(draft, space, key, there, new)
+
+
+def advance(draft: EffectDraft, name: object, index: object) -> bytes | None:
+    """`name` has the log up to `index` now; never back. The row. Raises Compacted, see `register`.
+
+    In the transaction that does something with the changes it makes that happen exactly once.
+    """
+    space, key = _place(draft, name)
+    there = _found(draft, key)
+    if there is None or there.let_go:
+        raise _no_claim(str(name), there)
+    moved = max(there.index, _index(index, _here(draft)))
+    return _put(draft, space, key, there, _at(there, moved, let_go=False))
+
+
+def move_replica(draft: EffectDraft, name: object, index: object) -> bytes | None:
+    """The member whose directory is `name` has the log up to `index`; it holds it again if not."""
+    space, key = _place(draft, name)
+    there = _found(draft, key)
+    text = _text(name, "the uuid of a directory", NAME_CHARACTERS_MAX)
+    new = Consumer(text, ConsumerKind.REPLICA, _index(index, _here(draft)))
+    return _put(draft, space, key, there, new)
+
+
+def let_go(draft: EffectDraft, name: object) -> bytes | None:
+    """The log is not kept for `name` any more; it needs a snapshot. The row.
+
+    A name that is not there is taken for a member's that has no row yet.
+    """
+    space, key = _place(draft, name)
+    there = _found(draft, key)
+    text = _text(name, "the name of a consumer", NAME_CHARACTERS_MAX)
+    known = there or Consumer(text, ConsumerKind.REPLICA, Index(0))
+    return _put(draft, space, key, there, _at(known, known.index, let_go=True))
+
+
+def drop(draft: EffectDraft, name: object) -> bytes | None:
+    """Forget `name`. The row that it had, or None."""
+    space, key = _place(draft, name)
+    old = draft.get(key)
+    draft.sync = True
+    if old is not None:
+        draft.put(space, key, old, None)
+    return old
+
+
+def consumers_of(rows: Iterable[bytes]) -> list[Consumer]:
+    """Stored rows, as they are selected."""
+    return [consumer_of(tuples.stored(row)) for row in rows]
+
+
+def _at(old: Consumer, index: Index, *, let_go: bool) -> Consumer:
+    return Consumer(old.name, old.kind, index, old.about, let_go)
+
+
+def _place(draft: EffectDraft, name: object) -> tuple[SpaceDefinition, bytes]:
+    text = _text(name, "the name of a consumer", NAME_CHARACTERS_MAX)
+    if not text:
+        raise ProtocolError("a consumer has a name")
+    space = draft.schema.space(schema.GC_CONSUMERS)
+    return space, space.primary.key([text], whole=True)
+
+
+def _found(draft: EffectDraft, key: bytes) -> Consumer | None:
+    row = draft.get(key)
+    return None if row is None else consumer_of(tuples.stored(row))
+
+
+def _put(
+    draft: EffectDraft, space: SpaceDefinition, key: bytes, old: Consumer | None, new: Consumer
+) -> bytes:
+    row = tuples.encode(new.row())
+    draft.sync = True
+    if old != new:
+        draft.put(space, key, None if old is None else tuples.encode(old.row()), row)
+    return row
+
+
+def _check_room(draft: EffectDraft, space: SpaceDefinition) -> None:
+    there: Iterator[object] = draft.scan(space.primary.prefix, space.primary.end)
+    count = sum(1 for _ in there)
+    if count >= CONSUMERS_MAX:
+        raise Overloaded(f"the log is kept for {count} consumers already, the limit")
+
+
+def _here(draft: EffectDraft) -> Index:
+    """The last place that a consumer can have: the one before this transaction, once it has one."""
+    return Index(keys.INTEGER_MAX if draft.at is None else draft.at.index - 1)
+
+
+def _index(value: object, here: Index) -> Index:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ProtocolError(f"{value!r} is no index of the log")
+    if value > here:
+        raise WrongOperation(f"index {value} is ahead of the log, which ends at {here}")
+    return Index(value)
+
+
+def _kind(value: object) -> ConsumerKind:
+    try:
+        kind = ConsumerKind(str(value))
+    except ValueError:
+        kind = ConsumerKind.REPLICA
+    if kind is ConsumerKind.REPLICA:
+        raise ProtocolError(f"a consumer is a subscriber, a backup or an archive, not {value!r}")
+    return kind
+
+
+def _text(value: object, what: str, most: int) -> str:
+    if isinstance(value, str) and len(value) <= most:
+        return value
+    raise ProtocolError(f"{what} is a text of at most {most} characters")
+
+
+def _no_claim(name: str, there: Consumer | None) -> Compacted:
+    """The log may not be there any more for whoever asks."""
+    if there is None:
+        return Compacted(
+            f'the log is not kept for "{name}": no consumer is registered by that name',
+            hint="register it (`db.consumers.register`), and read the spaces as they are first",
+        )
+    return Compacted(
+        f'the log is not kept for "{name}" any more: it was let go at index {there.index}',
+        hint="read the spaces as they are, then register it again from the index of that read",
+        details={"after": int(there.index)},
+    )
