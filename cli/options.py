@@ -121,10 +121,11 @@ def target_option(command: Callable[P, R]) -> Callable[P, R]:
 
 def set_options(settings: tuple[str, ...]) -> dict[str, str]:
     """`OPTION=VALUE` texts as a map. Raises UsageError."""
-    pairs = [setting.partition("=") for setting in settings]
-    if not all(equals for _, equals, _ in pairs):
-        raise click.UsageError("--set wants OPTION=VALUE")
-    return {key: value for key, _, value in pairs}
+    pairs = {setting: setting.partition("=") for setting in settings}
+    wrong = next((setting for setting, (_, equals, _) in pairs.items() if not equals), None)
+    if wrong is not None:
+        raise click.UsageError(f"{wrong!r} is not OPTION=VALUE")
+    return {key: value for key, _, value in pairs.values()}
 
 
 def _keep_named(

@@ -42,6 +42,7 @@ CHECKS: tuple[Look, ...] = (
     settings.settings_agree,
     settings.timeouts_fit_disks,
     settings.writes_outlive_elections,
+    settings.preferred_exist,
     settings.listens_safely,
     settings.members_prove,
     leading.leader_heard,

@@ -7,6 +7,7 @@ from election import quorum
 from qsync.config import Address
 
 QUORUM = "replication.synchro_quorum"
+PREFERRED = "election.preferred"
 SHARED = (
     QUORUM,
     "replication.synchro_timeout",
@@ -14,6 +15,8 @@ SHARED = (
     "replication.timeout",
     "election.timeout",
     "election.fencing",
+    PREFERRED,
+    "election.preferred_delay",
 )
 """What should be the same on all nodes: whoever leads, the cluster behaves alike."""
 WRITES_PER_TIMEOUT_MIN = 5.0
@@ -71,6 +74,22 @@ def writes_outlive_elections(facts: Facts) -> Iterator[Finding]:
             f"synchro_timeout {synchro:g} s is shorter than election.timeout {election:g} s: "
             "a leader that loses its quorum rolls back before another one can take over",
             "make synchro_timeout the longer one, unless clients should hear soon",
+        )
+
+
+def preferred_exist(facts: Facts) -> Iterator[Finding]:
+    """Every voter that is preferred as a leader is a member."""
+    leader = facts.leader
+    if leader is None:
+        return
+    members = {said for number, name, _ in leader.nodes for said in (name, str(number))}
+    names = (facts.of(leader).text(PREFERRED) or "").split(",")
+    unknown = [name.strip() for name in names if name.strip() and name.strip() not in members]
+    if unknown:
+        yield notice(
+            CLUSTER,
+            f"{PREFERRED} names {', '.join(unknown)}, and no member is called that",
+            f"`qsync config set {PREFERRED}=NAME,NAME` with names of `qsync member list`",
         )
 
 

@@ -1,7 +1,6 @@
 """What the texts of options of a node alone may be: addresses, names, paths, secrets."""
 
 import ipaddress
-import re
 import uuid
 from dataclasses import field
 from pathlib import Path
@@ -10,12 +9,11 @@ from typing import NamedTuple, TypeVar
 from qsync.config import secret
 from qsync.config.secret import Secret
 from qsync.options.core_options import CoreOption
-from qsync.options.value_kinds import ValueKind
+from qsync.options.value_kinds import MEMBER_NAME, ValueKind, member_name
 
 T = TypeVar("T")
 
 PORT_MAX = 65535
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 
 
 class Address(str):
@@ -93,12 +91,6 @@ def _flag(text: str) -> bool:
     return text == "true"
 
 
-def _name(text: str) -> str:
-    if not _NAME.fullmatch(text):
-        raise ValueError("is not a name: letters, digits, dot, dash, underscore, at most 63")
-    return text
-
-
 def _cluster_id(text: str) -> str:
     try:
         return str(uuid.UUID(text)) if text else ""
@@ -118,7 +110,7 @@ FLAG: ValueKind[bool] = ValueKind(
     parse=_flag, show=lambda value: "true" if value else "false", schema={"type": "boolean"}
 )
 NAME: ValueKind[str] = ValueKind(
-    parse=_name, schema={"type": "string", "pattern": f"^{_NAME.pattern}$"}
+    parse=member_name, schema={"type": "string", "pattern": f"^{MEMBER_NAME.pattern}$"}
 )
 LABEL: ValueKind[str] = ValueKind(parse=lambda text: text, schema={"type": "string"})
 CLUSTER_ID: ValueKind[str] = ValueKind(parse=_cluster_id, schema={"type": "string"})

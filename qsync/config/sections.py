@@ -100,6 +100,8 @@ class ElectionSection:
     mode: ElectionMode = declared(core_options.ELECTION_MODE)
     timeout: float = declared(core_options.ELECTION_TIMEOUT)
     fencing: Fencing = declared(core_options.ELECTION_FENCING)
+    preferred: tuple[str, ...] = declared(core_options.ELECTION_PREFERRED)
+    preferred_delay: float = declared(core_options.ELECTION_PREFERRED_DELAY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from qsync.core.inputs import (
     RollbackAsked,
 )
 from qsync.core.leader import Leader
+from qsync.core.preference import Preferences
 from qsync.core.promotion import Promotions
 from qsync.core.ready import Ticket, TimerKind
 from qsync.core.replica_state import ReplicaState
@@ -37,6 +38,7 @@ class AdminOps:
         self.transfers = Transfers(state)
         self.demotions = Demotions(state)
         self.changes = Changes(state)
+        self.preferences = Preferences(state, self.transfers)
         self.rolling_back: list[tuple[Index, Term, Ticket]] = []
         """Places of ROLLBACK records, and who waits until they are definite."""
         self._state = state

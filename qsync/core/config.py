@@ -38,6 +38,9 @@ class CoreConfig:
     """The configuration in force names this very directory as a voter, so that it counts itself."""
     mode: ElectionMode = core_options.ELECTION_MODE.default
     fencing: Fencing = core_options.ELECTION_FENCING.default
+    preferred: tuple[str, ...] = core_options.ELECTION_PREFERRED.default
+    """Names or ids of voters that should lead, best first (see `preference`)."""
+    preferred_delay: float = core_options.ELECTION_PREFERRED_DELAY.default
     read_only: bool = False
     election_timeout: float = core_options.ELECTION_TIMEOUT.default
     replication_timeout: float = core_options.REPLICATION_TIMEOUT.default

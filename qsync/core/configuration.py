@@ -43,6 +43,13 @@ class Configuration:
         """Is this very pair a voter? Another directory under the same id is a stranger."""
         return self.role_of(replica, instance) is MemberRole.VOTER
 
+    def rank(self, replica: Replica, preferred: tuple[str, ...]) -> int:
+        """Its place among those that are preferred, by id or name; who is not named comes last."""
+        member = self.member(replica)
+        known = {str(int(replica)), member.name if member is not None else ""}
+        places = (place for place, name in enumerate(preferred) if name in known)
+        return next(places, len(preferred))
+
     def without(self, replica: Replica) -> "Configuration":
         """One member less."""
         return Configuration(tuple(each for each in self.members if each.replica != replica))

@@ -270,6 +270,7 @@ class Machine:
             return
         leader.resend_stalled()
         self.operations.changes.automatic()
+        self.operations.preferences.advance()
         leader.begin_round(state.out.send)
 
     # -- output

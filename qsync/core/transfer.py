@@ -43,6 +43,15 @@ class Transfers:
         state.out.arm(TimerKind.HAND_OVER, going.timeout)
         return going
 
+    def offer(self, leader: Leader, to: Replica) -> LeadershipTransfer:
+        """As `start`, where no operator waits for it and there are others that may lead.
+
+        Nothing can be written meanwhile, so it is given up sooner.
+        """
+        config = self._state.config
+        timeout = min(config.replication_timeout, config.election_timeout)
+        return self.start(leader, to, timeout=timeout)
+
     def demote(self, leader: Leader, ticket: Ticket, to: Replica) -> None:
         """An operator wants another node to lead."""
         refused = self.unfit(leader, to)
@@ -132,11 +141,7 @@ class Transfers:
         if to is None:
             self._state.resign(why)
             return
-        # Nothing can be written meanwhile, and there are others: it waits for a shorter time than
-        # for an operator.
-        config = self._state.config
-        timeout = min(config.replication_timeout, config.election_timeout)
-        going = self.start(leader, to, timeout=timeout)
+        going = self.offer(leader, to)
         going.leaving, going.tried = why, tried | {to}
 
     def _is_whole_elsewhere(self, leader: Leader) -> bool:
@@ -146,7 +151,7 @@ class Transfers:
     # -- who may lead
 
     def successor(self, leader: Leader, *, but: Collection[Replica] = ()) -> Replica | None:
-        """The best: able and willing by itself, and furthest."""
+        """Who is able and willing by itself, and furthest; of several the one that is preferred."""
         able = [
             each
             for each in leader.followers.values()
@@ -154,7 +159,16 @@ class Transfers:
             and each.peer not in but
             and self.unfit(leader, each.peer) is None
         ]
-        return max(able, key=lambda each: (each.match, -each.peer)).peer if able else None
+        best = max(
+            able, key=lambda each: (each.match, -self.rank(each.peer), -each.peer), default=None
+        )
+        return None if best is None else best.peer
+
+    def rank(self, replica: Replica) -> int:
+        """How much the operators want it to lead: 0 is best (see `preference`)."""
+        configuration = self._state.replicated_log.configurations.followed
+        assert configuration is not None
+        return configuration.rank(replica, self._state.config.preferred)
 
     def unfit(self, leader: Leader, peer: Replica) -> str | None:
         """What is known against handing the leadership to that node; None if nothing is."""

@@ -11,7 +11,15 @@ from typing import Final, Generic, Protocol, TypeVar
 from election.fencing import Fencing
 from election.quorum import Quorum
 from election.roles import ElectionMode
-from qsync.options.value_kinds import QUORUM, ValueKind, choice, duration, integer, size
+from qsync.options.value_kinds import (
+    MEMBER_NAMES,
+    QUORUM,
+    ValueKind,
+    choice,
+    duration,
+    integer,
+    size,
+)
 
 T = TypeVar("T")
 
@@ -115,6 +123,22 @@ ELECTION_FENCING: Final = CoreOption(
     online=True,
     tarantool="election_fencing_mode",
 )
+ELECTION_PREFERRED: Final[CoreOption[tuple[str, ...]]] = CoreOption(
+    "election.preferred",
+    "preferred",
+    MEMBER_NAMES,
+    "",
+    "names or ids of the voters that should lead, the best first, with commas between them",
+    shared=True,
+)
+ELECTION_PREFERRED_DELAY: Final = CoreOption(
+    "election.preferred_delay",
+    "preferred_delay",
+    duration("0s", "24h"),
+    "30s",
+    "how long a preferred voter must be fit without a break before the leader hands over to it",
+    shared=True,
+)
 REPLICATION_TIMEOUT: Final = CoreOption(
     "replication.timeout",
     "replication_timeout",
@@ -190,6 +214,8 @@ CORE_OPTIONS: Final[tuple[AnyCoreOption, ...]] = (
     ELECTION_MODE,
     ELECTION_TIMEOUT,
     ELECTION_FENCING,
+    ELECTION_PREFERRED,
+    ELECTION_PREFERRED_DELAY,
     REPLICATION_TIMEOUT,
     SYNCHRO_QUORUM,
     SYNCHRO_TIMEOUT,

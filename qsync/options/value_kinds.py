@@ -1,19 +1,22 @@
 """What an option's text may be, and how it becomes a value and text again."""
 
 import difflib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
 
 from election import quorum
-from election.quorum import Quorum
+from election.quorum import VOTERS_MAX, Quorum
 from qsync import units
 
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
 N = TypeVar("N", int, float)
 
+MEMBER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+"""What a member of a cluster may be called."""
 WORD_CHARS_MAX = 100
 """A longer word is not compared with the known ones: that takes long and finds nothing."""
 
@@ -67,6 +70,22 @@ def size(low: str, high: str) -> ValueKind[int]:
     )
 
 
+def member_name(text: str) -> str:
+    """What may be the name of a member."""
+    if not MEMBER_NAME.fullmatch(text):
+        raise ValueError("is not a name: letters, digits, dot, dash, underscore, at most 63")
+    return text
+
+
+def _member_names(text: str) -> tuple[str, ...]:
+    names = tuple(each.strip() for each in text.split(",")) if text.strip() else ()
+    if len(set(names)) < len(names):
+        raise ValueError("names a member twice")
+    if len(names) > VOTERS_MAX:
+        raise ValueError(f"names {len(names)} members; a cluster has at most {VOTERS_MAX} voters")
+    return tuple(map(member_name, names))
+
+
 def choice(values: type[E]) -> ValueKind[E]:
     """One word of a list."""
     words = [value.value for value in values]
@@ -89,6 +108,10 @@ def nearest(word: str, known: list[str]) -> str | None:
     return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.6)), None)
 
 
+MEMBER_NAMES: ValueKind[tuple[str, ...]] = ValueKind(
+    parse=_member_names, show=", ".join, schema={"type": "string"}
+)
+"""Names or replica ids, in order, with commas between them; nobody in an empty text."""
 QUORUM: ValueKind[Quorum] = ValueKind(parse=quorum.parse, schema={"type": ["string", "integer"]})
 """A formula over N, the number of voters, or a number."""
 

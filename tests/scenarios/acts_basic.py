@@ -27,6 +27,8 @@ OPTIONS: dict[str, Callable[[CoreConfig, str], CoreConfig]] = {
     "append_bytes": lambda config, word: replace(config, append_bytes_max=int(word)),
     "queue_entries": lambda config, word: replace(config, queue_entries_max=int(word)),
     "queue_bytes": lambda config, word: replace(config, queue_bytes_max=int(word)),
+    "preferred": lambda config, word: replace(config, preferred=tuple(word.split(","))),
+    "preferred_delay": lambda config, word: replace(config, preferred_delay=float(word)),
     "replace": lambda config, word: replace(config, replace=word),
 }
 """What `cluster` takes as `option=value`."""

@@ -449,3 +449,13 @@ def test_a_shown_duration_reads_back_the_same(seconds: float) -> None:
 @given(st.integers(0, 1 << 50))
 def test_a_shown_size_reads_back_the_same(bytes_: int) -> None:
     assert units.size(units.show_size(bytes_)) == bytes_
+
+
+def test_preferred_voters_are_named_once_each_and_by_names() -> None:
+    assert load({}).election.preferred == ()
+    assert load({"election.preferred": "n2, 3"}).election.preferred == ("n2", "3")
+    assert load({"election.preferred": "n2,3"}).values()["election.preferred"] == "n2, 3"
+    many = ",".join(f"n{each}" for each in range(32))
+    for text, why in (("n2, n2", "twice"), ("n2, , n3", "is not a name"), (many, "at most 31")):
+        with pytest.raises(ConfigError, match=why):
+            load({"election.preferred": text})

@@ -230,6 +230,13 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
         lambda: replace(facts(), settings={1: settings(replication__synchro_timeout="1s")}),
     ),
     (
+        "preferred-exist",
+        N,
+        "cluster",
+        "names n9",
+        lambda: replace(facts(), settings={1: settings(election__preferred="2, n9, n1")}),
+    ),
+    (
         "listens-safely",
         W,
         "n2",
