@@ -92,6 +92,8 @@ class UnfoldedHistory:
         self.schemas = Schemas(schema.load(backing.scan), folded)
         self.sessions = Sessions(row for _, row in backing.scan(*schema.keys_of(schema.SESSION)))
         self.footprints = Footprints(folded)
+        self.rewinds = 0
+        """How often something that could be read was taken back: a pinned index is another then."""
         self._rolled: dict[int, LoggedTransaction] = {}
 
     @property
@@ -140,7 +142,6 @@ class UnfoldedHistory:
     def restore(self, first: Index, last: Index) -> None:
         """The entries `first..last` were rolled back by a record of no say: they have effect."""
         # They may be pending again: `see` says next what is visible.
-        self.visible = min(self.visible, Index(first - 1))
         taken = self._take_from(first)
         for txn in taken:
             if txn.index <= last:
@@ -151,7 +152,6 @@ class UnfoldedHistory:
         """Everything above an index left the log."""
         assert above >= self.folded
         self.head = min(self.head, above)
-        self.visible = min(self.visible, above)
         taken = self._take_from(above + 1)
         if not taken:
             return
@@ -261,6 +261,9 @@ class UnfoldedHistory:
 
     def _take_from(self, first: int) -> list[LoggedTransaction]:
         """Take back the versions of all entries from `first` on; these entries, oldest first."""
+        if first <= self.visible:
+            self.visible = Index(first - 1)
+            self.rewinds += 1
         taken: list[LoggedTransaction] = []
         while (last := self.overlay.last()) is not None and last.index >= first:
             taken.append(self.overlay.undo())

@@ -1,9 +1,10 @@
-"""Reading tuples through any index: get, select in both directions, count."""
+"""Reading tuples through any index: get, select in both directions, count; long ones in slices."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Final
 
 from qsync.data import tuples
 from qsync.data.draft import Readable
@@ -15,6 +16,10 @@ from qsync.errors import WrongKey, WrongTuple
 
 BACKWARD = frozenset({"req", "lt", "le"})
 ITERATORS = frozenset({"eq", "gt", "ge", "all"}) | BACKWARD
+
+SLICE_BYTES: Final = 512 << 10
+"""A slice of a scan ends behind so much, however few rows that are."""
+_ENDLESS: Final = sys.maxsize
 
 Value = object
 """What a client sent; it is judged when it is used."""
@@ -42,22 +47,91 @@ def get(
     return None if found is None else found[1]
 
 
+class Scan:
+    """Tuples in index order (backwards for lt, le, req), or how many, slice by slice.
+
+    A slice begins behind the last key of the one before. What the store holds may be newer then, so
+    the index of the reader has to be pinned until all is read: nothing above it is folded.
+    """
+
+    __slots__ = (
+        *("_hi", "_keeps", "_left", "_lo", "_prefix", "_reader", "_reverse", "_skip"),
+        *("rows", "size", "total"),
+    )
+
+    def __init__(self, reader: Readable, shape: Schema, query: Query, *, keeps: bool) -> None:
+        """`keeps`: the tuples are wanted, not only their number. Raises what makes no sense."""
+        space = shape.space(query.space)
+        index = space.index(query.index)
+        self._reader = reader
+        self._keeps = keeps
+        self._prefix = None if index.id == 0 else space.primary.prefix
+        """Of the primary key that a secondary index leads to."""
+        self._lo, self._hi, self._reverse = _range(space, index, query)
+        # Clients may ask for more than Python can count to.
+        self._skip = min(query.offset, sys.maxsize)
+        self._left = sys.maxsize if query.limit is None else min(query.limit, sys.maxsize)
+        if self._skip < 0 or self._left < 0:
+            raise WrongKey("limit and offset cannot be negative")
+        self.rows: list[bytes] = []
+        """The tuples found so far, if they are wanted."""
+        self.total = 0
+        """How many were found so far."""
+        self.size = 0
+        """Bytes of `rows`."""
+
+    def read(self, rows_max: int = _ENDLESS) -> bool:
+        """One slice: look at the next rows, so many or `SLICE_BYTES` at most; true at the end."""
+        wanted = min(rows_max, self._skip + self._left, _ENDLESS)
+        if wanted <= 0 or self._lo >= self._hi:
+            return True
+        looked, room, last = 0, SLICE_BYTES, b""
+        run = self._reader.scan(self._lo, self._hi, reverse=self._reverse)
+        for key, value in islice(run, wanted):
+            looked, last = looked + 1, key
+            room -= len(value)
+            if self._skip:
+                self._skip -= 1
+            else:
+                self._left -= 1
+                self.total += 1
+                if self._keeps:
+                    row = self._tuple(value)
+                    room -= len(row)
+                    self.size += len(row)
+                    self.rows.append(row)
+            if room <= 0:
+                break
+        if looked < wanted and room > 0:
+            return True
+        if self._reverse:
+            self._hi = last
+        else:
+            self._lo = last + b"\0"
+        return not self._skip + self._left
+
+    def _tuple(self, value: bytes) -> bytes:
+        if self._prefix is None:
+            return value
+        row = self._reader.get(self._prefix + value)
+        assert row is not None
+        return row
+
+
 def select(reader: Readable, shape: Schema, query: Query) -> list[bytes]:
     """Tuples in index order (backwards for lt, le, req)."""
-    space, index, run = _run(reader, shape, query)
-    found = _page(run, query)
-    if index.id == 0:
-        return [row for _, row in found]
-    prefix = space.primary.prefix
-    rows = [reader.get(prefix + key) for _, key in found]
-    assert None not in rows
-    return rows  # type: ignore[return-value]  # asserted just above
+    scan = Scan(reader, shape, query, keeps=True)
+    while not scan.read():
+        pass
+    return scan.rows
 
 
 def count(reader: Readable, shape: Schema, query: Query) -> int:
     """How many tuples select would return."""
-    _, _, run = _run(reader, shape, query)
-    return sum(1 for _ in _page(run, query))
+    scan = Scan(reader, shape, query, keeps=False)
+    while not scan.read():
+        pass
+    return scan.total
 
 
 def bounds(index: Index, iterator: object, key: object) -> tuple[bytes, bytes]:
@@ -83,11 +157,8 @@ def bounds(index: Index, iterator: object, key: object) -> tuple[bytes, bytes]:
             return first, first + ABOVE
 
 
-def _run(
-    reader: Readable, shape: Schema, query: Query
-) -> tuple[SpaceDefinition, Index, Iterator[tuple[bytes, bytes]]]:
-    space = shape.space(query.space)
-    index = space.index(query.index)
+def _range(space: SpaceDefinition, index: Index, query: Query) -> tuple[bytes, bytes, bool]:
+    """The physical keys to look at, and whether backwards."""
     lo, hi = bounds(index, query.iterator, query.key)
     reverse = str(query.iterator).lower() in BACKWARD
     if query.after is not None:
@@ -96,9 +167,7 @@ def _run(
             hi = min(hi, place)
         else:
             lo = max(lo, place + b"\0")
-    if lo >= hi:
-        return space, index, iter(())
-    return space, index, reader.scan(lo, hi, reverse=reverse)
+    return lo, hi, reverse
 
 
 def _position(space: SpaceDefinition, index: Index, after: bytes) -> bytes:
@@ -110,15 +179,6 @@ def _position(space: SpaceDefinition, index: Index, after: bytes) -> bytes:
         return index.locate(fields, primary_key)
     except Misfit as error:
         raise WrongTuple(f'"after" is not a tuple of space "{space.name}": {error}') from error
-
-
-def _page(run: Iterator[tuple[bytes, bytes]], query: Query) -> Iterator[tuple[bytes, bytes]]:
-    """What offset and limit leave. Clients may ask for more than Python can count to."""
-    limit = query.limit
-    if query.offset < 0 or (limit is not None and limit < 0):
-        raise WrongKey("limit and offset cannot be negative")
-    offset = min(query.offset, sys.maxsize)
-    return islice(run, offset, None if limit is None else min(offset + limit, sys.maxsize))
 
 
 def read_range(

@@ -7,10 +7,12 @@ from qsync.data import body, conflicts, digest, execute, reading, schema
 from qsync.data.draft import EffectDraft
 from qsync.data.history import UnfoldedHistory
 from qsync.data.overlay import Backing, OverlayLimits, VersionView
-from qsync.data.reading import Query
+from qsync.data.reading import Query, Scan
 from qsync.data.request import ExecutedTransaction, Limits, Request
 from qsync.data.schema import Schema, SpaceDefinition
 from qsync.errors import Conflict, QsyncError
+
+Operations = Sequence[Sequence[object]]
 
 
 class DataState(UnfoldedHistory):
@@ -69,7 +71,7 @@ class DataState(UnfoldedHistory):
 
     def preview(
         self,
-        ops: Sequence[Sequence[object]],
+        ops: Operations,
         space: object,
         index: object,
         key: object,
@@ -105,7 +107,7 @@ class DataState(UnfoldedHistory):
         after: bytes | None = None,
         at: int | None = None,
         head: bool = False,
-        ops: Sequence[Sequence[object]] = (),
+        ops: Operations = (),
     ) -> list[bytes]:
         """Tuples in index order; iterators eq, req, gt, ge, lt, le, all; a key may be partial.
 
@@ -124,11 +126,21 @@ class DataState(UnfoldedHistory):
         *,
         at: int | None = None,
         head: bool = False,
-        ops: Sequence[Sequence[object]] = (),
+        ops: Operations = (),
     ) -> int:
         """How many tuples an iterator covers; `ops` as for `select`."""
         reader, shape = self._drafted(ops, at) if ops else self._reader(at, head=head)
         return reading.count(reader, shape, Query(space, index, iterator, key))
+
+    def scan(
+        self, query: Query, *, keeps: bool, at: int | None = None, ops: Operations = ()
+    ) -> Scan:
+        """A select, or without `keeps` a count, to be read in slices.
+
+        Between two of them the index is pinned; all of it is void once `rewinds` has changed.
+        """
+        reader, shape = self._drafted(ops, at) if ops else self._reader(at, head=False)
+        return Scan(reader, shape, query, keeps=keeps)
 
     def spaces(self) -> dict[str, SpaceDefinition]:
         """All spaces that can be seen, by name."""
@@ -145,9 +157,7 @@ class DataState(UnfoldedHistory):
         names = [space.name for space in self.schemas.shown.spaces if space.id != schema.SESSION]
         return {name: self.digest(name) for name in names}
 
-    def _drafted(
-        self, ops: Sequence[Sequence[object]], at: int | None
-    ) -> tuple[EffectDraft, Schema]:
+    def _drafted(self, ops: Operations, at: int | None) -> tuple[EffectDraft, Schema]:
         view, shape = self._reader(at, head=False)
         draft = EffectDraft(view, shape)
         execute.run(draft, ops, self.limits)

@@ -5,18 +5,21 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 
 from election.messages import Position
 from qsync import record
-from qsync.core.reads import shown_to_fresh
+from qsync.core.reads import shown_to_fresh, shows
 from qsync.errors import ProtocolError, Rebuilding, WrongKey
 from qsync.node import operator_requests
 from qsync.node.connection import Connection
+from qsync.node.scans import ScanRequest, SlicedScan
 from qsync.wire import replies, verbs
-from qsync.wire.verbs import RowsRequest, Verb
+from qsync.wire.verbs import Verb
 
 if TYPE_CHECKING:
     from qsync.replica import Replica
 
 PLACE_DIGITS_MAX = 9
 """Of a number in a path of INFO."""
+
+TupleRequest = verbs.GetRequest | verbs.TxGetRequest
 
 Question = (
     verbs.PlainRequest
@@ -84,8 +87,12 @@ class VisibleReads:
         machine = self._replica.machine
         return None if machine.leader else shown_to_fresh(machine.replicated_log, asked)
 
-    def read(self, request: RowsRequest, place: Position, at: int | None = None) -> bytes:
-        """The reply to a read that need not wait any longer. Raises what the data refuses.
+    def shows(self, asked: Position | None) -> bool:
+        """Is what a read asked for (still) to be seen here?"""
+        return asked is None or shows(self._replica.machine.replicated_log, asked) is True
+
+    def read(self, request: TupleRequest, place: Position, at: int | None) -> bytes:
+        """The reply to a read of one tuple. Raises what the data refuses.
 
         `place`: as it is now, for many reads that are answered together. `at`: the index to which
         the data is shown; None: all that is visible.
@@ -99,36 +106,19 @@ class VisibleReads:
             self._replica.lose(error.message)
             raise
 
-    def _read(self, request: RowsRequest, place: Position, at: int | None) -> bytes:
+    def _read(self, request: TupleRequest, place: Position, at: int | None) -> bytes:
         state = self._replica.state
         # By exact type: patterns that take the fields apart cost as much as the read itself.
         if type(request) is verbs.GetRequest:
             found = state.get(request.space, request.by, request.key, at=at)
             return replies.row(request.id, found, read_from=place)
-        if type(request) is verbs.TxGetRequest:
-            found = state.preview(request.ops, request.space, request.by, request.key, at=at)
-            return replies.row(request.id, found, read_from=place)
-        if type(request) is verbs.SelectRequest:
-            after = request.after
-            if after is not None and not isinstance(after, bytes):
-                raise WrongKey("`after` is the encoded tuple to go on from")
-            found_rows = state.select(
-                request.space,
-                request.by,
-                request.iterator,
-                request.key,
-                limit=request.limit,
-                offset=request.offset,
-                after=after,
-                at=at,
-                ops=request.ops,
-            )
-            return replies.rows(request.id, found_rows, read_from=place)
-        assert type(request) is verbs.CountRequest
-        total = state.count(
-            request.space, request.by, request.iterator, request.key, at=at, ops=request.ops
-        )
-        return replies.counted(request.id, total, read_from=place)
+        assert type(request) is verbs.TxGetRequest
+        found = state.preview(request.ops, request.space, request.by, request.key, at=at)
+        return replies.row(request.id, found, read_from=place)
+
+    def scan(self, request: ScanRequest, place: Position, at: int | None) -> SlicedScan:
+        """A read that may be of many rows; the arguments are those of `read`."""
+        return SlicedScan(self._replica, request, place, at)
 
     def answer(self, request: Question) -> bytes:
         """The reply to anything but reads, writes and operations."""

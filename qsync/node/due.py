@@ -9,9 +9,11 @@ from qsync.node.connection import Connection
 
 DUE_SECONDS_MAX: Final = 0.005
 """After so long the rest waits for the next pass: peers and timers go first."""
+SLICES_SECONDS_MAX: Final = 0.002
+"""The same if some of them are long, and are made in slices: those go on for many passes."""
 
-Give = Callable[[Connection, Any], None]
-"""Gives one connection the answer to one question."""
+Give = Callable[[Connection, Any], object | None]
+"""Gives one connection the answer to one question; or works on it, and returns what is left."""
 Failed = Callable[[Connection, Exception], None]
 
 
@@ -56,7 +58,8 @@ class Due:
         turns, queues, clock = self._turns, self._queues, self._clock
         if not turns:
             return
-        until = clock() + DUE_SECONDS_MAX
+        begin = clock()
+        until = begin + DUE_SECONDS_MAX
         full = 0
         while full < len(turns):
             turn = turns.popleft()
@@ -69,15 +72,21 @@ class Due:
                 full += 1
                 continue
             full = 0
+            rest = failed = None
+            try:
+                rest = give(connection, question)
+            except Exception as error:  # noqa: BLE001 - costs its connection, or all
+                failed = error
             queue = queues[connection]
-            if queue:
+            if rest is not None:
+                turns.append((connection, give, rest))  # behind all others
+                until = begin + SLICES_SECONDS_MAX
+            elif queue:
                 after = queue.popleft()
-                turns.append((connection, after[0], after[1]))  # behind all others
+                turns.append((connection, after[0], after[1]))
             else:
                 del queues[connection]
-            try:
-                give(connection, question)
-            except Exception as error:  # noqa: BLE001 - costs its connection, or all
-                self._failed(connection, error)
+            if failed is not None:
+                self._failed(connection, failed)
             if clock() >= until:
                 return

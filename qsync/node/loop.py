@@ -110,6 +110,8 @@ class Loop:
         requests = self.requests
         if requests is not None:
             if requests.tickets.due:
+                if requests.reads.scans:
+                    self._flush()  # what is decided does not wait for a slice
                 requests.reads.serve()
             if requests.queries.busy:
                 requests.queries.turn()

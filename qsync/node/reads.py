@@ -9,6 +9,7 @@ from qsync.core.inputs import Consistency, Input, ReadAsked
 from qsync.core.ready import ReadSettled
 from qsync.node.answers import VisibleReads
 from qsync.node.connection import Connection
+from qsync.node.scans import SlicedScan
 from qsync.node.tickets import ReadTicket, Tickets
 from qsync.wire import verbs
 
@@ -24,8 +25,32 @@ class ReadOutputs(NamedTuple):
     fail: Callable[[Connection, int, errors.QsyncError], None]
 
 
+class _Question(NamedTuple):
+    """A read that may be served. `asked`: the place it asked for; None: whatever is visible.
+
+    `waits`: for the scan that is going on, because it is a long one itself.
+    """
+
+    request: verbs.RowsRequest
+    asked: Position | None
+    waits: bool = False
+
+
+class _LongScan(NamedTuple):
+    """The one scan that goes on over many passes."""
+
+    connection: Connection
+    question: _Question
+    scan: SlicedScan
+
+
 class ClientReads:
-    """One per node. `ask` takes a read, `may_be_served` what the core says of it."""
+    """One per node. `ask` takes a read, `may_be_served` what the core says of it.
+
+    What one slice does not answer goes on in the next turns of its connection, with its index
+    pinned. There is one such scan at a time, so that a pin, which holds up folding, is as short as
+    one scan; the others wait, and begin when it is over.
+    """
 
     def __init__(
         self,
@@ -43,6 +68,12 @@ class ClientReads:
         self._now = now
         self._place: Position | None = None
         """What can be read, as a place; None: to be looked at again."""
+        self._long: _LongScan | None = None
+
+    @property
+    def scans(self) -> bool:
+        """Is there a read that goes on over many passes?"""
+        return self._long is not None
 
     def ask(self, connection: Connection, request: verbs.RowsRequest) -> None:
         """A client wants to read."""
@@ -50,7 +81,9 @@ class ClientReads:
         level = request.level
         if level.consistency is Consistency.LOCAL:
             self._place = None
-            self._serve(connection, (request, None))
+            rest = self._serve(connection, _Question(request, None))
+            if rest is not None:
+                self._tickets.due.add(connection, self._serve, rest)
             return
         number = self._tickets.number()
         ticket = ReadTicket(connection, request)
@@ -61,7 +94,7 @@ class ClientReads:
         """Answer it when it is the turn of its connection; at once if it is refused."""
         connection, request = ticket
         if settled.refused is None:
-            self._tickets.due.add(connection, self._serve, (request, settled.place))
+            self._tickets.due.add(connection, self._serve, _Question(request, settled.place))
         else:
             self._out.fail(connection, request.id, errors.NotLeader(settled.refused))
 
@@ -69,25 +102,76 @@ class ClientReads:
         """Answer in turns. Nothing is decided meanwhile, so all these answers show one place."""
         self._place = None
         self._tickets.due.work()
+        if self._long is not None:
+            connection = self._long.connection
+            if connection.closed or connection.full:
+                self._end_long()  # it begins anew when its answers are read
 
     def look_again(self) -> None:
         """Something was submitted between two answers."""
         self._place = None
 
-    def _serve(
-        self, connection: Connection, question: tuple[verbs.RowsRequest, Position | None]
-    ) -> None:
-        request, asked = question
+    def _serve(self, connection: Connection, question: _Question) -> _Question | None:
+        """Answer, or read a slice; the question again if that is not all."""
+        request, asked, waits = question
+        long = self._long
+        if long is not None:
+            if long.question is question:
+                return self._go_on(long)
+            if waits:
+                return question
         answers, place = self._answers, self._place
         if place is None:
             place = self._place = answers.place
         only = None if asked is None else answers.place_to_read(asked)
+        at = None
+        if only is not None:
+            place, at = only, only.index
+        frame: bytes | None
         try:
-            if only is None:
-                frame = answers.read(request, place)
+            if type(request) is verbs.GetRequest or type(request) is verbs.TxGetRequest:
+                frame = answers.read(request, place, at)
             else:
-                frame = answers.read(request, only, only.index)
+                assert type(request) is verbs.SelectRequest or type(request) is verbs.CountRequest
+                scan = answers.scan(request, place, at)
+                frame = scan.read()
+                if frame is None:
+                    return self._begin_long(connection, question, scan)
         except errors.QsyncError as error:
             self._out.fail(connection, request.id, error)
         else:
             self._out.send(connection, frame)
+        return None
+
+    def _begin_long(
+        self, connection: Connection, question: _Question, scan: SlicedScan
+    ) -> _Question:
+        if self._long is not None:
+            return question._replace(waits=True)
+        scan.pin()
+        self._long = _LongScan(connection, question, scan)
+        return question
+
+    def _go_on(self, long: _LongScan) -> _Question | None:
+        """One more slice. It begins anew if what it showed was cut from the log meanwhile."""
+        connection, question, scan = long
+        try:
+            if not scan.holds():
+                self._end_long()
+                if self._answers.shows(question.asked):
+                    return question
+                raise errors.NotLeader("what it asked for was cut from the log")
+            frame = scan.read()
+            if frame is None:
+                return question
+        except errors.QsyncError as error:
+            self._out.fail(connection, question.request.id, error)
+        else:
+            self._out.send(connection, frame)
+        self._end_long()
+        return None
+
+    def _end_long(self) -> None:
+        if self._long is not None:
+            self._long.scan.unpin()
+            self._long = None

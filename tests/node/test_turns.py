@@ -17,11 +17,14 @@ import trio
 from election.messages import Index, Position, RequestVote, Term
 from qsync.core.inputs import Connected, Consistency
 from qsync.core.messages import AppendResponse
+from qsync.data.reading import Scan
 from qsync.errors import TooLarge
+from qsync.node import due
 from qsync.node.connection import UNSENT_BYTES_MAX
 from qsync.node.effects import Socket
 from qsync.node.listener import Listener, connections_allowed, share
 from qsync.node.node import Node, open_node
+from qsync.node.scans import SLICE_ROWS
 from qsync.node.system import SYSTEM
 from qsync.wire import peer_messages, replies, requests
 from qsync.wire.limits import OPS_MAX
@@ -120,6 +123,66 @@ async def test_what_one_client_asks_at_once_is_answered_in_turns(
             assert served_at is not None
             assert served_at < MANY / 2
             assert not node.reactor._busy
+
+
+@pytest.mark.parametrize("level", [LOCAL, LINEARIZABLE], ids=["local", "linearizable"])
+async def test_a_long_read_shows_one_index_and_writes_go_on_meanwhile(
+    tmp_path: Path, level: ReadLevel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, ask = 5_000, SelectRequest(100, "t", 0, "all", [], 5_000, 0, None, level, [])
+    slices: list[int] = []
+    seen = Scan.read
+
+    def read(scan: Scan, rows_max: int) -> bool:
+        before = scan.total
+        done = seen(scan, rows_max)
+        slices.append(scan.total - before)
+        return done
+
+    async with open_node(config(tmp_path, alone=True)) as node:
+        await alone(node)
+        with calling(node, CLIENT) as reader, calling(node, CLIENT) as writer:
+            filled(node, writer, rows)
+            monkeypatch.setattr(Scan, "read", read)
+            monkeypatch.setattr(due, "SLICES_SECONDS_MAX", 0.0)  # one slice a pass
+            reader.line.sendall(requests.encode(ask) + counts(level, 1))
+            answers: list[bytes] = []
+            written = 0
+            while len(answers) < 2:
+                put = [op(2, "t", cbor2.dumps([rows + written, b"late"]))]
+                writer.line.sendall(requests.encode(WriteRequest(3, b"", 0, 0, 0, put)))
+                node.reactor._pass(0.01)
+                written += len(writer.heard())
+                node.folding.slice()
+                answers += reader.heard()
+            selected, counted = (replies.decode(each)[1] for each in answers)
+            assert isinstance(selected, list)
+            assert isinstance(counted, list)
+            found, _ = replies.read_rows(selected)
+            assert [cbor2.loads(each)[0] for each in found] == list(range(rows))
+            # The count began after that, at an index of its own.
+            assert rows < replies.read_count(counted)[0] < rows + written
+            assert max(slices) <= SLICE_ROWS
+            assert written > rows / SLICE_ROWS
+            assert node.replica.state.pins.lowest(1 << 40) == 1 << 40  # nothing is left pinned
+
+
+async def test_who_leaves_in_the_middle_of_a_long_read_leaves_no_pin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_node(config(tmp_path, alone=True)) as node:
+        await alone(node)
+        with calling(node, CLIENT) as reader:
+            filled(node, reader, 3 * SLICE_ROWS)
+            monkeypatch.setattr(due, "SLICES_SECONDS_MAX", 0.0)  # one slice a pass
+            requests_ = node.loop.requests
+            assert requests_ is not None
+            reader.line.sendall(counts(LOCAL, 2))
+            while not requests_.reads.scans:
+                node.reactor._pass(0.01)
+            assert node.replica.state.pins.lowest(1 << 40) == node.replica.state.visible
+        assert not requests_.reads.scans
+        assert node.replica.state.pins.lowest(1 << 40) == 1 << 40
 
 
 async def test_answers_that_nobody_reads_take_a_bounded_room_and_all_come_in_the_end(

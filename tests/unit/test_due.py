@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from qsync.node.connection import UNSENT_BYTES_MAX, ClosedBy, Connection
-from qsync.node.due import DUE_SECONDS_MAX, Due
+from qsync.node.due import DUE_SECONDS_MAX, SLICES_SECONDS_MAX, Due
 from qsync.node.system import SYSTEM
 
 
@@ -79,6 +79,27 @@ def test_a_pass_ends_in_time_and_gives_one_answer_at_least(three: list[Connectio
     due.work()
     assert len(given.answers) == 1
     assert due.ready
+
+
+def test_a_long_answer_is_given_in_slices_between_those_of_the_others(
+    three: list[Connection],
+) -> None:
+    given = Given(cost=SLICES_SECONDS_MAX / 4)
+    due = Due(clock=given.clock)
+
+    def slice_(connection: Connection, left: int) -> int | None:
+        given.give(connection, f"slice {left}")
+        return left - 1 or None
+
+    due.add(three[0], slice_, 4)
+    due.add(three[0], given.give, "a1")
+    for number in range(2):
+        due.add(three[1], given.give, f"b{number}")
+    due.work()
+    assert given.answers == ["slice 4", "b0", "slice 3", "b1"]  # and then peers have their turn
+    due.work()
+    assert given.answers[4:] == ["slice 2", "slice 1", "a1"]
+    assert len(due) == 0
 
 
 def test_an_answer_that_fails_costs_its_connection_only(three: list[Connection]) -> None:

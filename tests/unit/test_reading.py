@@ -1,11 +1,16 @@
 """Reads through any index, in both directions, against a sorted list."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from election.messages import Index
+from qsync.data import schema
+from qsync.data.keys import prefix
+from qsync.data.overlay import Row
+from qsync.data.reading import SLICE_BYTES, Query, Scan
 from qsync.errors import Conflict, WrongKey, WrongTuple
 from tests.unit.book import Book, pack, rows
 
@@ -104,6 +109,79 @@ def test_pages_that_follow_each_other_are_the_whole(
     ):
         found += page
     assert found == whole
+
+
+@given(
+    TUPLES, st.sampled_from(ITERATORS), st.sampled_from([0, 1]), st.integers(1, 4), st.booleans()
+)
+def test_slices_show_one_index_though_writes_and_folds_go_on(
+    held: dict[tuple[int, str], tuple[int | None, int]],
+    iterator: str,
+    index: int,
+    size: int,
+    keeps: bool,
+) -> None:
+    book = wide_book(held)
+    state, at = book.state, book.last
+    query = Query("w", index, iterator, [1] if iterator != "all" else [], offset=1)
+    whole = state.select("w", index, iterator, query.key, offset=1)
+    scan = state.scan(query, keeps=keeps)
+    state.pins.pin(at)
+    number = 0
+    while not scan.read(size):
+        number += 1
+        book.write([2, "w", pack(number % 4, "a" * (number % 3), number % 3, number)])
+        book.write([5, "w", 0, [(number + 1) % 4, "b"]])
+        assert book.fold() <= at
+    assert scan.total == len(whole)
+    assert scan.rows == (whole if keeps else [])
+    state.pins.unpin(at)
+    assert book.fold() == book.last
+    assert state.rewinds == 0
+
+
+class CountingReader:
+    """Counts the rows that are taken from it."""
+
+    def __init__(self, rows_: int, size: int) -> None:
+        self.taken = 0
+        self._rows = [(b"%08d" % n, bytes(size)) for n in range(rows_)]
+
+    def get(self, key: bytes) -> bytes | None:
+        """Not asked for."""
+        raise AssertionError(key)
+
+    def scan(self, lo: bytes, hi: bytes, *, reverse: bool = False) -> Iterator[Row]:
+        """The rows from `lo` on."""
+        assert hi
+        assert not reverse
+        for key, value in self._rows:
+            if key >= lo[len(prefix(schema.SPACE, 0)) :]:
+                self.taken += 1
+                yield prefix(schema.SPACE, 0) + key, value
+
+
+@pytest.mark.parametrize(("size", "most"), [(0, 10), (SLICE_BYTES // 3, 3)])
+def test_a_slice_looks_at_no_more_rows_or_bytes_than_it_may(size: int, most: int) -> None:
+    reader = CountingReader(25, size)
+    scan = Scan(reader, Book().state.schemas.shown, Query("_space", None, "all"), keeps=True)
+    slices = 1
+    while not scan.read(10):
+        assert reader.taken <= slices * most
+        slices += 1
+    assert scan.total == reader.taken == 25
+    assert slices >= 25 / most
+
+
+def test_what_was_taken_back_makes_a_scan_void(book: Book) -> None:
+    state, at = book.state, book.last
+    scan = state.scan(Query("w", 0, "all"), keeps=True)
+    assert not scan.read(1)
+    book.pend([2, "w", pack(9, "x", 9, 9)])
+    state.cut(at)
+    assert state.rewinds == 0  # nobody could read it
+    state.cut(Index(at - 1))
+    assert state.rewinds == 1
 
 
 @given(TUPLES)

@@ -1,0 +1,78 @@
+"""Reads of many rows, in slices: each shows one index, though writes and folds go on meanwhile."""
+
+from typing import TYPE_CHECKING, Final
+
+from election.messages import Position
+from qsync.data.reading import Query, Scan
+from qsync.data.state import DataState
+from qsync.errors import Rebuilding, WrongKey
+from qsync.wire import limits, replies, verbs
+
+if TYPE_CHECKING:
+    from qsync.replica import Replica
+
+SLICE_ROWS: Final = 400
+"""Rows that are looked at in one go: less than a millisecond."""
+
+ScanRequest = verbs.SelectRequest | verbs.CountRequest
+
+
+class SlicedScan:
+    """One select or count. Nobody has seen anything of it before it is whole.
+
+    Between two slices its index must be pinned, or else it has to begin anew.
+    """
+
+    def __init__(
+        self, replica: "Replica", request: ScanRequest, place: Position, at: int | None
+    ) -> None:
+        """`place`: the last entry of what it shows. Raises what the data refuses."""
+        self._replica = replica
+        self._request = request
+        self._place = place
+        self._state: DataState = replica.state
+        self._scan = _begin(self._state, request, at)
+        self._index = int(self._state.visible) if at is None else at
+        self._rewinds = self._state.rewinds
+        self.pinned = False
+
+    def read(self) -> bytes | None:
+        """Look at some more rows; the reply when there are no more. Raises Rebuilding, TooLarge."""
+        try:
+            whole = self._scan.read(SLICE_ROWS)
+            if not whole and self._scan.size <= limits.CLIENT_FRAME_BYTES_MAX:
+                return None
+        except Rebuilding as error:
+            # A row that is not as it was stored costs this node all of them.
+            self._replica.lose(error.message)
+            raise
+        id = self._request.id
+        if type(self._request) is verbs.CountRequest:
+            return replies.counted(id, self._scan.total, read_from=self._place)
+        return replies.rows(id, self._scan.rows, read_from=self._place)
+
+    def pin(self) -> None:
+        """From now on nothing above its index is folded."""
+        self._state.pins.pin(self._index)
+        self.pinned = True
+
+    def unpin(self) -> None:
+        """It is over, or its client does not read what it asked for."""
+        self._state.pins.unpin(self._index)
+        self.pinned = False
+
+    def holds(self) -> bool:
+        """Does its index still show what it showed in the slices before? Raises Rebuilding."""
+        return self._replica.state is self._state and self._state.rewinds == self._rewinds
+
+
+def _begin(state: DataState, request: ScanRequest, at: int | None) -> Scan:
+    space, by, iterator, key = request.space, request.by, request.iterator, request.key
+    if type(request) is verbs.CountRequest:
+        return state.scan(Query(space, by, iterator, key), keeps=False, at=at, ops=request.ops)
+    assert type(request) is verbs.SelectRequest
+    after = request.after
+    if after is not None and not isinstance(after, bytes):
+        raise WrongKey("`after` is the encoded tuple to go on from")
+    query = Query(space, by, iterator, key, request.limit, request.offset, after)
+    return state.scan(query, keeps=True, at=at, ops=request.ops)
