@@ -16,8 +16,10 @@ from qsync.core.logstart import EMPTY, LogStart
 from qsync.data import body
 from qsync.errors import ConfigError, ProtocolError
 from qsync.record import CHAIN_SEED, Entry, EntryKind, RecordDamage
+from qsync.status import decode
 from qsync.store.contract import Identity
-from qsync.wire.verbs import LogRequest
+from qsync.wire import replies
+from qsync.wire.verbs import LogRequest, PlainRequest, Verb
 
 if TYPE_CHECKING:
     from qsync.store.contract import PlacedLog, RecoveredLog
@@ -41,6 +43,10 @@ class EntrySource(Protocol):
 
     def start(self) -> LogStart:
         """Behind which entry it begins, where it can tell."""
+        ...
+
+    def last(self) -> int:
+        """The index of its last entry; 0 of an empty log."""
         ...
 
 
@@ -71,44 +77,50 @@ class Online:
         """Nodes are asked for entries only."""
         return EMPTY
 
+    def last(self) -> int:
+        """As its answers say."""
+        return decode.status(replies.read_map(self.line.ask(PlainRequest(1, Verb.STATUS)))).last
+
 
 @dataclass(frozen=True, slots=True)
 class StoppedLog:
-    """The log in a directory; taken while no process runs on it."""
+    """The log in the directory of a node that does not run; see `stopped`."""
 
-    path: Path
+    log: "PlacedLog"
+    recovered: "RecoveredLog"
 
     def batches(self, first: int, last: int | None) -> Iterator[bytes]:
         """Read from its files; what was trimmed is not there."""
-        with self._opened() as (log, found):
-            end = log.last if last is None else Index(min(last, log.last))
-            for batch in log.batches(
-                Index(max(first, found.start.index + 1)), end, bytes_max=BATCH_BYTES
-            ):
-                yield batch.raw
+        end = self.log.last if last is None else Index(min(last, self.log.last))
+        begin = Index(max(first, self.recovered.start.index + 1))
+        for batch in self.log.batches(begin, end, bytes_max=BATCH_BYTES):
+            yield batch.raw
 
     def damage(self) -> str | None:
         """By its records, and by what was flushed."""
-        with self._opened() as (_, found):
-            return found.quarantined
+        return self.recovered.quarantined
 
     def start(self) -> LogStart:
         """As the log itself says."""
-        with self._opened() as (_, found):
-            return found.start
+        return self.recovered.start
 
-    @contextlib.contextmanager
-    def _opened(self) -> "Iterator[tuple[PlacedLog, RecoveredLog]]":
-        """Under the directory's lock."""
-        # LMDB is slow to import and most commands do without.
-        from qsync.store.directory import Directory  # noqa: PLC0415 - only here, slow to import
-        from qsync.store.opening import open_stored_log  # noqa: PLC0415 - only here, slow to import
+    def last(self) -> int:
+        """As its records say."""
+        return self.log.last
 
-        with (
-            Directory(self.path, wanted=identity_of(self.path)) as directory,
-            contextlib.closing(open_stored_log(directory)) as log,
-        ):
-            yield log, log.recover()
+
+@contextlib.contextmanager
+def stopped(path: Path) -> Iterator[StoppedLog]:
+    """The log of a directory, under its lock: no process may run on it. Raises StoreError."""
+    # LMDB is slow to import and most commands do without.
+    from qsync.store.directory import Directory  # noqa: PLC0415 - only here, slow to import
+    from qsync.store.opening import open_stored_log  # noqa: PLC0415 - only here, slow to import
+
+    with (
+        Directory(path, wanted=identity_of(path)) as directory,
+        contextlib.closing(open_stored_log(directory)) as log,
+    ):
+        yield StoppedLog(log, log.recover())
 
 
 @dataclass(slots=True)

@@ -167,10 +167,8 @@ class StoppedNode:
 
     def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
         """From its files."""
-        with _told_of(self.path):
-            yield from _packed(
-                logs.StoppedLog(self.path).batches(Index(first), last), opening, last
-            )
+        with _told_of(self.path), logs.stopped(self.path) as source:
+            yield from _packed(source.batches(Index(first), last), opening, last)
 
     def digests(self, node: int) -> list[Row]:
         """Of the rows that are stored, and of what the log makes of them up to there.

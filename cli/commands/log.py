@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from admin.cluster import logs
+from admin.cluster import log_diff, log_tail, logs
+from admin.cluster.log_tail import TailCut
 from cli import targets
 from cli.exits import CheckFailed
 from cli.options import json_option, timeout_option
@@ -42,10 +43,7 @@ def cat(*, source: str, first: int, last: int | None, count: int | None, timeout
         if first <= start.index:
             say(f"the log begins at {start.index + 1}: what is before it was trimmed")
         for entry in itertools.islice(logs.entries(found, first, last), count):
-            if style().as_json:
-                value(logs.as_members(entry))
-            else:
-                text(_line(entry))
+            _print(entry)
 
 
 @log.command(epilog="Example: qsync log verify ./n1")
@@ -76,12 +74,87 @@ def verify(*, source: str, timeout: float) -> None:
         raise CheckFailed(f"{source}: {result.problems[0]}")
 
 
+@log.command(epilog="Example: qsync log tail 127.0.0.1:3301 --follow")
+@_SOURCE
+@click.option("--count", "-n", type=click.IntRange(0), default=10, show_default=True)
+@click.option("--follow", "-f", is_flag=True, help="Go on with what is appended, until Ctrl-C.")
+@timeout_option("10s")
+@json_option
+def tail(*, source: str, count: int, follow: bool, timeout: float) -> None:
+    """Print the last entries, one a line, and with --follow those that come.
+
+    An entry at the end of a log may still be rolled back, or cut by another leader. A cut of what
+    was printed is printed, too.
+    """
+    with _open(source, timeout) as found:
+        shown = log_tail.last_entries(found, count)
+        for entry in shown:
+            _print(entry)
+        if not follow:
+            return
+        if not isinstance(found, logs.Online):
+            raise click.UsageError("--follow wants a running node: this one does not write")
+        for event in log_tail.follow(found, shown):
+            if not isinstance(event, TailCut):
+                _print(event)
+            elif style().as_json:
+                value({"cut_above": event.above})
+            else:
+                text(f"cut: what was shown above {event.above} is not in the log any more")
+
+
+@log.command(epilog="Example: qsync log diff ./n1 127.0.0.1:3302")
+@click.argument("left", metavar="NODE|DIR")
+@click.argument("right", metavar="NODE|DIR")
+@click.option(
+    "--count", type=click.IntRange(0), default=5, show_default=True, help="Entries shown of each."
+)
+@timeout_option("60s")
+@json_option
+def diff(*, left: str, right: str, count: int, timeout: float) -> None:
+    """Say up to where two logs are the same, and what each one has behind that.
+
+    That one of them is only longer is no fault. Exits with 6 where both have entries of their own:
+    one of them will be cut when it follows the leader.
+    """
+    with _open(left, timeout) as one, _open(right, timeout) as other:
+        found = log_diff.difference(one, other)
+        if style().as_json:
+            document(
+                "log.diff",
+                common=found.common,
+                last=[found.left, found.right],
+                only=[found.only_left, found.only_right],
+                same=found.same,
+            )
+        else:
+            text(f"the same up to index {found.common}")
+            for name, source, more in (
+                (left, one, found.only_left),
+                (right, other, found.only_right),
+            ):
+                text(f"{name}: {more} more" if more else f"{name}: nothing more")
+                behind = logs.entries(source, found.common + 1, found.common + min(more, count))
+                for entry in behind if more and count else ():
+                    text(f"  {_line(entry)}")
+    if found.only_left and found.only_right:
+        raise CheckFailed(f"the logs part behind index {found.common}")
+
+
+def _print(entry: Entry) -> None:
+    if style().as_json:
+        value(logs.as_members(entry))
+    else:
+        text(_line(entry))
+
+
 @contextlib.contextmanager
 def _open(source: str, timeout: float) -> Iterator[logs.EntrySource]:
     path = Path(source)
     if (path / "identity.json").exists():
         try:
-            yield logs.StoppedLog(path)
+            with logs.stopped(path) as found:
+                yield found
         except DirectoryLocked as error:
             hint = "name the running node by its address instead, or stop it first"
             raise DirectoryLocked(error.message, hint=hint) from None

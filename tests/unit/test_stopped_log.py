@@ -29,15 +29,17 @@ def node(tmp_path: Path) -> Path:
 
 
 def test_a_whole_log_is_whole(node: Path) -> None:
-    found = logs.verify(logs.StoppedLog(node))
+    with logs.stopped(node) as log:
+        found = logs.verify(log)
+        assert [each.index for each in logs.entries(log, 3, 5)] == [3, 4, 5]
     assert (found.whole, found.entries, found.last) == (True, 9, 9)
-    assert [each.index for each in logs.entries(logs.StoppedLog(node), 3, 5)] == [3, 4, 5]
 
 
 def test_damage_behind_the_last_entry_that_holds_is_told(node: Path) -> None:
     file = node / "log" / "000000000001.log"
     file.write_bytes(file.read_bytes().replace(b"body 7", b"body 8"))
-    found = logs.verify(logs.StoppedLog(node))
+    with logs.stopped(node) as log:
+        found = logs.verify(log)
     assert (found.whole, found.last) == (False, 4)
     assert found.problems == ["a checksum that does not hold in record 2, after index 4"]
 
@@ -52,9 +54,10 @@ def trimmed(node: Path) -> Path:
 
 
 def test_a_trimmed_log_is_verified_from_where_it_begins(trimmed: Path) -> None:
-    found = logs.verify(logs.StoppedLog(trimmed))
+    with logs.stopped(trimmed) as log:
+        found = logs.verify(log)
+        assert [each.index for each in logs.entries(log, 3, 7)] == [6, 7]
     assert (found.whole, found.begins, found.entries, found.last) == (True, 6, 4, 9)
-    assert [each.index for each in logs.entries(logs.StoppedLog(trimmed), 3, 7)] == [6, 7]
 
 
 def test_commands_say_where_a_trimmed_log_begins(
@@ -82,17 +85,22 @@ def test_evidence_of_a_trimmed_log_begins_where_it_does(trimmed: Path, tmp_path:
 
 def test_a_log_of_a_former_release_is_read_as_it_is(tmp_path: Path) -> None:
     entries, _ = former_directory(tmp_path)
-    read = list(logs.entries(logs.StoppedLog(tmp_path)))
+    with logs.stopped(tmp_path) as log:
+        read = list(logs.entries(log))
     assert [each.crc for each in read] == [each.crc for each in entries]
     assert (tmp_path / "log" / "data.mdb").exists()
+
+
+def read_whole(node: Path) -> None:
+    with logs.stopped(node) as log:
+        logs.verify(log)
 
 
 def test_a_directory_that_lost_its_log_gets_none_from_those_who_read(node: Path) -> None:
     """Its node would take it for its own, and not know what it voted."""
     shutil.rmtree(node / "log")
     for look in (
-        lambda: logs.verify(logs.StoppedLog(node)),
-        lambda: logs.StoppedLog(node).damage(),
+        lambda: read_whole(node),
         lambda: StoppedNode(node).account(),
     ):
         with pytest.raises(StoreError, match="holds no log"):
