@@ -26,6 +26,8 @@ class UntrustedRows:
     at: int | None = None
     """Replayed up to here; None until the store is empty."""
     goal: int = 0
+    snapshot: Index | None = None
+    """They give way to those of a snapshot at that index, behind which the log begins."""
 
     def __str__(self) -> str:
         far = "" if self.at is None else f", {self.at} of {self.goal} entries so far"

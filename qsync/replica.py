@@ -1,16 +1,16 @@
 """One replica, pure: the core decides, the data follows. Node and simulator run it."""
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import replace
 
 from election.messages import Ballot, Index, Position, Term
 from election.roles import ElectionMode
 from qsync import errors
+from qsync.accepting import check_writable, grounded, not_new
 from qsync.core.config import CoreConfig
 from qsync.core.configuration import Configuration
 from qsync.core.follower import before_transactions
 from qsync.core.inputs import Input, Received
-from qsync.core.logindex import LogIndex
 from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.machine import Machine
 from qsync.core.messages import Append
@@ -18,7 +18,6 @@ from qsync.core.ready import LogEvent, Ready, Ticket
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.settings import misfits, overlaid
 from qsync.core.waiters import NOTHING, Waiter, behind_what
-from qsync.core.writable import ReadOnlyReason
 from qsync.data import body, members
 from qsync.data.fold import Fold
 from qsync.data.memtable import Memtable
@@ -27,7 +26,6 @@ from qsync.data.request import (
     KnownRequest,
     Limits,
     Once,
-    ReadKind,
     Request,
     SubmittedTransaction,
 )
@@ -132,7 +130,12 @@ class Replica:
         self.torn = True
         if isinstance(event, Received) and isinstance(event.message, Append) and self.has_no_room:
             event = replace(event, message=before_transactions(event.message))
+        former = self.machine.replicated_log.log
         self.machine.step(event)
+        log = self.machine.replicated_log.log
+        if log is not former:
+            why = f"a snapshot at index {log.start.index} takes the place of the rows"
+            self.lose(why, snapshot=log.start.index)
         self.torn = False
 
     # -- writing
@@ -146,19 +149,19 @@ class Replica:
         committed, no other attempt can take effect. It need not wait for what it rests on: what is
         pending before it cannot be rolled back or cut without it.
         """
-        _check_writable(self.machine)
+        check_writable(self.machine)
         state = self.state if self._backlog or self.machine.replicated_log.events else self._state
         if request.session and request.seq:
             seen = state.known_request(request.session, request.seq)
             if isinstance(seen, KnownRequest):
                 return self._attach(ticket, seen)
             if seen is not Once.NEW:
-                raise _not_new(seen)
+                raise not_new(seen)
         place = Position(self.machine.term, Index(self.machine.replicated_log.log.last + 1))
         refusal = None
         try:
             if request.reads:
-                request = _grounded(self.machine.replicated_log.log, request)
+                request = grounded(self.machine.replicated_log.log, request)
             executed = state.execute(request, at=place)
             if executed.schema is not None:
                 self._check_settings(executed.schema.settings)
@@ -187,9 +190,9 @@ class Replica:
         """Why what is visible here refuses a request; None if only what is pending does."""
         self.absorb()
         try:
-            grounded = _grounded(self.machine.replicated_log.log, request)
+            sound = grounded(self.machine.replicated_log.log, request)
             place = Position(self.machine.term, Index(self.machine.replicated_log.log.last + 1))
-            self._state.execute(grounded, at=place, visible=True)
+            self._state.execute(sound, at=place, visible=True)
         except errors.QsyncError as error:
             return error
         return None
@@ -308,14 +311,14 @@ class Replica:
 
     # -- rows that cannot be trusted
 
-    def lose(self, why: str) -> None:
+    def lose(self, why: str, *, snapshot: Index | None = None) -> None:
         """Rows in the store cannot be trusted: nothing is served until they are made anew.
 
         The log is whole, so this node goes on acking and voting; but it can execute nothing, so
-        it neither leads nor wants to.
+        it neither leads nor wants to. `snapshot`: the log begins at one of that index now.
         """
-        if self.lost is None:
-            self.lost = UntrustedRows(why=why)
+        if self.lost is None or snapshot is not None:
+            self.lost = UntrustedRows(why=why, snapshot=snapshot)
             self.machine.disk.lost = why
             self._follow_settings()
 
@@ -334,65 +337,19 @@ class Replica:
         )
         end = next_stop(replicated_log, after=lost.at, entries_max=entries_max)
         if end < lost.goal:
-            replay(self._state, replicated_log, self._tail, after=lost.at, upto=end)
+            replay(self._state, replicated_log, replicated_log.entries, after=lost.at, upto=end)
             self._state.see(Index(end))
             lost.at = end
             return False
         self._backlog.clear()
         replicated_log.events.clear()
-        replay(self._state, replicated_log, self._tail, after=lost.at, upto=replicated_log.log.last)
+        last = replicated_log.log.last
+        replay(self._state, replicated_log, replicated_log.entries, after=lost.at, upto=last)
         self._state.see(replicated_log.visible)
         self.lost = self.machine.disk.lost = None
         self.settings = self._state.schemas.head.settings
         self._follow_settings()
         return True
-
-
-def _check_writable(machine: Machine) -> None:
-    reasons = machine.reasons()
-    if not reasons:
-        return
-    details: dict[str, object] = {
-        "reasons": [[r.why.value, r.text, r.lifts] for r in reasons],
-        "leader_id": machine.raft.leader,
-    }
-    text = "; ".join(reason.text for reason in reasons)
-    if all(reason.why is ReadOnlyReason.ELECTION for reason in reasons):
-        raise errors.NotLeader(text, details=details)
-    raise errors.ReadOnly(text, hint=reasons[0].lifts, details=details)
-
-
-def _grounded(log: LogIndex, request: Request) -> Request:
-    """The request without the places of the log it was read from, which must be in this log.
-
-    An asynchronous tail may be cut off after somebody read it; at its indexes there are other
-    entries now, and a check by index alone would not look at them.
-    """
-    reads: list[Sequence[object]] = []
-    for read in request.reads:
-        match read:
-            case [ReadKind.LOG_POSITION, int(index), int(term)]:
-                if index < 0 or not log.has(index, term):
-                    raise errors.Conflict(
-                        f"the transaction read what is not in the log here, {index} of term"
-                        f" {term}: it was cut off, or has not arrived",
-                        hint="run it again",
-                    )
-            case _:
-                reads.append(read)
-    return replace(request, reads=reads)
-
-
-def _not_new(seen: Once) -> errors.QsyncError:
-    if seen is Once.STALE:
-        return errors.SessionExpired(
-            "the request's number is below those the client said it knows",
-            hint="numbers grow within a session; `low` is the smallest number still open",
-        )
-    return errors.SessionExpired(
-        "the session is not known here: it expired or was never opened",
-        hint="open a new session; look at the data to learn what became of the old request",
-    )
 
 
 def _foldable(log: ReplicatedLog) -> Index:

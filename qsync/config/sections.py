@@ -115,6 +115,9 @@ class ReplicationSection:
     queue_entries_max: int = declared(core_options.QUEUE_ENTRIES_MAX)
     queue_bytes_max: int = declared(core_options.QUEUE_BYTES_MAX)
     append_bytes_max: int = declared(core_options.APPEND_BYTES_MAX)
+    snapshot_rate: int = option(
+        size("64KiB", "1TiB"), "32MiB", "bytes of snapshots sent in a second, to all who lack one"
+    )
     replace: Replace = declared(core_options.REPLACE)
 
 

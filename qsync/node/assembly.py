@@ -28,8 +28,9 @@ from qsync.store.contract import (
 )
 from qsync.store.directory import Directory, is_formatted
 from qsync.store.eventfile import note_unsaid
-from qsync.store.importing import settle
+from qsync.store.importing import pending, settle
 from qsync.store.opening import Founder, found, is_log_missing, open_log, upgrade
+from qsync.store.receiving import remove_incoming
 from qsync.store.snapfiles import SNAPSHOTS, SnapshotFile, newest_whole, restore_rows
 from qsync.store.spaces import SpaceStore
 
@@ -151,6 +152,10 @@ def open_storage(config: NodeConfig) -> NodeStorage:
         if log is not former:
             recovered = log.recover()
         settle(directory.data, begins=recovered.start.index)
+        arriving = pending(directory.data)
+        remove_incoming(
+            directory.path / SNAPSHOTS, keep=Index(0) if arriving is None else arriving.start.index
+        )
         spaces = SpaceStore(directory.data, map_size=config.store.map_size)
         recovered = together(recovered, spaces)
         if spaces.folded < recovered.start.index:

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from election.messages import Replica
 from qsync import record
 from qsync.core.inputs import Input, LogUnreadable, TimerFired, WriteFailed, Written
-from qsync.core.messages import Append, Heartbeat, Message
+from qsync.core.messages import Append, Heartbeat, InstallSnapshot, Message
 from qsync.core.ready import Ready, Write
 from qsync.errors import QsyncError, StoreError
 from qsync.node.requests import ClientRequests
@@ -59,6 +59,8 @@ class Loop:
 
     loses: Loses | None = None
     """Put here by an armed fault point."""
+    snapshot_offered: Callable[[InstallSnapshot], None] | None = None
+    """Put here by a node: told whose rows are wanted."""
 
     def __init__(
         self,
@@ -161,6 +163,8 @@ class Loop:
             wrote = not self._is_writing
         elif ready.send_after:
             unreadable = self._send(ready.send_after) or unreadable
+        if ready.snapshot is not None and self.snapshot_offered is not None:
+            self.snapshot_offered(ready.snapshot)
         self._answer(ready)
         # What was refused because of pending data is submitted again when that is decided.
         return wrote or unreadable or bool(ready.settled) or bool(ready.reads)

@@ -90,6 +90,8 @@ class Node:
         self.server = self._server()
         self.folding = _folding(self)
         self.server.hear_sums = self.folding.comparing.heard
+        self.server.hear_snapshot = self.queries.transfers.heard
+        self.loop.snapshot_offered = self.queries.transfers.receiver.offered
 
     def _loop(self, effects: Effects) -> Loop:
         mode = WriterMode(self.config.store.writer)
@@ -305,7 +307,7 @@ def _folding(node: Node) -> Folding:
         timeline=node.timeline,
         interval=store.scrub_interval,
         effects=effects,
-        remake=node.storage.remake_rows,
+        remake=node.queries.transfers.receiver.remake_rows,
     )
 
     def to_all(data: bytes) -> None:

@@ -7,6 +7,7 @@ from qsync.node import broadcast, options
 from qsync.node.connection import Connection
 from qsync.node.fault_hooks import FaultHooks
 from qsync.node.log_export import LogExports
+from qsync.node.snapshot_transfers import SnapshotTransfers
 from qsync.node.snapshots import SnapshotWriter
 from qsync.node.tracing import Tracing
 from qsync.node.view import NodeView
@@ -41,11 +42,18 @@ class NodeQueries:
             timeline=node.timeline,
             effects=node.reactor.effects,
         )
+        self.transfers = SnapshotTransfers(node)
         self._snapshots: list[tuple[Connection, int, int]] = []
 
     def tasks(self) -> list[Callable[[], Awaitable[None]]]:
         """What runs in the background as long as the node does."""
-        return [self.log_exports.run, self.snapshots.run]
+        transfers = self.transfers
+        return [
+            self.log_exports.run,
+            self.snapshots.run,
+            transfers.sender.run,
+            transfers.receiver.run,
+        ]
 
     @property
     def busy(self) -> bool:

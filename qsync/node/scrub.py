@@ -25,9 +25,9 @@ class Scrubber:
         timeline: Timeline,
         interval: float,
         effects: Effects,
-        remake: Callable[[], None],
+        remake: Callable[[], Awaitable[None]],
     ) -> None:
-        """`remake` empties the store, or goes back to a snapshot that the log goes on behind.
+        """`remake` empties the store, or takes a snapshot that the log goes on behind.
 
         All rows are verified once in `interval` seconds; 0 switches that off.
         """
@@ -68,12 +68,15 @@ class Scrubber:
         begun = self._effects.now()
         if self._told is not lost:
             self._told = lost
-            self._timeline.append("spaces_lost", {"why": lost.why})
+            if lost.snapshot is None:
+                self._timeline.append("spaces_lost", {"why": lost.why})
         self._scrubbing = False
         lost.at = None
-        self._remake()
+        await self._remake()
         whole = False
         while not whole:
+            if replica.lost is not lost:
+                return  # a snapshot has come meanwhile
             whole = replica.rebuild(REBUILD_ENTRIES, stored=self._spaces.folded)
             while await fold():
                 pass

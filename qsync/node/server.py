@@ -16,13 +16,16 @@ from qsync.node.effects import Effects, Socket
 from qsync.node.listener import STRANGERS_MAX
 from qsync.node.requests import ClientRequests
 from qsync.record import Instance, read_instance
-from qsync.wire import limits, peer_messages, peer_sums
+from qsync.wire import limits, peer_messages, peer_sums, snapshots
 from qsync.wire.frames import SealedFrames
 from qsync.wire.peer_sums import PeerSums
 from qsync.wire.session import Acceptor, Greeting, Hello, Party
+from qsync.wire.snapshots import SnapshotMessage
 
 HANDSHAKE_TIMEOUT = 5.0
 """Seconds a stranger may take to say who it is."""
+BESIDE = b"\x18"
+"""Behind the head of an array: the type of the message is above those of the log (CBOR)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +68,17 @@ def _nothing(_peer: Replica, _sums: PeerSums) -> None:
     """Nobody compares."""
 
 
+def _no_snapshot(_peer: Replica, _message: SnapshotMessage) -> None:
+    """Nobody sends or takes one."""
+
+
 class Server:
     """Greets, looks at the hello, and hands every payload to where it belongs."""
 
     hear_sums: Callable[[Replica, PeerSums], None] = staticmethod(_nothing)
     """Put here by a node: what a peer says of its stored rows is none of the machine's affairs."""
+    hear_snapshot: Callable[[Replica, SnapshotMessage], None] = staticmethod(_no_snapshot)
+    """Put here by a node: rows of a snapshot pass by the machine, too."""
 
     def __init__(
         self,
@@ -207,8 +216,7 @@ class Server:
                     connection.turn.period = period
                     self._reactor.send(connection, keepalive.PONG)
                     continue
-                if peer_sums.is_sums(payload):
-                    self.hear_sums(replica, peer_sums.decode(payload))
+                if payload[1:2] == BESIDE and self._hear_beside(replica, payload):
                     continue
                 message = peer_messages.decode(payload)
                 self._check_message(replica, message)
@@ -217,6 +225,16 @@ class Server:
                 raise
             self._step(Received(peer=replica, message=message, instance=instance))
         return len(payloads)
+
+    def _hear_beside(self, replica: Replica, payload: bytes) -> bool:
+        """What is none of the machine's affairs; false if it is."""
+        if peer_sums.is_sums(payload):
+            self.hear_sums(replica, peer_sums.decode(payload))
+        elif snapshots.is_of_snapshot(payload):
+            self.hear_snapshot(replica, snapshots.decode(payload))
+        else:
+            return False
+        return True
 
     def _peer_lost(self, replica: Replica, connection: Connection) -> None:
         if self._inbound.get(replica) is connection:

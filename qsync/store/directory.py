@@ -28,6 +28,8 @@ FORMAT = 3
 """
 FORMAT_WITH_LMDB = 2
 """What is still opened: a node that starts raises it to the present one."""
+FORMAT_TRIMMED = 4
+"""The log may begin behind a snapshot: a release that knows no such log refuses the directory."""
 
 _PARTS = frozenset({"identity.json", "log", "data"})
 _PROBES = 15
@@ -76,13 +78,18 @@ class Directory:
         except OSError as error:
             raise faults.typed(error, self.path) from error
 
-    def raise_format(self) -> None:
-        """The layout is the present one from now on: on the disk when this returns."""
+    def raise_format(self, least: int = FORMAT) -> None:
+        """The layout is at least that one from now on: on the disk when this returns.
+
+        Raises StoreError.
+        """
+        if self.format >= least:
+            return
         try:
-            _store(self.path, self.identity, FORMAT)
+            _store(self.path, self.identity, least)
         except OSError as error:
             raise faults.typed(error, self.path) from error
-        self.format = FORMAT
+        self.format = least
 
     def probe(self) -> float:
         """How long this disk takes to make a page durable: the median in seconds."""
@@ -179,11 +186,11 @@ def _read_identity(text: str, path: Path) -> tuple[Identity, int]:
         version = fields["format"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise WrongFormat(f"{path}/identity.json names no format") from None
-    if version not in (FORMAT, FORMAT_WITH_LMDB):
+    if version not in (FORMAT, FORMAT_WITH_LMDB, FORMAT_TRIMMED):
         raise WrongFormat(
-            f"{path} has format {version}, this release knows {FORMAT}",
+            f"{path} has format {version}, this release knows {FORMAT_TRIMMED}",
             hint="use the release that wrote it",
-            details={"format": version, "known": FORMAT},
+            details={"format": version, "known": FORMAT_TRIMMED},
         )
     try:
         identity = Identity(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from election.messages import Index
-from qsync.errors import Damaged
+from qsync.errors import Damaged, StoreError
 from qsync.store import faults, mark, seals
 from qsync.store.environment import (
     FILE,
@@ -23,6 +23,7 @@ from qsync.store.environment import (
 )
 from qsync.store.head import HEAD_KEY, META, ROWS, SUM_KEY, Head
 from qsync.store.mark import MARK
+from qsync.store.seals import Sums
 from qsync.store.snapshot import (
     SnapshotHead,
     added_up,
@@ -65,22 +66,46 @@ class StoredImport:
         """Go on with an import of this very snapshot; begin anew where there is none."""
         self.head = head
         self.path = beside(data)
-        if pending(data) != head or is_finished(data):
+        self._data = data
+        self._maps = (map_size, map_size_max)
+        self._opened: Environment | None = None
+        self._sums, self._taken = Sums(), 0
+        is_pending = pending(data) == head
+        self.finished = is_pending and is_finished(data)
+        if not is_pending:
             discard(data)
             _begin(self.path, head)
-        self._env = Environment(
+        if not self.finished:
+            self._open()
+
+    def _open(self) -> None:
+        size, limit = self._maps
+        env = self._opened = Environment(
             self.path,
             databases=(_ROWS, _META),
             durable=True,
-            map_size=map_size,
-            map_size_max=map_size_max,
+            map_size=size,
+            map_size_max=limit,
         )
-        kept = self._env.read(lambda txn: dict(txn.cursor(db=self._env.db(_META))))
+        kept = env.read(lambda txn: dict(txn.cursor(db=env.db(_META))))
         sums = mark.stored_sums(kept)
         if sums is None:
             raise Damaged(f"{self.path} was imported, and its sums do not hold")
         self._sums = sums
         self._taken = int(_TAKEN.unpack(kept[_TAKEN_KEY])[0]) if _TAKEN_KEY in kept else 0
+        if HEAD_KEY in kept:
+            self._seal()  # whoever was stopped had all rows, and had not said so yet
+
+    def _seal(self) -> None:
+        self.close()
+        mark.write(self.path / MARK, mark.closed(self.path / FILE))
+        self.finished, self._taken = True, 0
+
+    @property
+    def _env(self) -> Environment:
+        if self._opened is None:
+            raise StoreError(f"{self.path} takes no rows any more")
+        return self._opened
 
     @property
     def taken(self) -> int:
@@ -115,12 +140,21 @@ class StoredImport:
             txn.delete(_TAKEN_KEY, db=numbers)
 
         self._env.update(commit)
-        self._env.close()
-        mark.write(self.path / MARK, mark.closed(self.path / FILE))
+        self._seal()
+
+    def discard(self) -> None:
+        """Forget what was taken, and begin anew."""
+        self.close()
+        discard(self._data)
+        _begin(self.path, self.head)
+        self._sums, self._taken, self.finished = Sums(), 0, False
+        self._open()
 
     def close(self) -> None:
         """Release it; what was taken stays."""
-        self._env.close()
+        env, self._opened = self._opened, None
+        if env is not None:
+            env.close()
 
 
 def pending(data: Path) -> SnapshotHead | None:
@@ -139,14 +173,18 @@ def is_finished(data: Path) -> bool:
 
 
 def put_in_place(data: Path) -> None:
-    """Let imported rows be those that count. Killed in between, `settle` does the rest."""
-    assert is_finished(data)
+    """Let imported rows be those that count. Killed in between, `settle` does the rest.
+
+    After an error again: it goes on.
+    """
     try:
-        _remove(former(data))
-        if data.exists():
-            data.rename(former(data))
-            sync_directory(data.parent)
-        beside(data).rename(data)
+        if beside(data).exists():
+            assert is_finished(data)
+            _remove(former(data))
+            if data.exists():
+                data.rename(former(data))
+                sync_directory(data.parent)
+            beside(data).rename(data)
         sync_directory(data.parent)
         _remove(former(data))
     except OSError as error:

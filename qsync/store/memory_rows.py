@@ -68,6 +68,10 @@ class MemoryImport:
         check_all(self.head, added_up(Sums(), self._rows))
         self.finished = True
 
+    def discard(self) -> None:
+        """Forget what was taken."""
+        self._rows, self._taken, self.finished = [], 0, False
+
     def close(self) -> None:
         """What was taken stays."""
 

@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from election.messages import Replica
@@ -11,7 +12,7 @@ from qsync.member import Member
 from qsync.record import read_instance
 from qsync.store import faults
 from qsync.store.contract import Identity, PlacedLog
-from qsync.store.directory import FORMAT_WITH_LMDB, Directory, is_formatted
+from qsync.store.directory import FORMAT_TRIMMED, FORMAT_WITH_LMDB, Directory, is_formatted
 from qsync.store.environment import FILE, MAP_SIZE, sync_directory
 from qsync.store.log import LmdbLog, is_missing
 from qsync.store.segments.copying import copy_log
@@ -26,7 +27,9 @@ def open_log(directory: Directory, *, map_size: int = MAP_SIZE) -> PlacedLog:
     """The log of a directory, as it is. `map_size`: of one that is still in LMDB."""
     if directory.format == FORMAT_WITH_LMDB:
         return LmdbLog(directory.log, identity=directory.identity, map_size=map_size)
-    return SegmentLog(directory.log, identity=directory.identity)
+    log = SegmentLog(directory.log, identity=directory.identity)
+    log.before_beginning = partial(directory.raise_format, FORMAT_TRIMMED)
+    return log
 
 
 def open_stored_log(directory: Directory) -> PlacedLog:

@@ -33,6 +33,8 @@ SNAPSHOTS: Final = "snap"
 SUFFIX: Final = ".snap"
 UNREADY: Final = ".part"
 _LENGTH = struct.Struct(">I")
+LENGTH_SIZE: Final = _LENGTH.size
+"""Before the head, and before each chunk."""
 _DIGITS: Final = 20
 
 
@@ -72,7 +74,7 @@ def writing_snapshot(
 ) -> Generator[Wait, None, SnapshotFile]:
     """The same by the chunk, each to be waited for (see `Wait`). Left half-way none is there."""
     assert view.folded == start.index, (view.folded, start.index)
-    path = folder / f"{start.index:0{_DIGITS}}{SUFFIX}"
+    path = snapshot_path(folder, start.index)
     unready = path.with_suffix(UNREADY)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -108,6 +110,11 @@ class _ChunkFile:
         self._file.flush()
         os.fsync(self._file.fileno())
         self.is_whole = chunk is None
+
+
+def snapshot_path(folder: Path, index: Index) -> Path:
+    """Where the snapshot at that index is kept."""
+    return folder / f"{index:0{_DIGITS}}{SUFFIX}"
 
 
 def snapshot_files(folder: Path) -> list[SnapshotFile]:
@@ -165,10 +172,11 @@ def restore_rows(spaces: Spaces, path: Path) -> SnapshotHead:
     head, frames = read_snapshot(path)
     rows = spaces.importing(head)
     try:
-        for number, frame in enumerate(frames, 1):
-            if number > rows.taken:
-                rows.take_chunk(frame)
-        rows.finish()
+        if not rows.finished:
+            for number, frame in enumerate(frames, 1):
+                if number > rows.taken:
+                    rows.take_chunk(frame)
+            rows.finish()
     finally:
         rows.close()
     spaces.install(rows)
@@ -179,6 +187,17 @@ def write_frame(file: BinaryIO, content: bytes) -> None:
     """With its length before it."""
     file.write(_LENGTH.pack(len(content)))
     file.write(content)
+
+
+def frame_ends(file: BinaryIO) -> Iterator[int]:
+    """Where the head ends, and then each chunk, as far as they are whole. Raises OSError."""
+    size, end = file.seek(0, os.SEEK_END), 0
+    while size - end >= LENGTH_SIZE:
+        file.seek(end)
+        end += LENGTH_SIZE + int(_LENGTH.unpack(file.read(LENGTH_SIZE))[0])
+        if end > size:
+            return
+        yield end
 
 
 def _frames(path: Path) -> Iterator[bytes]:

@@ -16,6 +16,7 @@ from election.messages import Index
 from qsync.core import logstart
 from qsync.core.logstart import LogStart
 from qsync.errors import Damaged
+from qsync.record import Crc
 from qsync.store import seals
 from qsync.store.seals import SealChanges, Sums
 
@@ -80,6 +81,14 @@ class SnapshotHead:
         return _sealed(parts)
 
 
+@dataclass(frozen=True, slots=True)
+class SnapshotName:
+    """Which snapshot it is: the index, and the checksum of its head."""
+
+    index: Index
+    crc: Crc
+
+
 class SnapshotChunk(NamedTuple):
     """The rows of chunk `number`, which count from 1, in key order."""
 
@@ -99,15 +108,21 @@ class RowsImport(Protocol):
 
     head: SnapshotHead
 
+    finished: bool
+    """All rows are here, and no chunk is taken any more."""
+
     @property
     def taken(self) -> int:
-        """So many chunks are here, durably."""
+        """So many chunks are here, durably; none where all rows are."""
 
     def take_chunk(self, chunk: bytes) -> None:
         """The next chunk. Raises Damaged, StoreError, and nothing of it was taken."""
 
     def finish(self) -> None:
         """No chunk is left. Raises Damaged when the rows are not those of the head."""
+
+    def discard(self) -> None:
+        """Forget what was taken. Raises StoreError."""
 
     def close(self) -> None:
         """Release it; what was taken stays."""
@@ -139,6 +154,21 @@ def decode_head(text: bytes) -> SnapshotHead:
     except struct.error as error:
         raise Damaged(f"the head of a snapshot is no head: {error}") from error
     return SnapshotHead(start=start, sums=Sums(groups))
+
+
+def name_of(head: bytes) -> SnapshotName:
+    """Of an encoded head. Raises Damaged."""
+    return SnapshotName(decode_head(head).start.index, Crc(_CRC.unpack(head[-_CRC.size :])[0]))
+
+
+def check_seal(chunk: bytes) -> None:
+    """Raises Damaged unless a chunk is, as a whole, as it was encoded."""
+    _opened(chunk, _CHUNK_MAGIC, least=_CHUNK.size, most=CHUNK_BYTES_MAX, what="a chunk")
+
+
+def rows_in(chunk: bytes) -> int:
+    """How many rows a chunk says that it has."""
+    return int(_CHUNK.unpack_from(chunk)[2])
 
 
 def decode_chunk(text: bytes) -> SnapshotChunk:

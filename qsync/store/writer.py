@@ -146,6 +146,8 @@ class LogWriter:
         """Write, and say what went wrong and how long it took."""
         begun = self._clock()
         try:
+            if write.begins is not None and write.begins != self._log.start:
+                self._log.begin_at(write.begins)
             self._log.write(write)
         except StoreError as error:
             return error, self._clock() - begun

@@ -57,6 +57,8 @@ class SegmentLog(chain.EntryReads):
 
     before_commit: Callable[[], None] | None = None
     """Put here by an armed fault point; it may raise OSError."""
+    before_beginning: Callable[[], None] | None = None
+    """Put here by whoever opens it: called before it begins elsewhere. May raise StoreError."""
 
     def __init__(
         self,
@@ -191,6 +193,8 @@ class SegmentLog(chain.EntryReads):
             first = self._index.plan(start.index + 1).begin.number
             going = self._index.tails_below(first)
         tails = self._former_tails + going
+        if self.before_beginning is not None:
+            self.before_beginning()
         try:
             archive.export(
                 (each for each in self.archived() if each.number <= tails), self._path / TAILS
@@ -228,6 +232,8 @@ class SegmentLog(chain.EntryReads):
             durable=start.index,
             crc=start.crc,
         )
+        if self.before_beginning is not None:
+            self.before_beginning()
         prepare_log_behind(self._path, anew, self._making.sizes[0], start=start, tails=tails)
         self.close()
         try:

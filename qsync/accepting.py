@@ -1,0 +1,59 @@
+"""Whether a replica takes a request as it stands: may it write, is it news, is it well founded."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from qsync import errors
+from qsync.core.logindex import LogIndex
+from qsync.core.machine import Machine
+from qsync.core.writable import ReadOnlyReason
+from qsync.data.request import Once, ReadKind, Request
+
+
+def check_writable(machine: Machine) -> None:
+    """Raises NotLeader or ReadOnly, with every reason, where this node may not write."""
+    reasons = machine.reasons()
+    if not reasons:
+        return
+    details: dict[str, object] = {
+        "reasons": [[r.why.value, r.text, r.lifts] for r in reasons],
+        "leader_id": machine.raft.leader,
+    }
+    text = "; ".join(reason.text for reason in reasons)
+    if all(reason.why is ReadOnlyReason.ELECTION for reason in reasons):
+        raise errors.NotLeader(text, details=details)
+    raise errors.ReadOnly(text, hint=reasons[0].lifts, details=details)
+
+
+def grounded(log: LogIndex, request: Request) -> Request:
+    """The request without the places of the log it was read from, which must be in this log.
+
+    An asynchronous tail may be cut off after somebody read it; at its indexes there are other
+    entries now, and a check by index alone would not look at them.
+    """
+    reads: list[Sequence[object]] = []
+    for read in request.reads:
+        match read:
+            case [ReadKind.LOG_POSITION, int(index), int(term)]:
+                if index < 0 or not log.has(index, term):
+                    raise errors.Conflict(
+                        f"the transaction read what is not in the log here, {index} of term"
+                        f" {term}: it was cut off, or has not arrived",
+                        hint="run it again",
+                    )
+            case _:
+                reads.append(read)
+    return replace(request, reads=reads)
+
+
+def not_new(seen: Once) -> errors.QsyncError:
+    """What is said of a request that is no news, and of which nothing is known."""
+    if seen is Once.STALE:
+        return errors.SessionExpired(
+            "the request's number is below those the client said it knows",
+            hint="numbers grow within a session; `low` is the smallest number still open",
+        )
+    return errors.SessionExpired(
+        "the session is not known here: it expired or was never opened",
+        hint="open a new session; look at the data to learn what became of the old request",
+    )

@@ -1,0 +1,18 @@
+"""Waits for what may take long, without holding up other tasks."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from qsync.node.effects import Effects
+from qsync.store.beside import SlowCall
+
+T = TypeVar("T")
+
+
+async def in_thread(effects: Effects, call: Callable[[], T]) -> T:
+    """The result of a call that is made in a thread, or the error that it raises."""
+    found: list[T] = []
+    step = SlowCall(lambda: found.append(call()))
+    await effects.in_thread(step.wait)
+    step.result()
+    return found[0]

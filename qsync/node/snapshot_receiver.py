@@ -1,0 +1,254 @@
+"""A follower that lacks what its leader's log has no more takes a snapshot, beside everything else.
+
+The core says that it wants one (`Ready.snapshot`) and learns when all of it is here. Chunks become
+durable one by one, so that a cut connection or a restart costs at most the one that was on its way.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from election.messages import Index, Replica
+from qsync.core.border import check_snapshot
+from qsync.core.inputs import SnapshotReceived
+from qsync.core.messages import InstallSnapshot
+from qsync.errors import Damaged, ProtocolError, QsyncError
+from qsync.node.aside import in_thread
+from qsync.node.assembly import NodeStorage
+from qsync.node.effects import Effects
+from qsync.node.snapshot_sender import WINDOW_CHUNKS
+from qsync.node.timeline import Timeline
+from qsync.record import Crc
+from qsync.replica import Replica as Core
+from qsync.store.receiving import ReceivedSnapshot, newest_incoming
+from qsync.store.snapshot import CHUNK_BYTES_MAX, HEAD_BYTES_MAX, decode_head
+from qsync.wire import snapshots
+from qsync.wire.snapshots import HEAD_NUMBER, FetchSnapshot, SnapshotPiece
+
+BEGIN_DELAY: Final = 0.005
+"""Seconds between two looks at whether the log begins at the snapshot durably."""
+
+
+@dataclass(slots=True)
+class _Arrivals:
+    """What came in answer to one question."""
+
+    ask: int
+    next_number: int | None = HEAD_NUMBER
+    """Behind the head comes the first chunk that is not here."""
+    begun: bytearray = field(default_factory=bytearray)
+    chunks: deque[tuple[int, bytes]] = field(default_factory=deque)
+    """Whole ones that nobody has taken yet; one of no bytes behind the last."""
+    moved: bool = False
+    """Something came since the leader said last that it has a snapshot."""
+    chunks_in_all: int = 0
+    bytes_in_all: int = 0
+    failed: str | None = None
+    """Why there was nothing to be done with what came before, if that was told."""
+
+
+class SnapshotReceiver:
+    """One task. `offered` by the core, `heard` by the leader."""
+
+    def __init__(
+        self,
+        replica: Core,
+        storage: NodeStorage,
+        *,
+        deliver: Callable[[Replica, bytes], None],
+        install: Callable[[SnapshotReceived], None],
+        timeline: Timeline,
+        effects: Effects,
+    ) -> None:
+        """`deliver` sends at once. `install` takes the input in a batch of its own."""
+        self.received: ReceivedSnapshot | None = None
+        """As far as it is here."""
+        self.arrivals = _Arrivals(int.from_bytes(effects.secret(4)) << 16)
+        self._is_installing = False
+        self._offer: InstallSnapshot | None = None
+        self._must_ask = False
+        self._replica = replica
+        self._storage = storage
+        self._deliver = deliver
+        self._install = install
+        self._timeline = timeline
+        self._effects = effects
+        self._wake = effects.event()
+
+    @property
+    def leader(self) -> Replica | None:
+        """Whose snapshot is on its way here; None when none is."""
+        return None if self._offer is None else self._offer.leader
+
+    @property
+    def is_installing(self) -> bool:
+        """All of it is here, and its rows are about to count."""
+        return self._is_installing
+
+    def offered(self, offer: InstallSnapshot) -> None:
+        """The leader has a snapshot, and the core wants its rows; it is told now and then."""
+        if self._is_installing:
+            return
+        former, self._offer = self._offer, offer
+        arrivals = self.arrivals
+        same = former is not None and _link(former) == _link(offer)
+        if same and (arrivals.moved or arrivals.chunks):
+            arrivals.moved = False
+            return
+        self._must_ask = True
+        self._wake.set()
+
+    def heard(self, peer: Replica, piece: SnapshotPiece) -> None:
+        """What the leader sends. Raises ProtocolError."""
+        offer, arrivals = self._offer, self.arrivals
+        if offer is None or self._is_installing or piece.ask != arrivals.ask:
+            return
+        if (peer, piece.term) != (offer.leader, offer.term):
+            return
+        is_head = piece.number == HEAD_NUMBER
+        if piece.size > (HEAD_BYTES_MAX if is_head else CHUNK_BYTES_MAX):
+            raise ProtocolError(f"a chunk of {piece.size} bytes")
+        if arrivals.next_number is None and not is_head:
+            arrivals.next_number = piece.number
+        if (piece.number, piece.offset) != (arrivals.next_number, len(arrivals.begun)):
+            raise ProtocolError(f"chunk {piece.number} of a snapshot is out of order")
+        arrivals.moved = True
+        arrivals.chunks_in_all, arrivals.bytes_in_all = piece.chunks, piece.snapshot_bytes
+        arrivals.begun += piece.data
+        if len(arrivals.begun) < piece.size:
+            return
+        if len(arrivals.chunks) > WINDOW_CHUNKS + 1:  # the head, and the end
+            raise ProtocolError(f"more than {WINDOW_CHUNKS} chunks of a snapshot at a time")
+        arrivals.chunks.append((piece.number, bytes(arrivals.begun)))
+        arrivals.begun = bytearray()
+        arrivals.next_number = None if is_head else piece.number + 1
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Ask, take and install until cancelled."""
+        while True:
+            try:
+                if self._must_ask:
+                    self._must_ask = False
+                    await self._ask()
+                elif self.arrivals.chunks and not self._is_installing:
+                    await self._take(*self.arrivals.chunks.popleft())
+                else:
+                    self._wake = self._effects.event()
+                    await self._wake.wait()
+            except QsyncError as error:
+                self._give_up(error)
+
+    def _give_up(self, error: QsyncError) -> None:
+        """What was taken stays, and it is asked for the rest when the leader offers it again."""
+        if error.message != self.arrivals.failed:
+            fields = {"from": self.leader, "why": error.message}
+            self._timeline.append("snapshot_failed", fields)
+        self.arrivals = _Arrivals(self.arrivals.ask + 1, failed=error.message)
+
+    async def _ask(self) -> None:
+        offer = self._offer
+        assert offer is not None
+        if self.received is None:
+            self.received = await in_thread(self._effects, self._pending)
+        self.arrivals = _Arrivals(self.arrivals.ask + 1, failed=self.arrivals.failed)
+        self._fetch()
+
+    def _pending(self) -> ReceivedSnapshot | None:
+        """What came before this process began, or before the leader changed."""
+        spaces, folder = self._storage.spaces, self._storage.snapshots
+        head = None if folder is None else newest_incoming(folder)
+        return None if head is None else ReceivedSnapshot(spaces, folder, head)
+
+    def _fetch(self) -> None:
+        """Say how far it is here: the leader sends on from there."""
+        offer, received = self._offer, self.received
+        assert offer is not None
+        if received is not None and received.head.start.index < offer.start.index:
+            received = None  # the leader's log does not go on behind it any more
+        name = None if received is None else received.name
+        message = FetchSnapshot(
+            term=offer.term,
+            ask=self.arrivals.ask,
+            index=Index(0) if name is None else name.index,
+            crc=Crc(0) if name is None else name.crc,
+            taken=0 if received is None else received.taken,
+        )
+        self._deliver(offer.leader, snapshots.encode(message))
+
+    async def _take(self, number: int, chunk: bytes) -> None:
+        if number == HEAD_NUMBER:
+            await self._take_head(chunk)
+        received = self.received
+        assert received is not None
+        if received.is_whole or not chunk:
+            await self._finish(received)
+        elif number == received.taken + 1:
+            await in_thread(self._effects, lambda: received.take_chunk(chunk))
+            self._fetch()
+        elif number != HEAD_NUMBER:
+            raise Damaged(f"chunk {number} of a snapshot came, and {received.taken} are here")
+
+    async def _take_head(self, text: bytes) -> None:
+        former, offer = self.received, self._offer
+        assert offer is not None
+        if former is not None and former.text == text:
+            return
+        head = decode_head(text)
+        check_snapshot(self._replica.machine.state, replace(offer, start=head.start))
+        if head.start.index < offer.start.index:
+            raise ProtocolError(f"a snapshot at {head.start.index}, before {offer.start.index}")
+        if former is not None:
+            await self._discard(former)
+        spaces, folder = self._storage.spaces, self._storage.snapshots
+        self.received = await in_thread(
+            self._effects, lambda: ReceivedSnapshot(spaces, folder, head)
+        )
+
+    async def _discard(self, received: ReceivedSnapshot) -> None:
+        self.received = None
+        await in_thread(self._effects, received.discard)
+
+    async def _finish(self, received: ReceivedSnapshot) -> None:
+        """All of it is here: the core says whether the log begins there now."""
+        if not received.is_whole:
+            try:
+                await in_thread(self._effects, received.finish)
+            except Damaged:
+                await self._discard(received)
+                raise
+        offer, start = self._offer, received.head.start
+        assert offer is not None
+        self._offer = None
+        self._is_installing = True
+        self._install(SnapshotReceived(offer=replace(offer, start=start)))
+        lost = self._replica.lost
+        if lost is not None and lost.snapshot == start.index:
+            return  # `remake_rows` goes on
+        self._is_installing = False
+        if self._replica.machine.replicated_log.confirmed >= start.index:
+            # membership.md M6 c: its entry came with the log meanwhile.
+            await self._discard(received)
+
+    async def remake_rows(self) -> None:
+        """Rows that cannot be trusted give way to those of the snapshot, or are made anew.
+
+        The rows take their place when it is durable that the log begins there: a start does the
+        same (see `importing.settle`). Raises Damaged, StoreError; again, it goes on.
+        """
+        received = self.received
+        if not self._is_installing or received is None:
+            self._storage.remake_rows()
+            return
+        replicated_log = self._replica.machine.replicated_log
+        while replicated_log.written < received.head.start.index:
+            await self._effects.sleep(BEGIN_DELAY)
+        spaces = self._storage.spaces
+        await in_thread(self._effects, lambda: spaces.install(received.rows))
+        self.received, self._is_installing = None, False
+
+
+def _link(offer: InstallSnapshot) -> tuple[int, int, int]:
+    """Over which connection it was made, in which term."""
+    return offer.term, offer.leader, offer.epoch

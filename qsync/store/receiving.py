@@ -1,0 +1,218 @@
+"""A snapshot that comes chunk by chunk: into the rows that are to be, and into a file of DIR/snap.
+
+The file is there so that the rows can be made anew once the log begins behind them: what is folded
+into them later is not flushed, and a power cut takes all of it (see `mark`). A chunk is on the disk
+in the file before it is in the rows, so the file always has all that the rows have.
+"""
+
+import contextlib
+import os
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from election.messages import Index
+from qsync.errors import Damaged
+from qsync.store import faults
+from qsync.store.contract import Spaces
+from qsync.store.environment import sync_directory
+from qsync.store.snapfiles import LENGTH_SIZE, frame_ends, snapshot_path, write_frame
+from qsync.store.snapshot import SnapshotHead, SnapshotName, decode_head, name_of
+
+INCOMING: Final = ".incoming"
+"""Of a file that is not whole yet."""
+
+
+class ReceivedSnapshot:
+    """Of one head. In any thread, one call at a time; a stop at any moment loses no whole chunk."""
+
+    def __init__(self, spaces: Spaces, folder: Path | None, head: SnapshotHead) -> None:
+        """Go on with what is there of this very snapshot. `folder`: None where no file is wanted.
+
+        Raises Damaged, StoreError.
+        """
+        self.head = head
+        self.text = head.encode()
+        self.rows = spaces.importing(head)
+        self._file: _IncomingFile | None = None
+        try:
+            if folder is not None:
+                self._file = _IncomingFile(folder, head.start.index, self.text)
+                if not self._file.goes_on(self.rows.taken, whole=self.rows.finished):
+                    self._begin_anew()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def name(self) -> SnapshotName:
+        """Which one it is."""
+        return name_of(self.text)
+
+    @property
+    def taken(self) -> int:
+        """So many chunks are here, durably; none where all are."""
+        return self.rows.taken
+
+    @property
+    def is_whole(self) -> bool:
+        """All of it is here."""
+        return self.rows.finished
+
+    def take_chunk(self, chunk: bytes) -> None:
+        """The next chunk. Raises Damaged, StoreError, and then it was not taken."""
+        file = self._file
+        if file is None:
+            self.rows.take_chunk(chunk)
+            return
+        at = file.append(chunk)
+        try:
+            self.rows.take_chunk(chunk)
+        except BaseException:
+            file.cut(at)
+            raise
+
+    def finish(self) -> None:
+        """No chunk is left. Raises Damaged when the rows are not those of the head, StoreError."""
+        self.rows.finish()
+        if self._file is not None:
+            self._file.put_in_place()
+
+    def discard(self) -> None:
+        """Forget all of it. Raises StoreError."""
+        self.rows.discard()
+        self.close()
+        if self._file is not None:
+            self._file.remove()
+
+    def close(self) -> None:
+        """Release it; what was taken stays."""
+        self.rows.close()
+        if self._file is not None:
+            self._file.close()
+
+    def _begin_anew(self) -> None:
+        assert self._file is not None
+        self.rows.discard()
+        self._file.begin_with_head()
+
+
+class _IncomingFile:
+    """A snapshot file that is not whole yet, under another name until it is."""
+
+    def __init__(self, folder: Path, index: Index, text: bytes) -> None:
+        self._path = snapshot_path(folder, index)
+        self._unready = self._path.with_suffix(INCOMING)
+        self._text = text
+        self._opened: BinaryIO | None = None
+
+    def goes_on(self, taken: int, *, whole: bool) -> bool:
+        """Go on behind so many chunks; false if it does not have them.
+
+        `whole`: all of them were taken. It had them all before the last one was.
+        """
+        try:
+            if whole and not self._unready.exists():
+                return self._path.exists()
+            file = self._opened = self._unready.open("r+b")
+            ends = list(frame_ends(file))
+            file.seek(LENGTH_SIZE)
+            if len(ends) <= taken or file.read(len(self._text)) != self._text:
+                return False
+            if whole:
+                self.put_in_place()
+            else:
+                self.cut(ends[taken])
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise faults.typed(error, self._path) from error
+        return True
+
+    def begin_with_head(self) -> None:
+        """Nothing but the head is in it. Raises StoreError."""
+        self.close()
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._opened = self._unready.open("w+b")
+            self.append(self._text)
+            sync_directory(self._path.parent)
+        except OSError as error:
+            raise faults.typed(error, self._path) from error
+
+    def append(self, frame: bytes) -> int:
+        """On the disk when this returns; where it begins. Raises StoreError: then it is not."""
+        at = self._file.tell()
+        try:
+            write_frame(self._file, frame)
+            _flush(self._file)
+        except OSError as error:
+            self.cut(at)
+            raise faults.typed(error, self._path) from error
+        return at
+
+    def cut(self, at: int) -> None:
+        """Forget what follows. Raises StoreError."""
+        try:
+            self._file.seek(at)
+            self._file.truncate()
+        except OSError as error:
+            raise faults.typed(error, self._path) from error
+
+    def put_in_place(self) -> None:
+        """It is whole. Raises StoreError."""
+        try:
+            _flush(self._file)
+            self.close()
+            self._unready.rename(self._path)
+            sync_directory(self._path.parent)
+        except OSError as error:
+            raise faults.typed(error, self._path) from error
+
+    def remove(self) -> None:
+        """Raises StoreError."""
+        try:
+            self._unready.unlink(missing_ok=True)
+        except OSError as error:
+            raise faults.typed(error, self._path) from error
+
+    def close(self) -> None:
+        """Release it."""
+        file, self._opened = self._opened, None
+        if file is not None:
+            with contextlib.suppress(OSError):  # what a failed write has left is cut off later
+                file.close()
+
+    @property
+    def _file(self) -> BinaryIO:
+        assert self._opened is not None
+        return self._opened
+
+
+def newest_incoming(folder: Path) -> SnapshotHead | None:
+    """Of which snapshot some came; None where of none. Raises StoreError."""
+    try:
+        for path in sorted(folder.glob(f"*{INCOMING}"), reverse=True):
+            with path.open("rb") as file:
+                end = next(frame_ends(file), 0)
+                file.seek(LENGTH_SIZE)
+                text = file.read(max(0, end - LENGTH_SIZE))
+            with contextlib.suppress(Damaged):
+                return decode_head(text)
+    except OSError as error:
+        raise faults.typed(error, folder) from error
+    return None
+
+
+def remove_incoming(folder: Path, *, keep: Index) -> None:
+    """At a start: what came of snapshots that nobody waits for any more. Raises StoreError."""
+    try:
+        for each in folder.glob(f"*{INCOMING}"):
+            if each.stem != snapshot_path(folder, keep).stem:
+                each.unlink()
+    except OSError as error:
+        raise faults.typed(error, folder) from error
+
+
+def _flush(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())

@@ -1,0 +1,108 @@
+"""A node that lacks what no log has any more takes a snapshot from its leader, and goes on."""
+
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trio
+
+import qsync
+from admin.lab.ports import free_ports
+from election.messages import Index
+from qsync.config import NodeConfig
+from qsync.core.trimming import start_at, trim_log
+from qsync.node.assembly import found_cluster
+from qsync.node.node import Node, open_node
+from qsync.store import snapshot
+from qsync.store.snapfiles import snapshot_files, write_snapshot
+from tests.live import real
+from tests.node.test_fault_hooks import aside
+
+ROWS = 60
+LOW, HIGH = b"\0", b"\xff" * 8
+
+
+def configs(path: Path) -> list[NodeConfig]:
+    """Two voters, so that the third directory may be anybody's."""
+    ports = free_ports(3)
+    peers = ", ".join(
+        f"{{id: {n}, name: n{n}, address: '127.0.0.1:{port}'}}" for n, port in enumerate(ports, 1)
+    )
+    cluster = uuid.uuid4()
+    return [
+        NodeConfig.loads(
+            f"node: {{id: {n}, name: n{n}, dir: {path / f'n{n}'}}}\n"
+            f"cluster: {{id: {cluster}}}\nlisten: 127.0.0.1:{port}\npeers: [{peers}]\n"
+            "election: {timeout: 1s}\nreplication: {timeout: 100ms}\n"
+            "store: {fold_interval: 5ms}\n"
+        )
+        for n, port in enumerate(ports, 1)
+    ]
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot, "CHUNK_BYTES", 500)
+
+
+@asynccontextmanager
+async def two_of_three(path: Path) -> AsyncIterator[tuple[list[Node], NodeConfig]]:
+    """Two nodes with rows whose logs were trimmed while the third was away; its configuration."""
+    found = configs(path)
+    found_cluster(found)
+    with trio.fail_after(40):
+        async with open_node(found[0]) as first, open_node(found[1]) as second:
+            nodes = [first, second]
+            async with qsync.connect_async([node.address for node in nodes]) as db:
+                await db.schema.create_space("t", format=[("id", "unsigned"), ("v", "string")])
+                for number in range(ROWS):
+                    await db.space("t").insert([number, "v" * 30])
+                for node in nodes:
+                    await trimmed(node)
+                yield nodes, found[2]
+
+
+async def trimmed(node: Node) -> Index:
+    """A snapshot of all that is folded, and then its log begins behind it."""
+    storage, replicated_log = node.storage, node.replica.machine.replicated_log
+    await aside(lambda: real.until(lambda: storage.spaces.folded > ROWS, "all is folded"))
+    start = start_at(replicated_log, storage.spaces.folded)
+    storage.spaces.sync()
+    view = storage.spaces.view()
+    write_snapshot(storage.directory.path / "snap", view, start)
+    view.close()
+    trim_log(replicated_log, start)
+    storage.log.trim(start)
+    return start.index
+
+
+async def same(nodes: list[Node]) -> None:
+    """All have the same rows, folded."""
+
+    def are_equal() -> bool:
+        if any(node.replica.lost is not None for node in nodes):
+            return False
+        return len({node.replica.state.digest("t") for node in nodes}) == 1
+
+    await aside(lambda: real.until(are_equal, "all have the same rows"))
+
+
+async def test_a_node_that_was_away_takes_a_snapshot(tmp_path: Path) -> None:
+    async with two_of_three(tmp_path) as (nodes, config), open_node(config) as third:
+        await aside(
+            lambda: real.until(
+                lambda: third.replica.machine.replicated_log.log.start.index > 0, "it begins there"
+            )
+        )
+        await same([*nodes, third])
+        async with qsync.connect_async([node.address for node in nodes]) as db:
+            await db.space("t").replace([1, "after"])
+        await same([*nodes, third])
+        assert third.timeline.counts["snapshot_installed"] == 1
+        (file,) = snapshot_files(tmp_path / "n3" / "snap")
+        assert sum(node.timeline.counts["snapshot_sent"] for node in nodes) == 1
+    async with open_node(config) as third:
+        assert third.storage.log.start.index == file.index
+        assert third.replica.state.count("t", 0, "all", []) == ROWS
