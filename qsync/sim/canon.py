@@ -43,9 +43,11 @@ PROPERTIES = {
     11: "liveness",
     12: "one after the other",
     13: "operators are answered",
+    14: "quorums meet",
 }
 """The ten of protocol.md, our own mistakes (0), that a healed cluster comes to rest (11), that what
-clients see could have happened in some order (12), and that operators are answered (13)."""
+clients see could have happened in some order (12), that operators are answered (13), and that no
+two quorums are strangers to each other, whoever comes and goes (14, membership.md)."""
 
 
 @dataclass(frozen=True, slots=True)

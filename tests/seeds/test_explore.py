@@ -157,7 +157,7 @@ def test_a_scope_notices_each_broken_rule_that_it_names(name: str, mutant: str) 
         # A mutant may prevent what the scope is about: then the scope proves nothing, and says so.
         assert SCOPES[name].reaches - set(explored.happened)
         return
-    assert explored.broken.number in BREAKS.get(mutant, range(14)), complaint(search, explored)
+    assert explored.broken.number in BREAKS.get(mutant, range(15)), complaint(search, explored)
     lines = minutes(search, explored.trace)
     assert lines[0] == STEPS_HEADING
     if explored.trace:
@@ -264,7 +264,14 @@ class Audited(StateTable):
             self.differences.append(f"{self.acts[act].describe()}: {known}, {again}")
 
 
-AUDITED = ["election-crash", "rollback-confirm", "session-retry", "lost-disk", "reads"]
+AUDITED = [
+    "election-crash",
+    "rollback-confirm",
+    "session-retry",
+    "lost-disk",
+    "reads",
+    "two-changes",
+]
 
 
 @pytest.mark.timeout(300)

@@ -20,11 +20,9 @@ from qsync.core.inputs import (
     TimerFired,
     WriteFailed,
 )
-from qsync.core.member_change import ReplaceMember, SetRole
 from qsync.core.messages import Append, Message
-from qsync.member import MemberRole
 from qsync.record import ONE_INSTANCE, Instance
-from qsync.sim.explore import clients
+from qsync.sim.explore import clients, members
 from qsync.sim.explore.answers import OPERATOR, PROMOTER
 from qsync.sim.explore.host import ExploredNode, PeerConnection, TurnOutput
 
@@ -195,6 +193,8 @@ def _campaign(host: ExploredNode, what: object) -> None:
     """No leader is heard, the pre-votes are lost, and an operator says: promote."""
     host.begin(later=LONG if what is None else 0.0)
     host.step(TimerFired(kind=ElectionTimer.ELECTION))
+    if host.core.machine.raft.electorate.is_alone:
+        return  # it asks nobody, so nothing is lost
     host.answer(host.core.machine.ready())
     host.operator_asks(PromoteAsked(ticket=PROMOTER))
 
@@ -263,17 +263,10 @@ def _demote(host: ExploredNode, what: object) -> None:
     host.operator_asks(DemoteAsked(ticket=OPERATOR, to=Replica(what)))
 
 
-def _replace(host: ExploredNode, what: object) -> None:
-    assert isinstance(what, int)
+def _change(host: ExploredNode, what: object) -> None:
+    assert isinstance(what, members.ChangeOrder)
     host.begin()
-    host.operator_asks(ChangeAsked(ticket=OPERATOR, change=ReplaceMember(replica=Replica(what))))
-
-
-def _learner(host: ExploredNode, what: object) -> None:
-    assert isinstance(what, int)
-    host.begin()
-    change = SetRole(replica=Replica(what), role=MemberRole.LEARNER)
-    host.operator_asks(ChangeAsked(ticket=OPERATOR, change=change))
+    host.operator_asks(ChangeAsked(ticket=OPERATOR, change=what.change, force=what.forced))
 
 
 _PERFORMERS: dict[str, Callable[[ExploredNode, object], None]] = {
@@ -299,8 +292,7 @@ _PERFORMERS: dict[str, Callable[[ExploredNode, object], None]] = {
     "roll back": _roll_back,
     "promote": _promote,
     "demote": _demote,
-    "replace": _replace,
-    "learner": _learner,
+    "change": _change,
     "create": clients.create,
     "call": clients.call,
     "fold": clients.fold,
@@ -347,6 +339,11 @@ def _ticking(act: ExplorerAct) -> str:
     return f"time passes{f', {act.what.seconds:g} s by its clock' if act.what.drifts else ''}"
 
 
+def _changing(act: ExplorerAct) -> str:
+    assert isinstance(act.what, members.ChangeOrder)
+    return act.what.describe()
+
+
 def _reading(act: ExplorerAct) -> str:
     assert isinstance(act.what, ReadAct)
     return f"client reads, must see {act.what.floor.index}"
@@ -363,8 +360,7 @@ _DESCRIBERS: dict[str, Callable[[ExplorerAct], str]] = {
     "tick": _ticking,
     "reconnect": _reconnecting,
     "demote": lambda act: f"operator: demote to {act.what}",
-    "learner": lambda act: f"operator: {act.what} votes no more",
-    "replace": lambda act: f"operator: replace {act.what} by its new directory",
+    "change": _changing,
 }
 _WORDS = {
     "land": "its write is durable",

@@ -1,8 +1,19 @@
 """What a node has been, over all its lives: no machine looks into it."""
 
+from dataclasses import dataclass
+
 from election.messages import Index, Replica, Term
 from qsync.sim import properties
 from qsync.sim.explore.answers import AnswerLog, Name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedPlace:
+    """What a leader confirmed, and the voters in its log at that moment."""
+
+    index: Index
+    crc: int
+    voters: tuple[Replica, ...]
 
 
 class GhostState:
@@ -18,6 +29,8 @@ class GhostState:
         self.confirmed_crcs: tuple[int, ...] = ()
         """Checksums of the longest log that it confirmed, and below the fates."""
         self.gone: tuple[bool, ...] = ()
+        self.counted: CountedPlace | None = None
+        """Where voters come and go: the last place that it confirmed as a leader."""
         self.effective: frozenset[Name] = frozenset()
         """Requests that it has seen take effect."""
         self.shown: tuple[tuple[Index, Term], ...] = ()

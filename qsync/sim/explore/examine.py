@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from election.messages import Index, Replica
+from election.messages import Index, Replica, Term
 from election.ready import ElectionTimer
-from qsync.core.configuration import Configurations, all_of
+from qsync.core.configuration import Configuration, Configurations, all_of
 from qsync.core.logindex import LogIndex
 from qsync.core.promotion import PromotionPhase
 from qsync.core.ready import TimerKind
@@ -15,7 +15,7 @@ from qsync.record import Entry, EntryKind
 from qsync.replica import Replica as Core
 from qsync.sim import properties
 from qsync.sim.canon import ReferenceLog, ReferenceRecords
-from qsync.sim.explore.diary import GhostState
+from qsync.sim.explore.diary import CountedPlace, GhostState
 from qsync.sim.explore.plan import StartPlan
 from qsync.sim.lives import DurableView, LifeCursor, shows
 
@@ -53,12 +53,13 @@ class ExaminedNode(Protocol):
 class NodeBefore:
     """A node before its turn."""
 
-    __slots__ = ("confirmed", "life", "replicated_log")
+    __slots__ = ("confirmed", "led", "life", "replicated_log")
 
     def __init__(self, host: ExaminedNode) -> None:
         self.replicated_log = host.replicated_log
         self.confirmed = host.replicated_log.confirmed
         self.life = LifeCursor(host.core)
+        self.led = _leads_in(host)
 
     def compare(self, host: ExaminedNode) -> None:
         """What holds of one life, if it is still the same; then what holds of every state."""
@@ -70,10 +71,19 @@ class NodeBefore:
             host.diary.leads(leader.term, leader.promoted_at)
         if replicated_log is not self.replicated_log or replicated_log.confirmed != self.confirmed:
             _confirms(host, replicated_log)
+            # Who confirms that it is out may resign in the same turn.
+            if host.plan.changing and host.core.machine.term in (self.led, _leads_in(host)):
+                _counted(host, replicated_log, since=self.confirmed)
         if replicated_log.log.start.index:
             _counts(host)
         _shows(host, replicated_log)
         _operations(host)
+
+
+def _leads_in(host: ExaminedNode) -> Term | None:
+    """The term that it leads."""
+    leader = host.core.machine.leader
+    return None if leader is None else leader.term
 
 
 def _operations(host: ExaminedNode) -> None:
@@ -134,12 +144,27 @@ def _confirms(host: ExaminedNode, replicated_log: ReplicatedLog) -> None:
 
 def _counts(host: ExaminedNode) -> None:
     """Property 2: who votes is a fold over the log, wherever that begins (membership.md M6 a)."""
-    log, configurations = host.whole(), host.replicated_log.configurations
-    fold = Configurations(all_of(host.plan.config.voters), configurations.codec)
+    mine, wanted = host.replicated_log.configurations.in_force, _in_force(host)
+    properties.counts_by_its_log(host.me, mine=mine, wanted=wanted)
+
+
+def _counted(host: ExaminedNode, replicated_log: ReplicatedLog, since: Index) -> None:
+    """By whom it confirmed what it did: those of the last configuration in its log (M1 b)."""
+    configuration, confirmed = _in_force(host), replicated_log.confirmed
+    if confirmed <= since:
+        return
+    assert configuration is not None
+    crc = int(host.whole().crc_at(confirmed))
+    host.diary.counted = CountedPlace(index=confirmed, crc=crc, voters=configuration.replicas)
+
+
+def _in_force(host: ExaminedNode) -> Configuration | None:
+    """By the whole log, read anew from its beginning."""
+    log, codec = host.whole(), host.replicated_log.configurations.codec
+    fold = Configurations(all_of(host.plan.founders), codec)
     for entry in host.history():
         fold.took(entry, log)
-    mine, wanted = configurations.in_force, fold.in_force
-    properties.counts_by_its_log(host.me, mine=mine, wanted=wanted)
+    return fold.in_force
 
 
 def _remember_shown(host: ExaminedNode, replicated_log: ReplicatedLog) -> None:

@@ -1,6 +1,6 @@
 """Scopes that begin in the middle of a history, one that takes too many events to be found."""
 
-from qsync.sim.explore.scope import EVERYTHING_HEARD, Scope
+from qsync.sim.explore.scope import EVERYTHING_HEARD, Scope, simple_scope
 
 _DAMAGE = (
     "damage_ignored",
@@ -10,7 +10,7 @@ _DAMAGE = (
 )
 
 HISTORIES = (
-    Scope(
+    simple_scope(
         name="lead-again",
         claim="who leads again counts no ack that was given while it led before; five nodes",
         prelude="elect 1; only 1 3; put 1 a; hold 3 1; connect 1 3; only 2 4 5; elect 2; all; "
@@ -19,49 +19,37 @@ HISTORIES = (
         nodes=5,
         alike=((4, 5),),
         campaigning=frozenset({1}),
-        ordered=True,
-        slow_disk=False,
-        records=False,
         dead_letters=False,
         reaches=frozenset({"elected", "confirmed"}),
         kills=frozenset({"ack_of_older_term", "match_kept"}),
     ),
-    Scope(
+    simple_scope(
         name="reads-tail",
         claim="a log that is long enough, but not the leader's, serves no read",
         prelude="elect 1; only 1 3; stall 1; async 1 p; async 1 q; crash 1; all",
         bounds={"campaigns": 1, "writes": 1, "reads": 1},
         campaigning=frozenset({2}),
         reading=frozenset({3}),
-        ordered=True,
-        slow_disk=False,
-        records=False,
         unheard=EVERYTHING_HEARD,
         reaches=frozenset({"read", "elected", "told committed", "cut"}),
         kills=frozenset({"reads_by_index", "entry_before_unchecked"}),
     ),
-    Scope(
+    simple_scope(
         name="damaged-log",
         claim="who lost its log, and not its vote, counts again when it has the leader's",
         prelude="elect 1; only 1 3; put 1 a; hold 3 1; put 1 b; hold 1 3; damage 3; all",
         bounds={"campaigns": 1, "heartbeats": 1},
         campaigning=frozenset({2}),
-        ordered=True,
-        slow_disk=False,
-        records=False,
         unheard=EVERYTHING_HEARD,
         reaches=frozenset({"admitted", "elected", "told committed"}),
         kills=frozenset(_DAMAGE),
     ),
-    Scope(
+    simple_scope(
         name="damaged-log-slowly",
         claim="the same when it gets its log back entry by entry: the PROMOTE alone is not enough",
         prelude="elect 1; only 1 3; put 1 a; hold 1 3; damage 3; all",
         bounds={"campaigns": 1, "heartbeats": 1},
         campaigning=frozenset({2}),
-        ordered=True,
-        slow_disk=False,
-        records=False,
         appended=1,
         beat=1.0,
         unheard=frozenset({"HeartbeatResponse"}),
@@ -81,40 +69,31 @@ HISTORIES = (
         reaches=frozenset({"told lost", "cut", "confirmed"}),
         kills=frozenset({"lost_for_cut"}),
     ),
-    Scope(
+    simple_scope(
         name="strange-tail",
         claim="what a former leader left behind what is confirmed is not shown as the leader's",
         prelude="elect 1; stall 1; lose 2 1; lose 3 1; put 1 a; only 1 3; lose 3 1; async 1 p; "
         "crash 1; only 1 2; elect 2; put 2 b; hold 2 3; all; connect 2 3",
         bounds={"heartbeats": 1},
-        ordered=True,
-        slow_disk=False,
-        records=False,
         appended=1,
         reaches=frozenset({"cut", "confirmed"}),
         kills=frozenset({"shows_a_strange_tail"}),
     ),
-    Scope(
+    simple_scope(
         name="rollback-overruled",
         claim="who rolled back what its successor confirmed shows it when it hears so",
         prelude="elect 1; only 1 2; hold 2 1; put 1 a; only 1; rollback 1; only 2 3; elect 2; all; "
         "connect 2 1",
         bounds={"heartbeats": 1},
-        ordered=True,
-        slow_disk=False,
-        records=False,
         reaches=frozenset({"overruled", "told committed", "cut"}),
         kills=frozenset({"rollback_beyond_confirmed"}),
     ),
-    Scope(
+    simple_scope(
         name="rollback-without-room",
         claim="who has no room for the transactions of a batch confirms no victim of its ROLLBACK",
         prelude="elect 1; only 1 3; lose 3 1; put 1 a; only 1; put 1 b; rollback 1; only 1 2; "
         "connect 1 2; full 3; hold 1 3; all; connect 1 3",
         bounds={"heartbeats": 1},
-        ordered=True,
-        slow_disk=False,
-        records=False,
         appended=2,
         reaches=frozenset({"timer heartbeat"}),
         kills=frozenset({"stretch_rule_shortened"}),

@@ -8,7 +8,7 @@ from qsync.sim.explore.world import ExploredWorld
 class Judge:
     """Knows which pairs of nodes, and which whole clusters, were found sound."""
 
-    def __init__(self, cast: StateTable, quorum: int) -> None:
+    def __init__(self, cast: StateTable, quorum: int | None) -> None:
         self._cast = cast
         self._quorum = quorum
         self._sound: set[tuple[int, ...]] = set()
@@ -27,5 +27,8 @@ class Judge:
                 if pair not in self._pairs:
                     rules.pair(seen[place], seen[other])
                     self._pairs.add(pair)
-            rules.confirmed_on_quorum(seen[place], seen, self._quorum)
+            if self._quorum is None:
+                rules.confirmed_by_voters(seen[place], seen)
+            else:
+                rules.confirmed_on_quorum(seen[place], seen, self._quorum)
         self._sound.add(views)

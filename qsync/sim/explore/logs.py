@@ -1,7 +1,7 @@
 """Scopes of the log and its leaders: small clusters for every rule of protocol.md."""
 
 from election.fencing import Fencing
-from qsync.sim.explore.scope import Scope
+from qsync.sim.explore.scope import Scope, simple_scope
 
 _ALL = ((1, 2, 3),)
 _FOLLOWERS = ((2, 3),)
@@ -12,15 +12,12 @@ _INHERITED = "elect 1; only 1 2; put 1 a; all"
 """And here node 2 has it too, so that it is confirmed, though node 3 knows of nothing."""
 
 LOGS = (
-    Scope(
+    simple_scope(
         name="election",
         claim="one leader a term, by timers, pre-votes and votes; nothing confirmed is lost by one",
         prelude="",
         bounds={"timeouts": 2},
         alike=_ALL,
-        ordered=True,
-        slow_disk=False,
-        records=False,
         reaches=frozenset({"elected", "stepped_down", "confirmed", "cut"}),
         kills=frozenset({"quorum_minus_one", "minority_elects", "votes_twice", "shows_pending"}),
     ),
@@ -47,41 +44,32 @@ LOGS = (
         reaches=frozenset({"told committed", "crash", "confirmed", "timer confirm"}),
         kills=frozenset({"own_write_not_awaited", "confirms_one_more"}),
     ),
-    Scope(
+    simple_scope(
         name="write-crash-takeover",
         claim="one synchronous write over a crash of the leader and the take-over by another",
         prelude="elect 1",
         bounds={"writes": 1, "crashes": 1, "campaigns": 1},
         alike=_FOLLOWERS,
         crashing=frozenset({1}),
-        ordered=True,
-        slow_disk=False,
-        records=False,
         reaches=frozenset({"told committed", "told cut", "crash", "elected", "cut"}),
         kills=frozenset({"cut_at_once"}),
     ),
-    Scope(
+    simple_scope(
         name="figure-8",
         claim="acks for an entry of an older term decide nothing (Raft's figure 8)",
         prelude=_FIGURE_8,
         bounds={"campaigns": 2},
         alike=_FOLLOWERS,
-        ordered=True,
-        slow_disk=False,
-        records=False,
         reaches=frozenset({"elected", "cut", "told cut", "told committed", "confirmed"}),
         kills=frozenset({"vote_by_length", "confirm_older_term", "older_leader_obeyed"}),
         dead_letters=False,
     ),
-    Scope(
+    simple_scope(
         name="rollback-confirm",
         claim="a rollback against acks that come late and against a take-over: one fate everywhere",
         prelude="elect 1",
         bounds={"campaigns": 1, "writes": 1, "rollbacks": 1},
         alike=_FOLLOWERS,
-        ordered=True,
-        slow_disk=False,
-        records=False,
         reaches=frozenset({"rollback", "told rolled_back", "told committed", "cut"}),
         kills=frozenset(
             {
@@ -92,15 +80,12 @@ LOGS = (
             }
         ),
     ),
-    Scope(
+    simple_scope(
         name="rollback-heartbeat",
         claim="the confirmed index that a heartbeat carries never ends in a rolled-back stretch",
         prelude="elect 1",
         bounds={"writes": 1, "rollbacks": 1, "heartbeats": 1},
         alike=_FOLLOWERS,
-        ordered=True,
-        slow_disk=False,
-        records=False,
         unheard=_NO_ROUNDS,
         reaches=frozenset({"rollback", "told rolled_back", "timer heartbeat"}),
         kills=frozenset({"stretch_rule_carried"}),
@@ -116,38 +101,29 @@ LOGS = (
         reaches=frozenset({"promote", "cut", "stepped_down", "confirmed"}),
         kills=frozenset({"vote_unchecked", "operator_forgotten"}),
     ),
-    Scope(
+    simple_scope(
         name="async-behind-sync",
         claim="an asynchronous write behind a synchronous one shares its fate, over a take-over",
         prelude="elect 1",
         bounds={"campaigns": 1, "writes": 1, "asyncs": 1},
         alike=_FOLLOWERS,
-        ordered=True,
-        slow_disk=False,
-        records=False,
         reaches=frozenset({"told committed", "told cut", "cut"}),
         kills=frozenset({"shows_before_durable"}),
     ),
-    Scope(
+    simple_scope(
         name="takeover-twice",
         claim="two take-overs, one after the other or at once, confirm what they inherit",
         prelude=_INHERITED,
         bounds={"campaigns": 2},
-        ordered=True,
-        slow_disk=False,
-        records=False,
         reaches=frozenset({"elected", "confirmed", "cut", "stepped_down"}),
         kills=frozenset({"ack_of_another_log"}),
     ),
-    Scope(
+    simple_scope(
         name="session-retry",
         claim="a request that is repeated, at the same or at the next leader, takes effect once",
         prelude="elect 1; create 1",
         bounds={"campaigns": 1, "calls": 2},
         alike=_FOLLOWERS,
-        ordered=True,
-        slow_disk=False,
-        records=False,
         whole=True,
         reaches=frozenset({"attached", "told committed", "told cut", "elected"}),
         kills=frozenset(
@@ -160,15 +136,12 @@ LOGS = (
             }
         ),
     ),
-    Scope(
+    simple_scope(
         name="transactions",
         claim="conditions and read sets are held against everything pending, in the log's order",
         prelude="elect 1; create 1",
         bounds={"asks": 2},
         alike=_FOLLOWERS,
-        ordered=True,
-        slow_disk=False,
-        records=False,
         whole=True,
         reaches=frozenset({"refusal waits", "told committed"}),
         kills=frozenset({"validation_skipped", "condition_ignored", "executes_on_visible"}),
@@ -184,28 +157,22 @@ LOGS = (
         reaches=frozenset({"told committed", "told rolled_back"}),
         kills=frozenset({"confirms_one_more"}),
     ),
-    Scope(
+    simple_scope(
         name="batches",
         claim="two things that come to a node in one batch are no worse than one after the other",
         prelude="elect 1",
         bounds={"writes": 1, "rollbacks": 1, "campaigns": 1, "batches": 1},
         alike=_FOLLOWERS,
-        ordered=True,
-        slow_disk=False,
-        records=False,
         reaches=frozenset({"batch", "told committed", "told rolled_back", "elected", "cut"}),
         kills=frozenset({"waits_by_index"}),
     ),
-    Scope(
+    simple_scope(
         name="fencing",
         claim="a leader that was paused finds that it lost its quorum, and steps down in time",
         prelude="elect 1",
         bounds={"writes": 1, "pauses": 1, "campaigns": 1},
         alike=_FOLLOWERS,
         fencing=Fencing.SOFT,
-        ordered=True,
-        slow_disk=False,
-        records=False,
         reaches=frozenset({"fenced", "elected", "told committed", "told cut"}),
         kills=frozenset({"never_fenced"}),
     ),
@@ -220,33 +187,27 @@ LOGS = (
         reaches=frozenset({"write failed", "timer disk", "elected", "confirmed"}),
         kills=frozenset({"failed_write_counts"}),
     ),
-    Scope(
+    simple_scope(
         name="new-connection",
         claim="acks belong to a connection; one that is made anew begins with what is there",
         prelude="elect 1",
         bounds={"writes": 1, "rollbacks": 1, "breaks": 1},
         alike=_FOLLOWERS,
-        ordered=True,
-        slow_disk=False,
-        records=False,
         reaches=frozenset({"reconnected", "told committed", "told rolled_back"}),
         kills=frozenset({"stretch_rule_leader"}),
     ),
-    Scope(
+    simple_scope(
         name="lost-disk",
         claim="who comes back on an empty disk makes neither a second quorum nor a second leader",
         prelude="elect 1",
         bounds={"wipes": 1, "campaigns": 1, "writes": 1},
         crashing=frozenset({3}),
         campaigning=frozenset({2}),
-        ordered=True,
-        slow_disk=False,
-        records=False,
         unheard=_NO_ROUNDS,
         reaches=frozenset({"wiped", "elected", "told committed"}),
         kills=frozenset({"acks_of_strangers"}),
     ),
-    Scope(
+    simple_scope(
         name="lost-vote",
         claim="a vote that was lost with its disk is not given again, whoever asks and counts",
         prelude="",
@@ -254,34 +215,25 @@ LOGS = (
         crashing=frozenset({2}),
         campaigning=frozenset({1, 3}),
         alike=((1, 3),),
-        ordered=True,
-        slow_disk=False,
-        records=False,
         reaches=frozenset({"wiped", "elected", "confirmed"}),
         kills=frozenset({"pair_ignored"}),
     ),
-    Scope(
+    simple_scope(
         name="replaced-disk",
         claim="a new directory gets the place of a voter by two changes, over a take-over",
         prelude="elect 1",
         bounds={"wipes": 1, "replaces": 1, "campaigns": 1},
         crashing=frozenset({3}),
         campaigning=frozenset({2}),
-        ordered=True,
-        slow_disk=False,
-        records=False,
         reaches=frozenset({"wiped", "configuration", "elected", "confirmed"}),
         kills=frozenset({"two_changes_in_one", "change_undecided"}),
     ),
-    Scope(
+    simple_scope(
         name="switchover",
         claim="a planned switchover, asked of the leader or of the next one, loses nothing",
         prelude="elect 1; confirm 1",
         bounds={"promotes": 1, "writes": 1},
         alike=_FOLLOWERS,
-        ordered=True,
-        slow_disk=False,
-        records=False,
         reaches=frozenset({"hands_over", "elected", "hand_over_refused"}),
         kills=frozenset({"vote_unchecked", "operation_never_ends", "promotion_told_early"}),
     ),

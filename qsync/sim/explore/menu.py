@@ -6,9 +6,9 @@ from typing import NamedTuple
 from election.messages import RequestVote
 from election.ready import ElectionTimer
 from election.roles import Role
-from qsync.core.progress import Membership
 from qsync.core.ready import TimerKind
 from qsync.faults import Fault
+from qsync.sim.explore import members
 from qsync.sim.explore.acts import LONG, Alarm, Delivery, ExplorerAct, WriteAct
 from qsync.sim.explore.cast import StateTable
 from qsync.sim.explore.clients import CallAttempt
@@ -43,6 +43,7 @@ BOUNDS = (
     "promotes",
     "demotes",
     "replaces",
+    "changes",
     "calls",
     "asks",
     "doubts",
@@ -125,7 +126,7 @@ class ActionMenu:
         campaigns = int(me) in self._scope.campaigning and not leads
         if ElectionTimer.ELECTION in host.armed and campaigns:
             found.append(("timeouts", ExplorerAct(me, "fire", Alarm(ElectionTimer.ELECTION, long))))
-        if campaigns and machine.raft.electorate.named:
+        if campaigns and machine.raft.electorate.may_lead:
             if not self._scope.tick:
                 found.append(("campaigns", ExplorerAct(me, "campaign")))
             elif machine.raft.state.now >= machine.raft.state.promise.sticky_until:
@@ -165,14 +166,13 @@ class ActionMenu:
         me, machine = host.me, host.core.machine
         if machine.leader is None:
             return [("promotes", ExplorerAct(me, "promote"))]
-        strangers = [
-            each.peer
-            for each in machine.peers.values()
-            if each.connected and each.membership is Membership.STRANGER
+        orders = [
+            *[("replaces", order) for order in members.replacing(machine)],
+            *[("changes", order) for order in members.possible(machine, self._scope.changes)],
         ]
         return [
             *[("demotes", ExplorerAct(me, "demote", peer)) for peer in host.plan.peers],
-            *[("replaces", ExplorerAct(me, "replace", peer)) for peer in strangers],
+            *[(bound, ExplorerAct(me, "change", order)) for bound, order in orders],
         ]
 
     def leads(self, state: int) -> bool:

@@ -7,10 +7,11 @@ from typing_extensions import override
 
 from election.messages import Replica
 from qsync.core.config import CoreConfig
+from qsync.core.configuration import Configuration
 from qsync.core.machine import Machine
 from qsync.core.ready import Ready, Write
-from qsync.data.members import CODEC
 from qsync.replica import Replica as Core
+from qsync.sim.explore.members import IdCodec
 from qsync.sim.explore.platter import WriteDisk
 from qsync.store.memory import MemorySpaces
 
@@ -45,6 +46,10 @@ class StartPlan:
     """Writes take time, so that a crash can come before their end; else they land at once."""
     unheard: frozenset[str]
     """Kinds of messages that the network loses, all of them."""
+    founders: tuple[Replica, ...]
+    """The first voters."""
+    changing: bool
+    """Voters come and go."""
 
     @property
     def me(self) -> Replica:
@@ -53,7 +58,7 @@ class StartPlan:
 
     @property
     def peers(self) -> list[Replica]:
-        """The other voters."""
+        """All other nodes, which its own settings name."""
         return [each for each in self.config.voters if each != self.me]
 
     def platter(self) -> WriteDisk:
@@ -72,7 +77,7 @@ class StartPlan:
         spaces = platter.spaces
         config = replace(self.config, instance=platter.instance)
         if spaces is None:
-            return Bare(config, platter, life)
+            return Bare(config, platter, life, platter.founding(self.founders))
         return Core(
             config,
             ballot=platter.ballot,
@@ -81,7 +86,7 @@ class StartPlan:
             tail=platter.read,
             backing=spaces,
             folded=spaces.folded,
-            founding=platter.founding(self.config.voters),
+            founding=platter.founding(self.founders),
             quarantined=platter.damaged,
             life=life,
         )
@@ -90,15 +95,21 @@ class StartPlan:
 class Bare(Core):
     """A replica without spaces: its transactions are names, and nobody looks into them."""
 
-    def __init__(self, config: CoreConfig, platter: WriteDisk, life: int) -> None:
+    def __init__(
+        self,
+        config: CoreConfig,
+        platter: WriteDisk,
+        life: int,
+        founding: Configuration | None,
+    ) -> None:
         self.machine = Machine(
             config,
             ballot=platter.ballot,
             confirmed=platter.confirmed,
             stored=platter.stored(),
             tail=platter.read,
-            founding=platter.founding(config.voters),
-            codec=CODEC,
+            founding=founding,
+            codec=IdCodec(),
             quarantined=platter.damaged,
             life=life,
             start=platter.start,

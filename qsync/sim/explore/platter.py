@@ -79,8 +79,13 @@ class WriteDisk(DurableLog):
         self.write, self.letters = None, []
 
     def founding(self, voters: Iterable[Replica]) -> Configuration | None:
-        """What the directory was founded with; a new one, made when a disk was lost, was not."""
-        return all_of(voters) if self.instance == ONE_INSTANCE else None
+        """What the directory was founded with; one that came later was not.
+
+        Later: made when a disk was lost, or for who joins.
+        """
+        founders = tuple(voters)
+        is_first = self.instance == ONE_INSTANCE and self.me in founders
+        return all_of(founders) if is_first else None
 
     def wipe(self) -> None:
         """Everything is gone: a new directory, which is another instance."""

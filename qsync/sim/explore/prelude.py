@@ -5,7 +5,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from election.messages import Index, Position, Replica, Term
+from qsync.core.member_change import MemberChange
 from qsync.core.ready import TimerKind
+from qsync.member import MemberRole
+from qsync.sim.explore import members
 from qsync.sim.explore.acts import Alarm, Delivery, ExplorerAct, ReadAct, Tick, WriteAct, perform
 from qsync.sim.explore.clients import CallAttempt
 from qsync.sim.explore.host import ExploredNode
@@ -33,7 +36,7 @@ class Prelude:
     `lose A B`: what A says to B is lost, until the next `only` or `all`.
     `full N`: it has no room for transactions any more.
     `trim N`: it forgets the log up to where it knows it as confirmed.
-    `learner N M`: leader N makes a learner of M.
+    `add N M ROLE`, `remove N M`, `make N M ROLE`: leader N changes who belongs, whatever it costs.
     `stall N`: nothing that it writes becomes durable; `crash N` loses it, `flow N` ends that.
     """
 
@@ -224,9 +227,23 @@ def _trim(prelude: Prelude, words: list[str]) -> None:
     prelude.at(words[0], "trim", None)
 
 
-def _learner(prelude: Prelude, words: list[str]) -> None:
-    """The leader makes a learner of a voter."""
-    prelude.at(words[0], "learner", int(words[1]))
+def _add(prelude: Prelude, words: list[str]) -> None:
+    """The leader takes somebody in."""
+    _order(prelude, words[0], members.adding(int(words[1]), MemberRole(words[2])))
+
+
+def _remove(prelude: Prelude, words: list[str]) -> None:
+    """Or out, itself maybe."""
+    _order(prelude, words[0], members.removing(int(words[1])))
+
+
+def _make(prelude: Prelude, words: list[str]) -> None:
+    """Or changes what somebody counts for."""
+    _order(prelude, words[0], members.becoming(int(words[1]), MemberRole(words[2])))
+
+
+def _order(prelude: Prelude, word: str, change: MemberChange) -> None:
+    prelude.at(word, "change", members.ChangeOrder(change, forced=True))
 
 
 _WORDS: dict[str, Callable[[Prelude, list[str]], None]] = {
@@ -248,7 +265,9 @@ _WORDS: dict[str, Callable[[Prelude, list[str]], None]] = {
     "call": _call,
     "fold": _fold,
     "trim": _trim,
-    "learner": _learner,
+    "add": _add,
+    "remove": _remove,
+    "make": _make,
     "confirm": _confirm,
     "rollback": _roll_back,
     "only": Prelude.only,
@@ -257,8 +276,8 @@ _WORDS: dict[str, Callable[[Prelude, list[str]], None]] = {
 
 
 def _plans(scope: Scope, mutant: str | None) -> list[StartPlan]:
-    voters = node_ids(scope.nodes)
-    drafts = [PlanDraft(scope.config(me, voters)) for me in voters]
+    everybody = node_ids(scope.nodes)
+    drafts = [PlanDraft(scope.config(me, everybody)) for me in everybody]
     if mutant is not None:
         catalogue.plant(mutant, drafts)
     return [
@@ -270,6 +289,8 @@ def _plans(scope: Scope, mutant: str | None) -> list[StartPlan]:
             reads="reads" in scope.bounds or "leases" in scope.bounds,
             slow_disk=scope.slow_disk or "stall" in scope.prelude,
             unheard=EVERYTHING_HEARD if scope.tick else scope.unheard,
+            founders=scope.founding,
+            changing=bool(scope.changes),
         )
         for draft in drafts
     ]

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from election.quorum import majority
 from qsync.sim import properties
 from qsync.sim.canon import PropertyViolation
 from qsync.sim.explore.answers import Name, Outcome, Place
+from qsync.sim.explore.diary import CountedPlace
 from qsync.sim.explore.host import ExploredNode
 
 
@@ -27,6 +29,7 @@ class PropertyView(NamedTuple):
     gone: tuple[bool, ...]
     shown: tuple[tuple[int, int, int], ...]
     """Index, checksum and since which term, of what it shows beyond the confirmed index."""
+    counted: CountedPlace | None
     led: tuple[tuple[int, int], ...]
     establishes: int
     """The term that it leads with a confirmed PROMOTE; 0 for none."""
@@ -72,6 +75,7 @@ def view(host: ExploredNode) -> PropertyView:
                 for crc, (index, term) in zip(diary.shown_crcs, diary.shown, strict=True)
             ]
         ),
+        counted=diary.counted,
         led=tuple([(int(term), int(at)) for term, at in diary.led]),
         establishes=leader.term if leader is not None and established else 0,
         leases=leader is not None
@@ -168,3 +172,12 @@ def confirmed_on_quorum(one: PropertyView, everybody: Sequence[PropertyView], qu
         place = (index, one.ever[-1])
         have = [each.me for each in everybody if place in each.durable]
         properties.on_quorum(one.me, index, have, quorum)
+
+
+def confirmed_by_voters(one: PropertyView, everybody: Sequence[PropertyView]) -> None:
+    """Property 7, where voters come and go: what a leader confirmed a majority of them had."""
+    counted = one.counted
+    if counted is not None:
+        place, voters = (int(counted.index), counted.crc), counted.voters
+        have = [each.me for each in everybody if each.me in voters and place in each.durable]
+        properties.on_quorum(one.me, counted.index, have, majority(len(voters)))

@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from election.fencing import Fencing
 from election.messages import Replica
 from election.quorum import Quorum
 from qsync.core.config import CLOCK_DRIFT_MAX, PROMISE_FACTOR, CoreConfig
+from qsync.core.member_change import MemberChange
+from qsync.sim.explore.ids import node_ids
 
 EVERYTHING_HEARD: frozenset[str] = frozenset()
 """For `unheard`: the network may lose anything, and carry anything."""
@@ -33,6 +36,10 @@ class Scope:
     reaches: frozenset[str]
     """What must have happened in some state: a scope in which it does not proves nothing."""
     nodes: int = 3
+    founders: int = 0
+    """So many found the cluster, the first of them; the others are outside. 0: all do."""
+    changes: tuple[MemberChange, ...] = ()
+    """What operators may ask of a leader, whatever it costs, each of one step."""
     alike: tuple[tuple[int, ...], ...] = ()
     """Groups of nodes that may be exchanged for one another."""
     crashing: frozenset[int] = EVERYBODY
@@ -85,6 +92,18 @@ class Scope:
         )
 
     @property
-    def quorum(self) -> int:
-        """How many disks make a transaction safe, whatever a mutant thinks."""
-        return self.nodes // 2 + 1
+    def founding(self) -> tuple[Replica, ...]:
+        """The first voters."""
+        return node_ids(self.founders or self.nodes)
+
+    @property
+    def quorum(self) -> int | None:
+        """How many disks make a transaction safe, whatever a mutant thinks.
+
+        None where voters come and go: then those of the log decide.
+        """
+        return None if self.changes else self.nodes // 2 + 1
+
+
+simple_scope = partial(Scope, ordered=True, slow_disk=False, records=False)
+"""Messages in order, writes durable at once, no CONFIRM records: most histories need no more."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 from qsync.sim.explore.clocked import CLOCKED
 from qsync.sim.explore.histories import HISTORIES
 from qsync.sim.explore.logs import LOGS
+from qsync.sim.explore.memberships import MEMBERSHIPS, MEMBERSHIPS_LONG
 from qsync.sim.explore.reading import READS, READS_LONG
 from qsync.sim.explore.requests import REQUESTS, REQUESTS_LONG
 from qsync.sim.explore.scope import EVERYBODY, Scope
@@ -28,6 +29,7 @@ _QUICK = (
     *HISTORIES,
     *CLOCKED,
     *SNAPSHOTS,
+    *MEMBERSHIPS,
 )
 
 
@@ -107,6 +109,7 @@ _LONG = (
         campaigning=EVERYBODY,
     ),
     *READS_LONG,
+    *MEMBERSHIPS_LONG,
     _wider("switchover", "switchover-both", demotes=1, writes=0),
     *map(_slowly, _ROOM_FOR_SLOW_DISKS),
     *map(_in_any_order, _ROOM_FOR_ANY_ORDER),

@@ -1,9 +1,9 @@
 """Scopes of trimmed logs, and of the snapshots for who needs what is not in them any more."""
 
-from qsync.sim.explore.scope import Scope
+from qsync.sim.explore.scope import Scope, simple_scope
 
 SNAPSHOTS = (
-    Scope(
+    simple_scope(
         name="snapshot-votes",
         claim="who has trimmed all its log compares its last entry with a candidate's all the same",
         prelude="elect 1; only 1 2; put 1 a; all",
@@ -11,22 +11,16 @@ SNAPSHOTS = (
         campaigning=frozenset({3}),
         crashing=frozenset({1, 2}),
         trimming=frozenset({1, 2}),
-        ordered=True,
-        slow_disk=False,
-        records=False,
         reaches=frozenset({"trimmed", "crash"}),
         kills=frozenset({"trimmed_is_empty"}),
     ),
-    Scope(
+    simple_scope(
         name="snapshot-newcomer",
         claim="a new directory begins at a snapshot, and gets the place of a voter",
         prelude="elect 1; put 1 a; trim 1; trim 1",
         bounds={"wipes": 1, "replaces": 1, "campaigns": 1},
         crashing=frozenset({3}),
         campaigning=frozenset({2}),
-        ordered=True,
-        slow_disk=False,
-        records=False,
         reaches=frozenset({"wiped", "configuration", "snapshot_installed", "elected"}),
         kills=frozenset({"two_changes_in_one"}),
     ),
@@ -51,15 +45,12 @@ SNAPSHOTS = (
         reaches=frozenset({"snapshot_installed", "confirmed"}),
         kills=frozenset({"snapshot_goes_back"}),
     ),
-    Scope(
+    simple_scope(
         name="snapshot-voters",
         claim="who begins at a snapshot counts by the voters that were in force there",
-        prelude="elect 1; only 1 3; put 1 a; trim 1; trim 1; learner 1 3; all; hold 1 2; pass 3; "
-        "beat 1",
+        prelude="elect 1; only 1 3; put 1 a; trim 1; trim 1; make 1 3 learner; all; hold 1 2; "
+        "pass 3; beat 1",
         bounds={"campaigns": 1},
-        ordered=True,
-        slow_disk=False,
-        records=False,
         reaches=frozenset({"snapshot_installed", "elected"}),
         kills=frozenset({"snapshot_of_later_voters"}),
     ),

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 
 from qsync.sim.mutants.answers import ANSWERS
+from qsync.sim.mutants.changes import CHANGES
 from qsync.sim.mutants.counting import COUNTING
 from qsync.sim.mutants.elections import ELECTIONS
 from qsync.sim.mutants.fates import FATES
 from qsync.sim.mutants.leases import LEASES
+from qsync.sim.mutants.members import MEMBERS
 from qsync.sim.mutants.mutant import Mutant, NodeHooks
 from qsync.sim.mutants.operators import OPERATORS
 from qsync.sim.mutants.pace import PACE
@@ -25,6 +27,8 @@ CATALOGUE: dict[str, Mutant] = {
         *OPERATORS,
         *PACE,
         *VOTERS,
+        *CHANGES,
+        *MEMBERS,
         *LEASES,
         *SNAPSHOTS,
     )

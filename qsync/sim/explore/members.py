@@ -1,0 +1,100 @@
+"""Operators of explored clusters who change who belongs to them."""
+
+from dataclasses import replace
+from typing import NamedTuple, assert_never
+
+from election.messages import Replica
+from qsync.core.machine import Machine
+from qsync.core.member_change import (
+    AddMember,
+    MemberChange,
+    MoveMember,
+    RemoveMember,
+    ReplaceMember,
+    SetRole,
+    next_step,
+)
+from qsync.core.progress import Membership
+from qsync.data.members import CODEC
+from qsync.member import Member, MemberRole, Members
+from qsync.record import ONE_INSTANCE
+from qsync.sim.explore.ids import NodeId
+
+
+class IdCodec:
+    """See `qsync.core.configuration.Codec`: ids stay apart from other numbers."""
+
+    def encode(self, members: Members, *, before: Members) -> bytes:
+        """As shipped."""
+        return CODEC.encode(members, before=before)
+
+    def decode(self, body: bytes) -> Members:
+        """As shipped, but for the kind of the ids."""
+        members = CODEC.decode(body)
+        return tuple([replace(each, replica=_id(each.replica)) for each in members])
+
+
+class ChangeOrder(NamedTuple):
+    """What an operator wants of a leader. `forced`: also where it may cost the quorum."""
+
+    change: MemberChange
+    forced: bool = False
+
+    def describe(self) -> str:
+        """For a line of the trace."""
+        replica, change = self.change.replica, self.change
+        match change:
+            case AddMember():
+                what = f"add {replica} as a {change.member.role}"
+            case RemoveMember():
+                what = f"remove {replica}"
+            case SetRole():
+                what = f"make {replica} a {change.role}"
+            case MoveMember():
+                what = f"move {replica} to {change.address}"
+            case ReplaceMember():
+                what = f"replace {replica} by its new directory"
+            case _:
+                assert_never(change)
+        return f"operator: {what}"
+
+
+def adding(replica: int, role: MemberRole = MemberRole.VOTER) -> AddMember:
+    """A node on its first directory becomes a member."""
+    return AddMember(member=Member(_id(replica), ONE_INSTANCE, role=role))
+
+
+def removing(replica: int) -> RemoveMember:
+    """A member is none any more."""
+    return RemoveMember(replica=_id(replica))
+
+
+def becoming(replica: int, role: MemberRole) -> SetRole:
+    """A member votes from now on, or no more."""
+    return SetRole(replica=_id(replica), role=role)
+
+
+def replacing(machine: Machine) -> list[ChangeOrder]:
+    """A leader may be asked to replace everybody whose directory is another one now."""
+    return [
+        ChangeOrder(ReplaceMember(replica=each.peer))
+        for each in machine.peers.values()
+        if each.connected and each.membership is Membership.STRANGER
+    ]
+
+
+def possible(machine: Machine, wanted: tuple[MemberChange, ...]) -> list[ChangeOrder]:
+    """Of what is wanted, what the leader would begin now, and is not so already."""
+    configuration = machine.replicated_log.configurations.followed
+    if configuration is None:
+        return []
+    return [
+        ChangeOrder(change, forced=True)
+        for change in wanted
+        if machine.operations.changes.refusal(change, force=True) is None
+        and next_step(configuration, change, None) is not None
+    ]
+
+
+def _id(number: int) -> Replica:
+    return Replica(NodeId(number))
