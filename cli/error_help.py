@@ -10,6 +10,7 @@ ERROR_MODULES = (
     "admin.drills.demo",
     "admin.box.session",
     "admin.box.ctl",
+    "admin.backup.failures",
     "admin.evidence.manifest",
     "admin.checker.spark.failures",
     "admin.checker.spark.java",
@@ -227,6 +228,30 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "The folder has no manifest.json, a file of it is missing or damaged, or a newer version "
         "wrote it.",
         "The message names the file; collect it (again) with `qsync dump TARGET... --out DIR`.",
+    ),
+    "NO_BACKUP": ErrorHelp(
+        "The place is not there, belongs to something else, or holds no finished backup, or none "
+        "of that name.",
+        "`qsync backup list DEST` shows what is there; `qsync backup create DEST` makes one.",
+    ),
+    "BACKUP_DAMAGED": ErrorHelp(
+        "A disk, a transfer or a hand changed a file of the backup, or removed it. Nothing of it "
+        "is restored in part.",
+        "`qsync backup verify DEST` names every file. Put them back from a copy of the place, or "
+        "restore another backup of it: `--backup INDEX`, or an earlier `--to-index`.",
+    ),
+    "BACKUP_GAP": ErrorHelp(
+        "The point lies before the oldest backup, behind the newest log that is kept, or in a "
+        "stretch whose log was never kept.",
+        "`qsync backup list DEST` shows the points that can be restored.",
+    ),
+    "FOREIGN_BACKUP": ErrorHelp(
+        "The place was begun by another cluster; a cluster that was restored is another one, too.",
+        "Give each cluster a place of its own.",
+    ),
+    "BACKUP_PLACE": ErrorHelp(
+        "The folder or the service where backups are kept did not answer, or refused.",
+        "Repeat the command when it does: it goes on from what is there.",
     ),
     "NO_JAVA": ErrorHelp(
         "There is no Java 17 or 21 on this machine, and the extra is not installed.",

@@ -48,6 +48,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "soak": ("cli.commands.soak:soak", "Very many of them, judged, with a memory."),
     "campaign": ("cli.commands.campaign:campaign", "Real nodes, everything broken, all judged."),
     "doctor": ("cli.commands.doctor:doctor", "Look a cluster over: what is wrong, and the cure."),
+    "backup": ("cli.commands.backup:backup", "Keep what a cluster holds; make one of it again."),
     "dump": ("cli.commands.dump:dump", "Evidence from nodes, for the checkers, into a folder."),
     "check": ("cli.commands.check:check", "Whether recorded histories hold what was promised."),
     "config": ("cli.commands.config:config", "Check, show and explain configuration."),
@@ -56,11 +57,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """Where each command lives, and what the list of commands says of it. Loaded when it is called."""
 
 
-LATER = {
-    "backup": " Backups are not supported yet: stop the members, copy the whole directory of each, "
-    "and start them again (docs/reference/box.md).",
-}
-"""What people look for and what is not there yet: what to do instead."""
 _OF_DISKS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of writing, which do not name the file."""
 EXECUTE = "-e"
@@ -128,7 +124,7 @@ class LazyGroup(click.Group):
 
             near = difflib.get_close_matches(args[0], COMMANDS, n=1)
             meant = f" Did you mean {near[0]!r}?" if near else " `qsync --help` lists them."
-            ctx.fail(f"There is no command {args[0]!r}.{LATER.get(args[0], meant)}")
+            ctx.fail(f"There is no command {args[0]!r}.{meant}")
         return super().resolve_command(ctx, args)
 
 

@@ -36,6 +36,24 @@ class Duration(click.ParamType[float]):
             self.fail(f"{text!r} {error}", param, ctx)
 
 
+class Size(click.ParamType[int]):
+    """Bytes, written `64MiB`."""
+
+    name = "size"
+
+    @override
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Text to bytes, one at the least."""
+        if isinstance(value, int):
+            return value
+        try:
+            return max(1, units.size(str(value)))
+        except ValueError as error:
+            self.fail(f"{str(value)!r} {error}", param, ctx)
+
+
 class TargetOption(click.ParamType[list[str]]):
     """Where a cluster is; becomes a list of addresses."""
 

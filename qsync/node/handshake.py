@@ -2,11 +2,12 @@
 
 from typing import Final
 
+from qsync.node import snapshot_export
 from qsync.node.view import NodeView
 from qsync.wire import packed, proofs
 from qsync.wire.session import Greeting, Hello, Party
 
-FEATURES: Final = (packed.FEATURE,)
+FEATURES: Final = (packed.FEATURE, snapshot_export.FEATURE)
 """What this release can do that not every release of this version of the protocol could."""
 
 

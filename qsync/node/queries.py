@@ -7,6 +7,7 @@ from qsync.node import broadcast, options
 from qsync.node.connection import Connection
 from qsync.node.fault_hooks import FaultHooks
 from qsync.node.log_export import LogExports
+from qsync.node.snapshot_export import SnapshotExports
 from qsync.node.snapshot_transfers import SnapshotTransfers
 from qsync.node.snapshots import SnapshotWriter
 from qsync.node.tracing import Tracing
@@ -43,6 +44,12 @@ class NodeQueries:
             effects=node.reactor.effects,
         )
         self.transfers = SnapshotTransfers(node)
+        self.snapshot_exports = SnapshotExports(
+            node.storage.snapshots,
+            send=node.reactor.send,
+            flush=node.reactor.flush,
+            effects=node.reactor.effects,
+        )
         self._snapshots: list[tuple[Connection, int, int]] = []
 
     def tasks(self) -> list[Callable[[], Awaitable[None]]]:
@@ -53,6 +60,7 @@ class NodeQueries:
             self.snapshots.run,
             transfers.sender.run,
             transfers.receiver.run,
+            self.snapshot_exports.run,
         ]
 
     @property
@@ -63,7 +71,7 @@ class NodeQueries:
     @property
     def waits(self) -> bool:
         """Is there anything that time alone brings about?"""
-        if self._snapshots or len(self.watching) > 0:
+        if self._snapshots or len(self.watching) > 0 or len(self.snapshot_exports) > 0:
             return True
         return self.tracing.armed or self.fault_hooks.points.any_armed
 
@@ -83,6 +91,8 @@ class NodeQueries:
                 self._send(connection, replies.reply(request.id, self.tracing.tell(request.at)))
             elif isinstance(request, verbs.PackedRequest):
                 self.log_exports.ask(connection, request)
+            elif isinstance(request, verbs.SnapshotReadRequest):
+                self.snapshot_exports.ask(connection, request)
             elif isinstance(request, verbs.PlainRequest) and request.verb is Verb.SNAPSHOT:
                 self._snapshot(connection, request.id)
             else:
@@ -103,6 +113,7 @@ class NodeQueries:
         self.watching.tick()
         self.tracing.tick()
         self.fault_hooks.points.expire()
+        self.snapshot_exports.close_unused()
         if self._snapshots:
             self._snapshots = [each for each in self._snapshots if not self._folded(*each)]
 

@@ -36,6 +36,7 @@ from qsync.wire.verbs import (
     ReadLevel,
     Request,
     SelectRequest,
+    SnapshotReadRequest,
     TraceRequest,
     TxGetRequest,
     Verb,
@@ -65,6 +66,7 @@ __all__ = [
     "ReadLevel",
     "Request",
     "SelectRequest",
+    "SnapshotReadRequest",
     "TraceRequest",
     "TxGetRequest",
     "Verb",
@@ -324,6 +326,10 @@ def _log(id: int, fields: cbor.Fields) -> LogRequest:
     return LogRequest(id, fields.index(), fields.uint(), fields.uint())
 
 
+def _snapshot_read(id: int, fields: cbor.Fields) -> SnapshotReadRequest:
+    return SnapshotReadRequest(id, fields.index(), fields.uint(), fields.uint())
+
+
 def _packed(id: int, fields: cbor.Fields) -> PackedRequest:
     return PackedRequest(id, fields.index(), fields.uint(), fields.uint(packed.OPENING_BYTES_MAX))
 
@@ -346,6 +352,7 @@ _VERBS: Final[dict[type, Verb]] = {
     OptionsRequest: Verb.OPTIONS,
     TraceRequest: Verb.TRACE,
     PackedRequest: Verb.PACKED,
+    SnapshotReadRequest: Verb.SNAPSHOT_READ,
     FaultRequest: Verb.FAULT,
 }
 _READERS: Final[dict[int, Callable[[int, cbor.Fields], Request]]] = {
@@ -363,6 +370,7 @@ _READERS: Final[dict[int, Callable[[int, cbor.Fields], Request]]] = {
     Verb.ROLLBACK_QUEUE: lambda id, _: PlainRequest(id, Verb.ROLLBACK_QUEUE),
     Verb.LOG: _log,
     Verb.PACKED: _packed,
+    Verb.SNAPSHOT_READ: _snapshot_read,
     Verb.DIGEST: lambda id, fields: DigestRequest(id, _name_or_none(fields)),
     Verb.LOST: lambda id, _: PlainRequest(id, Verb.LOST),
     Verb.DRY_RUN: lambda id, fields: DryRunRequest(id, fields.text(limits.NAME_CHARS_MAX)),

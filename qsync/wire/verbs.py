@@ -45,6 +45,7 @@ class Verb(IntEnum):
     FAULT = 23
     PACKED = 24
     CHANGE_MEMBER = 25
+    SNAPSHOT_READ = 26
 
 
 class WriteFlags(IntFlag):
@@ -268,6 +269,19 @@ class PackedRequest(NamedTuple):
     opening: int
 
 
+class SnapshotReadRequest(NamedTuple):
+    """Bytes of a snapshot file, from the byte `offset` on. `snapshot`: the index of it.
+
+    SNAPSHOT makes one and answers with that. As long as the connection that reads it stays,
+    the file does.
+    """
+
+    id: int
+    snapshot: Index
+    offset: int
+    bytes_max: int
+
+
 class DigestRequest(NamedTuple):
     """Hashes of what is visible, of one space or of all."""
 
@@ -286,7 +300,13 @@ RowsRequest = GetRequest | SelectRequest | CountRequest | TxGetRequest
 """What asks for rows."""
 
 NodeRequest = (
-    WatchRequest | ChangesRequest | OptionsRequest | TraceRequest | FaultRequest | PackedRequest
+    WatchRequest
+    | ChangesRequest
+    | OptionsRequest
+    | TraceRequest
+    | FaultRequest
+    | PackedRequest
+    | SnapshotReadRequest
 )
 """What asks about the node rather than its data, or waits for its news."""
 

@@ -1,0 +1,193 @@
+"""What is kept at a place: its backups, the log behind them, and how far each one leads."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from admin.backup import manifest, names
+from admin.backup.failures import BackupDamaged, ForeignBackup, NoBackup
+from admin.backup.manifest import BackupManifest, LogManifest, PlaceManifest
+from admin.backup.places import BackupPlace
+from qsync import record
+from qsync.core import logstart
+from qsync.core.logstart import LogStart
+from qsync.errors import Damaged
+from qsync.record import Entry, RecordDamage
+
+
+@dataclass(slots=True)
+class Catalogue:
+    """All manifests of a place. `damage`: what is wrong with those that cannot be read."""
+
+    place: BackupPlace
+    cluster: str
+    backups: list[BackupManifest] = field(default_factory=list)
+    log: list[LogManifest] = field(default_factory=list)
+    unfinished: list[int] = field(default_factory=list)
+    damage: list[str] = field(default_factory=list)
+
+    def chain(self, index: int, crc: int) -> list[LogManifest]:
+        """The parts of the log that lead on from an entry, as far as there are any."""
+        found: list[LogManifest] = []
+        at, sum_there = index, crc
+        while True:
+            fitting = [each for each in self.log if each.first <= at + 1 <= each.last]
+            fitting = [each for each in fitting if each.first <= at or each.before == sum_there]
+            if not fitting:
+                return found
+            furthest = max(fitting, key=lambda each: (each.last, each.settled))
+            found.append(furthest)
+            at, sum_there = furthest.last, furthest.crc
+
+    def settled_chain(self, backup: BackupManifest) -> list[LogManifest]:
+        """The same up to the last part of which all is decided."""
+        chain = self.chain(backup.index, backup.crc)
+        while chain and not chain[-1].settled:
+            chain.pop()
+        return chain
+
+    def reach(self, backup: BackupManifest) -> int:
+        """The last index to which a backup can be restored."""
+        chain = self.settled_chain(backup)
+        return max([backup.index, *(each.last for each in chain)])
+
+    def backup(self, name: str) -> BackupManifest:
+        """The one of that name: the index of its rows. Raises NoBackup."""
+        for each in self.backups:
+            if name.isdecimal() and int(name) == each.index:
+                return each
+        known = ", ".join(str(each.index) for each in self.backups)
+        raise NoBackup(
+            f"there is no backup {name} at {self.place.url}; there are {known or 'none'}"
+        )
+
+
+def load(place: BackupPlace) -> Catalogue:
+    """Read all manifests. Raises NoBackup, BackupDamaged when it cannot be told whose they are."""
+    try:
+        content = place.read(names.PLACE)
+    except NoBackup:
+        raise NoBackup(
+            f"{place.url} holds no backups of qsync",
+            hint="`qsync backup create` makes the first one there",
+        ) from None
+    found = Catalogue(place, manifest.decode(PlaceManifest, names.PLACE, content).cluster)
+    for folder in place.folders(names.BASE):
+        if folder.isdecimal():
+            _load_backup(found, int(folder))
+    there = set(place.names(names.LOG))
+    for name in sorted(each for each in there if each.endswith(names.MANIFEST_SUFFIX)):
+        _load_log(found, f"{names.LOG}/{name}")
+    found.log.sort(key=lambda each: (each.first, each.last))
+    _check_followed(found)
+    return found
+
+
+def load_or_begin(place: BackupPlace, cluster: str) -> Catalogue:
+    """The same for who adds to it; a place where nothing is becomes the cluster's.
+
+    Raises ForeignBackup when it is another cluster's, NoBackup when other things are there.
+    """
+    try:
+        found = load(place)
+    except NoBackup:
+        others = [*place.names(""), *place.folders("")]
+        if others:
+            raise NoBackup(
+                f"{place.url} holds no backups, but other things: {', '.join(others[:5])}",
+                hint="name a place of its own, where nothing is yet",
+            ) from None
+        place.write(names.PLACE, manifest.encode(PlaceManifest(cluster=cluster)))
+        return Catalogue(place, cluster)
+    if found.cluster != cluster:
+        raise ForeignBackup(
+            f"{place.url} holds backups of cluster {found.cluster}, and this one is {cluster}"
+        )
+    return found
+
+
+def start_of(backup: BackupManifest) -> LogStart:
+    """Where the log goes on behind its rows. Raises BackupDamaged."""
+    try:
+        start = logstart.decode(bytes.fromhex(backup.start)) if backup.index else logstart.EMPTY
+    except (Damaged, ValueError) as error:
+        raise BackupDamaged(f"{names.backup(backup.index)}: {error}") from error
+    if (start.index, start.crc) != (backup.index, backup.crc):
+        raise BackupDamaged(f"{names.backup(backup.index)} contradicts itself")
+    return start
+
+
+def batches(
+    place: BackupPlace, chain: list[LogManifest], *, after: int, crc: int
+) -> Iterator[list[Entry]]:
+    """The entries behind `after`, whose checksum is `crc`, a part at a time, all of it verified.
+
+    Raises BackupDamaged.
+    """
+    for each in chain:
+        found = read_log(place, each)
+        skipped = max(0, after + 1 - each.first)
+        if skipped and found[skipped - 1].crc != crc:
+            raise BackupDamaged(f"{each.part.name}: entry {after} is another one than before it")
+        if not skipped and each.before != crc:
+            raise BackupDamaged(f"{each.part.name} does not go on where the part before it ends")
+        yield found[skipped:]
+        after, crc = each.last, each.crc
+
+
+def read_log(place: BackupPlace, part: LogManifest) -> list[Entry]:
+    """All entries of a part, verified. Raises BackupDamaged when it is missing or not whole."""
+    content = read_part(place, part.part)
+    try:
+        found = record.decode(content, previous=part.before)
+    except RecordDamage as damage:
+        raise BackupDamaged(f"{part.part.name}: {damage}") from damage
+    if not found or (found[0].index, found[-1].index) != (part.first, part.last):
+        raise BackupDamaged(f"{part.part.name} does not hold the entries {part.first}..{part.last}")
+    if found[-1].crc != part.crc:
+        raise BackupDamaged(f"{part.part.name} ends with another entry than its manifest says")
+    return found
+
+
+def read_part(place: BackupPlace, part: manifest.Part) -> bytes:
+    """A part, as it was written. Raises BackupDamaged when it is missing or changed."""
+    try:
+        content = place.read(part.name)
+    except NoBackup:
+        raise BackupDamaged(f"{part.name} is missing, a manifest tells of it") from None
+    manifest.check_part(part, content)
+    return content
+
+
+def _load_backup(found: Catalogue, index: int) -> None:
+    try:
+        content = found.place.read(names.backup(index))
+    except NoBackup:
+        found.unfinished.append(index)
+        return
+    try:
+        found.backups.append(manifest.decode(BackupManifest, names.backup(index), content))
+    except BackupDamaged as error:
+        found.damage.append(error.message)
+
+
+def _load_log(found: Catalogue, name: str) -> None:
+    try:
+        found.log.append(manifest.decode(LogManifest, name, found.place.read(name)))
+    except (BackupDamaged, NoBackup) as error:
+        found.damage.append(error.message)
+
+
+def _check_followed(found: Catalogue) -> None:
+    """Parts that others went on behind, and that are gone."""
+    there = {each.part.name for each in found.log}
+    found.damage += [
+        f"{each.follows} is missing, {each.part.name} went on behind it"
+        for each in found.log
+        if each.follows and each.follows not in there
+    ]
+    found.damage += [
+        f"{name} is missing, {names.backup(backup.index)} tells of it"
+        for backup in found.backups
+        for name in backup.log
+        if name not in there
+    ]

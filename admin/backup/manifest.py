@@ -1,0 +1,144 @@
+"""What is written down of a backup: JSON with a checksum, put there when all it names is."""
+
+import hashlib
+import json
+import zlib
+from dataclasses import asdict, dataclass, fields
+from typing import Final, TypeVar
+
+from admin.backup.failures import BackupDamaged
+from qsync.errors import WrongFormat
+
+FORMAT: Final = 1
+"""Raised when a reader of the former format would misunderstand."""
+_SUM: Final = "sum"
+
+T = TypeVar("T", "PlaceManifest", "BackupManifest", "LogManifest")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A file, and what it must be, byte for byte."""
+
+    name: str
+    size: int
+    crc: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceManifest:
+    """Whose backups are kept at a place. Written first, never changed."""
+
+    cluster: str
+    format: int = FORMAT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupManifest:
+    """One backup: all rows exact at `start`, and the log from there up to `last`.
+
+    `start`: the record of where a log goes on behind the rows, as hexadecimal text; `index`,
+    `term` and `crc` are those of that entry. `begun` and `ended`: wall clock of the machine that
+    made it, in seconds. `index_time`: of the entry at `index`, by the clock of its leader; `time`:
+    the latest one up to `last`.
+    """
+
+    cluster: str
+    index: int
+    term: int
+    crc: int
+    start: str
+    index_time: float
+    last: int
+    last_term: int
+    node: str
+    instance: str
+    begun: float
+    ended: float
+    time: float
+    rows: int
+    parts: tuple[Part, ...]
+    log: tuple[str, ...]
+    release: str
+    format: int = FORMAT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogManifest:
+    """One part of the log: the entries `first..last`, as nodes store them.
+
+    `before`: the chain checksum of entry `first - 1`; `crc` that of `last`. `settled`: all up to
+    `last` was confirmed when it was written, and `last` is in no rolled-back stretch. `follows`:
+    the part that was there already and ends just before it. `earliest`, `latest`: times of the
+    entries, by the clocks of their leaders; `archived`: when they were seen as confirmed.
+    """
+
+    cluster: str
+    first: int
+    last: int
+    before: int
+    crc: int
+    term: int
+    earliest: float
+    latest: float
+    archived: float
+    settled: bool
+    follows: str
+    part: Part
+    format: int = FORMAT
+
+
+def part_of(name: str, content: bytes) -> Part:
+    """What it is now."""
+    return Part(
+        name=name,
+        size=len(content),
+        crc=zlib.crc32(content),
+        sha256=hashlib.sha256(content).hexdigest(),
+    )
+
+
+def check_part(part: Part, content: bytes) -> None:
+    """Raises BackupDamaged unless it is as it was written."""
+    if len(content) != part.size:
+        raise BackupDamaged(f"{part.name} has {len(content)} bytes and not {part.size}")
+    if hashlib.sha256(content).hexdigest() != part.sha256:
+        raise BackupDamaged(f"{part.name} is not as it was written: its checksum does not hold")
+
+
+def encode(manifest: "PlaceManifest | BackupManifest | LogManifest") -> bytes:
+    """As a file that says itself whether it is whole."""
+    members = json.loads(json.dumps(asdict(manifest)))
+    return (json.dumps(members | {_SUM: _sum(members)}, indent=2) + "\n").encode()
+
+
+def decode(cls: type[T], name: str, content: bytes) -> T:
+    """What `encode` has written. Raises BackupDamaged, WrongFormat."""
+    try:
+        found = json.loads(content)
+        total = found.pop(_SUM)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BackupDamaged(f"{name} is no manifest: {error!r}") from error
+    if total != _sum(found):
+        raise BackupDamaged(f"{name} is not as it was written: its checksum does not hold")
+    if found.get("format") != FORMAT:
+        raise WrongFormat(
+            f"{name} has format {found.get('format')}, this release knows {FORMAT}",
+            hint="use the release that wrote it, or a newer one",
+        )
+    known = {each.name for each in fields(cls)}
+    members = {key: value for key, value in found.items() if key in known}
+    try:
+        if cls is BackupManifest:
+            members["parts"] = tuple(Part(**each) for each in members["parts"])
+            members["log"] = tuple(members["log"])
+        elif cls is LogManifest:
+            members["part"] = Part(**members["part"])
+        return cls(**members)
+    except (KeyError, TypeError) as error:
+        raise BackupDamaged(f"{name} is no manifest of this kind: {error}") from error
+
+
+def _sum(members: dict[str, object]) -> str:
+    return hashlib.sha256(json.dumps(members, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,40 @@
+"""How the files of a place are called."""
+
+from typing import Final
+
+PLACE: Final = "qsync-backup.json"
+BASE: Final = "base"
+"""Folder of the backups, one folder each, named by the index of its rows."""
+LOG: Final = "log"
+"""Folder of the log, which all backups share."""
+BACKUP: Final = "backup.json"
+"""Put there last: without it there is no backup."""
+ROWS_SUFFIX: Final = ".rows"
+LOG_SUFFIX: Final = ".log"
+MANIFEST_SUFFIX: Final = ".json"
+_DIGITS: Final = 20
+
+
+def base(index: int) -> str:
+    """The folder of the backup whose rows are exact at an index."""
+    return f"{BASE}/{index:0{_DIGITS}}"
+
+
+def backup(index: int) -> str:
+    """Its manifest."""
+    return f"{base(index)}/{BACKUP}"
+
+
+def rows_part(index: int, number: int) -> str:
+    """A part of its rows; they count from 1."""
+    return f"{base(index)}/{number:06}{ROWS_SUFFIX}"
+
+
+def log_part(first: int, last: int) -> str:
+    """A part of the log."""
+    return f"{LOG}/{first:0{_DIGITS}}-{last:0{_DIGITS}}{LOG_SUFFIX}"
+
+
+def log_manifest(part: str) -> str:
+    """What is written down of it."""
+    return part.removesuffix(LOG_SUFFIX) + MANIFEST_SUFFIX

@@ -1,0 +1,208 @@
+"""Where backups are kept: a folder, or whatever `fsspec` reaches, such as S3 or SFTP."""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Final, Protocol
+
+from admin.backup.failures import BackupPlaceLost, NoBackup
+from qsync.errors import ConfigError, DiskFull
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+UNREADY: Final = ".new"
+"""What is being written; nobody reads it."""
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class BackupPlace(Protocol):
+    """Files by name, `/` between folders. Each is there whole or not at all."""
+
+    url: str
+    """As people write it."""
+
+    def names(self, folder: str) -> list[str]:
+        """Names of the files directly in a folder, in order; none where it is not there."""
+        ...
+
+    def folders(self, folder: str) -> list[str]:
+        """Names of the folders directly in a folder, in order."""
+        ...
+
+    def read(self, name: str) -> bytes:
+        """All of a file. Raises NoBackup when it is not there, BackupPlaceLost."""
+        ...
+
+    def write(self, name: str, content: bytes) -> None:
+        """Put a file there, instead of one of that name. Raises DiskFull, BackupPlaceLost."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """The file is not there any more."""
+        ...
+
+
+def open_place(url: str) -> BackupPlace:
+    """The place at a path or URL. Raises ConfigError when nothing can reach it."""
+    if "://" not in url:
+        return Folder(Path(url))
+    if url.startswith("file://"):
+        return Folder(Path(url.removeprefix("file://")))
+    return RemotePlace(url)
+
+
+class Folder:
+    """A folder of this machine: flushed, and renamed into its place."""
+
+    def __init__(self, path: Path) -> None:
+        self.url = str(path)
+        self._path = path
+
+    def names(self, folder: str) -> list[str]:
+        """Files in it."""
+        return self._there(folder, folders=False)
+
+    def folders(self, folder: str) -> list[str]:
+        """Folders in it."""
+        return self._there(folder, folders=True)
+
+    def read(self, name: str) -> bytes:
+        """All of a file."""
+        with self._typed(name):
+            return (self._path / name).read_bytes()
+
+    def write(self, name: str, content: bytes) -> None:
+        """Whole or not at all, whatever happens."""
+        path = self._path / name
+        unready = path.with_name(path.name + UNREADY)
+        with self._typed(name):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                with unready.open("wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                unready.rename(path)
+            except BaseException:
+                unready.unlink(missing_ok=True)
+                raise
+            _keep_name(path.parent)
+
+    def remove(self, name: str) -> None:
+        """Let go of it, if it is there."""
+        with self._typed(name):
+            (self._path / name).unlink(missing_ok=True)
+
+    def _there(self, folder: str, *, folders: bool) -> list[str]:
+        try:
+            with self._typed(folder):
+                found = list((self._path / folder).iterdir())
+                return sorted(
+                    each.name
+                    for each in found
+                    if each.is_dir() is folders and each.suffix != UNREADY
+                )
+        except NoBackup:
+            return []
+
+    @contextmanager
+    def _typed(self, name: str) -> Iterator[None]:
+        place = self._path / name
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise NoBackup(f"{place} is not there") from error
+        except OSError as error:
+            raise _typed(error, str(place)) from error
+
+
+class RemotePlace:
+    """A place that `fsspec` reaches. Object stores put a file whole; elsewhere its sum tells."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        try:
+            import fsspec  # noqa: PLC0415 - an extra, and slow to import
+        except ImportError:
+            raise ConfigError(
+                f"{url} is reached by fsspec, which is not installed",
+                hint="pip install 'qsync-cluster[backup]', or name a folder",
+            ) from None
+        try:
+            self._files: AbstractFileSystem
+            self._files, root = fsspec.core.url_to_fs(url)
+        except (ValueError, ImportError) as error:
+            raise ConfigError(f"{url} cannot be reached: {error}") from error
+        self._root = PurePosixPath(root)
+
+    def names(self, folder: str) -> list[str]:
+        """Files in it."""
+        return self._there(folder, kind="file")
+
+    def folders(self, folder: str) -> list[str]:
+        """Folders in it."""
+        return self._there(folder, kind="directory")
+
+    def read(self, name: str) -> bytes:
+        """All of a file."""
+        with self._typed(name):
+            content = self._files.cat_file(self._at(name))
+            assert isinstance(content, bytes)
+            return content
+
+    def write(self, name: str, content: bytes) -> None:
+        """In one call; what was cut off is found by its checksum."""
+        with self._typed(name):
+            self._files.makedirs(str(PurePosixPath(self._at(name)).parent), exist_ok=True)
+            self._files.pipe_file(self._at(name), content)
+
+    def remove(self, name: str) -> None:
+        """Let go of it, if it is there."""
+        with self._typed(name):
+            if self._files.exists(self._at(name)):
+                self._files.rm_file(self._at(name))
+
+    def _there(self, folder: str, *, kind: str) -> list[str]:
+        try:
+            with self._typed(folder):
+                self._files.invalidate_cache()
+                found = self._files.ls(self._at(folder), detail=True)
+        except NoBackup:
+            return []
+        return sorted(PurePosixPath(each["name"]).name for each in found if each["type"] == kind)
+
+    def _at(self, name: str) -> str:
+        return str(self._root / name)
+
+    @contextmanager
+    def _typed(self, name: str) -> Iterator[None]:
+        place = f"{self.url.rstrip('/')}/{name}"
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise NoBackup(f"{place} is not there") from error
+        except OSError as error:
+            raise _typed(error, place) from error
+        except Exception as error:  # each kind of place has errors of its own
+            raise BackupPlaceLost(f"{place}: {type(error).__name__}: {error}") from error
+
+
+def _typed(error: OSError, place: str) -> DiskFull | BackupPlaceLost:
+    said = error.strerror or str(error)
+    if error.errno in _NO_ROOM:
+        return DiskFull(
+            f"no room left for {place}: {said}",
+            hint="give it room, and the same command goes on from what is there",
+        )
+    return BackupPlaceLost(f"{place}: {said}")
+
+
+def _keep_name(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

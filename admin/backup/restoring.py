@@ -1,0 +1,297 @@
+"""A new cluster of one node from a backup: its directory, as of one index of the old one.
+
+It is never the old cluster again (membership.md M7 b, M8 i): another cluster id, another instance,
+terms that the old one did not come to, no sessions, and one member. So nothing that still runs or
+comes back of the old one can meet it, no receipt of the old one names an entry of it, and no late
+request of an old session is applied. What was written behind the index stays in the backup.
+"""
+
+import json
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from admin.backup import catalogue, points
+from admin.backup.catalogue import Catalogue
+from admin.backup.failures import BackupDamaged, BackupGap
+from admin.backup.log_archive import Progress
+from admin.backup.points import RestorePoint, WantedPoint
+from admin.backup.replaying import DecidedLog
+from admin.backup.rows import frames_of
+from election import quorum
+from election.messages import Ballot, Index, Replica, Term
+from qsync.config import NodeConfig
+from qsync.core.generation import first_term_of, generation_of
+from qsync.core.logstart import LogStart
+from qsync.core.ready import Write
+from qsync.data import schema, tuples
+from qsync.data.members import CODEC, row_of
+from qsync.errors import ConfigError, Damaged
+from qsync.member import Member
+from qsync.record import CHAIN_SEED, Entry, read_instance
+from qsync.store.contract import Identity, Spaces
+from qsync.store.directory import Directory
+from qsync.store.environment import sync_directory
+from qsync.store.opening import open_log
+from qsync.store.snapfiles import SNAPSHOTS, write_snapshot
+from qsync.store.snapshot import decode_head
+from qsync.store.spaces import SpaceStore
+
+FILE: Final = "node.yaml"
+"""Written last: `qsync start` wants it, and so never starts what is half restored."""
+UNREADY: Final = "restoring"
+"""There as long as the rest is not: such a directory is emptied and begun anew."""
+_QUORUM: Final = "replication.synchro_quorum"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestorePlan:
+    """What a restore makes. `index`: up to which entry; `clipped`: what was asked for, and why not.
+
+    `term` and `generation`: in which the new cluster begins. `left_out`: entries that are kept
+    behind that index. `dropped`: settings that do not fit a single node.
+    """
+
+    point: RestorePoint
+    index: int
+    clipped: str
+    term: int
+    generation: int
+    left_out: int
+    origin: str
+    rows: int = 0
+    dropped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewNode:
+    """The one member: where it is made, and its options by their dotted names."""
+
+    directory: Path
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def config(self, cluster: str) -> str:
+        """The text of its configuration. Raises ConfigError."""
+        fixed = sorted({"peers", "cluster.id"} & set(self.options))
+        if fixed:
+            raise ConfigError(
+                f"{fixed[0]} is not chosen: what is restored is a new cluster of one node"
+            )
+        return NodeConfig.template({**self.options, "cluster.id": cluster})
+
+
+def plan(found: Catalogue, wanted: WantedPoint) -> tuple[RestorePlan, DecidedLog]:
+    """Which index, of what; reads the log that decides it. Changes nothing.
+
+    Raises NoBackup, BackupGap, BackupDamaged.
+    """
+    point = points.find(found, wanted)
+    backup = point.backup
+
+    def batches() -> Iterator[list[Entry]]:
+        return catalogue.batches(
+            found.place,
+            list(point.chain),
+            after=backup.index,
+            crc=backup.crc if backup.index else CHAIN_SEED,
+        )
+
+    log = DecidedLog(point.start, batches, upto=point.upto, index=point.index)
+    if not log.last:
+        raise BackupGap(f"nothing was confirmed up to {wanted}: there is nothing to restore")
+    stretch, clipped = log.stretch, ""
+    if stretch is not None:
+        clipped = (
+            f"index {point.index} lies in a stretch that was rolled back, "
+            f"{stretch.first}..{stretch.rollback}: restored is what was before it"
+        )
+    generation = generation_of(Term(max(log.last_term, _newest_term(found)))) + 1
+    made = RestorePlan(
+        point=point,
+        index=log.last,
+        clipped=clipped,
+        term=first_term_of(generation),
+        generation=generation,
+        left_out=max(0, point.reach - log.last),
+        origin=backup.cluster,
+    )
+    return made, log
+
+
+def restore(
+    found: Catalogue, wanted: WantedPoint, node: NewNode, progress: Progress
+) -> tuple[RestorePlan, NodeConfig]:
+    """Make the directory of the new cluster's one node; whole when this returns.
+
+    Raises ConfigError when something is in the directory, NoBackup, BackupGap, BackupDamaged,
+    StoreError; then it cannot be started, and the same call begins anew.
+    """
+    cluster = str(uuid.uuid4())
+    text = node.config(cluster)
+    config = NodeConfig.loads(text, where="--set")
+    made, log = plan(found, wanted)
+    check_empty(node.directory)
+    _begin(node.directory, made)
+    instance = str(uuid.uuid4())
+    member = Member(
+        Replica(config.node.id),
+        read_instance(instance),
+        name=config.node.name,
+        address=str(config.address),
+    )
+    identity = Identity(
+        cluster=cluster,
+        instance=instance,
+        replica=member.replica,
+        name=member.name,
+        founders=(member,),
+    )
+    with Directory(node.directory, wanted=identity) as directory:
+        with closing(SpaceStore(directory.data)) as spaces:
+            take_rows(found, made.point, spaces, progress)
+            log.fold_into(
+                spaces, lambda at: progress("log", at - made.point.backup.index, made.index)
+            )
+            start = _founded(log.start_behind(), member)
+            dropped = found_anew(spaces, member)
+            rows = sum(each.rows for each in spaces.sums.groups.values())
+            view = spaces.view()
+            try:
+                write_snapshot(directory.path / SNAPSHOTS, view, start)
+            finally:
+                view.close()
+        with closing(open_log(directory)) as new_log:
+            new_log.recover()
+            new_log.write(_ballot(Term(made.term)))
+            new_log.begin_at(start)
+    _finish(node.directory, text)
+    return replace(made, rows=rows, dropped=dropped), config
+
+
+def check_empty(directory: Path) -> None:
+    """Raises ConfigError when something is there that no restore has left half-way."""
+    if not directory.exists() or (directory / UNREADY).is_file():
+        return
+    there = sorted(each.name for each in directory.iterdir())
+    if there and there != ["lost+found"]:
+        raise ConfigError(
+            f"{directory} is not empty: it holds {', '.join(there[:5])}",
+            hint="a restore wants a new directory; nothing was changed",
+        )
+
+
+def found_anew(spaces: Spaces, member: Member) -> tuple[str, ...]:
+    """The rows become those of a cluster with one member. Settings that do not fit it, dropped.
+
+    Sessions end with the cluster that they were of (membership.md M8 g), of its members none is a
+    member of this one, and nobody has this one's log.
+    """
+    deletes = [
+        key
+        for space in (schema.SESSION, schema.CLUSTER, schema.GC_CONSUMERS)
+        for key, _ in spaces.scan(*schema.keys_of(space))
+    ]
+    dropped: list[str] = []
+    for key, row in spaces.scan(*schema.keys_of(schema.SETTINGS)):
+        name, value = map(str, tuples.stored(row))
+        if name == _QUORUM and quorum.parse(value, unsafe=True).misfit(1) is not None:
+            deletes.append(key)
+            dropped.append(f"{name} = {value}")
+    cluster = schema.Schema(schema.SYSTEM).space(schema.CLUSTER).primary
+    own = cluster.key([int(member.replica)], whole=True)
+    spaces.fold(
+        _Rewrite(
+            folded=spaces.folded,
+            puts=[(own, tuples.encode(row_of(member)))],
+            deletes=sorted(key for key in deletes if key != own),
+        )
+    )
+    spaces.sync()
+    return tuple(dropped)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rewrite:
+    """See `contract.FoldedRows`."""
+
+    folded: Index
+    puts: Sequence[tuple[bytes, bytes]]
+    deletes: Sequence[bytes]
+
+
+def _newest_term(found: Catalogue) -> int:
+    """Of all that is kept: also what lies behind the index was answered to somebody."""
+    return max([0, *(each.term for each in found.log), *(each.term for each in found.backups)])
+
+
+def take_rows(found: Catalogue, point: RestorePoint, spaces: Spaces, progress: Progress) -> None:
+    """The rows of the backup itself. Raises BackupDamaged, StoreError."""
+    backup = point.backup
+    if not backup.index:
+        return
+    done, all_ = 0, sum(each.size for each in backup.parts)
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal done
+        for each in backup.parts:
+            yield catalogue.read_part(found.place, each)
+            done += each.size
+            progress("rows", done, all_)
+
+    frames = frames_of(pieces())
+    try:
+        head = decode_head(next(frames, b""))
+        if head.start != point.start:
+            raise BackupDamaged(f"the rows of backup {backup.index} are those of another one")
+        rows = spaces.importing(head)
+        try:
+            for frame in frames:
+                rows.take_chunk(frame)
+            rows.finish()
+        finally:
+            rows.close()
+        spaces.install(rows)
+    except Damaged as error:
+        raise BackupDamaged(f"the rows of backup {backup.index}: {error.message}") from error
+
+
+def _founded(start: LogStart, member: Member) -> LogStart:
+    """The same place in the log, with the new cluster's configuration in force there."""
+    return replace(start, configuration=CODEC.encode((member,), before=(member,)))
+
+
+def _ballot(term: Term) -> Write:
+    return Write(
+        id=0,
+        cut_above=None,
+        cut_reason="",
+        entries=[],
+        ballot=Ballot(term=term, vote=None, member=True),
+        confirmed=Index(0),
+    )
+
+
+def _begin(directory: Path, made: RestorePlan) -> None:
+    """An empty directory that says what it will be."""
+    if (directory / UNREADY).is_file():
+        for each in directory.iterdir():
+            if each.is_dir():
+                shutil.rmtree(each)
+            elif each.name != UNREADY:
+                each.unlink()
+    directory.mkdir(parents=True, exist_ok=True)
+    told = {"cluster": made.origin, "backup": made.point.backup.index, "index": made.index}
+    (directory / UNREADY).write_text(json.dumps(told) + "\n", "utf-8")
+    sync_directory(directory)
+
+
+def _finish(directory: Path, text: str) -> None:
+    unready = directory / f"{FILE}.new"
+    unready.write_text(text, "utf-8")
+    (directory / UNREADY).unlink()
+    unready.rename(directory / FILE)
+    sync_directory(directory)

@@ -1,0 +1,288 @@
+"""`qsync backup`: what a cluster holds, kept where its nodes are not, and made a cluster again."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.exits import CheckFailed
+from cli.options import Size, json_option, set_options, target_option
+from cli.output import console, document, say, style, text
+
+if TYPE_CHECKING:
+    from admin.backup.catalogue import Catalogue
+    from admin.backup.manifest import BackupManifest
+    from admin.backup.restoring import RestorePlan
+
+Progress = Callable[[str, int, int], None]
+_place = click.argument("place", metavar="DEST")
+
+
+@click.group(epilog="Example: qsync backup create /backups/a, then qsync backup verify /backups/a")
+def backup() -> None:
+    """Keep what a cluster holds, and make a cluster of it again.
+
+    DEST is a folder, or a URL that fsspec reaches, such as s3://bucket/shop (pip install
+    'qsync-cluster[backup]', and the package for that kind of place). It holds the backups of one
+    cluster, and the log between them.
+    """
+
+
+@backup.command(epilog="Example: qsync backup create /backups/shop --target 10.0.0.1:3301")
+@_place
+@click.option("--node", metavar="NODE", help="Take it from that one; a follower if none is named.")
+@click.option("--rate", type=Size(), metavar="SIZE", help="Read at most so much a second: 20MiB.")
+@target_option
+@json_option
+def create(*, place: str, node: str | None, rate: int | None, target: list[str]) -> None:
+    """Make a backup of a running cluster.
+
+    All rows at an exact index, and the log from there up to now, while reads and writes go on. It
+    is there whole or not at all; the same command goes on where a stopped one ended.
+    """
+    from admin.backup import places, taking  # noqa: PLC0415 - only here
+
+    with _bar() as progress:
+        options = taking.TakingOptions(node=node, bytes_per_s=rate, say=say, progress=progress)
+        made = taking.take_backup(places.open_place(place), target, options)
+    if style().as_json:
+        document("backup", place=place, **_members(made))
+        return
+    size = sum(each.size for each in made.parts)
+    say(
+        f"{place}: backup {made.index}, {made.rows} rows, {size} bytes, and the log up to index "
+        f"{made.last} ({_when(made.time)})"
+    )
+
+
+@backup.command("list", epilog="Example: qsync backup list /backups/shop --json")
+@_place
+@json_option
+def list_(*, place: str) -> None:
+    """List the backups, and to which points each can be restored."""
+    from admin.backup import points  # noqa: PLC0415 - only here
+
+    found = _load(place)
+    gaps = points.gaps(found)
+    if style().as_json:
+        document(
+            "backups",
+            place=place,
+            cluster=found.cluster,
+            backups=[
+                {**_members(each), "reach": found.reach(each), "until": _until(found, each)}
+                for each in found.backups
+            ],
+            unfinished=found.unfinished,
+            gaps=gaps,
+            problems=found.damage,
+        )
+        return
+    say(f"cluster {found.cluster}")
+    for each in found.backups:
+        reach = found.reach(each)
+        text(
+            f"{each.index:>12}  {_when(each.ended)}  {each.rows} rows from {each.node}; restores "
+            f"to {each.index}..{reach}, {_when(each.index_time)} .. {_when(_until(found, each))}"
+        )
+    for index in found.unfinished:
+        say(f"{index:>12}  unfinished: `qsync backup create` goes on with it")
+    _tell_gaps(gaps)
+    for problem in found.damage:
+        say(problem)
+
+
+@backup.command(epilog="Example: qsync backup verify s3://bucket/shop")
+@_place
+@json_option
+def verify(*, place: str) -> None:
+    """Read every byte: parts, rows, the chain of the log, and what is missing."""
+    from admin.backup import verifying  # noqa: PLC0415 - only here
+
+    found = _load(place)
+    with _bar() as progress:
+        result = verifying.verify(found, progress)
+    if style().as_json:
+        document(
+            "backup.verify",
+            place=place,
+            cluster=found.cluster,
+            whole=result.whole,
+            backups=result.backups,
+            parts=result.parts,
+            bytes=result.bytes,
+            rows=result.rows,
+            entries=result.entries,
+            problems=result.problems,
+            gaps=result.gaps,
+        )
+    else:
+        for problem in result.problems:
+            text(problem)
+        _tell_gaps(result.gaps)
+        say(
+            f"{result.backups} backups, {result.parts} parts, {result.bytes} bytes: "
+            f"{result.rows} rows, {result.entries} entries of the log"
+        )
+    if result.problems:
+        raise CheckFailed(f"{place}: {result.problems[0]}")
+
+
+@backup.command(
+    epilog="Example: qsync backup restore /backups/shop ./n1 --to-time 2026-11-23T09:30:00Z "
+    "--listen 10.0.0.1:3301 && qsync start ./n1"
+)
+@_place
+@click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--to-index", type=click.IntRange(1), help="Up to that entry of the log.")
+@click.option("--to-time", metavar="TIME", help="Up to that moment: ISO 8601; UTC without a zone.")
+@click.option("--backup", "chosen", metavar="INDEX", help="Begin with that backup.")
+@click.option("--listen", metavar="HOST:PORT", help="Where the node is reached.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option. Repeatable."
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would be restored, in numbers.")
+@json_option
+def restore(
+    *,
+    place: str,
+    directory: Path,
+    to_index: int | None,
+    to_time: str | None,
+    chosen: str | None,
+    listen: str | None,
+    settings: tuple[str, ...],
+    dry_run: bool,
+) -> None:
+    """Make DIRECTORY the one node of a new cluster that holds what the old one held at a point.
+
+    The newest point there is, unless --to-index or --to-time name another one. The cluster has an
+    id of its own, no sessions, and one member; others join it as they join any other.
+    """
+    from admin.backup import restoring  # noqa: PLC0415 - only here
+    from admin.backup.points import WantedPoint  # noqa: PLC0415 - the same
+
+    if to_index is not None and to_time is not None:
+        raise click.UsageError("--to-index and --to-time name two points")
+    wanted = WantedPoint(
+        index=to_index, time=None if to_time is None else _moment(to_time), backup=chosen
+    )
+    options = set_options(settings) | ({} if listen is None else {"listen": listen})
+    node = restoring.NewNode(directory=directory, options=options)
+    found = _load(place)
+    if dry_run:
+        restoring.check_empty(directory)
+        plan, _ = restoring.plan(found, wanted)
+        _tell_plan(plan, "would restore")
+        return
+    with _bar() as progress:
+        plan, config = restoring.restore(found, wanted, node, progress)
+    _tell_plan(plan, "restored", cluster=config.cluster.id, directory=str(directory))
+    if not style().as_json:
+        say(f"wrote {directory}: {config.node.name} listens on {config.address}")
+        say(f"run it with: qsync start {directory}")
+        say(f"others join it: qsync init DIR --join {config.address} --listen HOST:PORT")
+
+
+def _tell_plan(plan: "RestorePlan", what: str, **more: object) -> None:
+    backup = plan.point.backup
+    if style().as_json:
+        document(
+            "backup.restore" if more else "dry-run",
+            verb="restore",
+            backup=backup.index,
+            origin=plan.origin,
+            index=plan.index,
+            asked=plan.point.index,
+            clipped=plan.clipped,
+            entries=plan.index - backup.index,
+            left_out=plan.left_out,
+            term=plan.term,
+            generation=plan.generation,
+            dropped=list(plan.dropped),
+            **more,
+        )
+        return
+    if plan.clipped:
+        say(plan.clipped)
+    say(
+        f"{what} index {plan.index} of cluster {plan.origin}: backup {backup.index} with "
+        f"{backup.rows} rows, and {plan.index - backup.index} entries of the log behind it; "
+        f"{plan.left_out} later ones are left out"
+    )
+    if more:
+        say(f"the new cluster is {more['cluster']}; its terms begin at {plan.term}")
+    for each in plan.dropped:
+        say(f"{each} fits no single node and was dropped: set it again when the others are there")
+
+
+def _load(place: str) -> "Catalogue":
+    from admin.backup import catalogue, places  # noqa: PLC0415 - only for backups
+
+    return catalogue.load(places.open_place(place))
+
+
+def _until(found: "Catalogue", backup: "BackupManifest") -> float:
+    chain = found.settled_chain(backup)
+    return max([backup.index_time, *(each.latest for each in chain)])
+
+
+def _members(made: "BackupManifest") -> dict[str, object]:
+    return {
+        "backup": made.index,
+        "cluster": made.cluster,
+        "index": made.index,
+        "term": made.term,
+        "last": made.last,
+        "last_term": made.last_term,
+        "node": made.node,
+        "begun": made.begun,
+        "ended": made.ended,
+        "rows": made.rows,
+        "bytes": sum(each.size for each in made.parts),
+        "parts": len(made.parts),
+    }
+
+
+def _tell_gaps(gaps: list[tuple[int, int]]) -> None:
+    for first, last in gaps:
+        say(f"no log is kept of {first}..{last}: no point in between can be restored")
+
+
+def _moment(written: str) -> float:
+    try:
+        moment = datetime.fromisoformat(written)
+    except ValueError:
+        raise click.BadParameter(
+            f"{written!r} is no time, such as 2026-11-23T09:30:00Z", param_hint="--to-time"
+        ) from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _when(seconds: float) -> str:
+    if not seconds:
+        return "the beginning"
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@contextlib.contextmanager
+def _bar() -> Iterator[Progress]:
+    """A bar on stderr, where somebody looks."""
+    screen = console(stderr=True)
+    if style().as_json or not screen.is_terminal:
+        yield lambda _what, _done, _all: None
+        return
+    from rich.progress import Progress as Bars  # noqa: PLC0415 - slow to import
+
+    with Bars(console=screen, transient=True) as bars:
+        tasks = {}
+
+        def progress(what: str, done: int, all_: int) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=all_)
+            bars.update(tasks[what], completed=done, total=all_)
+
+        yield progress

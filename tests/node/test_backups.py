@@ -1,0 +1,185 @@
+"""A running node is backed up while it is written to, and a new cluster is made of the backup."""
+
+from pathlib import Path
+
+import pytest
+
+import qsync
+from admin.backup import catalogue, restoring, taking, verifying
+from admin.backup.failures import BackupDamaged, BackupPlaceLost
+from admin.backup.places import Folder
+from admin.backup.points import WantedPoint
+from admin.backup.restoring import NewNode
+from admin.backup.taking import TakingOptions
+from election.messages import Index
+from qsync.client.one_node import NodeConnection
+from qsync.config import NodeConfig
+from qsync.core.generation import generation_of
+from qsync.errors import ConfigError, Overloaded, SnapshotLost
+from qsync.node.node import Node, open_node
+from qsync.node.snapshot_export import PIECE_BYTES_MAX, READERS_MAX
+from qsync.store.snapfiles import SNAPSHOTS, snapshot_files
+from qsync.wire.verbs import SnapshotReadRequest
+from tests.live import real
+from tests.node.test_fault_hooks import aside
+from tests.node.test_rot import ROWS, fill, running, value
+
+SMALL = TakingOptions(part_bytes=4000)
+
+
+class Dying(Folder):
+    """A place that is lost after so many writes."""
+
+    def __init__(self, path: Path, writes: int) -> None:
+        super().__init__(path)
+        self.left = writes
+
+    def write(self, name: str, content: bytes) -> None:
+        if not self.left:
+            raise BackupPlaceLost("the cable was pulled")
+        self.left -= 1
+        super().write(name, content)
+
+
+async def is_restored(place: Folder, path: Path, rows: int, wanted: WantedPoint) -> NodeConfig:
+    """As a cluster of its own that takes writes."""
+    quick = {"election.timeout": "300ms", "replication.timeout": "100ms"}
+    node = NewNode(directory=path, options={"listen": "127.0.0.1:0", **quick})
+    found = await aside(lambda: catalogue.load(place))
+    plan, _ = await aside(lambda: restoring.restore(found, wanted, node, lambda *_: None))
+    config = NodeConfig.load(path / "node.yaml", {})
+    async with open_node(config) as again, qsync.connect_async(again.address) as db:
+        assert await db.space("t").count() == rows
+        assert await db.space("t").get(7) == [7, value(7)]
+        receipt = await db.space("t").replace([7, "of the new cluster"])
+        assert receipt.index > plan.index
+        assert generation_of(receipt.term) == plan.generation == 1
+        members = await db.space("_cluster").select()
+        assert [row[:2] for row in members] == [[1, again.identity.instance]]
+    return config
+
+
+async def test_a_backup_becomes_a_cluster_of_its_own(tmp_path: Path) -> None:
+    place = Folder(tmp_path / "backups")
+    async with running(tmp_path) as node, qsync.connect_async(node.address) as db:
+        await fill(node)
+        made = await aside(lambda: taking.take_backup(place, [node.address], SMALL))
+        assert len(made.parts) == 3
+        confirmed = node.replica.machine.replicated_log.confirmed
+        assert made.index <= made.last <= confirmed
+        await db.space("t").replace([ROWS, "later"])
+        second = await aside(lambda: taking.take_backup(place, [node.address], SMALL))
+        assert second.index > made.index
+        old = node.identity
+    result = verifying.verify(catalogue.load(place), lambda *_: None)
+    assert (result.whole, result.backups) == (True, 2)
+    first = WantedPoint(index=made.last)
+    config = await is_restored(place, tmp_path / "first", ROWS, first)
+    assert config.cluster.id != old.cluster
+    await is_restored(place, tmp_path / "newest", ROWS + 1, WantedPoint())
+    again = NodeConfig.load(tmp_path / "newest" / "node.yaml", {})
+    async with open_node(again) as node, qsync.connect_async(node.address) as db:
+        assert await db.space("t").get(7) == [7, "of the new cluster"], "after a restart, too"
+
+
+async def test_a_backup_that_was_cut_off_goes_on_where_it_was(tmp_path: Path) -> None:
+    """Not with what is damaged, and there is no backup before all of it is there."""
+    async with running(tmp_path) as node:
+        await fill(node)
+        dying = Dying(tmp_path / "backups", writes=3)
+        with pytest.raises(BackupPlaceLost):
+            await aside(lambda: taking.take_backup(dying, [node.address], SMALL))
+        place = Folder(tmp_path / "backups")
+        found = catalogue.load(place)
+        (unfinished,) = found.unfinished
+        assert not found.backups
+        async with qsync.connect_async(node.address) as db:
+            await db.space("t").replace([ROWS, "later"])
+        said: list[str] = []
+        options = TakingOptions(part_bytes=4000, say=said.append)
+        counted = Dying(tmp_path / "backups", writes=1000)
+        made = await aside(lambda: taking.take_backup(counted, [node.address], options))
+        assert (made.index, said[-1]) == (
+            unfinished,
+            f"goes on with the backup at index {made.index}",
+        )
+        assert 1000 - counted.left == len(made.parts) - 2 + 2 + 1, "rows, the log, the manifest"
+        assert verifying.verify(catalogue.load(place), lambda *_: None).whole
+
+
+async def test_parts_that_were_damaged_before_the_end_are_begun_anew(tmp_path: Path) -> None:
+    """Further into a part than what is compared at once."""
+    async with running(tmp_path) as node, qsync.connect_async(node.address) as db:
+        await db.schema.create_space("t", format=[("id", "unsigned"), ("v", "string")])
+        await db.space("t").insert([1, "x" * 700_000])
+        await db.space("t").insert([2, "with it comes that the first is confirmed"])
+        dying, place = Dying(tmp_path / "backups", writes=2), Folder(tmp_path / "backups")
+        with pytest.raises(BackupPlaceLost):
+            await aside(lambda: taking.take_backup(dying, [node.address], TakingOptions()))
+        (unfinished,) = catalogue.load(place).unfinished
+        name = f"base/{unfinished:020}/000001.rows"
+        content = place.read(name)
+        place.write(name, content[:600_000] + b"y" + content[600_001:])
+        with pytest.raises(BackupDamaged) as raised:
+            await aside(lambda: taking.take_backup(place, [node.address], TakingOptions()))
+        assert "the same command begins it anew" in raised.value.hint
+        made = await aside(lambda: taking.take_backup(place, [node.address], TakingOptions()))
+        assert made.index == unfinished
+        assert verifying.verify(catalogue.load(place), lambda *_: None).whole
+
+
+async def test_a_snapshot_that_is_being_read_outlives_newer_ones(tmp_path: Path) -> None:
+    async with running(tmp_path) as node:
+        await fill(node)
+        async with qsync.connect_async(node.address) as db:
+            first = await db.snapshot()
+            held = await aside(lambda: NodeConnection(node.address))
+            asked = SnapshotReadRequest(1, Index(first), 0, 100)
+            index, size, piece = await aside(lambda: held.ask(asked))
+            assert (index, isinstance(piece, bytes) and len(piece)) == (first, 100)
+            for number in range(4):
+                await db.space("t").replace([0, value(number)])
+                await db.snapshot()
+        folder = node.storage.directory.path / SNAPSHOTS
+        assert first not in {each.index for each in snapshot_files(folder)}
+        rest = SnapshotReadRequest(2, Index(first), 100, PIECE_BYTES_MAX * 2)
+        _, _, piece = await aside(lambda: held.ask(rest))
+        assert isinstance(piece, bytes)
+        assert len(piece) == min(int(str(size)) - 100, PIECE_BYTES_MAX)
+        assert len(node.queries.snapshot_exports) == 1
+        held.close()
+        await aside(
+            lambda: real.until(lambda: not len(node.queries.snapshot_exports), "it is let go")
+        )
+        with pytest.raises(SnapshotLost, match=f"no snapshot at index {first}"):
+            await aside(lambda: read(node, first))
+
+
+async def test_only_so_many_read_snapshots_at_a_time(tmp_path: Path) -> None:
+    async with running(tmp_path) as node, qsync.connect_async(node.address) as db:
+        await db.schema.create_space("t", format=[("id", "unsigned")])
+        index = await db.snapshot()
+        lines = [await aside(lambda: NodeConnection(node.address)) for _ in range(READERS_MAX)]
+        try:
+            asked = SnapshotReadRequest(1, Index(index), 0, 10)
+            await aside(lambda: [line.ask(asked) for line in lines])
+            with pytest.raises(Overloaded, match=f"{READERS_MAX} others read snapshots"):
+                await aside(lambda: read(node, index))
+        finally:
+            for line in lines:
+                line.close()
+
+
+def read(node: Node, index: int) -> list[object]:
+    with NodeConnection(node.address) as line:
+        return line.ask(SnapshotReadRequest(1, Index(index), 0, 10))
+
+
+def test_a_directory_that_is_not_empty_is_refused_before_anything_is_read(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").touch()
+    with pytest.raises(ConfigError, match=r"it holds thesis\.tex"):
+        restoring.check_empty(tmp_path / "full")
+    restoring.check_empty(tmp_path / "none")

@@ -1,0 +1,110 @@
+"""`qsync backup` over a place that is there already: what it says, and how it ends."""
+
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from admin.backup.places import Folder
+from cli.exits import Exit
+from cli.main import run
+from tests.unit.backups import MadeHistory, begin, keep_log, keep_rows
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> MadeHistory:
+    """Kept at `place`, with a backup of its first entry on."""
+    made = MadeHistory(Random(3))
+    made.live(100)
+    found = begin(Folder(tmp_path / "place"))
+    keep_log(found, made, 0, made.last)
+    keep_rows(found, made, 0)
+    return made
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    found = json.loads(capsys.readouterr().out)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_what_is_there_is_listed_and_verified(
+    tmp_path: Path, history: MadeHistory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = str(tmp_path / "place")
+    assert run(["backup", "list", place]) == Exit.DONE
+    said = capsys.readouterr()
+    assert f"restores to 0..{history.last}" in said.out
+    assert run(["backup", "list", place, "--json"]) == Exit.DONE
+    found = told(capsys)
+    assert found["schema"] == "qsync/backups/1"
+    assert run(["backup", "verify", place, "--json"]) == Exit.DONE
+    found = told(capsys)
+    assert (found["whole"], found["entries"]) == (True, history.last)
+    part = next(Path(place).glob("log/*.log"))
+    part.write_bytes(part.read_bytes()[:-1])
+    assert run(["backup", "verify", place]) == Exit.CHECK_FAILED
+    assert part.name in capsys.readouterr().out
+    assert run(["backup", "restore", place, str(tmp_path / "n1")]) == Exit.CHECK_FAILED
+    assert "BACKUP_DAMAGED" in capsys.readouterr().err
+    part.unlink()
+    assert run(["backup", "verify", place]) == Exit.CHECK_FAILED
+    assert f"log/{part.name} is missing" in capsys.readouterr().out
+
+
+def test_a_restore_says_what_it_does_before_and_after(
+    tmp_path: Path, history: MadeHistory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place, directory = str(tmp_path / "place"), tmp_path / "n1"
+    first, back = next(each for each in history.stretches if each[1] - each[0] > 1)
+    command = ["backup", "restore", place, str(directory), "--to-index", str(back - 1)]
+    assert run([*command, "--dry-run"]) == Exit.DONE
+    said = capsys.readouterr().err
+    assert f"would restore index {first - 1} of cluster c-1" in said
+    assert f"{first}..{back}: restored is what was before it" in said
+    assert not directory.exists()
+    assert run([*command, "--listen", "127.0.0.1:3301", "--json"]) == Exit.DONE
+    found = told(capsys)
+    assert (found["index"], found["asked"], found["origin"]) == (first - 1, back - 1, "c-1")
+    assert run(["config", "check", str(directory / "node.yaml")]) == Exit.DONE
+    capsys.readouterr()
+    assert run(command) == Exit.USAGE
+    assert "is not empty" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (["--to-index", "99999"], Exit.REFUSED, "is not reached"),
+        (["--to-time", "1970-01-01"], Exit.REFUSED, "nothing was confirmed up to"),
+        (["--to-time", "yesterday"], Exit.USAGE, "is no time, such as"),
+        (["--to-time", "2026-01-01", "--to-index", "1"], Exit.USAGE, "name two points"),
+        (["--backup", "17"], Exit.USAGE, "there is no backup 17"),
+        (["--set", "peers=1:a@b:1"], Exit.USAGE, "a new cluster of one node"),
+        (["--listen", "nowhere"], Exit.USAGE, "listen"),
+    ],
+)
+def test_what_cannot_be_restored_is_refused_in_words(
+    tmp_path: Path,
+    history: MadeHistory,
+    capsys: pytest.CaptureFixture[str],
+    args: list[str],
+    code: Exit,
+    said: str,
+) -> None:
+    assert history.last
+    directory = tmp_path / "n1"
+    assert run(["backup", "restore", str(tmp_path / "place"), str(directory), *args]) == code
+    assert said in capsys.readouterr().err
+    assert not directory.exists(), "nothing was changed"
+
+
+def test_a_place_without_backups_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in ("list", "verify"):
+        assert run(["backup", command, str(tmp_path / "none")]) == Exit.USAGE
+        assert "holds no backups of qsync" in capsys.readouterr().err
+    assert run(["backup", "create", str(tmp_path / "new"), "-t", "127.0.0.1:1"]) == Exit.NO_NODE
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,240 @@
+"""Any index and any moment can be restored, and holds what a naive replay of the log gives."""
+
+from pathlib import Path
+from random import Random
+
+import fsspec
+import pytest
+
+from admin.backup import catalogue, points, restoring, verifying
+from admin.backup.failures import BackupDamaged, BackupGap, ForeignBackup, NoBackup
+from admin.backup.places import BackupPlace, Folder, RemotePlace, open_place
+from admin.backup.points import WantedPoint
+from election.messages import Index, Replica
+from qsync.core.generation import generation_of
+from qsync.data import schema
+from qsync.errors import ConfigError, Unavailable
+from qsync.member import Member
+from qsync.record import Instance
+from qsync.store.memory import MemorySpaces
+from tests.unit.backups import MadeHistory, Rows, begin, folded, keep_log, keep_rows, shown
+
+POINTS = 100
+
+
+def lived(seed: int, steps: int = 120) -> MadeHistory:
+    history = MadeHistory(Random(seed))
+    history.live(steps)
+    return history
+
+
+def kept(
+    place: BackupPlace, history: MadeHistory, *, bases: tuple[float, ...] = (0.0, 0.6)
+) -> None:
+    """The whole log, and backups at some points of it."""
+    found = begin(place)
+    keep_log(found, history, 0, history.last)
+    for part in bases:
+        keep_rows(found, history, history.clip(int(history.last * part)))
+
+
+def restored(place: BackupPlace, wanted: WantedPoint) -> tuple[int, Rows]:
+    """The index that was restored, and the rows there."""
+    plan, log = restoring.plan(catalogue.load(place), wanted)
+    spaces = MemorySpaces()
+    if plan.point.backup.index:
+        restoring.take_rows(catalogue.load(place), plan.point, spaces, lambda *_: None)
+    log.fold_into(spaces, lambda _: None)
+    assert spaces.folded == plan.index == log.start_behind().index
+    return plan.index, shown(spaces)
+
+
+def test_a_hundred_points_are_what_the_model_says(tmp_path: Path) -> None:
+    random = Random(7)
+    clipped = 0
+    for seed in range(4):
+        history, place = lived(seed), Folder(tmp_path / str(seed))
+        kept(place, history)
+        assert history.stretches
+        for _ in range(POINTS // 8):
+            index = random.randint(1, history.last)
+            clipped += history.clip(index) < index
+            assert restored(place, WantedPoint(index=index)) == (
+                history.clip(index),
+                history.rows(index),
+            )
+            time = random.uniform(history.log[0].time, history.log[-1].time + 5)
+            index = history.at_time(time)
+            assert restored(place, WantedPoint(time=time)) == (
+                history.clip(index),
+                history.rows(index),
+            )
+    assert clipped > 3, "points inside of rolled-back stretches were among them"
+
+
+def test_every_index_of_a_history_can_be_restored() -> None:
+    """Folded straight from the log, without a place."""
+    history = lived(99, steps=60)
+    for index in range(1, history.last + 1):
+        spaces, start = folded(history, index)
+        assert (start.index, shown(spaces)) == (history.clip(index), history.rows(index))
+
+
+def test_a_point_in_a_rolled_back_stretch_is_moved_before_it_and_that_is_said(
+    tmp_path: Path,
+) -> None:
+    history, place = lived(3), Folder(tmp_path)
+    kept(place, history)
+    first, back = next(each for each in history.stretches if each[1] - each[0] > 1)
+    plan, _ = restoring.plan(catalogue.load(place), WantedPoint(index=back - 1))
+    assert plan.index == first - 1
+    assert f"{first}..{back}" in plan.clipped
+    whole, _ = restoring.plan(catalogue.load(place), WantedPoint(index=back))
+    assert (whole.index, whole.clipped) == (back, "")
+
+
+def test_the_new_cluster_has_terms_that_the_old_one_never_had(tmp_path: Path) -> None:
+    """Also those behind the point that is restored: receipts of them are with clients."""
+    history, place = lived(5), Folder(tmp_path)
+    kept(place, history)
+    plan, _ = restoring.plan(catalogue.load(place), WantedPoint(index=2))
+    assert plan.term > history.term
+    assert (plan.generation, generation_of(history.log[-1].term)) == (1, 0)
+    assert plan.left_out == history.last - 2
+
+
+def test_sessions_members_and_misfit_settings_do_not_come_along() -> None:
+    history = MadeHistory(Random(1))
+    history.write([[17, {"replication.synchro_quorum": "3"}]], [])
+    history.write([[17, {"replication.synchro_timeout": "4s"}]], [])
+    history.confirm()
+    spaces, _ = folded(history, history.last)
+    assert list(spaces.scan(*schema.keys_of(schema.SESSION)))
+    member = Member(Replica(1), Instance(77), name="n1", address="127.0.0.1:1")
+    dropped = restoring.found_anew(spaces, member)
+    assert dropped == ("replication.synchro_quorum = 3",)
+    assert not list(spaces.scan(*schema.keys_of(schema.SESSION)))
+    assert len(list(spaces.scan(*schema.keys_of(schema.CLUSTER)))) == 1
+    assert len(list(spaces.scan(*schema.keys_of(schema.SETTINGS)))) == 1
+    assert spaces.folded == Index(history.last)
+
+
+def test_a_point_that_no_backup_reaches_is_refused_in_words(tmp_path: Path) -> None:
+    history, place = lived(4), Folder(tmp_path)
+    found = begin(place)
+    with pytest.raises(NoBackup, match="no finished backup"):
+        points.find(found, WantedPoint())
+    middle = history.clip(history.last // 2)
+    keep_log(found, history, middle, history.last - 1)
+    keep_rows(found, history, middle)
+    with pytest.raises(BackupGap, match="before the oldest backup"):
+        restoring.plan(catalogue.load(place), WantedPoint(index=middle - 1))
+    with pytest.raises(BackupGap, match=f"is kept up to {history.last - 1}"):
+        restoring.plan(catalogue.load(place), WantedPoint(index=history.last))
+    with pytest.raises(NoBackup, match="there is no backup 1 at"):
+        restoring.plan(catalogue.load(place), WantedPoint(backup="1"))
+
+
+def test_a_gap_in_the_log_is_named(tmp_path: Path) -> None:
+    history, place = lived(6), Folder(tmp_path)
+    found = begin(place)
+    early, late = history.clip(20), history.clip(history.last - 20)
+    keep_log(found, history, 0, early)
+    keep_rows(found, history, 0)
+    keep_log(found, history, late, history.last)
+    keep_rows(found, history, late)
+    result = verifying.verify(catalogue.load(place), lambda *_: None)
+    assert result.whole
+    assert result.gaps == [(early + 1, late - 1)]
+    assert restored(place, WantedPoint(index=early))[1] == history.rows(early)
+    with pytest.raises(BackupGap):
+        restoring.plan(catalogue.load(place), WantedPoint(index=late - 1))
+
+
+def test_what_was_cut_off_before_all_was_decided_is_not_restored(tmp_path: Path) -> None:
+    """Part of the log is there, and what behind it decides the fates is not."""
+    history, place = lived(8), Folder(tmp_path)
+    keep_rows(begin(place), history, 0)
+    with pytest.raises(Unavailable):
+        keep_log(catalogue.load(place), history, 0, history.last, dies_at=60)
+    found = catalogue.load(place)
+    assert (len(found.log) > 1, found.reach(found.backups[0])) == (True, 0)
+    assert found.log[-1].last < 60
+    with pytest.raises(BackupGap, match="is kept up to 0"):
+        restoring.plan(found, WantedPoint(index=5))
+    keep_log(found, history, 0, history.last)
+    assert restored(place, WantedPoint(index=5))[1] == history.rows(5)
+    assert {each.follows == "" for each in catalogue.load(place).log[1:]} == {False}
+
+
+@pytest.mark.parametrize("where", ["a folder", "memory"])
+def test_verification_reads_every_byte(tmp_path: Path, where: str) -> None:
+    history = lived(9, steps=40)
+    place: BackupPlace = Folder(tmp_path)
+    if where == "memory":
+        place = open_place(f"memory://{tmp_path.name}")
+        assert isinstance(place, RemotePlace)
+    kept(place, history)
+    assert verifying.verify(catalogue.load(place), lambda *_: None).whole
+    files = [
+        f"{folder}/{name}"
+        for folder in ("log", *(f"base/{each}" for each in place.folders("base")))
+        for name in place.names(folder)
+    ]
+    assert len(files) > 8
+    random = Random(1)
+    for name in files:
+        content = place.read(name)
+        spoilt = bytearray(content)
+        spoilt[random.randrange(len(spoilt))] ^= 1 << random.randrange(8)
+        for wrong in (bytes(spoilt), content[:-5], None):
+            if wrong is None:
+                place.remove(name)
+            else:
+                place.write(name, wrong)
+            result = verifying.verify(catalogue.load(place), lambda *_: None)
+            assert result.problems or name.endswith("backup.json"), name
+            if not result.problems:
+                assert result.backups == 1, "it counts as unfinished"
+        place.write(name, content)
+    assert verifying.verify(catalogue.load(place), lambda *_: None).whole
+
+
+def test_a_damaged_backup_is_not_restored(tmp_path: Path) -> None:
+    history, place = lived(10), Folder(tmp_path)
+    kept(place, history)
+    found = catalogue.load(place)
+    part = found.backups[-1].parts[1].name
+    content = place.read(part)
+    place.write(part, content[:-1] + b"x")
+    node = restoring.NewNode(directory=tmp_path / "n1")
+    with pytest.raises(BackupDamaged, match=r"000002\.rows is not as it was written"):
+        restoring.restore(found, WantedPoint(), node, lambda *_: None)
+    assert not (tmp_path / "n1" / "node.yaml").exists(), "nobody can start it"
+    place.write(part, content)
+    _, config = restoring.restore(found, WantedPoint(), node, lambda *_: None)
+    assert (tmp_path / "n1" / "node.yaml").exists(), "what was left half-way is begun anew"
+    with pytest.raises(ConfigError, match="is not empty: it holds"):
+        restoring.restore(found, WantedPoint(), node, lambda *_: None)
+    assert config.cluster.id != found.cluster
+
+
+def test_what_is_of_another_cluster_is_left_alone(tmp_path: Path) -> None:
+    begin(Folder(tmp_path / "theirs"))
+    with pytest.raises(ForeignBackup, match="holds backups of cluster c-1"):
+        catalogue.load_or_begin(Folder(tmp_path / "theirs"), "c-2")
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "one.jpg").touch()
+    with pytest.raises(NoBackup, match=r"other things: one\.jpg"):
+        begin(Folder(tmp_path / "photos"))
+    with pytest.raises(NoBackup, match="holds no backups of qsync"):
+        catalogue.load(Folder(tmp_path / "nowhere"))
+
+
+def test_a_place_of_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(ConfigError, match="gopher"):
+        open_place("gopher://here")
+
+
+def test_fsspec_is_the_one_that_is_tested() -> None:
+    assert "memory" in fsspec.available_protocols()
