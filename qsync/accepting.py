@@ -7,7 +7,7 @@ from qsync import errors
 from qsync.core.logindex import LogIndex
 from qsync.core.machine import Machine
 from qsync.core.writable import ReadOnlyReason
-from qsync.data.request import Once, ReadKind, Request
+from qsync.data.request import KnownRequest, Once, ReadKind, Request
 
 
 def check_writable(machine: Machine) -> None:
@@ -35,10 +35,10 @@ def grounded(log: LogIndex, request: Request) -> Request:
     for read in request.reads:
         match read:
             case [ReadKind.LOG_POSITION, int(index), int(term)]:
-                if index < 0 or not log.has(index, term):
+                if index < log.start.index or not log.has(index, term):
                     raise errors.Conflict(
                         f"the transaction read what is not in the log here, {index} of term"
-                        f" {term}: it was cut off, or has not arrived",
+                        f" {term}: it was cut off, has not arrived, or was trimmed",
                         hint="run it again",
                     )
             case _:
@@ -56,4 +56,21 @@ def not_new(seen: Once) -> errors.QsyncError:
     return errors.SessionExpired(
         "the session is not known here: it expired or was never opened",
         hint="open a new session; look at the data to learn what became of the old request",
+    )
+
+
+def trimmed(log: LogIndex, known: KnownRequest) -> errors.QsyncError:
+    """What is said of a request whose entry is not in the log any more.
+
+    Its session says where it was decided and whether it was rolled back; whether it was done or
+    refused stood in the entry, and so did its results.
+    """
+    where = f"entry {known.index} of term {known.term}"
+    details: dict[str, object] = {"index": known.index, "term": known.term}
+    if known.rolled_back:
+        return errors.RolledBack(f"{where} was rolled back", details=details)
+    return errors.OutcomeUnknown(
+        f"the request was decided in {where}, and the log begins behind {log.start.index}",
+        hint="it was done, or refused for good: look at the data",
+        details=details | {errors.COMPACTED: True},
     )

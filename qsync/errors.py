@@ -79,6 +79,8 @@ class QuorumTimeout(QsyncError):
 
 CUT: Final = "cut"
 """In the details of OutcomeUnknown: this attempt is gone for good, only others may be left."""
+COMPACTED: Final = "compacted"
+"""In the details of OutcomeUnknown: it was decided, and what would say how is in no log any more."""
 RECORDED: Final = "recorded"
 """In the details of a refusal: it is in the log under the request's number, and stands for good."""
 
@@ -92,8 +94,7 @@ class OutcomeUnknown(QsyncError):
     hint = "retry with the same token: it is applied at most once"
 
     def __str__(self) -> str:
-        said = super().__str__()
-        return f"{said} token {self.token}" if self.token else said
+        return super().__str__() + (f" token {self.token}" if self.token else "")
 
     @property
     def token(self) -> str:
@@ -164,7 +165,6 @@ class Unavailable(QsyncError):
     code = "UNAVAILABLE"
     number = 12
     retryable = True
-    outcome = Outcome.ROLLED_BACK
     reason: FailureReason = FailureReason.BROKEN
 
 

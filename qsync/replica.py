@@ -6,7 +6,7 @@ from dataclasses import replace
 from election.messages import Ballot, Index, Position, Term
 from election.roles import ElectionMode
 from qsync import errors
-from qsync.accepting import check_writable, grounded, not_new
+from qsync.accepting import check_writable, grounded, not_new, trimmed
 from qsync.core.config import CoreConfig
 from qsync.core.configuration import Configuration
 from qsync.core.follower import before_transactions
@@ -199,6 +199,9 @@ class Replica:
 
     def _attach(self, ticket: Ticket | None, known: KnownRequest) -> SubmittedTransaction:
         index, term = Index(known.index), Term(known.term)
+        log = self.machine.replicated_log.log
+        if index <= log.start.index:
+            raise trimmed(log, known)
         entries = self.machine.replicated_log.entries(index, index)
         same = bool(entries) and entries[0].term == term
         results = self._state.read_results(entries[0].body) if same else []

@@ -6,6 +6,7 @@ from qsync.client.numbering import Token
 from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.core.conclusions import AttemptResult, Conclusion, conclude
 from qsync.errors import (
+    COMPACTED,
     CUT,
     RECORDED,
     NotLeader,
@@ -62,6 +63,8 @@ def _heard(error: QsyncError) -> AttemptResult:
             return AttemptResult.REFUSED  # by the word of the request: it would not wait for room
         case NotLeader() | ReadOnly() | Unavailable() | Overloaded() | Rebuilding():
             return AttemptResult.NOT_NOW
+        case OutcomeUnknown() if error.details.get(COMPACTED):
+            return AttemptResult.FORGOTTEN
         case OutcomeUnknown():
             return AttemptResult.CUT if error.details.get(CUT) else AttemptResult.OPEN
         case SessionExpired():
@@ -74,7 +77,7 @@ def _heard(error: QsyncError) -> AttemptResult:
 
 def stays(error: QsyncError) -> bool:
     """Is the same node to be asked again?"""
-    return isinstance(error, OutcomeUnknown)
+    return isinstance(error, OutcomeUnknown) and not error.details.get(COMPACTED)
 
 
 def left_alone(ask: PendingRequest, *, direct: bool) -> QsyncError | None:
@@ -129,7 +132,7 @@ def unknown(ask: PendingRequest, why: str) -> OutcomeUnknown:
 
 def unresolved(error: QsyncError) -> bool:
     """Is it worth keeping the write for `resolve`?"""
-    return isinstance(error, OutcomeUnknown)
+    return isinstance(error, OutcomeUnknown) and not error.details.get(COMPACTED)
 
 
 def read_nodes(answer: list[object]) -> tuple[list[str], int, str | None]:

@@ -21,7 +21,7 @@ class AttemptResult(Enum):
     ROLLED_BACK = "rolled back"
     """The entry of this session and number has a ROLLBACK that is on a quorum."""
     FORGOTTEN = "forgotten"
-    """The session or the number is not known any more."""
+    """The session or the number is not known any more, or the entry that would say more is gone."""
     REFUSED = "refused"
     """The attempt did nothing, because of the data or of what it asks."""
     RECORDED = "recorded"

@@ -94,3 +94,25 @@ async def test_without_rows_and_snapshot_the_log_is_set_aside(tmp_path: Path) ->
     finally:
         storage.close()
     assert (path / "log.damaged-1").exists()
+
+
+async def test_a_request_whose_entry_was_trimmed_is_not_done_again_and_told_so(
+    tmp_path: Path,
+) -> None:
+    """It stands in its session that it was decided; whether it was refused stood in the entry."""
+    async with running(tmp_path) as node, qsync.connect_async(node.address) as db:
+        await fill(node)
+        await db.space("t").replace([0, value(0)])
+        session, known = next(
+            (name, each) for name, each in node.replica.state.sessions.head.items() if each
+        )
+        number, (index, term, _) = next(iter(known.outcomes.items()))
+        async with qsync.connect_async(node.address) as other:
+            # That something is confirmed is written down with what comes next.
+            await other.space("t").replace([0, value(0)])
+            await aside(lambda: real.until(lambda: node.storage.spaces.folded >= index, "folded"))
+            assert await trim(node) >= index
+            with pytest.raises(qsync.errors.OutcomeUnknown, match="look at the data") as told:
+                await other.resolve(f"{session.hex()}:{number}", timeout=20)
+        details = told.value.details
+        assert (details["compacted"], details["index"], details["term"]) == (True, index, term)
