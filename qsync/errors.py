@@ -80,7 +80,7 @@ class QuorumTimeout(QsyncError):
 CUT: Final = "cut"
 """In the details of OutcomeUnknown: this attempt is gone for good, only others may be left."""
 COMPACTED: Final = "compacted"
-"""In the details of OutcomeUnknown: it was decided, and what would say how is in no log any more."""
+"""In the details of OutcomeUnknown: it was decided, and the log that says how was trimmed."""
 RECORDED: Final = "recorded"
 """In the details of a refusal: it is in the log under the request's number, and stands for good."""
 

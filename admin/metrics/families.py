@@ -83,6 +83,16 @@ def _idles(node: NodeStatus) -> Iterable[Point]:
     return (({"peer": name}, idle) for name, idle in known)
 
 
+def _snapshots(node: NodeStatus) -> Iterable[Point]:
+    sent = [(each.name, each.snapshot) for each in node.peers if each.snapshot is not None]
+    return (({"peer": name}, float(snapshot.chunks)) for name, snapshot in sent)
+
+
+def _snapshots_in_all(node: NodeStatus) -> Iterable[Point]:
+    sent = [(each.name, each.snapshot) for each in node.peers if each.snapshot is not None]
+    return (({"peer": name}, float(snapshot.chunks_in_all)) for name, snapshot in sent)
+
+
 def _refused(node: NodeStatus) -> Iterable[Point]:
     return (({"reason": why}, float(count)) for why, count in node.refused.items())
 
@@ -152,6 +162,12 @@ FAMILIES: tuple[Family, ...] = (
     _each("peer_up", "1 if the connection to the peer stands", _links),
     _each("peer_lag_entries", "entries that the peer has not acked; on the leader", _lags),
     _each("peer_idle_seconds", "since the peer was heard; on the leader", _idles),
+    _each("peer_snapshot_chunks", "chunks that the peer has of what it is sent", _snapshots),
+    _each(
+        "peer_snapshot_chunks_in_all", "how many there are; 0: nobody counted", _snapshots_in_all
+    ),
+    _count("snapshots_sent_total", "snapshots_sent", "snapshots sent to who lacked the log"),
+    _count("snapshots_installed_total", "snapshots_installed", "snapshots that the log began at"),
     # Limbo
     _gauge("limbo_length", "pending transactions", lambda n: n.synchro.queue.len),
     _gauge(

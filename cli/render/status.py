@@ -19,6 +19,7 @@ from admin.cluster.surveys import (
     peer_of,
 )
 from qsync.member import Standing
+from qsync.status.members import SnapshotStatus
 from qsync.status.record import NodeStatus
 
 NARROW = 60
@@ -91,6 +92,11 @@ def details(found: ClusterSurvey) -> list[str]:
             if peer.message and node.leads
         ]
         lines += [
+            f"{node.name} sends {peer.name} a snapshot: {snapshot_words(peer.snapshot)}"
+            for peer in node.peers
+            if peer.snapshot is not None
+        ]
+        lines += [
             f"{node.name} has the fault point {fault.point} armed; it struck {fault.struck} times"
             for fault in node.faults
         ]
@@ -144,7 +150,20 @@ def _behind(found: ClusterSurvey, node: NodeStatus) -> str:
 
 def _upstream(found: ClusterSurvey, node: NodeStatus) -> str:
     peer = peer_of(found, node.id)
-    return "-" if peer is None else peer.status
+    if peer is None or peer.snapshot is None:
+        return "-" if peer is None else peer.status
+    return f"snapshot {peer.snapshot.share:.0%}"
+
+
+def snapshot_words(found: SnapshotStatus) -> str:
+    """How far a snapshot is: `chunk 3 of 12, 3.0 of 11.4 MiB`."""
+    mib = 1 << 20
+    if not found.chunks_in_all:
+        return f"chunk {found.chunks}, {found.bytes / mib:.1f} MiB so far"
+    return (
+        f"chunk {found.chunks} of {found.chunks_in_all}, "
+        f"{found.bytes / mib:.1f} of {found.bytes_in_all / mib:.1f} MiB"
+    )
 
 
 def _fsync(_: ClusterSurvey, node: NodeStatus) -> str:

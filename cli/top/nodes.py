@@ -104,6 +104,8 @@ def _link(picture: ClusterPicture, node: NodeStatus) -> str:
     peer = surveys.peer_of(picture.survey, node.id)
     if peer is None:
         return "-"
+    if peer.snapshot is not None:
+        return draw.bar(peer.snapshot.share, 5)
     return "catchup" if peer.recruit and peer.status == "up" else peer.status
 
 

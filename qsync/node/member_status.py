@@ -83,6 +83,7 @@ def peers(node: NodeView) -> tuple[PeerStatus, ...]:
                 idle=now - progress.heard_at if heard else None,
                 recruit=not progress.counts if leads else None,
                 stranger=progress.membership is Membership.STRANGER if leads else None,
+                snapshot=node.transfers.to(replica) if leads else None,
             )
         )
     return tuple(found)
@@ -111,10 +112,13 @@ def _upstream(node: NodeView, replica: int) -> UpstreamStatus:
     """What comes from that member: only the leader sends entries."""
     machine, replicated_log = node.replica.machine, node.replica.machine.replicated_log
     leads, message = machine.raft.leader == replica, None
+    snapshot = node.transfers.coming_from(replica) if leads else None
     if not node.server.hears(replica):
         state, message = "disconnected", "it has no connection to this node"
     elif leads and machine.follower.split is not None:
         state, message = "stopped", str(machine.follower.split)
+    elif snapshot is not None:
+        state = "snapshot"
     elif leads:
         state = "follow" if machine.state.counts else "sync"
     else:
@@ -127,6 +131,7 @@ def _upstream(node: NodeView, replica: int) -> UpstreamStatus:
         peer=node.book.address_of(replica),
         message=message,
         behind=behind(machine) if leads else None,
+        snapshot=snapshot,
     )
 
 
@@ -137,8 +142,10 @@ def _downstream(node: NodeView, progress: "Progress") -> DownstreamStatus:
     follows = link is not None and link.status is LinkStatus.UP
     caught_up = progress.match >= replicated_log.log.last
     heard = replicated_log.now - progress.heard_at
+    snapshot = node.transfers.to(progress.peer)
+    going = "follow" if snapshot is None else "snapshot"
     return DownstreamStatus(
-        status="follow" if follows else "stopped",
+        status=going if follows else "stopped",
         idle=heard if heard < node.uptime() else None,
         lag=0.0 if caught_up else _age(node, Index(progress.match + 1)),
         vclock=vclock_at(node, progress.match),
@@ -146,6 +153,7 @@ def _downstream(node: NodeView, progress: "Progress") -> DownstreamStatus:
         acked=progress.match,
         behind=replicated_log.log.last - progress.match,
         counts=progress.counts,
+        snapshot=snapshot,
     )
 
 

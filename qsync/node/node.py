@@ -30,6 +30,7 @@ from qsync.node.reactor import Reactor
 from qsync.node.requests import ClientRequests
 from qsync.node.scrub import Scrubber
 from qsync.node.server import Admission, Server
+from qsync.node.snapshot_transfers import SnapshotTransfers
 from qsync.node.status import status
 from qsync.node.system import NodeSystem
 from qsync.node.timeline import Timeline
@@ -37,7 +38,7 @@ from qsync.node.timers import Timers
 from qsync.node.unfinished import UnfinishedRequests
 from qsync.replica import Replica
 from qsync.status.record import as_members
-from qsync.store.contract import Identity, Tail
+from qsync.store.contract import Identity
 from qsync.store.writer import Choice, LogWriter, WriterMode
 
 LINKS, SWEEP, ALIVE = "links", "sweep", "alive"
@@ -90,8 +91,8 @@ class Node:
         self.server = self._server()
         self.folding = _folding(self)
         self.server.hear_sums = self.folding.comparing.heard
-        self.server.hear_snapshot = self.queries.transfers.heard
-        self.loop.snapshot_offered = self.queries.transfers.receiver.offered
+        self.server.hear_snapshot = self.transfers.heard
+        self.loop.snapshot_offered = self.transfers.receiver.offered
 
     def _loop(self, effects: Effects) -> Loop:
         mode = WriterMode(self.config.store.writer)
@@ -276,9 +277,10 @@ class Node:
         """Seconds since this node was opened."""
         return self.reactor.effects.now() - self._born
 
-    def tails(self) -> list[Tail]:
-        """The archive of cut tails."""
-        return self.storage.log.archived()
+    @property
+    def transfers(self) -> SnapshotTransfers:
+        """Snapshots on their way to others, and to here."""
+        return self.queries.transfers
 
 
 def _record(node: Node) -> None:
@@ -307,7 +309,7 @@ def _folding(node: Node) -> Folding:
         timeline=node.timeline,
         interval=store.scrub_interval,
         effects=effects,
-        remake=node.queries.transfers.receiver.remake_rows,
+        remake=node.transfers.receiver.remake_rows,
     )
 
     def to_all(data: bytes) -> None:

@@ -78,13 +78,8 @@ class SnapshotReceiver:
 
     @property
     def leader(self) -> Replica | None:
-        """Whose snapshot is on its way here; None when none is."""
+        """Whose snapshot is on its way here, or is being installed; None when none is."""
         return None if self._offer is None else self._offer.leader
-
-    @property
-    def is_installing(self) -> bool:
-        """All of it is here, and its rows are about to count."""
-        return self._is_installing
 
     def offered(self, offer: InstallSnapshot) -> None:
         """The leader has a snapshot, and the core wants its rows; it is told now and then."""
@@ -220,13 +215,12 @@ class SnapshotReceiver:
                 raise
         offer, start = self._offer, received.head.start
         assert offer is not None
-        self._offer = None
         self._is_installing = True
         self._install(SnapshotReceived(offer=replace(offer, start=start)))
         lost = self._replica.lost
         if lost is not None and lost.snapshot == start.index:
             return  # `remake_rows` goes on
-        self._is_installing = False
+        self._is_installing, self._offer = False, None
         if self._replica.machine.replicated_log.confirmed >= start.index:
             # membership.md M6 c: its entry came with the log meanwhile.
             await self._discard(received)
@@ -246,7 +240,7 @@ class SnapshotReceiver:
             await self._effects.sleep(BEGIN_DELAY)
         spaces = self._storage.spaces
         await in_thread(self._effects, lambda: spaces.install(received.rows))
-        self.received, self._is_installing = None, False
+        self.received, self._offer, self._is_installing = None, None, False
 
 
 def _link(offer: InstallSnapshot) -> tuple[int, int, int]:

@@ -1,22 +1,38 @@
 """Both ends of snapshots between nodes, and what of a node they need."""
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from election.messages import Replica
+from qsync.config import NodeConfig
 from qsync.core.inputs import SnapshotReceived
-from qsync.node.links import LinkStatus
+from qsync.node.assembly import NodeStorage
+from qsync.node.links import Links, LinkStatus
+from qsync.node.loop import Loop
+from qsync.node.reactor import Reactor
 from qsync.node.snapshot_receiver import SnapshotReceiver
 from qsync.node.snapshot_sender import SnapshotSender
+from qsync.node.timeline import Timeline
+from qsync.replica import Replica as Core
+from qsync.status.members import SnapshotStatus
 from qsync.wire.snapshots import FetchSnapshot, SnapshotMessage
 
-if TYPE_CHECKING:
-    from qsync.node.view import NodeView
+
+class SendingNode(Protocol):
+    """What of a node is needed."""
+
+    config: NodeConfig
+    storage: NodeStorage
+    timeline: Timeline
+    replica: Core
+    reactor: Reactor
+    links: Links
+    loop: Loop
 
 
 class SnapshotTransfers:
     """Of one node. Two tasks run: `sender.run` and `receiver.run`."""
 
-    def __init__(self, node: "NodeView") -> None:
+    def __init__(self, node: SendingNode) -> None:
         self._node = node
         effects = node.reactor.effects
         self.sender = SnapshotSender(
@@ -43,6 +59,34 @@ class SnapshotTransfers:
             self.sender.heard(peer, message)
         else:
             self.receiver.heard(peer, message)
+
+    def to(self, peer: int) -> SnapshotStatus | None:
+        """What of a snapshot a follower has; None when it is sent none."""
+        transfer = self.sender.transfers.get(Replica(peer))
+        if transfer is None:
+            return None
+        source = transfer.source
+        return SnapshotStatus(
+            index=source.head.start.index,
+            chunks=transfer.taken,
+            chunks_in_all=source.chunks,
+            bytes=source.bytes_of(transfer.taken),
+            bytes_in_all=source.snapshot_bytes,
+        )
+
+    def coming_from(self, peer: int) -> SnapshotStatus | None:
+        """What of a snapshot is here that a leader sends; None when it sends none."""
+        receiver = self.receiver
+        if receiver.leader != peer:
+            return None
+        arrivals, received = receiver.arrivals, receiver.received
+        return SnapshotStatus(
+            index=0 if received is None else received.head.start.index,
+            chunks=0 if received is None else received.chunks_taken,
+            chunks_in_all=arrivals.chunks_in_all,
+            bytes=0 if received is None else received.bytes_taken,
+            bytes_in_all=arrivals.bytes_in_all,
+        )
 
     def _deliver(self, peer: Replica, data: bytes) -> None:
         self._node.links.deliver(peer, data)

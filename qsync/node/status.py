@@ -114,7 +114,7 @@ def lost(node: NodeView) -> LostStatus:
 
     Raises StoreError when the archive cannot be read.
     """
-    kept = node.tails()
+    kept = node.storage.log.archived()
     return LostStatus(
         count=sum(tail.answered for tail in kept),
         entries=sum(int(tail.last) - int(tail.first) + 1 for tail in kept),
@@ -277,6 +277,8 @@ def _counters(node: NodeView) -> dict[str, int]:
         "transactions_rolled_back": sums["rollback"],
         "disk_failures": counts["disk_failed"],
         "events_unwritten": node.timeline.unwritten,
+        "snapshots_sent": counts["snapshot_sent"],
+        "snapshots_installed": counts["snapshot_installed"],
         "rebuilds": node.folding.care.rebuilds,
         "scrubs": node.folding.care.scrubs,
         "turns": node.loop.turns,

@@ -12,9 +12,10 @@ from qsync.node.loop import Loop
 from qsync.node.reactor import Reactor
 from qsync.node.requests import ClientRequests
 from qsync.node.server import Server
+from qsync.node.snapshot_transfers import SnapshotTransfers
 from qsync.node.timeline import Timeline
 from qsync.replica import Replica
-from qsync.store.contract import Identity, Tail
+from qsync.store.contract import Identity
 
 
 class NodeView(Protocol):
@@ -50,5 +51,6 @@ class NodeView(Protocol):
     def uptime(self) -> float:
         """Seconds since its directory was opened."""
 
-    def tails(self) -> list[Tail]:
-        """Tails that were cut off its log and archived, oldest first."""
+    @property
+    def transfers(self) -> SnapshotTransfers:
+        """Snapshots on their way to others, and to here."""

@@ -8,13 +8,28 @@ IN_TOUCH = "up"
 """The status of a connection that stands."""
 
 
+class SnapshotStatus(Struct, frozen=True, kw_only=True):
+    """A snapshot on its way from a leader to who lacks what its log has no more."""
+
+    index: Annotated[int, "index at which its rows hold; 0: not known yet"] = 0
+    chunks: Annotated[int, "chunks that are durable where it goes"] = 0
+    chunks_in_all: Annotated[int, "how many there are; 0: nobody counted"] = 0
+    bytes: Annotated[int, "size of the chunks that are durable there"] = 0
+    bytes_in_all: Annotated[int, "size of all; 0: nobody counted"] = 0
+
+    @property
+    def share(self) -> float:
+        """How much of it is there, 0 to 1; 0 where nobody counted."""
+        return self.chunks / self.chunks_in_all if self.chunks_in_all else 0.0
+
+
 class UpstreamStatus(Struct, frozen=True, kw_only=True):
     """What comes to this node from a member. Only the leader sends entries."""
 
     status: Annotated[
         str,
-        "`follow`, `sync` (this node counts in no quorum yet), `ready` (connected, and not the "
-        "leader), `disconnected`, or `stopped`",
+        "`follow`, `snapshot` (it takes one), `sync` (this node counts in no quorum yet), `ready` "
+        "(connected, and not the leader), `disconnected`, or `stopped`",
     ] = ""
     idle: Annotated[float | None, "seconds since the leader was heard"] = None
     lag: Annotated[
@@ -23,12 +38,15 @@ class UpstreamStatus(Struct, frozen=True, kw_only=True):
     peer: Annotated[str | None, "its address"] = None
     message: Annotated[str | None, "what is wrong"] = None
     behind: Annotated[int | None, "entries of the leader that are not on disk here"] = None
+    snapshot: Annotated[SnapshotStatus | None, "the snapshot that comes from it"] = None
 
 
 class DownstreamStatus(Struct, frozen=True, kw_only=True):
     """What the leader knows of a follower."""
 
-    status: Annotated[str, "`follow`, or `stopped` without a connection"] = ""
+    status: Annotated[
+        str, "`follow`, `snapshot` (it is sent one), or `stopped` without a connection"
+    ] = ""
     idle: Annotated[float | None, "seconds since it was heard"] = None
     lag: Annotated[
         float | None, "seconds since the oldest entry was made that it has not acked"
@@ -40,6 +58,7 @@ class DownstreamStatus(Struct, frozen=True, kw_only=True):
     acked: Annotated[int, "index up to which it has acked"] = 0
     behind: Annotated[int, "entries of the leader's log that it has not acked"] = 0
     counts: Annotated[bool, "whether its acks count in the quorum"] = True
+    snapshot: Annotated[SnapshotStatus | None, "the snapshot that it is sent"] = None
 
 
 class MemberStatus(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -68,6 +87,7 @@ class PeerStatus(Struct, frozen=True, kw_only=True):
     stranger: Annotated[
         bool | None, "whether the configuration does not name its directory; told by the leader"
     ] = None
+    snapshot: Annotated[SnapshotStatus | None, "what it is sent; told by the leader"] = None
 
     @property
     def counts(self) -> bool:

@@ -33,11 +33,17 @@ class ReceivedSnapshot:
         self.head = head
         self.text = head.encode()
         self.rows = spaces.importing(head)
+        self.chunks_taken = self.rows.taken
+        """So many are here, durably; also when all are, where they came in this life."""
+        self.bytes_taken = 0
+        """Size of those."""
         self._file: _IncomingFile | None = None
         try:
             if folder is not None:
                 self._file = _IncomingFile(folder, head.start.index, self.text)
-                if not self._file.goes_on(self.rows.taken, whole=self.rows.finished):
+                if self._file.goes_on(self.rows.taken, whole=self.rows.finished):
+                    self.bytes_taken = self._file.kept
+                else:
                     self._begin_anew()
         except BaseException:
             self.close()
@@ -61,15 +67,15 @@ class ReceivedSnapshot:
     def take_chunk(self, chunk: bytes) -> None:
         """The next chunk. Raises Damaged, StoreError, and then it was not taken."""
         file = self._file
-        if file is None:
-            self.rows.take_chunk(chunk)
-            return
-        at = file.append(chunk)
+        at = 0 if file is None else file.append(chunk)
         try:
             self.rows.take_chunk(chunk)
         except BaseException:
-            file.cut(at)
+            if file is not None:
+                file.cut(at)
             raise
+        self.chunks_taken = self.rows.taken
+        self.bytes_taken += len(chunk)
 
     def finish(self) -> None:
         """No chunk is left. Raises Damaged when the rows are not those of the head, StoreError."""
@@ -93,6 +99,7 @@ class ReceivedSnapshot:
     def _begin_anew(self) -> None:
         assert self._file is not None
         self.rows.discard()
+        self.chunks_taken = 0
         self._file.begin_with_head()
 
 
@@ -104,6 +111,8 @@ class _IncomingFile:
         self._unready = self._path.with_suffix(INCOMING)
         self._text = text
         self._opened: BinaryIO | None = None
+        self.kept = 0
+        """Bytes of the chunks that were there when it was opened."""
 
     def goes_on(self, taken: int, *, whole: bool) -> bool:
         """Go on behind so many chunks; false if it does not have them.
@@ -122,6 +131,7 @@ class _IncomingFile:
                 self.put_in_place()
             else:
                 self.cut(ends[taken])
+                self.kept = ends[taken] - ends[0] - taken * LENGTH_SIZE
         except FileNotFoundError:
             return False
         except OSError as error:

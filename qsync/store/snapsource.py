@@ -37,6 +37,9 @@ class SnapshotSource(Protocol):
         Raises Damaged, StoreError, and SnapshotLost when it can be read no more.
         """
 
+    def bytes_of(self, count: int) -> int:
+        """Size of the first `count` chunks."""
+
     def close(self) -> None:
         """Nothing more is read."""
 
@@ -65,7 +68,7 @@ class FileSource:
             self.close()
             raise
         self.chunks = len(self._ends) - 1
-        self.snapshot_bytes = size - self._ends[0] - self.chunks * LENGTH_SIZE
+        self.snapshot_bytes = self.bytes_of(self.chunks)
 
     def read_chunk(self, number: int) -> bytes:
         """That chunk, with a checksum that holds."""
@@ -77,6 +80,10 @@ class FileSource:
             raise faults.unreadable(error, self.path) from error
         check_seal(chunk)
         return chunk
+
+    def bytes_of(self, count: int) -> int:
+        """By where they end."""
+        return int(self._ends[count] - self._ends[0]) - count * LENGTH_SIZE
 
     def close(self) -> None:
         """Close the file."""
@@ -101,6 +108,7 @@ class ViewSource:
         self._view = view
         self._chunks = chunks(view)
         self._next = 1
+        self._sizes = [0]
 
     def read_chunk(self, number: int) -> bytes:
         """That chunk; rows are read over to come back to an earlier one."""
@@ -108,7 +116,14 @@ class ViewSource:
             self._chunks = chunks(self._view, first=number)
         self._next = number + 1
         chunk = next(self._chunks, None)
-        return b"" if chunk is None else chunk.encode()
+        text = b"" if chunk is None else chunk.encode()
+        if number == len(self._sizes):
+            self._sizes.append(self._sizes[-1] + len(text))
+        return text
+
+    def bytes_of(self, count: int) -> int:
+        """Of those that were read."""
+        return self._sizes[min(count, len(self._sizes) - 1)]
 
     def close(self) -> None:
         """Let what was overwritten be used again."""
