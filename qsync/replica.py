@@ -15,7 +15,7 @@ from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.machine import Machine
 from qsync.core.messages import Append
 from qsync.core.ready import LogEvent, Ready, Ticket
-from qsync.core.replicated_log import ReplicatedLog
+from qsync.core.retention import foldable
 from qsync.core.settings import misfits, overlaid
 from qsync.core.waiters import NOTHING, Waiter, behind_what
 from qsync.data import body, members
@@ -123,7 +123,7 @@ class Replica:
         now.
         """
         state = self._state
-        return state.overlay.is_overfull and _foldable(self.machine.replicated_log) > state.folded
+        return state.overlay.is_overfull and foldable(self.machine.replicated_log) > state.folded
 
     def step(self, event: Input) -> None:
         """Take one input; of a batch what there is room for."""
@@ -296,7 +296,7 @@ class Replica:
         In steps (`at_once` takes them all): meanwhile the log may go on, and its tail be undone.
         `upto`: stop there, if it is not behind already.
         """
-        last = _foldable(self.machine.replicated_log)
+        last = foldable(self.machine.replicated_log)
         if self.lost is None:
             state = self.state
         elif self.lost.at is None:
@@ -353,8 +353,3 @@ class Replica:
         self.settings = self._state.schemas.head.settings
         self._follow_settings()
         return True
-
-
-def _foldable(log: ReplicatedLog) -> Index:
-    """Only what the log will still call confirmed after a restart."""
-    return min(log.durable_confirmed, log.confirmed, log.written)

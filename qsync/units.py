@@ -44,6 +44,8 @@ def size(text: str) -> int:
 
 def show_duration(seconds: float) -> str:
     """The shortest text that `duration` reads back as the same number."""
+    if not seconds:
+        return "0s"
     exact = Decimal(repr(seconds))
     for unit in ("h", "m", "s", "ms", "us"):
         count = exact / _SECONDS[unit]

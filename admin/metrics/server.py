@@ -11,7 +11,8 @@ import trio
 from admin.metrics import health, text
 from qsync import __version__
 from qsync.config import NodeConfig
-from qsync.node.node import Node, not_listening
+from qsync.node.listener import not_listening
+from qsync.node.node import Node
 from qsync.node.status import status
 from qsync.status.record import NodeStatus, as_members
 

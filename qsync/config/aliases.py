@@ -19,6 +19,7 @@ ALIASES: Mapping[str, str] = {
         in_section: each.name
         for each in CORE_OPTIONS
         if each.tarantool
+        and not each.name.startswith("store.")
         and (in_section := f"{_SECTION}.{each.tarantool.removeprefix(f'{_SECTION}_')}") != each.name
     },
 }

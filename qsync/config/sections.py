@@ -148,6 +148,11 @@ class StoreSection:
     compare_interval: float = option(
         duration("0s", "30d"), "1m", "how often followers compare rows with the leader; 0: never"
     )
+    checkpoint_interval: float = declared(core_options.CHECKPOINT_INTERVAL)
+    checkpoint_wal_threshold: int = declared(core_options.CHECKPOINT_WAL_THRESHOLD)
+    checkpoint_count: int = declared(core_options.CHECKPOINT_COUNT)
+    wal_cleanup_delay: float = declared(core_options.WAL_CLEANUP_DELAY)
+    wal_retention_size: int = declared(core_options.WAL_RETENTION_SIZE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,6 +48,11 @@ class CoreConfig:
     synchro_policy: str = core_options.SYNCHRO_POLICY.default
     queue_entries_max: int = core_options.QUEUE_ENTRIES_MAX.default
     queue_bytes_max: int = core_options.QUEUE_BYTES_MAX.default
+    checkpoint_interval: float = core_options.CHECKPOINT_INTERVAL.default
+    checkpoint_wal_threshold: int = core_options.CHECKPOINT_WAL_THRESHOLD.default
+    checkpoint_count: int = core_options.CHECKPOINT_COUNT.default
+    wal_cleanup_delay: float = core_options.WAL_CLEANUP_DELAY.default
+    wal_retention_size: int = core_options.WAL_RETENTION_SIZE.default
     append_entries_max: int = 4096
     append_bytes_max: int = core_options.APPEND_BYTES_MAX.default
     append_window_bytes: int = 32 << 20

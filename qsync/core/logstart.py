@@ -7,7 +7,7 @@ from typing import Final
 
 from election.messages import Index, Replica, Term
 from qsync.core.limbo import NOBODY, Owner
-from qsync.errors import Damaged
+from qsync.errors import Compacted, Damaged
 from qsync.record import CHAIN_SEED, Crc, Lsn
 
 VERSION: Final = 1
@@ -118,6 +118,16 @@ def decode(text: bytes) -> LogStart:
     if why is not None:
         raise Damaged(f"the record of where a log begins contradicts itself: {why}")
     return start
+
+
+def check_reach(start: LogStart, first: int) -> None:
+    """Raises Compacted when a log that begins there has no entry `first` any more."""
+    begins = start.index + 1
+    if first < begins:
+        raise Compacted(
+            f"the log begins at {begins}: {first} is in snapshots and spaces only",
+            details={"first": int(begins)},
+        )
 
 
 def contradiction(start: LogStart) -> str | None:

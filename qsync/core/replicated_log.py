@@ -8,7 +8,7 @@ from qsync.core.configuration import Codec, Configuration, Configurations, confi
 from qsync.core.entry_cache import EntryCache
 from qsync.core.limbo import Limbo
 from qsync.core.logindex import LogIndex
-from qsync.core.logstart import EMPTY, LogStart
+from qsync.core.logstart import EMPTY, LogStart, check_reach
 from qsync.core.pending_writes import PendingWrites
 from qsync.core.ready import (
     LogAppended,
@@ -117,10 +117,10 @@ class ReplicatedLog:
         return self.log.bytes_between(queue[0].index - 1, queue[-1].index) if queue else 0
 
     def entries(self, first: Index, last: Index) -> list[Entry]:
-        """Entries `first .. last`, from memory or from where they are durable."""
+        """Entries `first .. last`, from memory or from where they are durable. Raises Compacted."""
         if last < first:
             return []
-        assert first > self.log.start.index
+        check_reach(self.log.start, first)
         assert last <= self.log.last
         found = self.entry_cache.slice(first, last)
         if found is not None:

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from election.messages import Index
+from qsync.core.logstart import check_reach
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.data import body, keys, schema
 from qsync.data.keys import Misfit
 from qsync.data.schema import Schema
-from qsync.errors import Compacted, LostWrite, NoSuchSpace, WrongKey
+from qsync.errors import LostWrite, NoSuchSpace, WrongKey
 from qsync.record import Entry, EntryKind
 from qsync.wire.verbs import Name
 
@@ -83,17 +84,11 @@ def read(
         _check(replicated_log, after, term)
     if after >= confirmed:
         return FeedBatch(transactions=(), upto=after)
+    check_reach(replicated_log.log.start, after + 1)
     first = Index(after + 1)
     last = replicated_log.log.fit(first, entries_max=SCAN_ENTRIES_MAX, bytes_max=SCAN_BYTES_MAX)
     last = min(last, confirmed)
     entries = replicated_log.entries(first, last)
-    if not entries or entries[0].index != first:
-        oldest = int(entries[0].index) if entries else int(last) + 1
-        raise Compacted(
-            f"the log begins at {oldest}; what follows {after} is not in it any more",
-            hint=f"read the space as it is, then watch from the index of that read (>= {oldest})",
-            details={"first": oldest, "after": after, "confirmed": int(confirmed)},
-        )
     kept = [
         entry
         for entry in entries
@@ -103,10 +98,13 @@ def read(
 
 
 def _check(replicated_log: ReplicatedLog, after: int, term: int) -> None:
-    (found,) = replicated_log.entries(Index(after), Index(after)) or (None,)
-    if found is not None and found.term != term:
+    log = replicated_log.log
+    if after < log.start.index:
+        check_reach(log.start, after)
+    found = log.term_at(after)
+    if found != term:
         raise LostWrite(
-            f"{after} of term {term} is not in the log: there is an entry of term {found.term}",
+            f"{after} of term {term} is not in the log: there is an entry of term {found}",
             details={"index": after, "term": term},
         )
 

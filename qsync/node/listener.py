@@ -4,6 +4,8 @@ import resource
 from collections.abc import Callable
 from typing import Final
 
+from qsync.config import Address
+from qsync.errors import ConfigError
 from qsync.node.connection import nonblocking
 from qsync.node.effects import Closable, Socket
 
@@ -91,3 +93,12 @@ def share(limit: int, wanted: int, *, peers: int) -> int:
     """What is left of so many descriptors for clients: at least one of them."""
     strangers = min(STRANGERS_MAX, limit // 8)
     return max(1, min(wanted, limit - RESERVED_FILES - RESERVED_FOR_PEER * peers - strangers))
+
+
+def not_listening(option: str, address: Address, error: OSError) -> ConfigError:
+    """An address that cannot be listened on, in one sentence."""
+    return ConfigError(
+        f"{option} = {address}: cannot be listened on: {error.strerror or error}",
+        hint="another process has the port (is this node running already?), or the address is "
+        "not of this machine",
+    )

@@ -159,7 +159,9 @@ def _downstream(node: NodeView, progress: "Progress") -> DownstreamStatus:
 
 def _age(node: NodeView, index: Index) -> float:
     """Seconds since that entry was made, by the leader's clock and ours."""
-    found = node.replica.machine.replicated_log.entries(index, index)
+    replicated_log = node.replica.machine.replicated_log
+    index = max(index, Index(replicated_log.log.start.index + 1))  # the oldest that is still here
+    found = replicated_log.entries(index, min(index, replicated_log.log.last))
     return max(0.0, node.loop.timers.wall() - found[0].time) if found else 0.0
 
 

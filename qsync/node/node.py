@@ -7,10 +7,10 @@ from functools import partial
 
 import trio
 
-from qsync.config import Address, NodeConfig
+from qsync.config import NodeConfig
 from qsync.core import border
 from qsync.core.inputs import Input
-from qsync.errors import ConfigError, Rebuilding, StoreError
+from qsync.errors import Rebuilding, StoreError
 from qsync.faultpoints import FaultPoints
 from qsync.member import MEMBERS_MAX
 from qsync.node import assembly, handshake, info, mishaps
@@ -24,10 +24,12 @@ from qsync.node.folding import Folding
 from qsync.node.keepalive import PERIOD_EARLIEST
 from qsync.node.leaving import leave
 from qsync.node.links import Links
+from qsync.node.listener import not_listening
 from qsync.node.loop import EXPIRY, Loop, LoopObserver
 from qsync.node.queries import NodeQueries
 from qsync.node.reactor import Reactor
 from qsync.node.requests import ClientRequests
+from qsync.node.retained import Retained
 from qsync.node.scrub import Scrubber
 from qsync.node.server import Admission, Server
 from qsync.node.snapshot_transfers import SnapshotTransfers
@@ -171,6 +173,11 @@ class Node:
         return found
 
     @property
+    def retained(self) -> Retained:
+        """Its snapshots, and for whom it keeps its log."""
+        return self.queries.retention.seen
+
+    @property
     def fault_points(self) -> FaultPoints:
         """What it does to itself on purpose."""
         return self.queries.fault_hooks.points
@@ -252,6 +259,7 @@ class Node:
         if SWEEP in own:
             self.server.sweep()
             self.requests.expiry.sweep(now)
+            self.queries.retention.sweep(now)
             if self.storage.look():
                 self.timeline.append("directory_gone", {"why": self.storage.gone})
             self.loop.timers.at(SWEEP, now + SWEEP_INTERVAL)
@@ -363,15 +371,6 @@ def _replica(config: NodeConfig, storage: NodeStorage, effects: Effects) -> Repl
         storage.spaces.rebuilt = error.message
         storage.remake_rows()
         return make()
-
-
-def not_listening(option: str, address: Address, error: OSError) -> ConfigError:
-    """An address that cannot be listened on, in one sentence."""
-    return ConfigError(
-        f"{option} = {address}: cannot be listened on: {error.strerror or error}",
-        hint="another process has the port (is this node running already?), or the address is "
-        "not of this machine",
-    )
 
 
 @asynccontextmanager

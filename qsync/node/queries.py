@@ -2,11 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 
+from qsync.core.retention import foldable
 from qsync.errors import QsyncError
 from qsync.node import broadcast, options
 from qsync.node.connection import Connection
 from qsync.node.fault_hooks import FaultHooks
 from qsync.node.log_export import LogExports
+from qsync.node.retention import Retention
 from qsync.node.snapshot_export import SnapshotExports
 from qsync.node.snapshot_transfers import SnapshotTransfers
 from qsync.node.snapshots import SnapshotWriter
@@ -38,6 +40,7 @@ class NodeQueries:
             node.replica.machine.replicated_log,
             node.storage.spaces,
             node.storage.snapshots,
+            keep=lambda: node.replica.machine.config.checkpoint_count,
             send=node.reactor.send,
             flush=node.reactor.flush,
             timeline=node.timeline,
@@ -50,6 +53,7 @@ class NodeQueries:
             flush=node.reactor.flush,
             effects=node.reactor.effects,
         )
+        self.retention = Retention(node, self.snapshots, self.transfers.sender)
         self._snapshots: list[tuple[Connection, int, int]] = []
 
     def tasks(self) -> list[Callable[[], Awaitable[None]]]:
@@ -61,6 +65,7 @@ class NodeQueries:
             transfers.sender.run,
             transfers.receiver.run,
             self.snapshot_exports.run,
+            self.retention.run,
         ]
 
     @property
@@ -143,10 +148,7 @@ class NodeQueries:
         self._send(connection, replies.reply(request.id, armed))
 
     def _snapshot(self, connection: Connection, number: int) -> None:
-        replicated_log = self._node.replica.machine.replicated_log
-        goal = min(
-            replicated_log.confirmed, replicated_log.written, replicated_log.durable_confirmed
-        )
+        goal = foldable(self._node.replica.machine.replicated_log)
         self._node.folding.hurry(int(goal))
         self._snapshots.append((connection, number, int(goal)))
 

@@ -1,13 +1,15 @@
-"""`box.snapshot()`: all that is confirmed, folded and flushed, and then in a file of its own."""
+"""Snapshots: all that is confirmed, folded and flushed, and then in a file of its own."""
 
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.trimming import start_at
 from qsync.errors import QsyncError, SnapshotLost
+from qsync.node.checkpoints import Checkpoints
 from qsync.node.connection import Connection
 from qsync.node.effects import Effects
 from qsync.node.log_export import Send
@@ -16,8 +18,6 @@ from qsync.store.contract import Spaces
 from qsync.store.snapfiles import remove_old, snapshot_files, writing_snapshot
 from qsync.wire import replies
 
-KEPT: Final = 2
-"""Snapshots that stay, the newest ones: Tarantool's default of `checkpoint_count`."""
 ATTEMPTS: Final = 5
 """The file of the rows doubles at most that often while it is read."""
 
@@ -31,12 +31,17 @@ class SnapshotWriter:
         spaces: Spaces,
         folder: Path | None,
         *,
+        keep: Callable[[], int],
         send: Send,
         flush: Callable[[], None],
         timeline: Timeline,
         effects: Effects,
     ) -> None:
-        """`folder`: None where nothing is written beside the log."""
+        """`folder`: None where nothing is written beside the log. `keep`: how many files stay."""
+        self.checkpoints = Checkpoints(folder, timeline=timeline)
+        self.error: str | None = None
+        """Why the last one could not be written."""
+        self._keep = keep
         self._replicated_log = replicated_log
         self._spaces = spaces
         self._folder = folder
@@ -44,11 +49,19 @@ class SnapshotWriter:
         self._flush = flush
         self._timeline = timeline
         self._effects = effects
-        self._waiting: list[tuple[Connection, int]] = []
+        self._waiting: list[tuple[Connection, int] | None] = []
+        """Who is to be answered, if anybody, by the file that is written now and by the next."""
         self._wake = effects.event()
 
-    def __len__(self) -> int:
-        return len(self._waiting)
+    @property
+    def busy(self) -> bool:
+        """Is one written now, or about to be?"""
+        return bool(self._waiting)
+
+    def request(self) -> None:
+        """Write one; nobody waits for it."""
+        self._waiting.append(None)
+        self._wake.set()
 
     def ask(self, connection: Connection, number: int) -> None:
         """Answer with the index of a snapshot of what is folded now, when its file is there."""
@@ -58,20 +71,29 @@ class SnapshotWriter:
     async def run(self) -> None:
         """Write one file after another until cancelled."""
         while True:
-            if not self._waiting:
+            if not self.busy:
                 self._wake = self._effects.event()
                 await self._wake.wait()
-            waiting, self._waiting = self._waiting, []
+            count = len(self._waiting)
             try:
                 index = await self._write()
             except QsyncError as error:
+                self.error = error.message
                 self._timeline.append("snapshot_failed", {"why": error.message})
-                for connection, number in waiting:
-                    self._send(connection, replies.failed(number, error))
+                self._answer(count, partial(_failed, error))
             else:
-                for connection, number in waiting:
-                    self._send(connection, replies.reply(number, index))
+                self.error = None
+                self._answer(count, partial(_written, index))
+            self.checkpoints.look()
             self._flush()
+
+    def _answer(self, count: int, answer: Callable[[int], bytes]) -> None:
+        """To those who asked before it was begun."""
+        for each in self._waiting[:count]:
+            if each is not None:
+                connection, number = each
+                self._send(connection, answer(number))
+        del self._waiting[:count]
 
     async def _write(self) -> int:
         """The index of the newest file. Raises StoreError."""
@@ -96,8 +118,16 @@ class SnapshotWriter:
                 with closing(writing_snapshot(folder, view, start)) as steps:
                     for wait in steps:
                         await self._effects.in_thread(wait)
-                remove_old(folder, keep=KEPT)
+                remove_old(folder, keep=self._keep())
                 self._timeline.append("snapshot", {"index": int(start.index)})
             return int(start.index)
         finally:
             view.close()
+
+
+def _failed(error: QsyncError, number: int) -> bytes:
+    return replies.failed(number, error)
+
+
+def _written(index: int, number: int) -> bytes:
+    return replies.reply(number, index)

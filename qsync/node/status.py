@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from qsync.member import MemberRole, Standing
-from qsync.node import limbo_status, member_status, mishaps
-from qsync.node.member_status import vclock_at
+from qsync.node import limbo_status, member_status, mishaps, retention_status
 from qsync.node.view import NodeView
 from qsync.record import instance_text
 from qsync.status import health
@@ -15,8 +14,6 @@ from qsync.status.limbo import SynchroStatus
 from qsync.status.members import ElectionStatus
 from qsync.status.record import ClusterName, NodeStatus, ReadOnlyInfo, ReplicaSet
 from qsync.status.storage import (
-    CheckpointStatus,
-    ConsumerStatus,
     CutTail,
     DiskStatus,
     FaultStatus,
@@ -92,23 +89,6 @@ def memory(node: NodeView) -> MemoryStatus:
     )
 
 
-def gc(node: NodeView) -> GcStatus:
-    """What of the log is still needed, and how far the spaces on disk are."""
-    folded, machine = int(node.replica.raw.folded), node.replica.machine
-    vclock = vclock_at(node, folded)
-    followers = machine.peers.values() if machine.leader is not None else ()
-    return GcStatus(
-        vclock=vclock,
-        signature=folded,
-        checkpoint_is_in_progress=node.folding.hurried,
-        checkpoints=(CheckpointStatus(signature=folded, vclock=vclock),),
-        consumers=tuple(
-            ConsumerStatus(name=node.book.name_of(each.peer), signature=each.match)
-            for each in followers
-        ),
-    )
-
-
 def lost(node: NodeView) -> LostStatus:
     """Tails that were cut off this node and are kept in its archive.
 
@@ -173,7 +153,7 @@ def status(node: NodeView) -> NodeStatus:
         election=parts.or_error("election", member_status.election, ElectionStatus()),
         synchro=parts.or_error("synchro", limbo_status.of_node, SynchroStatus()),
         memory=parts.or_error("memory", memory, MemoryStatus()),
-        gc=parts.or_error("gc", gc, GcStatus()),
+        gc=parts.or_error("gc", retention_status.gc, GcStatus()),
         lost=parts.or_error("lost", lost, LostStatus()),
         faults=faults(node),
         time=node.loop.timers.wall(),

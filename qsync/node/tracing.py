@@ -93,7 +93,9 @@ class Tracing:
         replicated_log = self._machine.replicated_log
         place = Index(index)
         found = (
-            replicated_log.entries(place, place) if 1 <= place <= replicated_log.log.last else []
+            replicated_log.entries(place, place)
+            if replicated_log.log.start.index < place <= replicated_log.log.last
+            else []
         )
         entry: dict[str, object] | None = None
         if found:

@@ -11,6 +11,7 @@ from qsync.node.links import Links
 from qsync.node.loop import Loop
 from qsync.node.reactor import Reactor
 from qsync.node.requests import ClientRequests
+from qsync.node.retained import Retained
 from qsync.node.server import Server
 from qsync.node.snapshot_transfers import SnapshotTransfers
 from qsync.node.timeline import Timeline
@@ -40,6 +41,10 @@ class NodeView(Protocol):
     @property
     def identity(self) -> Identity:
         """Cluster, instance and replica id."""
+
+    @property
+    def retained(self) -> Retained:
+        """Its snapshots, and for whom it keeps its log."""
 
     @property
     def fault_points(self) -> FaultPoints:

@@ -209,6 +209,52 @@ REPLACE: Final = CoreOption(
     "auto",
     "who gives a lost disk's place to a new one: auto (leader), manual",
 )
+CHECKPOINT_INTERVAL: Final = CoreOption(
+    "store.checkpoint_interval",
+    "checkpoint_interval",
+    duration("0s", "365d"),
+    "1h",
+    "how often a snapshot is written if anything changed; 0: by the size of the log alone",
+    online=True,
+    tarantool="checkpoint_interval",
+)
+CHECKPOINT_WAL_THRESHOLD: Final = CoreOption(
+    "store.checkpoint_wal_threshold",
+    "checkpoint_wal_threshold",
+    size("4KiB", "1000000TiB"),
+    "512MiB",
+    "and whenever the log grew by so much, and by as much as the last snapshot takes",
+    online=True,
+    tarantool="checkpoint_wal_threshold",
+)
+CHECKPOINT_COUNT: Final = CoreOption(
+    "store.checkpoint_count",
+    "checkpoint_count",
+    integer(1, 1000),
+    "2",
+    "snapshots that stay; the log is kept from the oldest of them on",
+    online=True,
+    tarantool="checkpoint_count",
+)
+WAL_CLEANUP_DELAY: Final = CoreOption(
+    "store.wal_cleanup_delay",
+    "wal_cleanup_delay",
+    duration("0s", "365d"),
+    "0s",
+    "how long after its start a node keeps all of its log",
+    online=True,
+    tarantool="wal_cleanup_delay",
+)
+WAL_RETENTION_SIZE: Final = CoreOption(
+    "store.wal_retention_size",
+    "wal_retention_size",
+    size("4KiB", "1000000TiB"),
+    "2GiB",
+    "log kept for a member or consumer that lags; with more it is let go, and needs a snapshot",
+    shared=True,
+    online=True,
+    tarantool="wal_retention_size",
+)
 
 CORE_OPTIONS: Final[tuple[AnyCoreOption, ...]] = (
     ELECTION_MODE,
@@ -224,4 +270,9 @@ CORE_OPTIONS: Final[tuple[AnyCoreOption, ...]] = (
     QUEUE_BYTES_MAX,
     APPEND_BYTES_MAX,
     REPLACE,
+    CHECKPOINT_INTERVAL,
+    CHECKPOINT_WAL_THRESHOLD,
+    CHECKPOINT_COUNT,
+    WAL_CLEANUP_DELAY,
+    WAL_RETENTION_SIZE,
 )

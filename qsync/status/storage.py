@@ -62,32 +62,59 @@ class MemoryStatus(Struct, frozen=True, kw_only=True):
 
 
 class CheckpointStatus(Struct, frozen=True, kw_only=True):
-    """A state of the spaces that is on disk."""
+    """A snapshot on the disk."""
 
-    signature: Annotated[int, "index up to which the log is in it"] = 0
+    signature: Annotated[int, "index of the log at which it holds"] = 0
     vclock: Annotated[dict[int, int], "the last lsn of each origin in it"] = field(
         default_factory=dict
     )
+    size: Annotated[int, "bytes of its file"] = 0
+    time: Annotated[float, "when it was written, in seconds since 1970"] = 0.0
 
 
 class ConsumerStatus(Struct, frozen=True, kw_only=True):
-    """A follower that still needs the log from somewhere on."""
+    """Somebody for whom the log is kept."""
 
-    name: Annotated[str | None, "its name"] = None
-    signature: Annotated[int, "index up to which it has acked"] = 0
+    name: Annotated[str, "its name; of a member the uuid of its directory"] = ""
+    kind: Annotated[str, "`replica`, `subscriber`, `backup` or `archive`"] = ""
+    about: Annotated[str, "what is known of it: the member's name, or what it said itself"] = ""
+    signature: Annotated[int, "index up to which it has the log"] = 0
+    vclock: Annotated[dict[int, int], "the last lsn of each origin up to there"] = field(
+        default_factory=dict
+    )
+    size: Annotated[int, "bytes of log that are kept behind that"] = 0
+    let_go: Annotated[bool, "whether nothing is kept for it any more: it needs a snapshot"] = False
+
+
+class HoldStatus(Struct, frozen=True, kw_only=True):
+    """What keeps the log from being trimmed further."""
+
+    kind: Annotated[
+        str, "a kind of consumer, or `confirmed`, `fold`, `snapshot`, `start`, `transfer`"
+    ] = ""
+    name: Annotated[str, "the consumer's name; empty for what is the node's own"] = ""
+    signature: Annotated[int, "index behind which the log is kept for it"] = 0
+    why: Annotated[str, "why, as a clause"] = ""
 
 
 class GcStatus(Struct, frozen=True, kw_only=True):
-    """How far the spaces on disk are, and who still needs the log."""
+    """Where the log begins, which snapshots there are, and who still needs the log."""
 
-    vclock: Annotated[dict[int, int], "the last lsn of each origin that is folded"] = field(
+    vclock: Annotated[dict[int, int], "the last lsn of each origin before the log begins"] = field(
         default_factory=dict
     )
-    signature: Annotated[int, "index up to which the log is folded into the spaces"] = 0
-    checkpoint_is_in_progress: Annotated[bool, "whether folding was asked to hurry"] = False
+    signature: Annotated[int, "index of the entry before the log begins; 0: it is all there"] = 0
+    checkpoint_is_in_progress: Annotated[bool, "whether a snapshot is written"] = False
+    checkpoint_error: Annotated[str | None, "why the last one could not be written"] = None
+    checkpoint_interval: Annotated[float, "seconds after which the next one is due; 0: none"] = 0.0
     is_paused: Annotated[bool, "always false"] = False
-    checkpoints: Annotated[tuple[CheckpointStatus, ...], "the one that there is"] = ()
-    consumers: Annotated[tuple[ConsumerStatus, ...], "the followers; told by the leader"] = ()
+    checkpoints: Annotated[tuple[CheckpointStatus, ...], "the snapshots, oldest first"] = ()
+    consumers: Annotated[
+        tuple[ConsumerStatus, ...], "who needs the log, whoever holds most of it first"
+    ] = ()
+    held_by: Annotated[HoldStatus | None, "what holds most of it; null: not looked at yet"] = None
+    retention: Annotated[int, "bytes of log that are kept for a consumer at most"] = 0
+    trim_error: Annotated[str | None, "why the log on disk could not be trimmed"] = None
 
 
 class CutTail(Struct, frozen=True, kw_only=True):

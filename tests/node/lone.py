@@ -9,9 +9,9 @@ from election.quorum import parse
 from qsync.core.config import CoreConfig
 from qsync.core.configuration import all_of
 from qsync.core.inputs import Written
+from qsync.core.trimming import start_at, trim_log
 from qsync.data.request import Request, SubmittedTransaction
 from qsync.node.connection import Connection
-from qsync.record import Entry
 from qsync.replica import Replica as WholeReplica
 from qsync.store.contract import NO_BALLOT
 from qsync.store.memory import MemoryLog, MemorySpaces
@@ -28,8 +28,6 @@ class Lone:
     log: MemoryLog = field(default_factory=MemoryLog)
     said: list[tuple[Connection, bytes]] = field(default_factory=list)
     now: float = 0.0
-    kept_from: int = 1
-    """Entries below are not in the log any more, as after a compaction."""
 
     def __post_init__(self) -> None:
         self.log.recover()
@@ -38,7 +36,7 @@ class Lone:
             ballot=NO_BALLOT,
             confirmed=Index(0),
             stored=(),
-            tail=self._tail,
+            tail=self.log.entries,
             backing=MemorySpaces(),
             folded=Index(0),
             founding=all_of(CONFIG.voters),
@@ -46,9 +44,6 @@ class Lone:
         self.replica.clock(0.0)
         self.replica.start()
         self.settle()
-
-    def _tail(self, first: Index, last: Index) -> list[Entry]:
-        return self.log.entries(Index(max(first, self.kept_from)), last)
 
     def settle(self) -> None:
         """Write and do all that can be done."""
@@ -72,10 +67,10 @@ class Lone:
 
     def forget(self, below: int) -> None:
         """The log begins at that index from now on, in memory too."""
-        self.kept_from = below
-        recent = self.replica.machine.replicated_log.entry_cache
-        recent._entries.clear()
-        recent._base = int(self.replica.machine.replicated_log.log.last)
+        replicated_log = self.replica.machine.replicated_log
+        start = start_at(replicated_log, Index(below - 1))
+        trim_log(replicated_log, start)
+        self.log.trim(start)
 
     def send(self, connection: Connection, data: bytes) -> None:
         """What a room of the node says."""

@@ -7,7 +7,7 @@ import trio
 
 import qsync
 from qsync.errors import QsyncError
-from qsync.node.snapshots import KEPT
+from qsync.options.core_options import CHECKPOINT_COUNT
 from qsync.store.memory import MemorySpaces
 from qsync.store.snapfiles import restore_rows, snapshot_files, verify_snapshot
 from tests.node.test_rot import ROWS, fill, running, spoil, value
@@ -57,12 +57,12 @@ async def test_only_the_newest_snapshots_stay(tmp_path: Path) -> None:
     async with running(tmp_path) as node, qsync.connect_async(node.address) as db:
         await fill(node)
         made = []
-        for number in range(KEPT + 2):
+        for number in range(CHECKPOINT_COUNT.default + 2):
             await db.space("t").replace([0, value(number)])
             made.append(await db.snapshot())
         made = sorted({*made})
         left = [each.index for each in snapshot_files(tmp_path / "data" / "snap")]
-        assert left == made[-KEPT:]
+        assert left == made[-CHECKPOINT_COUNT.default :]
 
 
 async def test_a_row_that_rotted_is_in_no_snapshot(tmp_path: Path) -> None:

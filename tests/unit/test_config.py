@@ -136,6 +136,9 @@ def test_an_option_goes_by_its_name_in_tarantool_too(name: str) -> None:
         "cluster.id": CLUSTER,
         "replication.synchro_quorum": "N",
         "replication.queue_bytes_max": "1MiB",
+        "store.checkpoint_wal_threshold": "1MiB",
+        "store.checkpoint_count": "3",
+        "store.wal_retention_size": "1MiB",
     }
     key = ALIASES[name]
     text = given.get(key, "n1" if key.endswith("name") else "2s")

@@ -52,6 +52,16 @@ class _Making(NamedTuple):
     spares: SpareMaker
 
 
+class _Locks(NamedTuple):
+    """`of_index`: for a moment, of whoever looks at it or changes it.
+
+    `beginning`: one thread trims, and meanwhile the one that writes may begin at a snapshot.
+    """
+
+    of_index: threading.Lock
+    beginning: threading.Lock
+
+
 class SegmentLog(chain.EntryReads):
     """See `contract.PlacedLog`. `last` and `quarantined` hold once `recover` has run."""
 
@@ -81,7 +91,7 @@ class SegmentLog(chain.EntryReads):
         self._making = _Making(sizes, SpareInThread() if spares is None else spares)
         self._numbers: Meta = EMPTY
         self._index = SparseIndex()
-        self._moving = threading.Lock()
+        self._locks = _Locks(threading.Lock(), threading.Lock())
         self._writer: SegmentWriter | None = None
         self._log = b""
         """Which one it is; none while it is not open."""
@@ -157,7 +167,7 @@ class SegmentLog(chain.EntryReads):
     def _commit(self, draft: RecordDraft, now: Meta) -> None:
         assert self._writer is not None
         place = self._writer.append(draft, self._numbers, self.before_commit)
-        with self._moving:
+        with self._locks.of_index:
             self._index.add_record(
                 place, above=draft.above, last=now.durable, tail=draft.tail_length > 0
             )
@@ -166,7 +176,7 @@ class SegmentLog(chain.EntryReads):
 
     def archived(self) -> list[Tail]:
         """The cut tails, oldest first."""
-        with self._moving:
+        with self._locks.of_index:
             places, former = list(self._index.tails), self._former_tails
         found = [each for each in archive.load_all(self._path / TAILS) if each.number <= former]
         with self._reader() as reader:
@@ -182,32 +192,33 @@ class SegmentLog(chain.EntryReads):
 
     def trim(self, start: LogStart) -> None:
         """Let the log begin behind `start`; see `contract.Log.trim`."""
-        if self.quarantined is not None:
-            raise Damaged(f"the log is not trimmed: {self.quarantined}")
-        assert self._writer is not None, "recover first"
-        if start.index < self.begins:
-            return
-        (entry,) = self.entries(start.index, start.index)
-        assert (entry.term, entry.crc) == (start.term, start.crc), start
-        with self._moving:
-            first = self._index.plan(start.index + 1).begin.number
-            going = self._index.tails_below(first)
-        tails = self._former_tails + going
-        if self.before_beginning is not None:
-            self.before_beginning()
-        try:
-            archive.export(
-                (each for each in self.archived() if each.number <= tails), self._path / TAILS
-            )
-            beginning = LogBeginning(self._log, first, tails, start)
-            write_beginning(self._path, beginning)
-        except OSError as error:
-            raise faults.typed(error, self._path) from error
-        with self._moving:
-            self._index.forget_below(first)
-            self._beginning = beginning
-        self._writer.keeps = first
-        self._release()
+        with self._locks.beginning:
+            if self.quarantined is not None:
+                raise Damaged(f"the log is not trimmed: {self.quarantined}")
+            assert self._writer is not None, "recover first"
+            if start.index < self.begins:
+                return
+            (entry,) = self.entries(start.index, start.index)
+            assert (entry.term, entry.crc) == (start.term, start.crc), start
+            with self._locks.of_index:
+                first = self._index.plan(start.index + 1).begin.number
+                going = self._index.tails_below(first)
+            tails = self._former_tails + going
+            if self.before_beginning is not None:
+                self.before_beginning()
+            try:
+                archive.export(
+                    (each for each in self.archived() if each.number <= tails), self._path / TAILS
+                )
+                beginning = LogBeginning(self._log, first, tails, start)
+                write_beginning(self._path, beginning)
+            except OSError as error:
+                raise faults.typed(error, self._path) from error
+            with self._locks.of_index:
+                self._index.forget_below(first)
+                self._beginning = beginning
+            self._writer.keeps = first
+            self._release()
 
     def _release(self) -> None:
         """Segments below the first that counts go; whoever is stopped goes on at the next start."""
@@ -220,26 +231,27 @@ class SegmentLog(chain.EntryReads):
 
     def begin_at(self, start: LogStart) -> None:
         """Begin anew behind `start`; see `contract.Log.begin_at`."""
-        if self.quarantined is not None:
-            raise Damaged(f"the log takes no writes: {self.quarantined}")
-        tails = self.archived()
-        above = max(self._numbers.confirmed, Index(self.begins - 1))
-        if above < self.last:
-            tails.append(self._tail_above(above, len(tails) + 1, start))
-        anew = Meta(
-            ballot=self._numbers.ballot,
-            confirmed=start.index,
-            durable=start.index,
-            crc=start.crc,
-        )
-        if self.before_beginning is not None:
-            self.before_beginning()
-        prepare_log_behind(self._path, anew, self._making.sizes[0], start=start, tails=tails)
-        self.close()
-        try:
-            put_in_place(self._path)
-        finally:
-            self.recover()
+        with self._locks.beginning:
+            if self.quarantined is not None:
+                raise Damaged(f"the log takes no writes: {self.quarantined}")
+            tails = self.archived()
+            above = max(self._numbers.confirmed, Index(self.begins - 1))
+            if above < self.last:
+                tails.append(self._tail_above(above, len(tails) + 1, start))
+            anew = Meta(
+                ballot=self._numbers.ballot,
+                confirmed=start.index,
+                durable=start.index,
+                crc=start.crc,
+            )
+            if self.before_beginning is not None:
+                self.before_beginning()
+            prepare_log_behind(self._path, anew, self._making.sizes[0], start=start, tails=tails)
+            self.close()
+            try:
+                put_in_place(self._path)
+            finally:
+                self.recover()
 
     def start_over(self, *, why: str, untrusted: bool = False) -> None:
         """Set the log aside and begin an empty one; see `contract.Log.start_over`."""
@@ -279,7 +291,7 @@ class SegmentLog(chain.EntryReads):
         if first > self.last:
             return
         self._reach(first)
-        with self._moving:
+        with self._locks.of_index:
             plan = self._index.plan(first)
         with self._reader() as reader:
             try:
@@ -301,7 +313,7 @@ class SegmentLog(chain.EntryReads):
 
     def _cut_off(self, above: Index, write: Write) -> bytes:
         """Everything above `above` as the archive keeps it."""
-        with self._moving:
+        with self._locks.of_index:
             number = self._former_tails + len(self._index.tails) + 1
         return archive.pack(
             Tail(

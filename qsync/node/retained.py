@@ -1,0 +1,23 @@
+"""What a node keeps, and for whom, when that was looked at last: for its status."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from qsync.consumer import Consumer
+from qsync.core.retention import LogHold
+from qsync.node.checkpoints import Checkpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retained:
+    """`holds`: what keeps the log, whoever holds most of it first; none before the first look."""
+
+    consumers: Sequence[Consumer] = ()
+    holds: Sequence[LogHold] = ()
+    checkpoints: Sequence[Checkpoint] = ()
+    is_writing: bool = False
+    """A snapshot is being written."""
+    snapshot_error: str | None = None
+    """Why the last one could not be written."""
+    trim_error: str | None = None
+    """Why the log on disk could not be trimmed."""

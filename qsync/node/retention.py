@@ -1,0 +1,218 @@
+"""Writes snapshots by itself and trims the log, as `qsync.core.retention` decides."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from election.messages import Index
+from qsync.consumer import Consumer
+from qsync.core import retention
+from qsync.core.logstart import LogStart
+from qsync.core.retention import ConsumerChanges, HoldKind, LogHold, RetentionFacts
+from qsync.core.trimming import start_at, trim_log
+from qsync.data import schema
+from qsync.data.consumers import consumers_of
+from qsync.data.request import Op, Request
+from qsync.errors import QsyncError, Rebuilding, StoreError
+from qsync.node.checkpoints import Checkpoint
+from qsync.node.retained import Retained
+from qsync.node.snapshot_sender import SnapshotSender
+from qsync.node.snapshots import SnapshotWriter
+
+if TYPE_CHECKING:
+    from qsync.node.view import NodeView
+
+RETRY_SECONDS: Final = 30.0
+"""After a snapshot that could not be written, or was none, so long until the next one is tried."""
+TRIM_RETRY_DELAY: Final = 5.0
+
+
+class Retention:
+    """`sweep` now and then, between two batches; one task writes to the disk meanwhile."""
+
+    def __init__(self, node: "NodeView", snapshots: SnapshotWriter, sender: SnapshotSender) -> None:
+        self._trimming: LogStart | None = None
+        """Where the log on disk is to begin; it is trimmed there in another thread."""
+        self._error: str | None = None
+        """Why it cannot be."""
+        self._node = node
+        self._sender = sender
+        self._seen: tuple[Sequence[Consumer], Sequence[LogHold]] = ((), ())
+        self._snapshots = snapshots
+        self._goal: Index | None = None
+        """A snapshot of all up to here is written as soon as that is folded."""
+        self._tried: tuple[float, Checkpoint | None] = (float("-inf"), None)
+        """When the last one was asked for, and the newest snapshot before that."""
+        self._leads_since = (0, 0.0)
+        self._begins = node.replica.machine.replicated_log.log.start.index
+        self._effects = node.reactor.effects
+        self._wake = self._effects.event()
+
+    @property
+    def seen(self) -> Retained:
+        """For people."""
+        consumers, holds = self._seen
+        return Retained(
+            consumers=consumers,
+            holds=holds,
+            checkpoints=self._snapshots.checkpoints.stored,
+            is_writing=self._snapshots.busy,
+            snapshot_error=self._snapshots.error,
+            trim_error=self._error,
+        )
+
+    # -- looking
+
+    def sweep(self, now: float) -> None:
+        """See who needs the log; begin what is due."""
+        node, machine = self._node, self._node.replica.machine
+        if node.replica.lost is not None:
+            return  # the rows are made anew: of the log, and of the snapshots that there are
+        try:
+            rows = consumers_of(node.replica.state.select(schema.GC_CONSUMERS))
+        except Rebuilding:
+            return
+        log, config = machine.replicated_log, machine.config
+        followed = log.configurations.followed
+        if log.log.start.index != self._begins:
+            self._begins = log.log.start.index
+            self._snapshots.checkpoints.look()  # the leader's snapshot may have come
+        stored = self._stored()
+        consumers = retention.placed(
+            rows,
+            () if followed is None else followed.members,
+            log=log,
+            config=config,
+            followers=machine.peers if machine.leader is not None else None,
+        )
+        holds = retention.holds(log, stored, consumers, config)
+        self._seen = (consumers, holds)
+        if machine.leader is not None and not machine.reasons():
+            changes = retention.consumer_changes(
+                rows,
+                consumers,
+                log=log.log,
+                found=holds,
+                config=config,
+                settled=self._has_settled(now),
+            )
+            if changes:
+                self._write(changes)
+        self._see_to_snapshot(now, stored)
+        self._see_to_trim(holds)
+
+    def _stored(self) -> RetentionFacts:
+        there, newest = self._snapshots.checkpoints.stored, self._snapshots.checkpoints.newest
+        uptime = self._node.uptime()
+        age = uptime if newest is None else max(0.0, self._effects.wall() - newest.time)
+        return RetentionFacts(
+            folded=Index(self._node.folding.durable),
+            snapshots=tuple(each.index for each in there),
+            newest_bytes=0 if newest is None else newest.bytes_used,
+            age=age,
+            uptime=uptime,
+            transfers=self._transfers(),
+        )
+
+    def _transfers(self) -> tuple[LogHold, ...]:
+        """Who is sent a snapshot needs the log behind it next."""
+        found = []
+        for peer, transfer in self._sender.transfers.items():
+            name, index = self._node.book.name_of(peer), transfer.source.head.start.index
+            why = f"the snapshot at {index} is on its way there"
+            hold = LogHold(name=name or "", kind=HoldKind.TRANSFER, index=index, why=why)
+            found.append(hold)
+        return tuple(found)
+
+    def _has_settled(self, now: float) -> bool:
+        machine = self._node.replica.machine
+        if self._leads_since[0] != machine.term:
+            self._leads_since = (int(machine.term), now)
+        return now - self._leads_since[1] >= machine.config.disconnect_timeout
+
+    # -- what follows from it
+
+    def _write(self, changes: ConsumerChanges) -> None:
+        log = self._node.replica.machine.replicated_log.log
+        ops = [
+            *([int(Op.MOVE_REPLICA), each.name, int(each.index)] for each in changes.moved),
+            *([int(Op.LET_GO_CONSUMER), each.name] for each in changes.let_go),
+            *([int(Op.DROP_CONSUMER), name] for name in changes.dropped),
+        ]
+        try:
+            self._node.replica.submit(None, Request(ops=ops))
+        except QsyncError as error:
+            # Not writable any more, or no room: it is looked at again.
+            self._node.timeline.append("consumers_unwritten", {"why": error.message})
+            return
+        for each in changes.let_go:
+            held = log.bytes_between(each.index, log.last)
+            fields = {"kind": each.kind.value, "index": int(each.index), "bytes": held}
+            self._node.timeline.append("consumer_let_go", {"name": each.name, **fields})
+
+    def _see_to_snapshot(self, now: float, stored: RetentionFacts) -> None:
+        if self._node.storage.snapshots is None or self._snapshots.busy:
+            return
+        folding, machine = self._node.folding, self._node.replica.machine
+        if self._goal is None:
+            if now - self._tried[0] < RETRY_SECONDS and self._has_failed():
+                return
+            why = retention.snapshot_due(machine.replicated_log, stored, machine.config)
+            if why is None:
+                return
+            self._goal = retention.foldable(machine.replicated_log)
+            folding.hurry(int(self._goal))
+        if folding.durable >= self._goal:
+            self._goal, self._tried = None, (now, self._snapshots.checkpoints.newest)
+            self._snapshots.request()
+
+    def _has_failed(self) -> bool:
+        """Did the last attempt leave nothing?"""
+        return self._snapshots.checkpoints.newest == self._tried[1]
+
+    def _see_to_trim(self, holds: Sequence[LogHold]) -> None:
+        machine = self._node.replica.machine
+        replicated_log = machine.replicated_log
+        begins = replicated_log.log.start.index
+        if self._trimming is not None:
+            return
+        log, config = replicated_log.log, machine.config
+        if holds[0].kind is HoldKind.FOLD:
+            upto = min(holds[1].index, retention.foldable(replicated_log))
+            if retention.is_worth_trimming(log, upto, config):
+                self._node.folding.hurry(int(upto))
+        goal = retention.trim_goal(holds, begins)
+        if not retention.is_worth_trimming(log, goal, config):
+            return
+        start = start_at(replicated_log, goal)
+        if start.index <= begins:
+            return
+        trim_log(replicated_log, start)
+        self._trimming = start
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Trim the log on disk whenever the log in memory was, until cancelled."""
+        while True:
+            if self._trimming is None:
+                self._wake = self._effects.event()
+                await self._wake.wait()
+            start = self._trimming
+            assert start is not None
+            try:
+                await self._effects.in_thread(partial(_trim, self._node, start))
+            except StoreError as error:
+                # What is on disk is more than is used: that does no harm but take room.
+                if self._error is None:
+                    self._node.timeline.append("trim_failed", {"why": error.message})
+                self._error = error.message
+                await self._effects.sleep(TRIM_RETRY_DELAY)
+                continue
+            self._error = None
+            self._trimming = None
+            self._node.timeline.append("trimmed", {"begins": int(start.index) + 1})
+
+
+def _trim(node: "NodeView", start: LogStart) -> int:
+    node.storage.log.trim(start)
+    return int(start.index)

@@ -1,0 +1,73 @@
+"""A node writes snapshots by itself and trims its log, as far as nobody needs it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import qsync
+from qsync.errors import Compacted
+from qsync.node.node import SWEEP, Node
+from qsync.store.segments.files import segment_numbers
+from qsync.store.snapfiles import snapshot_files, verify_snapshot
+from tests.live import real
+from tests.node.test_fault_hooks import aside
+from tests.node.test_rot import running
+
+ROW_BYTES = 32 << 10
+KEYS = 10
+ROWS = 40
+"""More than the first segment of a log takes."""
+SMALL = {"checkpoint_wal_threshold": "256KiB", "checkpoint_interval": "0s"}
+
+
+async def until(node: Node, check: Callable[[], bool], what: str) -> None:
+    """It is looked at again and again, and not once a second."""
+
+    def look() -> bool:
+        node.reactor.effects.call_soon(lambda: node.loop.timers.at(SWEEP, 0.0))
+        return check()
+
+    await aside(lambda: real.until(look, what))
+
+
+async def write(node: Node, count: int) -> int:
+    """So many rows over few keys; the index of the last."""
+    index = 0
+    async with qsync.connect_async(node.address) as db:
+        await db.schema.create_space("big", if_not_exists=True)
+        space = db.space("big")
+        for number in range(count):
+            index = int((await space.replace([number % KEYS, bytes(ROW_BYTES)])).index)
+    return index
+
+
+def begins(node: Node) -> int:
+    return int(node.storage.log.start.index) + 1
+
+
+async def test_the_log_is_trimmed_behind_snapshots_and_no_further(tmp_path: Path) -> None:
+    async with running(tmp_path, **SMALL) as node, qsync.connect_async(node.address) as db:
+        reader = await db.consumers.register("reader", about="on host 7")
+        last = await write(node, ROWS)
+        await until(node, lambda: node.timeline.counts["snapshot"] >= 1, "a snapshot")
+        await write(node, ROWS)
+        await until(node, lambda: node.timeline.counts["snapshot"] >= 2, "another one")
+        assert begins(node) == 1, "the reader holds all of it"
+        await db.consumers.advance("reader", last)
+        await until(node, lambda: begins(node) > 1, "trimmed")
+        folder = node.storage.directory.path / "snap"
+        oldest = snapshot_files(folder)[0]
+        assert reader.index < begins(node) <= min(oldest.index, last) + 1
+        assert verify_snapshot(oldest.path).start.index == oldest.index
+        await db.consumers.drop("reader")
+        assert segment_numbers(node.storage.directory.path / "log")[0] > 1
+        with pytest.raises(Compacted, match=f"the log begins at {begins(node)}") as refused:
+            await db.watch("big", after=1).poll()
+        assert refused.value.details["first"] == begins(node)
+        with pytest.raises(Compacted):
+            await db.log(1)
+        assert await db.space("big").count() == KEYS
+    async with running(tmp_path, **SMALL) as node, qsync.connect_async(node.address) as db:
+        assert begins(node) > 1
+        assert await db.space("big").count() == KEYS
