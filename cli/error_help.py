@@ -243,7 +243,8 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
     "BACKUP_GAP": ErrorHelp(
         "The point lies before the oldest backup, behind the newest log that is kept, or in a "
         "stretch whose log was never kept.",
-        "`qsync backup list DEST` shows the points that can be restored.",
+        "`qsync backup list DEST` shows the points that can be restored. "
+        "`qsync backup archive DEST` keeps all of the log, so that there are no such stretches.",
     ),
     "FOREIGN_BACKUP": ErrorHelp(
         "The place was begun by another cluster; a cluster that was restored is another one, too.",

@@ -178,16 +178,8 @@ def _load_log(found: Catalogue, name: str) -> None:
 
 
 def _check_followed(found: Catalogue) -> None:
-    """Parts that others went on behind, and that are gone."""
-    there = {each.part.name for each in found.log}
-    found.damage += [
-        f"{each.follows} is missing, {each.part.name} went on behind it"
-        for each in found.log
-        if each.follows and each.follows not in there
-    ]
-    found.damage += [
-        f"{name} is missing, {names.backup(backup.index)} tells of it"
-        for backup in found.backups
-        for name in backup.log
-        if name not in there
-    ]
+    """Parts that others went on behind, and that are gone; a longer one may have replaced them."""
+    for each in found.log:
+        before = each.first - 1
+        if each.follows and not any(other.first <= before <= other.last for other in found.log):
+            found.damage.append(f"{each.follows} is missing, {each.part.name} went on behind it")

@@ -30,8 +30,12 @@ class LogArchive:
         crc: int,
         wall: Callable[[], float] = lambda: datetime.now(UTC).timestamp(),
         part_bytes: int = PART_BYTES,
+        grows: bool = False,
     ) -> None:
-        """Goes on behind entry `last`, whose chain checksum is `crc`, or behind what is there."""
+        """Goes on behind entry `last`, whose chain checksum is `crc`, or behind what is there.
+
+        `grows`: small parts that follow each other are made one part, so that there are not many.
+        """
         self._catalogue = catalogue
         self._wall = wall
         self._part_bytes = part_bytes
@@ -40,10 +44,22 @@ class LogArchive:
         self.last, self.crc = last, crc
         if self.parts:
             self.last, self.crc = self.parts[-1].last, self.parts[-1].crc
+        self._grows = grows
+        self._growing: tuple[LogManifest, bytes] | None = None
+        """The part that was written last, while it is short."""
         self._waiting: list[Entry] = []
         self._size = 0
         self.written = 0
         """Bytes, by this one."""
+
+    @property
+    def cluster(self) -> str:
+        """Whose log it is."""
+        return self._catalogue.cluster
+
+    def forget_waiting(self) -> None:
+        """What was read and is not written yet will be read again."""
+        self._waiting, self._size = [], 0
 
     @property
     def next(self) -> int:
@@ -74,32 +90,56 @@ class LogArchive:
         """Write down what waits. `settled`: up to there all is decided."""
         if not self._waiting:
             return
-        waiting = self._waiting
+        waiting, before = self._waiting, self.crc
         content = record.encode(waiting)
-        name = names.log_part(waiting[0].index, waiting[-1].index)
+        self.written += len(content)
+        former = self._former(len(content))
         times = [each.time for each in waiting]
+        first, follows = int(waiting[0].index), self._before(waiting[0].index)
+        if former is not None:
+            grown, begins = former
+            content = begins + content
+            times += [grown.earliest, grown.latest]
+            first, follows, before = grown.first, grown.follows, grown.before
+        name = names.log_part(first, waiting[-1].index)
         made = LogManifest(
             cluster=self._catalogue.cluster,
-            first=waiting[0].index,
+            first=first,
             last=waiting[-1].index,
-            before=self.crc,
+            before=before,
             crc=waiting[-1].crc,
             term=waiting[-1].term,
             earliest=min(times),
             latest=max(times),
             archived=self._wall(),
             settled=settled,
-            follows=self._before(waiting[0].index),
+            follows=follows,
             part=manifest.part_of(name, content),
         )
-        place = self._catalogue.place
-        place.write(name, content)
-        place.write(names.log_manifest(name), manifest.encode(made))
-        self._catalogue.log.append(made)
-        self.parts.append(made)
+        self._put(made, content, instead=None if former is None else former[0])
+        self._growing = (made, content) if self._grows else None
         self.last, self.crc = made.last, made.crc
-        self.written += len(content)
-        self._waiting, self._size = [], 0
+        self.forget_waiting()
+
+    def _former(self, size: int) -> tuple[LogManifest, bytes] | None:
+        """The part to which so many bytes are added; None when they become one of their own."""
+        growing = self._growing
+        if growing is None or len(growing[1]) + size > self._part_bytes:
+            return None
+        return growing
+
+    def _put(self, made: LogManifest, content: bytes, *, instead: LogManifest | None) -> None:
+        """First the new part, then its manifest; the one that it holds goes last."""
+        place, log = self._catalogue.place, self._catalogue.log
+        place.write(made.part.name, content)
+        place.write(names.log_manifest(made.part.name), manifest.encode(made))
+        log.append(made)
+        self.parts.append(made)
+        if instead is not None:
+            place.remove(names.log_manifest(instead.part.name))
+            place.remove(instead.part.name)
+            log.remove(instead)
+            self.parts.remove(instead)
 
     def _before(self, first: int) -> str:
         """The part that ends just before an entry."""

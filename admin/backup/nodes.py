@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Final, Self
 
+from admin.backup.failures import ForeignBackup
 from admin.cluster import surveys
 from election.messages import Index
 from qsync import record
@@ -85,6 +86,12 @@ class BackupSource:
         try:
             found = record.decode(batch, previous=before)
         except RecordDamage as damage:
+            if damage.index < first and before is not None:
+                raise ForeignBackup(
+                    f"what {self.line.address} has from entry {first} on does not follow what is "
+                    "kept: it is another history, or what is kept is damaged",
+                    hint="`qsync backup verify` tells which; begin another place with this cluster",
+                ) from damage
             raise ProtocolError(
                 f"the log from {first} on is not what is expected: {damage}"
             ) from damage

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.exits import CheckFailed
-from cli.options import Size, json_option, set_options, target_option
+from cli.options import Duration, Size, json_option, set_options, target_option
 from cli.output import console, document, say, style, text
 
 if TYPE_CHECKING:
@@ -56,6 +56,31 @@ def create(*, place: str, node: str | None, rate: int | None, target: list[str])
         f"{place}: backup {made.index}, {made.rows} rows, {size} bytes, and the log up to index "
         f"{made.last} ({_when(made.time)})"
     )
+
+
+@backup.command(epilog="Example: qsync backup archive s3://bucket/shop --target 10.0.0.1:3301")
+@_place
+@click.option("--every", type=Duration(), default="10s", show_default=True, help="Between parts.")
+@click.option("--once", is_flag=True, help="End when all is kept that is confirmed now.")
+@click.option("--node", metavar="NODE", help="Follow that one; a follower if none is named.")
+@click.option("--rate", type=Size(), metavar="SIZE", help="Read at most so much a second: 20MiB.")
+@target_option
+def archive(
+    *, place: str, every: float, once: bool, node: str | None, rate: int | None, target: list[str]
+) -> None:
+    """Keep the log of a running cluster as it grows, until interrupted.
+
+    With it every point can be restored, not only those that a backup reached. It follows one node,
+    and another one when that does not answer; a place without a backup gets one first.
+    """
+    from admin.backup import archiving, places, taking  # noqa: PLC0415 - only here
+
+    with _bar() as progress:
+        options = archiving.ArchivingOptions(
+            taking=taking.TakingOptions(node=node, bytes_per_s=rate, say=say, progress=progress),
+            every_s=every,
+        )
+        archiving.Archiver(places.open_place(place), target, options).run(once=once)
 
 
 @backup.command("list", epilog="Example: qsync backup list /backups/shop --json")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 from election.messages import Position
 from qsync import record
 from qsync.core.reads import shown_to_fresh, shows
-from qsync.errors import ProtocolError, Rebuilding, WrongKey
+from qsync.errors import Compacted, ProtocolError, Rebuilding, WrongKey
 from qsync.node import operator_requests
 from qsync.node.connection import Connection
 from qsync.node.scans import ScanRequest, SlicedScan
@@ -183,6 +183,12 @@ class VisibleReads:
         """Entries as stored, as many as the limits allow."""
         replicated_log = self._replica.machine.replicated_log
         first, last = request.first, replicated_log.log.last
+        begins = replicated_log.log.start.index + 1
+        if 1 <= first < begins:
+            raise Compacted(
+                f"the log begins at index {begins} here: {first} was trimmed",
+                details={"first": begins},
+            )
         if first < 1 or first > last:
             return replies.reply(request.id, int(first), int(last), b"")
         upto = replicated_log.log.fit(

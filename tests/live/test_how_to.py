@@ -69,6 +69,22 @@ def test_a_cluster_grows_and_moves_as_it_is_told(tmp_path: Path) -> None:
     assert "Ada" in done.stdout
 
 
+def test_all_is_lost_and_restored_as_it_is_told(tmp_path: Path) -> None:
+    script = "".join(commands("back-up-and-restore.md"))
+    for name, port in zip(range(3301, 3304), free_ports(3), strict=True):
+        script = script.replace(str(name), str(port))
+    done = shell(f"trap 'kill $(jobs -p); wait' EXIT\n{script}", tmp_path)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    restored = done.stdout[done.stdout.index("restores to") :]
+    assert [line for line in restored.splitlines() if line.startswith("[")] == [
+        '[1, "Ada"]',
+        '[2, "Grace"]',
+        '[1, "Ada"]',
+    ]
+    assert "would restore index" in done.stderr
+    assert not (tmp_path / "n1").exists()
+
+
 def test_the_scheduled_check_exits_with_what_happened(
     qsync_cluster: Playground, tmp_path: Path
 ) -> None:

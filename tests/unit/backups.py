@@ -6,7 +6,9 @@ later terms. Beside it stands a model that knows nothing of limbos: a list of wh
 
 import io
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 
 from admin.backup import catalogue, manifest, names
@@ -28,6 +30,7 @@ from qsync.record import CHAIN_SEED, Entry, EntryKind, Flags, LimboRef, Lsn
 from qsync.store.memory import MemorySpaces
 from qsync.store.snapfiles import write_frame
 from qsync.store.snapshot import SnapshotHead, chunks
+from qsync.store.spaces import SpaceStore
 from tests.unit.book import pack
 
 CLUSTER = "c-1"
@@ -253,3 +256,10 @@ def shown(spaces: MemorySpaces) -> Rows:
         return {}
     found: Iterator[list[object]] = map(tuples.stored, state.select("t", 0, "all"))
     return {int(str(row[0])): list(row) for row in found}
+
+
+def shown_rows(directory: Path) -> list[list[object]]:
+    """The rows of `t` in the directory of a node that does not run."""
+    with closing(SpaceStore(directory / "data", repair=False)) as spaces:
+        state = DataState(spaces, folded=spaces.folded)
+        return [tuples.stored(each) for each in state.select("t", 0, "all")]
