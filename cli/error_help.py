@@ -11,6 +11,8 @@ ERROR_MODULES = (
     "admin.box.session",
     "admin.box.ctl",
     "admin.backup.failures",
+    "admin.recovery.failures",
+    "qsync.store.superseded",
     "admin.evidence.manifest",
     "admin.checker.spark.failures",
     "admin.checker.spark.java",
@@ -253,6 +255,17 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
     "BACKUP_PLACE": ErrorHelp(
         "The folder or the service where backups are kept did not answer, or refused.",
         "Repeat the command when it does: it goes on from what is there.",
+    ),
+    "SUPERSEDED": ErrorHelp(
+        "`qsync recover` made a new cluster of what this directory has. It is kept for a "
+        "post-mortem.",
+        "Start the directory of the new cluster. To have this machine in it: an empty directory, "
+        "`qsync init DIR --join TARGET`, `qsync member add`.",
+    ),
+    "RECOVERY_REFUSED": ErrorHelp(
+        "Going on from one survivor may lose what others have, and must not be done while they "
+        "live.",
+        "`qsync recover DIR` says in numbers what would be lost, and from which member to go on.",
     ),
     "NO_JAVA": ErrorHelp(
         "There is no Java 17 or 21 on this machine, and the extra is not installed.",

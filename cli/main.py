@@ -49,6 +49,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "campaign": ("cli.commands.campaign:campaign", "Real nodes, everything broken, all judged."),
     "doctor": ("cli.commands.doctor:doctor", "Look a cluster over: what is wrong, and the cure."),
     "backup": ("cli.commands.backup:backup", "Keep what a cluster holds; make one of it again."),
+    "recover": ("cli.commands.recover:recover", "Go on from one survivor of a lost majority."),
     "dump": ("cli.commands.dump:dump", "Evidence from nodes, for the checkers, into a folder."),
     "check": ("cli.commands.check:check", "Whether recorded histories hold what was promised."),
     "config": ("cli.commands.config:config", "Check, show and explain configuration."),

@@ -9,7 +9,7 @@ request of an old session is applied. What was written behind the index stays in
 import json
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -84,6 +84,16 @@ class NewNode:
         return NodeConfig.template({**self.options, "cluster.id": cluster})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundedCluster:
+    """A new cluster of one node. `index`: its log goes on behind that."""
+
+    config: NodeConfig
+    index: int
+    rows: int
+    dropped: tuple[str, ...]
+
+
 def plan(found: Catalogue, wanted: WantedPoint) -> tuple[RestorePlan, DecidedLog]:
     """Which index, of what; reads the log that decides it. Changes nothing.
 
@@ -130,12 +140,35 @@ def restore(
     Raises ConfigError when something is in the directory, NoBackup, BackupGap, BackupDamaged,
     StoreError; then it cannot be started, and the same call begins anew.
     """
+    made, log = plan(found, wanted)
+    backup = made.point.backup
+    founded = found_cluster(
+        node,
+        log,
+        Term(made.term),
+        lambda spaces: take_rows(found, made.point, spaces, progress),
+        lambda at: progress("log", at - backup.index, made.index),
+    )
+    return replace(made, rows=founded.rows, dropped=founded.dropped), founded.config
+
+
+def found_cluster(
+    node: NewNode,
+    log: DecidedLog,
+    term: Term,
+    take: Callable[[SpaceStore], None],
+    progress: Callable[[int], None],
+) -> FoundedCluster:
+    """Make the directory of a new cluster's one node; it goes on where a decided log ends.
+
+    `take`: puts the rows in place as they are where that log begins. `progress`: up to which entry
+    of it they were brought. Raises ConfigError when something is in the directory, StoreError.
+    """
     cluster = str(uuid.uuid4())
     text = node.config(cluster)
     config = NodeConfig.loads(text, where="--set")
-    made, log = plan(found, wanted)
     check_empty(node.directory)
-    _begin(node.directory, made)
+    _begin(node.directory, cluster)
     instance = str(uuid.uuid4())
     member = Member(
         Replica(config.node.id),
@@ -152,10 +185,8 @@ def restore(
     )
     with Directory(node.directory, wanted=identity) as directory:
         with closing(SpaceStore(directory.data)) as spaces:
-            take_rows(found, made.point, spaces, progress)
-            log.fold_into(
-                spaces, lambda at: progress("log", at - made.point.backup.index, made.index)
-            )
+            take(spaces)
+            log.fold_into(spaces, progress)
             start = _founded(log.start_behind(), member)
             dropped = found_anew(spaces, member)
             rows = sum(each.rows for each in spaces.sums.groups.values())
@@ -166,10 +197,10 @@ def restore(
                 view.close()
         with closing(open_log(directory)) as new_log:
             new_log.recover()
-            new_log.write(_ballot(Term(made.term)))
+            new_log.write(_ballot(term))
             new_log.begin_at(start)
     _finish(node.directory, text)
-    return replace(made, rows=rows, dropped=dropped), config
+    return FoundedCluster(config=config, index=start.index, rows=rows, dropped=dropped)
 
 
 def check_empty(directory: Path) -> None:
@@ -275,7 +306,7 @@ def _ballot(term: Term) -> Write:
     )
 
 
-def _begin(directory: Path, made: RestorePlan) -> None:
+def _begin(directory: Path, cluster: str) -> None:
     """An empty directory that says what it will be."""
     if (directory / UNREADY).is_file():
         for each in directory.iterdir():
@@ -284,8 +315,7 @@ def _begin(directory: Path, made: RestorePlan) -> None:
             elif each.name != UNREADY:
                 each.unlink()
     directory.mkdir(parents=True, exist_ok=True)
-    told = {"cluster": made.origin, "backup": made.point.backup.index, "index": made.index}
-    (directory / UNREADY).write_text(json.dumps(told) + "\n", "utf-8")
+    (directory / UNREADY).write_text(json.dumps({"cluster": cluster}) + "\n", "utf-8")
     sync_directory(directory)
 
 

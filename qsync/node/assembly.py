@@ -16,7 +16,7 @@ from qsync.errors import ConfigError, Damaged
 from qsync.node.folding import STEPS
 from qsync.options.core_options import CORE_OPTIONS
 from qsync.record import read_instance
-from qsync.store import faults
+from qsync.store import faults, superseded
 from qsync.store.contract import (
     Identity,
     Log,
@@ -136,6 +136,7 @@ def open_storage(config: NodeConfig) -> NodeStorage:
             f"{config.node.dir} is empty, and {config.node.name} is the only member of its cluster",
             hint="found the cluster first: `qsync init` does, or `qsync.Node(..., found=True)`",
         )
+    superseded.check(Path(config.node.dir))
     directory = Directory(Path(config.node.dir), wanted=wanted)
     try:
         if not directory.fresh and is_log_missing(directory):

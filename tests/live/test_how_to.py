@@ -85,6 +85,19 @@ def test_all_is_lost_and_restored_as_it_is_told(tmp_path: Path) -> None:
     assert not (tmp_path / "n1").exists()
 
 
+def test_a_lost_majority_is_recovered_from_as_it_is_told(tmp_path: Path) -> None:
+    script = "".join(commands("recover-from-a-lost-majority.md"))
+    for name, port in zip(range(3301, 3304), free_ports(3), strict=True):
+        script = script.replace(str(name), str(port))
+    done = shell(f"trap 'kill $(jobs -p); wait' EXIT\n{script}\nqsync start c/n3", tmp_path)
+    assert done.returncode == 2, f"{done.stdout}\n{done.stderr}"
+    assert "qsync: SUPERSEDED" in done.stderr
+    assert "nothing known is lost; what only n1, n2 had is not known" in done.stdout
+    assert done.stdout.count("Ada") == 3
+    members = [line.split() for line in done.stdout.splitlines() if line[:3].strip().isdigit()]
+    assert [row[1] for row in members] == ["n3", "n4", "n5"]
+
+
 def test_the_scheduled_check_exits_with_what_happened(
     qsync_cluster: Playground, tmp_path: Path
 ) -> None:

@@ -1,0 +1,10 @@
+"""Why a forced recovery is refused."""
+
+from qsync.errors import QsyncError
+
+
+class RecoveryRefused(QsyncError):
+    """A forced recovery may lose more than was agreed to, or the others are not stopped."""
+
+    code = "RECOVERY_REFUSED"
+    number = 111

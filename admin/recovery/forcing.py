@@ -1,0 +1,139 @@
+"""One survivor becomes a new cluster of one node, in a directory of its own (membership.md M8).
+
+A generation is a cluster id of its own here, so nodes of different generations exchange nothing
+(M8 b, d), and a node that joins has no configuration until it has the new cluster's own, with which
+the log begins (M8 c). The generation's number is the high part of its terms (M8 f).
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from admin.backup.replaying import DecidedLog
+from admin.backup.restoring import NewNode, found_cluster
+from admin.recovery.failures import RecoveryRefused
+from admin.recovery.survey import RecoverySurvey
+from admin.recovery.survivor import Survivor
+from election.messages import Index
+from qsync.core.generation import first_term_of, generation_of
+from qsync.core.logstart import EMPTY, LogStart
+from qsync.core.trimming import start_at
+from qsync.node.assembly import core_config
+from qsync.store.snapshot import SnapshotHead, chunks
+from qsync.store.spaces import SpaceStore
+from qsync.store.superseded import supersede
+
+_OF_THE_OLD = ("peers", "cluster.id", "node.dir", "cluster.secret")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovered:
+    """The new cluster. `dropped`: settings that do not fit one member."""
+
+    cluster: str
+    directory: Path
+    generation: int
+    term: int
+    index: int
+    rows: int
+    dropped: tuple[str, ...]
+
+
+def check(found: RecoverySurvey, *, lose: int, others_are_stopped: bool) -> None:
+    """Raises RecoveryRefused unless the operator has agreed to everything that is known."""
+    if found.running:
+        names = ", ".join(found.running)
+        raise RecoveryRefused(
+            f"{names} runs: as long as a majority lives there would be two clusters",
+            hint=f"stop {names} for good, or let the majority go on and wipe this one",
+        )
+    if found.lost > lose:
+        better = found.better
+        assert better is not None
+        raise RecoveryRefused(
+            f"{better.name} has {found.lost} entries that {found.name} lacks, and --lose allows "
+            f"{lose}",
+            hint=f"go on from {better.name}, or say --lose {found.lost}",
+        )
+    if not others_are_stopped and found.others:
+        raise RecoveryRefused(
+            "whether the others are stopped cannot be seen from here: nobody answers",
+            hint="make sure of it, and say --others-are-stopped",
+        )
+
+
+def force(
+    left: Survivor, directory: Path, options: Mapping[str, str], *, patient: bool = True
+) -> Recovered:
+    """Make the new cluster's one node of what is left, and let the survivor start no more.
+
+    It waits until no lease of the old cluster can be alive (M8 h), unless not `patient`: in tests
+    where nobody leases. Raises ConfigError when something is in `directory`, StoreError.
+    """
+    begun = time.monotonic()
+    generation = generation_of(left.term) + 1
+    spaces = left.storage.spaces
+    log = DecidedLog(
+        _start_of(left, spaces.folded),
+        lambda: left.batches(spaces.folded),
+        upto=left.last,
+        index=left.last,
+    )
+    node = NewNode(directory=directory, options={**_own_options(left), **options})
+    made = found_cluster(
+        node, log, first_term_of(generation), lambda fresh: _copy(left, fresh), lambda _: None
+    )
+    if patient:
+        promise = core_config(left.config).promise
+        time.sleep(max(0.0, begun + promise - time.monotonic()))
+    supersede(left.path, cluster=made.config.cluster.id, directory=directory)
+    return Recovered(
+        cluster=made.config.cluster.id,
+        directory=directory,
+        generation=generation,
+        term=first_term_of(generation),
+        index=made.index,
+        rows=made.rows,
+        dropped=made.dropped,
+    )
+
+
+def _start_of(left: Survivor, folded: Index) -> LogStart:
+    """Where a log begins behind the stored rows: they are confirmed, so in no stretch (M6 f)."""
+    if not folded:
+        return EMPTY
+    start = left.storage.recovered.start
+    return start if start.index == folded else start_at(left.replicated_log, folded)
+
+
+def _copy(left: Survivor, fresh: SpaceStore) -> None:
+    """The survivor's stored rows, as they are."""
+    folded = left.storage.spaces.folded
+    if not folded:
+        return
+    view = left.storage.spaces.view()
+    try:
+        rows = fresh.importing(SnapshotHead(start=_start_of(left, folded), sums=view.sums))
+        try:
+            for chunk in chunks(view):
+                rows.take_chunk(chunk.encode())
+            rows.finish()
+        finally:
+            rows.close()
+    finally:
+        view.close()
+    fresh.install(rows)
+
+
+def _own_options(left: Survivor) -> dict[str, str]:
+    """What its file set, but what made it one of several. Paths are whole."""
+    config = left.config
+    kept = {
+        key: text
+        for key, text in config.values().items()
+        if not key.startswith(_OF_THE_OLD) and config.origin(key) != "default" and text
+    }
+    if config.cluster.secret and config.cluster.secret_file is None:
+        kept["cluster.secret"] = config.cluster.secret.text
+    return kept

@@ -1,0 +1,116 @@
+"""The directory of a node that is left of a cluster, read while no process runs on it."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from admin.cluster import logs
+from admin.cluster.logs import StoppedLog
+from election.messages import Index, Replica, Term
+from qsync import record
+from qsync.config import NodeConfig
+from qsync.core.configuration import Configuration
+from qsync.core.replicated_log import ReplicatedLog
+from qsync.data.members import CODEC
+from qsync.errors import ConfigError, Damaged
+from qsync.node.assembly import NodeStorage, founding, open_storage
+from qsync.record import Entry
+
+FILE: Final = "node.yaml"
+_CACHE_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survivor:
+    """What it has. All of it counts as confirmed once it goes on alone (membership.md M8 a)."""
+
+    config: NodeConfig
+    storage: NodeStorage
+    replicated_log: ReplicatedLog
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.config.node.name
+
+    @property
+    def replica(self) -> Replica:
+        """Its id."""
+        return self.storage.directory.identity.replica
+
+    @property
+    def cluster(self) -> str:
+        """The id of its cluster."""
+        return self.storage.directory.identity.cluster
+
+    @property
+    def path(self) -> Path:
+        """Where its data is."""
+        return self.storage.directory.path
+
+    @property
+    def log(self) -> StoppedLog:
+        """Its log, to be compared with others."""
+        return StoppedLog(self.storage.log, self.storage.recovered)
+
+    @property
+    def last(self) -> Index:
+        """Its last entry."""
+        return self.replicated_log.log.last
+
+    @property
+    def last_term(self) -> Term:
+        """The term of that."""
+        return self.replicated_log.log.position.term
+
+    @property
+    def term(self) -> Term:
+        """The highest that it has seen, in which it may have voted."""
+        return Term(max(self.storage.recovered.ballot.term, self.last_term))
+
+    @property
+    def confirmed(self) -> Index:
+        """What it knew as confirmed."""
+        return self.replicated_log.confirmed
+
+    @property
+    def configuration(self) -> Configuration | None:
+        """Who belongs to the cluster, by its log; None on a directory that was only laid out."""
+        return self.replicated_log.configurations.in_force
+
+    def batches(self, after: int) -> Iterator[list[Entry]]:
+        """The log behind an entry, with every checksum looked at."""
+        for batch in self.log.batches(after + 1, None):
+            yield [each for each in record.decode(batch) if each.index > after]
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[Survivor]:
+    """Take the directory of a stopped node, as `qsync start` would, and start nothing.
+
+    Raises ConfigError, Superseded, DirectoryLocked, Damaged, StoreError.
+    """
+    file = path / FILE
+    if not file.exists():
+        raise ConfigError(f"there is no {file}", hint="name the directory that `qsync start` takes")
+    config = NodeConfig.load(file, {})
+    with logs.stopped(Path(config.node.dir)) as log:
+        if log.recovered.quarantined is not None:
+            raise Damaged(
+                f"the log of {path} is damaged: {log.recovered.quarantined}",
+                hint="go on from another node, or from a backup: qsync backup restore",
+            )
+    with contextlib.closing(open_storage(config)) as storage:
+        found = storage.recovered
+        replicated_log = ReplicatedLog(
+            confirmed=found.confirmed,
+            recent_bytes_max=_CACHE_BYTES,
+            tail=storage.log.entries,
+            founding=founding(found.identity),
+            codec=CODEC,
+            start=found.start,
+        )
+        replicated_log.recover(storage.log.stored())
+        yield Survivor(config=config, storage=storage, replicated_log=replicated_log)

@@ -1,0 +1,142 @@
+"""`qsync recover`: go on from one survivor when the majority of a cluster is gone for good."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.options import json_option, set_options
+from cli.output import document, say, style, text
+
+if TYPE_CHECKING:
+    from admin.recovery.forcing import Recovered
+    from admin.recovery.survey import OtherLog, RecoverySurvey
+
+_directory = click.Path(path_type=Path, file_okay=False)
+
+
+@click.command(
+    epilog="Example: qsync recover ./n1, which changes nothing and says what would be lost; then "
+    "qsync recover ./n1 ./n1-new --lose 3 --others-are-stopped && qsync start ./n1-new"
+)
+@click.argument("survivor", type=_directory)
+@click.argument("new", type=_directory, required=False)
+@click.option(
+    "--compare",
+    "directories",
+    type=_directory,
+    multiple=True,
+    metavar="DIR",
+    help="The directory of another member, where its node does not run. Repeatable.",
+)
+@click.option("--lose", type=click.IntRange(0), default=0, help="So many entries may be lost.")
+@click.option(
+    "--others-are-stopped",
+    is_flag=True,
+    help="You have made sure that no other member of this cluster runs, or will again.",
+)
+@click.option(
+    "--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Of the new node. Repeatable."
+)
+@json_option
+def recover(
+    *,
+    survivor: Path,
+    new: Path | None,
+    directories: tuple[Path, ...],
+    lose: int,
+    others_are_stopped: bool,
+    settings: tuple[str, ...],
+) -> None:
+    """Go on from the directory SURVIVOR, alone, when the other members are lost for good.
+
+    Without NEW it changes nothing: it compares the log of the survivor with those of all members
+    that can be reached, and says in numbers what would be lost. Choose the member with the longest
+    log. With NEW it makes a directory there, of a new cluster with one member: all that the
+    survivor has counts as confirmed, sessions of clients end, and no node of the old cluster can
+    meet the new one. SURVIVOR is kept for a post-mortem, and does not start any more. Grow the new
+    cluster with `qsync init --join` and `qsync member add`, on empty directories.
+
+    While a majority of the old cluster lives somewhere, it goes on on its own, and no rule can stop
+    it: there would be two clusters. That is what --others-are-stopped is about.
+    """
+    from admin.recovery import forcing  # noqa: PLC0415 - only here
+    from admin.recovery.survey import survey  # noqa: PLC0415 - only here
+    from admin.recovery.survivor import opened  # noqa: PLC0415 - only here
+
+    with opened(survivor) as left:
+        found = survey(left, directories)
+        made = None
+        if new is not None:
+            forcing.check(found, lose=lose, others_are_stopped=others_are_stopped)
+            made = forcing.force(left, new, set_options(settings))
+    if style().as_json:
+        document("recover", **_members(found), made=None if made is None else _made(made))
+        return
+    _show(found)
+    if made is not None:
+        say(
+            f"{new} is a new cluster {made.cluster} of one member, generation {made.generation}: "
+            f"{made.rows} rows as of index {made.index}"
+        )
+        for each in made.dropped:
+            say(f"left out, since it does not fit one member: {each}")
+        say(f"{survivor} does not start any more; run: qsync start {new}")
+
+
+def _show(found: "RecoverySurvey") -> None:
+    text(
+        f"{found.name}: {found.last} entries, the last of term {found.term}; {found.confirmed} "
+        f"were known as confirmed, {found.pending} more become confirmed"
+    )
+    for each in found.others:
+        text(f"{each.name} at {each.place or 'no address'}: {_compared(each)}")
+    known = f"{found.lost} entries are lost for certain" if found.lost else "nothing known is lost"
+    unknown = ", ".join(found.unknown)
+    text(known + (f"; what only {unknown} had is not known" if unknown else ""))
+    if found.better is not None:
+        text(f"{found.better.name} has the longer log: go on from that one if you can")
+
+
+def _compared(each: "OtherLog") -> str:
+    if each.only_there is None:
+        return f"not compared: {each.why}"
+    runs = "runs, " if each.runs else ""
+    return f"{runs}{each.only_there} entries that the survivor lacks, {each.only_here} fewer"
+
+
+def _members(found: "RecoverySurvey") -> dict[str, object]:
+    return {
+        "survivor": found.name,
+        "cluster": found.cluster,
+        "last": found.last,
+        "term": found.term,
+        "confirmed": found.confirmed,
+        "pending": found.pending,
+        "lost": found.lost,
+        "unknown": list(found.unknown),
+        "others": [
+            {
+                "name": each.name,
+                "place": each.place,
+                "runs": each.runs,
+                "last": each.last,
+                "only_there": each.only_there,
+                "only_here": each.only_here,
+                "why": each.why or None,
+            }
+            for each in found.others
+        ],
+    }
+
+
+def _made(made: "Recovered") -> dict[str, object]:
+    return {
+        "cluster": made.cluster,
+        "directory": str(made.directory),
+        "generation": made.generation,
+        "term": made.term,
+        "index": made.index,
+        "rows": made.rows,
+        "dropped": list(made.dropped),
+    }

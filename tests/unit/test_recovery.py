@@ -1,0 +1,95 @@
+"""What going on from one survivor would lose, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from admin.recovery import forcing
+from admin.recovery.failures import RecoveryRefused
+from admin.recovery.survey import OtherLog, RecoverySurvey, survey
+from admin.recovery.survivor import opened
+from cli.main import run
+from qsync.config import NodeConfig
+from qsync.errors import ConfigError, Damaged
+from qsync.node.assembly import open_storage
+from tests.unit.logs import some, write
+
+
+def test_nothing_is_done_that_the_operator_did_not_agree_to() -> None:
+    ahead = OtherLog(name="n2", place="d2", last=9, only_there=3, only_here=0)
+    further = OtherLog(name="n3", place="d3", last=12, only_there=5, only_here=1)
+    lost = OtherLog(name="n4", place="h:1", why="refused")
+    found = survey_of(ahead, further, lost)
+    assert (found.lost, found.unknown, found.pending) == (5, ("n4",), 2)
+    assert found.better is further
+    with pytest.raises(
+        RecoveryRefused, match="n3 has 5 entries that n1 lacks, and --lose allows 4"
+    ):
+        forcing.check(found, lose=4, others_are_stopped=True)
+    with pytest.raises(RecoveryRefused, match="nobody answers"):
+        forcing.check(found, lose=5, others_are_stopped=False)
+    forcing.check(found, lose=5, others_are_stopped=True)
+    runs = OtherLog(name="n2", place="h:1", runs=True, last=1, only_there=0, only_here=0)
+    with pytest.raises(RecoveryRefused, match="n2 runs"):
+        forcing.check(survey_of(runs), lose=9, others_are_stopped=True)
+    forcing.check(survey_of(), lose=0, others_are_stopped=False)
+
+
+def survey_of(*others: OtherLog) -> RecoverySurvey:
+    return RecoverySurvey(name="n1", cluster="c", last=7, term=1, confirmed=5, others=others)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    """Three directories of one cluster, with logs of nine, six and nine other entries."""
+    assert (
+        run(["init", str(tmp_path), "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3", "--cluster"]) == 0
+    )
+    base = some(4)
+    logs = {
+        "n1": base + some(5, after=base[-1]),
+        "n2": base + some(2, after=base[-1]),
+        "n3": base + some(3, after=base[-1], term=2),
+    }
+    for name, entries in logs.items():
+        config = NodeConfig.load(tmp_path / name / "node.yaml", {})
+        storage = open_storage(config)
+        storage.log.write(write(entries))
+        storage.close()
+    return tmp_path
+
+
+def test_logs_of_directories_are_compared(cluster: Path) -> None:
+    with opened(cluster / "n2") as left:
+        found = survey(left, [cluster / "n1", cluster / "n3"])
+        assert [(each.name, each.only_there, each.only_here) for each in found.others] == [
+            ("n1", 3, 0),
+            ("n3", 3, 2),
+        ]
+        assert (found.last, found.confirmed, found.lost) == (6, 0, 3)
+        alone = survey(left)
+        assert alone.unknown == ("n1", "n3")
+        assert alone.lost == 0
+        with pytest.raises(ConfigError, match="replica id of n2"):
+            survey(left, [cluster / "n2"])
+
+
+def test_a_directory_of_another_cluster_is_not_compared(cluster: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    assert run(["init", str(other), "--set", "listen=127.0.0.1:4", "--set", "node.id=2"]) == 0
+    with opened(cluster / "n1") as left, pytest.raises(ConfigError, match="another cluster"):
+        survey(left, [other])
+
+
+def test_a_damaged_survivor_is_refused_and_not_touched(cluster: Path) -> None:
+    file = cluster / "n1/log/000000000001.log"
+    before = file.read_bytes().replace(b"body 2", b"body x")
+    file.write_bytes(before)
+    with pytest.raises(Damaged, match="go on from another node"), opened(cluster / "n1"):
+        pass
+    assert file.read_bytes() == before
+
+
+def test_a_directory_without_a_configuration_is_no_survivor(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"there is no .*node\.yaml"), opened(tmp_path):
+        pass
