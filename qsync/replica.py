@@ -5,16 +5,16 @@ from dataclasses import replace
 
 from election.messages import Ballot, Index, Position, Term
 from election.roles import ElectionMode
-from qsync import errors
+from qsync import errors, upgrading
 from qsync.accepting import check_writable, grounded, not_new, trimmed
 from qsync.core.config import CoreConfig
 from qsync.core.configuration import Configuration
 from qsync.core.follower import before_transactions
-from qsync.core.inputs import Input, Received
+from qsync.core.inputs import Input, Received, TimerFired
 from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.machine import Machine
 from qsync.core.messages import Append
-from qsync.core.ready import LogEvent, Ready, Ticket
+from qsync.core.ready import LogEvent, Ready, Ticket, TimerKind
 from qsync.core.retention import foldable
 from qsync.core.settings import misfits, overlaid
 from qsync.core.waiters import NOTHING, Waiter, behind_what
@@ -137,6 +137,10 @@ class Replica:
             why = f"a snapshot at index {log.start.index} takes the place of the rows"
             self.lose(why, snapshot=log.start.index)
         self.torn = False
+        if type(event) is TimerFired and event.kind == TimerKind.HEARTBEAT:
+            step = upgrading.next_step(self.machine, self.settings)
+            if step is not None and self.lost is None:
+                self.submit(None, step)
 
     # -- writing
 
@@ -228,6 +232,7 @@ class Replica:
         changed = {key for key, text in shared.items() if text != self.settings.get(key)}
         changed |= self.settings.keys() - shared.keys()
         wrong = list(misfits(overlaid(self._own, shared), changed=changed)) if changed else []
+        wrong += upgrading.misfits(self.machine, self.settings, shared)
         if wrong:
             raise errors.ConfigError(
                 "; ".join(wrong), hint="nothing was changed", details={"problems": wrong}
@@ -241,6 +246,7 @@ class Replica:
         """
         shared = self._state.schemas.head.settings
         if shared != self.settings:
+            upgrading.refuse_unknown(self._own, shared)
             self.settings = shared
             self._follow_settings()
 

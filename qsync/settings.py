@@ -6,6 +6,7 @@ They are part of the log, so nodes cannot disagree on them for long, whatever th
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from qsync import features
 from qsync.options.core_options import CORE_OPTIONS
 
 SETTINGS: Final[Mapping[str, Callable[[str], object]]] = {
@@ -17,8 +18,8 @@ TEXT_CHARACTERS_MAX = 200
 
 def parse(key: str, text: object) -> object:
     """The value that a text means. Raises ValueError whose text completes "KEY = TEXT ..."."""
-    if key not in SETTINGS:
+    if key != features.SETTING and key not in SETTINGS:
         raise ValueError(f"is no setting of the cluster; there are {', '.join(SETTINGS)}")
     if not isinstance(text, str) or len(text) > TEXT_CHARACTERS_MAX:
         raise ValueError(f"is not a text of at most {TEXT_CHARACTERS_MAX} characters")
-    return SETTINGS[key](text)
+    return features.parse(text) if key == features.SETTING else SETTINGS[key](text)

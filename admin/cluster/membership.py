@@ -33,7 +33,7 @@ class ClusterMember:
 
     `standing`: what it says that it is (`voter`, `learner`, `joining`, `stranger`, `removed`), or
     `recruit` (a voter that has not caught up), `silent` (does not answer), `out` (nobody has this
-    id).
+    id). `version`: the release that it runs; empty while it does not answer.
     """
 
     id: int
@@ -44,6 +44,7 @@ class ClusterMember:
     named: str | None = None
     runs: str | None = None
     role: str | None = None
+    version: str = ""
 
     def as_members(self) -> dict[str, object]:
         """For JSON."""
@@ -56,6 +57,7 @@ class ClusterMember:
             "named": self.named,
             "runs": self.runs,
             "role": self.role,
+            "version": self.version,
         }
 
 
@@ -75,6 +77,7 @@ def members(found: ClusterSurvey) -> list[ClusterMember]:
             named=named[id][0] if id in named else None,
             role=named[id][1] if id in named else None,
             runs=there[id].uuid if id in there else None,
+            version=there[id].version if id in there else "",
         )
         for id, (name, address) in sorted(known.items())
     ]

@@ -76,6 +76,13 @@ def one_version(facts: Facts) -> Iterator[Finding]:
             f"nodes run different releases: {who}",
             "fine during a rolling upgrade; finish it, the leader last",
         )
+    for node in facts.nodes:
+        if node.upgrade.waits:
+            yield notice(
+                CLUSTER,
+                f"a feature of the log is not used yet: {'; '.join(node.upgrade.waits)}",
+                "upgrade those nodes, or take them out of the cluster",
+            )
 
 
 def links_stand(facts: Facts) -> Iterator[Finding]:

@@ -60,7 +60,8 @@ def list_(*, target: list[str], timeout: float) -> None:
         return
     for each in rows:
         leads = ", leads" if each.leads else ""
-        text(f"{each.id:>2} {each.name:<10} {each.address:<21} {each.standing}{leads}{_pair(each)}")
+        where = f"{each.id:>2} {each.name:<10} {each.address:<21}"
+        text(f"{where} {each.version or '-':<8} {each.standing}{leads}{_pair(each)}")
 
 
 @member.command(epilog="Example: qsync member add 10.0.0.4:3301")

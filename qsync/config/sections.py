@@ -24,7 +24,7 @@ from qsync.config.kinds import (
 )
 from qsync.config.secret import Secret
 from qsync.options import core_options
-from qsync.options.core_options import Policy, Replace
+from qsync.options.core_options import EnableFeatures, Policy, Replace
 from qsync.options.value_kinds import ValueKind, choice, duration, integer, size
 
 REPLICA_MAX = 31
@@ -119,6 +119,7 @@ class ReplicationSection:
         size("64KiB", "1TiB"), "32MiB", "bytes of snapshots sent in a second, to all who lack one"
     )
     replace: Replace = declared(core_options.REPLACE)
+    enable_features: EnableFeatures = declared(core_options.ENABLE_FEATURES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,9 @@ from election.fencing import Fencing
 from election.messages import Replica
 from election.quorum import Quorum
 from election.roles import ElectionMode
+from qsync.features import KNOWN
 from qsync.options import core_options
+from qsync.options.core_options import EnableFeatures
 from qsync.record import ONE_INSTANCE, Instance
 
 DISCONNECT_FACTOR = 4
@@ -61,6 +63,11 @@ class CoreConfig:
     disk_retry_delay: float = 0.5
     replace: str = core_options.REPLACE.default
     """`auto`: a leader replaces a voter that returns with a new directory (membership.md M5 b)."""
+
+    features: frozenset[str] = KNOWN
+    """Features of the log that this release knows."""
+    enable_features: EnableFeatures = core_options.ENABLE_FEATURES.default
+    """`auto`: a leader enables them in the log when every node knows them (see `upgrading`)."""
 
     def with_options(self, values: Mapping[str, object]) -> "CoreConfig":
         """Another one with these: options by their names in the file, as their kinds parse them."""

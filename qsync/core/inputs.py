@@ -8,6 +8,7 @@ from election.messages import Index, Replica, Term
 from qsync.core.member_change import MemberChange
 from qsync.core.messages import InstallSnapshot, Message
 from qsync.core.ready import Ticket
+from qsync.features import KNOWN
 from qsync.record import ONE_INSTANCE, Instance
 
 
@@ -70,12 +71,14 @@ class LogUnreadable:
 class Connected:
     """Our connection to a peer stands. `epoch` grows with each one.
 
-    The peer said in the handshake on which directory it runs.
+    The peer said in the handshake on which directory it runs, and which features of the log its
+    release knows.
     """
 
     peer: Replica
     epoch: int
     instance: Instance = ONE_INSTANCE
+    features: frozenset[str] = KNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

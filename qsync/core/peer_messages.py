@@ -207,7 +207,7 @@ class PeerMessages:
         progress.reset(
             epoch=event.epoch, connected=True, last=replicated_log.log.last, now=replicated_log.now
         )
-        progress.instance = event.instance
+        progress.instance, progress.features = event.instance, event.features
         progress.take_role(None)  # what it said over the former connection does not count
         progress.take_role(replicated_log.configurations.role_of(event.peer, event.instance))
         state.raft.campaign.absent.discard(event.peer)

@@ -48,7 +48,7 @@ class ReplicationState(Enum):
 class Progress:
     """One follower, within one connection epoch. Acks of an older epoch do not count.
 
-    `instance`: the directory that it runs on.
+    `instance`: the directory that it runs on. `features`: those of the log that it knows.
     `match`: durable there and equal to our log. `sent`: everything up to it is on its way.
     Invariant: 0 <= match <= sent (etcd-io/raft says 0 <= Match < Next, and Next is sent + 1).
     `hello_at`: how long our log was when we connected.
@@ -57,6 +57,7 @@ class Progress:
     __slots__ = (
         "connected",
         "epoch",
+        "features",
         "heard_at",
         "hello_at",
         "instance",
@@ -73,6 +74,7 @@ class Progress:
         self.epoch = 0
         self.connected = False
         self.instance: Instance | None = None
+        self.features: frozenset[str] | None = None
         self.membership = Membership.STRANGER
         self.hello_at = Index(0)
         self.match = Index(0)

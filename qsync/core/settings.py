@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 
-from qsync import settings
+from qsync import features, settings
 from qsync.core.config import CoreConfig
 
 
@@ -10,6 +10,8 @@ def overlaid(own: CoreConfig, shared: Mapping[str, str]) -> CoreConfig:
     """What a node follows: its own configuration where the cluster says nothing."""
     config = own
     for key, text in shared.items():
+        if key == features.SETTING:
+            continue  # what the log is written in, no option of a node
         try:
             config = config.with_options({key: settings.parse(key, text)})
         except ValueError:

@@ -2,8 +2,11 @@
 
 from typing import Final
 
+from qsync import features, upgrading
+from qsync.core import border
 from qsync.node import snapshot_export
 from qsync.node.view import NodeView
+from qsync.version import __version__
 from qsync.wire import packed, proofs
 from qsync.wire.session import Greeting, Hello, Party
 
@@ -40,4 +43,22 @@ def hello(node: NodeView, epoch: int) -> Hello:
 
 
 def _features(node: NodeView) -> tuple[str, ...]:
-    return (*FEATURES, proofs.FEATURE) if node.config.secret else FEATURES
+    own = features.words_of(node.replica.machine.config.features, __version__)
+    return (*FEATURES, *own, *((proofs.FEATURE,) if node.config.secret else ()))
+
+
+def introduce(node: NodeView, hello: Hello) -> None:
+    """A peer connected and says who it is. Raises WrongVersion, NotMember, ProtocolError."""
+    _admit(node, hello)
+    node.book.introduce(hello)
+
+
+def check_greeting(node: NodeView, greeting: Greeting) -> None:
+    """May the peer that we dialled and we exchange messages? Raises WrongVersion, ProtocolError."""
+    _admit(node, greeting)
+    border.check_term(node.replica.machine.term, greeting.term)
+
+
+def _admit(node: NodeView, said: Greeting | Hello) -> None:
+    """The log may hold what that release cannot read."""
+    upgrading.admit(node.replica.settings, said.name, features.told_in(said.features))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from election.messages import Replica
+from qsync import features
 from qsync.config import PeerConfig
 from qsync.core.inputs import Connected, Disconnected, Input
 from qsync.errors import QsyncError
@@ -215,6 +216,7 @@ class Links:
                     peer=Replica(link.peer.id),
                     epoch=link.epoch,
                     instance=read_instance(dialer.greeting.instance),
+                    features=features.told_in(dialer.greeting.features),
                 )
             )
         return len(payloads)

@@ -8,7 +8,6 @@ from functools import partial
 import trio
 
 from qsync.config import NodeConfig
-from qsync.core import border
 from qsync.core.inputs import Input
 from qsync.errors import Rebuilding, StoreError
 from qsync.faultpoints import FaultPoints
@@ -80,7 +79,7 @@ class Node:
             reactor=self.reactor,
             hello=partial(handshake.hello, self),
             step=self._step,
-            check=lambda greeting: border.check_term(self.replica.machine.term, greeting.term),
+            check=partial(handshake.check_greeting, self),
             secret=config.secret.key,
         )
         self.loop = self._loop(effects)
@@ -134,7 +133,7 @@ class Node:
             reactor=self.reactor,
             greeting=partial(handshake.greeting, self),
             admission=Admission(
-                introduce=self.book.introduce,
+                introduce=partial(handshake.introduce, self),
                 depart=self.book.depart,
                 connections_max=effects.connections_allowed(limits.connections_max, MEMBERS_MAX),
                 client_frame_bytes_max=limits.client_frame_bytes_max,

@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 from typing import Final
 
 from election.quorum import majority
-from qsync import units
+from qsync import features, units
 from qsync.config import NodeConfig
 from qsync.config.aliases import ALIASES
 from qsync.config.checks import inconsistencies
@@ -25,6 +25,8 @@ def effective(own: NodeConfig, shared: Mapping[str, str]) -> NodeConfig:
     """The configuration that counts: what the cluster shares goes before a node's own."""
     config = own
     for key, text in shared.items():
+        if key == features.SETTING:
+            continue
         section, _, name = key.partition(".")
         old = getattr(config, section)
         option = next(each for each in fields(old) if each.name == name)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from qsync import features, upgrading
 from qsync.member import MemberRole, Standing
 from qsync.node import limbo_status, member_status, mishaps, retention_status
 from qsync.node.view import NodeView
@@ -22,7 +23,9 @@ from qsync.status.storage import (
     MemoryStatus,
     SpacesStatus,
 )
+from qsync.status.upgrade import UpgradeStatus
 from qsync.version import __version__
+from qsync.wire import limits
 
 if TYPE_CHECKING:
     from qsync.core.machine import Machine
@@ -47,6 +50,20 @@ def disk(node: NodeView) -> DiskStatus:
         error=_disk_error(node),
         free=free,
         total=total,
+    )
+
+
+def upgrade(node: NodeView) -> UpgradeStatus:
+    """Protocol, directory and features, and whom the leader waits for with one of them."""
+    machine = node.replica.machine
+    here, knows = features.enabled(node.replica.settings), machine.config.features
+    waits = upgrading.unready(machine, knows - here) if machine.leader and knows - here else []
+    return UpgradeStatus(
+        protocol=limits.VERSIONS,
+        format=node.storage.directory.format,
+        features=tuple(sorted(here)),
+        knows=tuple(sorted(knows)),
+        waits=tuple(waits),
     )
 
 
@@ -142,6 +159,7 @@ def status(node: NodeView) -> NodeStatus:
         status=state(machine),
         uptime=node.uptime(),
         version=__version__,
+        upgrade=upgrade(node),
         package="qsync",
         form=usage.form,
         hostname=usage.hostname,

@@ -67,6 +67,15 @@ class Replace(StrEnum):
     """An operator, with `qsync member replace`."""
 
 
+class EnableFeatures(StrEnum):
+    """Who enables features of the log that every node knows."""
+
+    AUTO = "auto"
+    """The leader, as soon as they do."""
+    MANUAL = "manual"
+    """Nobody, until this is `auto` again: so long the former release can be gone back to."""
+
+
 @dataclass(frozen=True, slots=True)
 class CoreOption(Generic[T]):
     """One option: its name in the file, what it may be, what it is without being set.
@@ -255,6 +264,14 @@ WAL_RETENTION_SIZE: Final = CoreOption(
     online=True,
     tarantool="wal_retention_size",
 )
+ENABLE_FEATURES: Final = CoreOption(
+    "replication.enable_features",
+    "enable_features",
+    choice(EnableFeatures),
+    "auto",
+    "auto: features of the log are used once every node's release knows them; manual: not yet",
+    shared=True,
+)
 
 CORE_OPTIONS: Final[tuple[AnyCoreOption, ...]] = (
     ELECTION_MODE,
@@ -275,4 +292,5 @@ CORE_OPTIONS: Final[tuple[AnyCoreOption, ...]] = (
     CHECKPOINT_COUNT,
     WAL_CLEANUP_DELAY,
     WAL_RETENTION_SIZE,
+    ENABLE_FEATURES,
 )

@@ -22,6 +22,7 @@ from qsync.status.storage import (
     MemoryStatus,
     SpacesStatus,
 )
+from qsync.status.upgrade import UpgradeStatus
 
 STUCK_S = 5.0
 """What counts as the election timeout of a node that does not tell its own."""
@@ -96,6 +97,9 @@ class BoxInfo(Struct, frozen=True, kw_only=True):
     uptime: Annotated[float, "seconds since its directory was opened"] = 0.0
     version: Annotated[str, "its release"] = ""
     package: Annotated[str, "always `qsync`"] = ""
+    upgrade: Annotated[UpgradeStatus, "what it and its log are written in"] = field(
+        default_factory=UpgradeStatus
+    )
     form: Annotated[str, "`compiled` or `pure`: which form of its hot modules runs"] = ""
     hostname: Annotated[str, "the host that it runs on"] = ""
     pid: Annotated[int, "its process"] = 0

@@ -236,6 +236,8 @@ class StoreDirectory(Protocol):
 
     identity: Identity
     path: Path
+    format: int
+    """The version of its layout."""
 
     def close(self) -> None:
         """Let others have it."""

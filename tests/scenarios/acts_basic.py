@@ -7,9 +7,11 @@ from election.fencing import Fencing
 from election.messages import Replica
 from election.quorum import parse
 from election.roles import ElectionMode
+from qsync import features
 from qsync.core.config import CoreConfig
 from qsync.core.inputs import DemoteAsked, PromoteAsked, RollbackAsked
 from qsync.data.request import Request
+from qsync.options.core_options import EnableFeatures
 from tests.scenarios import words as said
 from tests.scenarios.acts import act
 from tests.scenarios.stage import Stage
@@ -30,6 +32,8 @@ OPTIONS: dict[str, Callable[[CoreConfig, str], CoreConfig]] = {
     "preferred": lambda config, word: replace(config, preferred=tuple(word.split(","))),
     "preferred_delay": lambda config, word: replace(config, preferred_delay=float(word)),
     "replace": lambda config, word: replace(config, replace=word),
+    "features": lambda config, word: replace(config, features=features.parse(word)),
+    "enable_features": lambda config, word: replace(config, enable_features=EnableFeatures(word)),
 }
 """What `cluster` takes as `option=value`."""
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from election.messages import Index
 from qsync.data.fold import Fold, at_once
-from qsync.errors import DiskFull, Rebuilding, StoreError
+from qsync.errors import DiskFull, Rebuilding, StoreError, WrongFormat
 from qsync.store.memory import MemoryLog
 from tests.scenarios import words as said
 from tests.scenarios.actor import Actor
@@ -59,12 +59,19 @@ def crash(stage: Stage, words: list[str]) -> None:
 
 @act
 def restart(stage: Stage, words: list[str]) -> None:
-    """restart N [option=value ...]: from its disk; connections stand again."""
+    """restart N [option=value ...]: from its disk; connections stand again.
+
+    Unless its release does not know what the log uses: then it stays down.
+    """
     actor = stage.actors[int(words[0])]
     for word in words[1:]:
         name, _, value = word.partition("=")
         actor.config = OPTIONS[name](actor.config, value)
-    actor.boot()
+    try:
+        actor.boot()
+    except WrongFormat as error:
+        stage.say(f"{actor.me}: does not start: {error.message}")
+        return
     actor.up = True
     for link in stage.links(words[:1]):
         if link not in stage.cut and stage.actors[link[0]].up and stage.actors[link[1]].up:

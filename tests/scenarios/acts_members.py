@@ -15,19 +15,22 @@ from qsync.core.member_change import (
 from qsync.member import Member, MemberRole
 from tests.scenarios.actor import Actor
 from tests.scenarios.acts import act
+from tests.scenarios.acts_basic import OPTIONS
 from tests.scenarios.stage import Stage
 
 
 @act
 def newcomer(stage: Stage, words: list[str]) -> None:
-    """newcomer N [alone]: a node on an empty directory that no configuration names.
+    """newcomer N [alone] [option=value ...]: an empty directory that no configuration names.
 
     It is connected with all, both ways; with `alone` with nobody.
     """
     me = int(words[0])
-    stage.actors[me] = Actor(
-        stage, replace(stage.config, me=Replica(me), instance=stage.new_instance())
-    )
+    config = replace(stage.config, me=Replica(me), instance=stage.new_instance())
+    for word in words[1:]:
+        name, _, value = word.partition("=")
+        config = OPTIONS[name](config, value) if name in OPTIONS else config
+    stage.actors[me] = Actor(stage, config)
     for other in [each for each in stage.actors if each != me]:
         for link in ((me, other), (other, me)):
             stage.epoch[link] = 0

@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 from election.messages import Index, Replica
 from election.quorum import parse
+from qsync import upgrading
 from qsync.core.config import CoreConfig
 from qsync.core.inputs import Connected, Disconnected, Received, TimerFired
 from qsync.core.messages import Append, Message
+from qsync.errors import WrongVersion
 from qsync.record import Instance
 from qsync.sim.mutants.mutant import Remodel
 from tests.scenarios import acts
@@ -115,13 +117,24 @@ class Stage:
             pass
 
     def connect(self, a: int, b: int) -> None:
-        """The connection from a to b stands, as a new one."""
+        """The connection from a to b stands, as a new one; if a may send its log to b."""
         self.epochs += 1
         self.epoch[(a, b)] = self.epochs
         self.wires.setdefault((a, b), deque()).clear()
-        instance = self.actors[b].config.instance
-        event = Connected(peer=Replica(b), epoch=self.epochs, instance=instance)
-        self.actors[a].core.step(event)
+        theirs, ours = self.actors[b].config, self.actors[a].core
+        try:
+            upgrading.admit(ours.settings, f"node {b}", theirs.features)
+        except WrongVersion as error:
+            self.say(f"{a}: {error.message}")
+            self.cut |= {(a, b), (b, a)}
+            return
+        event = Connected(
+            peer=Replica(b),
+            epoch=self.epochs,
+            instance=theirs.instance,
+            features=theirs.features,
+        )
+        ours.step(event)
 
     def disconnect(self, a: int, b: int, *, refused: bool) -> None:
         """Node a learns that its connection to b is gone."""

@@ -18,6 +18,7 @@ WHOLE: dict[str, object] = {
     "status": "running",
     "uptime": 3.5,
     "version": "0.1.0",
+    "upgrade": {"protocol": [1], "format": 3, "features": [], "knows": [], "waits": []},
     "package": "qsync",
     "form": "compiled",
     "hostname": "h",

@@ -98,9 +98,10 @@ class KernelSpaces(MemorySpaces):
 
 
 class KernelDirectory:
-    """See `contract.Place`."""
+    """See `contract.StoreDirectory`."""
 
     path = Path("/nowhere")
+    format = 0
 
     def __init__(self, identity: Identity) -> None:
         self.identity = identity

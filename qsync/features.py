@@ -1,0 +1,58 @@
+"""Features of the log: what entries may hold that not every release can read.
+
+A release that writes something new into the log names it here. It is enabled in the log itself, as
+a setting that the whole cluster shares, and only when every node that the leader may send the log
+to has said that it knows it. From there on no node is admitted that does not, and no release that
+does not starts on such a log.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+KNOWN: Final[frozenset[str]] = frozenset()
+"""Those of this release. None yet: everything that it writes was there from the beginning."""
+SETTING: Final = "cluster.features"
+"""The row of `_settings` that names those that are enabled, with commas between them."""
+_WORD: Final = "log:"
+"""Begins each of them among the other features that a handshake tells."""
+_RELEASE: Final = "release:"
+
+
+def parse(text: str) -> frozenset[str]:
+    """The features that a text names. Raises ValueError whose text completes "KEY = TEXT ..."."""
+    names = text.split(",") if text else []
+    if names != sorted(set(names)) or not all(name.isidentifier() for name in names):
+        raise ValueError("is not a list of features in order, with commas between them")
+    return frozenset(names)
+
+
+def text_of(features: Iterable[str]) -> str:
+    """What `parse` reads."""
+    return ",".join(sorted(features))
+
+
+def enabled(settings: Mapping[str, str]) -> frozenset[str]:
+    """Those that a log names by its shared settings."""
+    return parse(settings.get(SETTING, ""))
+
+
+def words_of(features: Iterable[str], release: str) -> tuple[str, ...]:
+    """How a handshake tells of them, and which release says so."""
+    return (f"{_RELEASE}{release}", *(_WORD + name for name in sorted(features)))
+
+
+def told_in(words: Iterable[str]) -> frozenset[str]:
+    """The features of the log among the words of a handshake."""
+    return frozenset(word.removeprefix(_WORD) for word in words if word.startswith(_WORD))
+
+
+def release_of(words: Iterable[str]) -> str:
+    """The release that said these words; empty of one that does not say it."""
+    found = (word.removeprefix(_RELEASE) for word in words if word.startswith(_RELEASE))
+    return next(found, "")
+
+
+def lacking(wanted: Iterable[str], known: Iterable[str]) -> str:
+    """In words: which of them are not known; empty when all are."""
+    missing = sorted(set(wanted) - set(known))
+    return f"feature {', '.join(missing)}" if missing else ""

@@ -1,0 +1,121 @@
+"""Features of the log: whatever order nodes are upgraded in, nobody has what it cannot read."""
+
+from collections.abc import Callable, Mapping
+from random import Random
+
+import pytest
+
+from qsync import features, upgrading
+from qsync.core.machine import Machine
+from tests.scenarios import acts
+from tests.scenarios.stage import Stage
+
+RUNS, STEPS = 100, 14
+HELD = "a node holds what it does not know"
+
+
+class Upgraded:
+    """Three nodes and one that comes to join, restarted with other releases by the dice."""
+
+    def __init__(self, seed: int) -> None:
+        self.stage = Stage()
+        self.dice = Random(seed)
+        self.do("cluster 3")
+        self.do("elect 1")
+        self.enabled = 0
+
+    def do(self, line: str) -> None:
+        """One command of a transcript."""
+        name, *words = line.split()
+        acts.ACTS[name](self.stage, words)
+
+    def step(self) -> None:
+        """One of them is upgraded, or goes back, or leads, or comes, or goes on."""
+        me, running = self.dice.randint(1, 3), [int(each.me) for each in self.stage.running]
+        match self.dice.choice(["old", "new", "new", "new", "elect", "join", "beat", "beat"]):
+            case "old" | "new" as release:
+                if me in running:
+                    self.do(f"crash {me}")
+                if len(self.stage.running) < 2:
+                    self.do("deliver")
+                self.do(f"restart {me} features={'x' if release == 'new' else ''}")
+            case "elect" if len(running) > 1:
+                self.do(f"elect {self.dice.choice(running)}" if me in running else "deliver")
+            case "join" if 4 not in running:
+                self.do(f"newcomer 4 features={self.dice.choice(['', 'x'])}")
+            case _:
+                for actor in self.stage.running:
+                    if actor.machine.leader is not None:
+                        self.do(f"beat {actor.me}")
+        self.do("deliver")
+        for actor in self.stage.running:
+            actor.core.absorb()
+            held = features.enabled(actor.core.settings)
+            self.enabled += bool(held)
+            assert held <= actor.config.features, HELD
+
+
+def upgrades() -> int:
+    """How often a feature was seen enabled."""
+    enabled = 0
+    for seed in range(RUNS):
+        run = Upgraded(seed)
+        for _ in range(STEPS):
+            run.step()
+        enabled += run.enabled
+    return enabled
+
+
+def test_no_order_of_upgrades_gives_a_node_what_it_cannot_read() -> None:
+    assert upgrades() > RUNS / 10
+
+
+def _only_members(machine: Machine, wanted: frozenset[str]) -> list[str]:
+    """Whoever is no member is not asked."""
+    followed = machine.replicated_log.configurations.followed
+    assert followed is not None
+    ids = [f"node {int(each.replica)} " for each in followed.members]
+    return [why for why in HONEST(machine, wanted) if why.startswith(tuple(ids))]
+
+
+def _by_majority(machine: Machine, wanted: frozenset[str]) -> list[str]:
+    """Most are enough."""
+    return [] if len(HONEST(machine, wanted)) <= len(machine.config.voters) // 2 else ["too few"]
+
+
+def _all_are_admitted(_settings: Mapping[str, str], _who: str, _known: frozenset[str]) -> None:
+    """Nobody is asked what it knows when it connects."""
+
+
+HONEST = upgrading.unready
+MUTANTS: dict[str, tuple[str, Callable[..., object]]] = {
+    "only_members": ("unready", _only_members),
+    "by_majority": ("unready", _by_majority),
+    "all_are_admitted": ("admit", _all_are_admitted),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_broken_rule_gives_some_node_what_it_cannot_read(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where, broken = MUTANTS[name]
+    monkeypatch.setattr(upgrading, where, broken)
+    monkeypatch.setattr(upgrading, "refuse_unknown", lambda *_: None)
+    with pytest.raises(AssertionError, match=HELD):
+        upgrades()
+
+
+@pytest.mark.parametrize("text", ["y,x", "x,x", "x,", "a b", ","])
+def test_a_list_of_features_has_one_form(text: str) -> None:
+    with pytest.raises(ValueError, match="list of features"):
+        features.parse(text)
+
+
+def test_a_handshake_tells_release_and_features() -> None:
+    words = ("secret", *features.words_of({"b", "a"}, "0.2.0"))
+    assert words == ("secret", "release:0.2.0", "log:a", "log:b")
+    assert features.told_in(words) == {"a", "b"}
+    assert features.release_of(words) == "0.2.0"
+    assert features.release_of(()) == ""
+    assert features.parse(features.text_of({"b", "a"})) == {"a", "b"}
