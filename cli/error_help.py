@@ -145,8 +145,9 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "Split it, or raise the limit that the error names on all nodes.",
     ),
     "COMPACTED": ErrorHelp(
-        "A change feed was away for longer than the log is kept.",
-        "Read the space as it is, then watch from the index of that read.",
+        "Whoever reads the log was away for longer than it is kept, or held too much of it.",
+        "Read the space as it is, then watch from the index of that read; `db.consumers.register` "
+        "keeps the log for it from then on, and `qsync member gc list` shows for whom it is kept.",
     ),
     "PROTOCOL": ErrorHelp(
         "Something that is no client of qsync dialled the port, or client and node disagree.",

@@ -84,19 +84,24 @@ class Ctl:
         return self._box.watch("box.election")
 
     async def replica_gc(self, uuid: str) -> str:
-        """Forget what is kept for a member that is gone. Raises StillConnected, NoSuchMember.
+        """Keep no log for a member that is away. Raises StillConnected, NoSuchMember.
 
-        The log is kept whole for everybody, so there is nothing to be freed for one member.
+        It stays a member, and takes a snapshot when it is back.
         """
         info = await self._box.info()
-        member = next((each for each in info.replication.values() if each.uuid == uuid), None)
+        kept = next((each for each in info.gc.consumers if each.name == uuid), None)
+        name = None if kept is None else kept.about
+        members = info.replication.values()
+        member = next((each for each in members if uuid == each.uuid or name == each.name), None)
         if member is None:
             known = ", ".join(f"{each.name} {each.uuid}" for each in info.replication.values())
             raise NoSuchMember(f"{info.name} knows no member {uuid}", hint=f"it knows {known}")
         up, down = member.upstream, member.downstream
         if up is None or up.status != "disconnected" or (down and down.status == "follow"):
             raise StillConnected(f"{member.name} is connected to {info.name}")
-        return f"nothing is kept for {member.name} alone"
+        await self._box.data.consumers.let_go(uuid)
+        held = 0 if kept is None else kept.size
+        return f"{member.name} is let go: {held} bytes of log were kept for it"
 
     async def dry_run(self, what: str) -> Mapping[str, object]:
         """What `promote`, `demote` or `clear_synchro_queue` would do here, in numbers."""

@@ -9,6 +9,7 @@ import click
 from admin.cluster import membership, membership_plan, surveys
 from admin.cluster.membership import ClusterMember
 from admin.cluster.surveys import ClusterSurvey
+from cli.commands import consumers
 from cli.options import json_option, target_argument, target_option, timeout_option
 from cli.output import document, say, style, text
 from qsync.config import Address
@@ -28,6 +29,9 @@ _SHOWN = 8
 )
 def member() -> None:
     """Who belongs to the cluster, who of them votes, and every change of that."""
+
+
+member.add_command(consumers.gc)
 
 
 def _change(command: Callable[P, R]) -> Callable[P, R]:

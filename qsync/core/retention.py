@@ -94,10 +94,16 @@ def placed(
         acked = _acked(member, log, config, followers)
         if acked is not None and acked >= log.log.start.index:
             known = replace(known, index=acked)
-            if known.let_go and _is_within(known, log.log, config):
+            back = followers is None or _is_connected(member, followers)
+            if known.let_go and back and _is_within(known, log.log, config):
                 known = replace(known, let_go=False)
         found.append(known)
     return found
+
+
+def _is_connected(member: Member, followers: Peers) -> bool:
+    progress = followers.get(member.replica)
+    return progress is None or progress.connected  # none of ourselves
 
 
 def _acked(

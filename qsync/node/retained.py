@@ -1,4 +1,4 @@
-"""What a node keeps, and for whom, when that was looked at last: for its status."""
+"""What a node keeps, and for whom, for its status."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from qsync.node.checkpoints import Checkpoint
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retained:
-    """`holds`: what keeps the log, whoever holds most of it first; none before the first look."""
+    """`holds`: what keeps the log, most of it first; none while the rows are made anew."""
 
     consumers: Sequence[Consumer] = ()
     holds: Sequence[LogHold] = ()

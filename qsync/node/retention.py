@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from election.messages import Index
 from qsync.consumer import Consumer
@@ -27,6 +27,13 @@ RETRY_SECONDS: Final = 30.0
 TRIM_RETRY_DELAY: Final = 5.0
 
 
+class _Seen(NamedTuple):
+    rows: Sequence[Consumer]
+    consumers: Sequence[Consumer]
+    holds: Sequence[LogHold]
+    facts: RetentionFacts
+
+
 class Retention:
     """`sweep` now and then, between two batches; one task writes to the disk meanwhile."""
 
@@ -37,7 +44,6 @@ class Retention:
         """Why it cannot be."""
         self._node = node
         self._sender = sender
-        self._seen: tuple[Sequence[Consumer], Sequence[LogHold]] = ((), ())
         self._snapshots = snapshots
         self._goal: Index | None = None
         """A snapshot of all up to here is written as soon as that is folded."""
@@ -51,10 +57,10 @@ class Retention:
     @property
     def seen(self) -> Retained:
         """For people."""
-        consumers, holds = self._seen
+        seen = self._look()
         return Retained(
-            consumers=consumers,
-            holds=holds,
+            consumers=() if seen is None else seen.consumers,
+            holds=() if seen is None else seen.holds,
             checkpoints=self._snapshots.checkpoints.stored,
             is_writing=self._snapshots.busy,
             snapshot_error=self._snapshots.error,
@@ -63,21 +69,17 @@ class Retention:
 
     # -- looking
 
-    def sweep(self, now: float) -> None:
-        """See who needs the log; begin what is due."""
+    def _look(self) -> _Seen | None:
+        """None while the rows are made anew: of the log, and of the snapshots that there are."""
         node, machine = self._node, self._node.replica.machine
         if node.replica.lost is not None:
-            return  # the rows are made anew: of the log, and of the snapshots that there are
+            return None
         try:
             rows = consumers_of(node.replica.state.select(schema.GC_CONSUMERS))
         except Rebuilding:
-            return
+            return None
         log, config = machine.replicated_log, machine.config
         followed = log.configurations.followed
-        if log.log.start.index != self._begins:
-            self._begins = log.log.start.index
-            self._snapshots.checkpoints.look()  # the leader's snapshot may have come
-        stored = self._stored()
         consumers = retention.placed(
             rows,
             () if followed is None else followed.members,
@@ -85,21 +87,32 @@ class Retention:
             config=config,
             followers=machine.peers if machine.leader is not None else None,
         )
-        holds = retention.holds(log, stored, consumers, config)
-        self._seen = (consumers, holds)
+        facts = self._stored()
+        return _Seen(rows, consumers, retention.holds(log, facts, consumers, config), facts)
+
+    def sweep(self, now: float) -> None:
+        """See who needs the log; begin what is due."""
+        machine = self._node.replica.machine
+        log = machine.replicated_log.log
+        if log.start.index != self._begins:
+            self._begins = log.start.index
+            self._snapshots.checkpoints.look()  # the leader's snapshot may have come
+        seen = self._look()
+        if seen is None:
+            return
         if machine.leader is not None and not machine.reasons():
             changes = retention.consumer_changes(
-                rows,
-                consumers,
-                log=log.log,
-                found=holds,
-                config=config,
+                seen.rows,
+                seen.consumers,
+                log=log,
+                found=seen.holds,
+                config=machine.config,
                 settled=self._has_settled(now),
             )
             if changes:
                 self._write(changes)
-        self._see_to_snapshot(now, stored)
-        self._see_to_trim(holds)
+        self._see_to_snapshot(now, seen.facts)
+        self._see_to_trim(seen.holds)
 
     def _stored(self) -> RetentionFacts:
         there, newest = self._snapshots.checkpoints.stored, self._snapshots.checkpoints.newest

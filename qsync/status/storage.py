@@ -112,7 +112,9 @@ class GcStatus(Struct, frozen=True, kw_only=True):
     consumers: Annotated[
         tuple[ConsumerStatus, ...], "who needs the log, whoever holds most of it first"
     ] = ()
-    held_by: Annotated[HoldStatus | None, "what holds most of it; null: not looked at yet"] = None
+    held_by: Annotated[
+        HoldStatus | None, "what holds most of it; null while the rows are made anew"
+    ] = None
     retention: Annotated[int, "bytes of log that are kept for a consumer at most"] = 0
     trim_error: Annotated[str | None, "why the log on disk could not be trimmed"] = None
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import qsync
 from admin.cluster import fault_points, surveys
 from admin.doctor import checks
 from admin.doctor.facts import gather
@@ -45,6 +46,7 @@ def test_a_lost_disk_is_a_stranger_until_it_is_named(
     assert standing(three, capsys)[lost.name] == "silent"
     assert run(["member", "replace", lost.name, *target, "--dry-run"]) == 0
     assert "is not connected: start it on its new directory first" in capsys.readouterr().err
+    consumers_of_the_log(three, lost.name, leader.name, capsys)
 
     three.wipe(lost)
     three.start(lost)
@@ -68,6 +70,33 @@ def test_a_lost_disk_is_a_stranger_until_it_is_named(
     assert set(standing(three, capsys).values()) == {"voter"}
     assert run(["member", "replace", lost.name, *target, "--dry-run"]) == 0
     assert "nothing: it is a voter already" in capsys.readouterr().err
+
+
+def consumers_of_the_log(
+    three: lab.Lab, away: str, leader: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A member that is away is let go, one that runs is not, and a reader is forgotten."""
+    target = ["-t", str(three.dir)]
+    with qsync.connect(three.addresses) as db:
+        db.consumers.register("mailer", about="on host 7")
+    assert run(["member", "gc", "list", str(three.dir)]) == 0
+    assert "mailer               subscriber" in capsys.readouterr().out
+    assert run(["member", "gc", "drop", leader, *target]) == 4
+    assert run(["member", "gc", "drop", "nobody", *target]) == 2
+    assert run(["member", "gc", "drop", away, *target, "--dry-run"]) == 0
+    assert "then it needs a snapshot to go on" in capsys.readouterr().err
+    for name in (away, "mailer"):
+        assert run(["member", "gc", "drop", name, *target]) == 0
+    there = surveys.survey(three.addresses).samples[0].gc.consumers
+    uuid = {each.about: each.name for each in there if each.kind == "replica"}
+
+    def shown() -> dict[str, bool]:
+        run(["member", "gc", "list", str(three.dir), "--json"])
+        told = json.loads(capsys.readouterr().out)["consumers"]
+        return {each["name"]: each["let_go"] for each in told}
+
+    capsys.readouterr()
+    until(lambda: shown() == {each: each == uuid[away] for each in uuid.values()}, "it is seen")
 
 
 def configurations(node: lab.LabNode) -> list[tuple[str, object]]:

@@ -51,6 +51,7 @@ def reader(index: int, *, let_go: bool = False) -> Consumer:
 def follower(member: Member, match: int, *, replicates: bool = True) -> Progress:
     progress = Progress(member.replica)
     progress.instance, progress.match = member.instance, Index(match)
+    progress.connected = True
     progress.state = ReplicationState.REPLICATE if replicates else ReplicationState.PROBE
     return progress
 
@@ -128,6 +129,9 @@ def test_who_was_let_go_and_is_back_is_held_again(log: ReplicatedLog) -> None:
     found = placed(log, rows, [follower(TWO, 40), follower(THREE, 20)])
     assert found["2"] == (40, False)
     assert found["3"] == (20, True), "it still lacks more than one may hold"
+    away = follower(TWO, 40)
+    away.connected = False
+    assert placed(log, rows, [away])["2"] == (40, True), "it was let go since, and is not back"
 
 
 # ------------------------------------------------------------------------------------ who holds it

@@ -1,0 +1,93 @@
+"""Who still needs the log: what the leader says of it, and letting somebody go."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from admin.cluster import ask, surveys
+from admin.cluster.leadership import GRACE_S, NoAnswer
+from qsync.client import operations
+from qsync.consumer import ConsumerKind
+from qsync.errors import ConfigError, NotLeader, ReadOnly, Unavailable
+from qsync.status.record import NodeStatus
+from qsync.status.storage import ConsumerStatus
+from qsync.wire.verbs import WriteRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogUse:
+    """Of the leader, or of the node that answered first where nobody leads."""
+
+    node: NodeStatus
+    consumers: tuple[ConsumerStatus, ...]
+
+
+def look(seeds: Sequence[str], *, timeout: float) -> LogUse:
+    """Ask the leader: only it knows how far followers are now. Raises Unavailable."""
+    found = surveys.survey(seeds, timeout=timeout)
+    node = found.leader or next(iter(found.samples), None)
+    if node is None:
+        raise Unavailable("no node answered")
+    return LogUse(node=node, consumers=node.gc.consumers)
+
+
+def named(use: LogUse, name: str) -> ConsumerStatus:
+    """The consumer of that name: its own, that of a member, or its uuid. Raises ConfigError."""
+    by_name = [each for each in use.consumers if name in (each.name, _member_name(each))]
+    if len(by_name) != 1:
+        known = ", ".join(_member_name(each) or each.name for each in use.consumers)
+        raise ConfigError(f"the log is kept for nobody called {name!r}", hint=f"it is for {known}")
+    return by_name[0]
+
+
+def refusal(use: LogUse, one: ConsumerStatus) -> ReadOnly | None:
+    """Why it cannot be let go; None when it can."""
+    if one.kind != ConsumerKind.REPLICA:
+        return None
+    name = _member_name(one)
+    if name == use.node.name:
+        return ReadOnly(f"{name} leads: its own log is not kept for itself alone")
+    for peer in use.node.peers:
+        if peer.name == name and peer.status == "up" and not peer.stranger:
+            return ReadOnly(
+                f"{name} is connected, and receives the log", hint="stop that node first"
+            )
+    return None
+
+
+def in_words(use: LogUse, one: ConsumerStatus) -> str:
+    """What letting it go would do, in numbers."""
+    if one.let_go:
+        return "it was let go already: nothing is kept for it"
+    others = [each for each in use.consumers if each.name != one.name and not each.let_go]
+    next_one = max((each.size for each in others), default=0)
+    freed = max(0, one.size - next_one)
+    return (
+        f"the log behind {one.signature} ({one.size} bytes) is not kept for it any more, of which "
+        f"{freed} bytes are kept for no other consumer; then it needs a snapshot to go on"
+    )
+
+
+def drop(use: LogUse, one: ConsumerStatus, *, timeout: float) -> None:
+    """Let a member go until it is back and has caught up; forget anybody else.
+
+    Raises NotLeader, ReadOnly for a member that is connected, NoAnswer when it is not known in time
+    (again does no harm).
+    """
+    if not use.node.leads:
+        raise NotLeader("nobody leads, so nothing can be changed")
+    refused = refusal(use, one)
+    if refused is not None:
+        raise refused
+    is_member = one.kind == ConsumerKind.REPLICA
+    make = operations.let_go_consumer if is_member else operations.drop_consumer
+    request = WriteRequest(1, b"", 0, 0, 0, [make(one.name)], timeout)
+    try:
+        ask.value(use.node.address, request, timeout=timeout + GRACE_S)
+    except Unavailable as error:
+        raise NoAnswer(
+            error.message, details=error.details, hint="`qsync member gc list` shows what is so"
+        ) from None
+
+
+def _member_name(one: ConsumerStatus) -> str:
+    return one.about if one.kind == ConsumerKind.REPLICA else ""

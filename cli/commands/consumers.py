@@ -1,0 +1,93 @@
+"""`qsync member gc`: for whom the log is kept, and letting somebody go."""
+
+import click
+import msgspec
+
+from admin.cluster import consumers
+from admin.cluster.consumers import LogUse
+from cli.options import json_option, target_argument, target_option, timeout_option
+from cli.output import document, say, style, text
+from cli.top import draw
+from qsync.consumer import ConsumerKind
+from qsync.status.storage import ConsumerStatus
+
+
+@click.group(epilog="Example: qsync member gc list, then qsync member gc drop n3 --dry-run")
+def gc() -> None:
+    """For whom the log is kept: members, readers of changes, backups, archives."""
+
+
+@gc.command("list", epilog="Example: qsync member gc list --json")
+@target_argument
+@timeout_option("2s")
+@json_option
+def list_(*, target: list[str], timeout: float) -> None:
+    """List who needs the log, from where on, and how many bytes are kept for it.
+
+    As the leader knows it. Who holds more than `store.wal_retention_size` is let go, and needs a
+    snapshot to go on.
+    """
+    use = consumers.look(target, timeout=timeout)
+    if style().as_json:
+        document("consumers", **_json(use))
+        return
+    gc = use.node.gc
+    for each in use.consumers:
+        held = "let go" if each.let_go else f"holds {draw.size(each.size)}"
+        name = each.about if each.kind == ConsumerKind.REPLICA else each.name
+        about = each.name if each.kind == ConsumerKind.REPLICA else each.about
+        text(f"{name:<20} {each.kind:<10} has {each.signature:<12} {held:<16} {about}".rstrip())
+    snapshots = ", ".join(str(each.signature) for each in gc.checkpoints) or "none"
+    text(f"{use.node.name}: the log begins at {gc.signature + 1}; snapshots at {snapshots}")
+    if gc.held_by is not None:
+        text(f"nothing behind {gc.held_by.signature} goes: {_why(use)}")
+
+
+@gc.command(epilog="Example: qsync member gc drop mailer --dry-run")
+@click.argument("name")
+@target_option
+@click.option("--dry-run", is_flag=True, help="Only say what would happen, in numbers.")
+@timeout_option("10s")
+@json_option
+def drop(*, name: str, target: list[str], dry_run: bool, timeout: float) -> None:
+    """Do not keep the log for NAME any more: a consumer, or a member by its name or uuid.
+
+    A member stays a member: it takes a snapshot when it is back, and is kept for again then. One
+    that is connected is refused.
+    """
+    use = consumers.look(target, timeout=min(timeout, 2.0))
+    one = consumers.named(use, name)
+    if dry_run:
+        refused = consumers.refusal(use, one)
+        would = consumers.in_words(use, one) if refused is None else refused.message
+        if style().as_json:
+            document("dry-run", verb="drop", consumer=_shown(one), would=would)
+        else:
+            say(f"drop {name}: {would}")
+        return
+    consumers.drop(use, one, timeout=timeout)
+    if style().as_json:
+        document("consumers", did=f"{name} is let go", **_json(consumers.look(target, timeout=2.0)))
+        return
+    say(f"{name} is let go: {draw.size(one.size)} of log were kept for it")
+
+
+def _json(use: LogUse) -> dict[str, object]:
+    gc = use.node.gc
+    return {
+        "node": use.node.name,
+        "begins": gc.signature + 1,
+        "retention": gc.retention,
+        "held_by": None if gc.held_by is None else msgspec.to_builtins(gc.held_by),
+        "consumers": [_shown(each) for each in use.consumers],
+    }
+
+
+def _shown(one: ConsumerStatus) -> object:
+    return msgspec.to_builtins(one)
+
+
+def _why(use: LogUse) -> str:
+    held = use.node.gc.held_by
+    assert held is not None
+    return f"{held.name}, {held.why}" if held.name else held.why

@@ -1,0 +1,121 @@
+"""How much of the disk nodes take while they are written to for long, and how soon one starts then.
+
+`python -m tests.bench.disk_growth [WRITES [ROW_BYTES [KEYS]]] [SECTION.OPTION=VALUE ...]`: three
+nodes of a lab of its own, so many writes of so large rows over so many keys, and twenty times
+meanwhile what the largest directory takes: log, rows, snapshots. Then a follower is killed and
+started, and it is measured how soon it has all. The soak is `disk_growth 10000000 1000 10000`,
+which must stay below 3 GB a node.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from admin.cluster import ask
+from admin.lab import lab as labs
+from qsync.client.blocking import Client, connect
+from qsync.status import decode
+from qsync.status.record import NodeStatus
+
+SPACE = "written"
+BATCH_ROWS = 2_000
+SAMPLES = 20
+TIMEOUT_S = 120.0
+MEGA = 1e6
+DEFAULTS = (200_000, 1_000, 10_000)
+"""Writes, bytes of a row, keys."""
+PARTS = ("log", "data", "snap")
+PROGRAM = (sys.executable, "-m", "qsync")
+
+
+@contextlib.contextmanager
+def running(folder: Path, options: list[str]) -> Iterator[labs.Lab]:
+    """Three nodes that run."""
+    place = ("--dir", str(folder / "lab"))
+    given = [word for each in options for word in ("--set", each)]
+    up = (*PROGRAM, "lab", "up", "--direct", *place, *given)
+    subprocess.run(up, check=True, stdout=sys.stderr)
+    try:
+        yield labs.load(folder / "lab")
+    finally:
+        subprocess.run((*PROGRAM, "lab", "down", *place), check=True, stdout=sys.stderr)
+
+
+def disk_used(path: Path) -> int:
+    """Bytes of the disk that a folder takes: files may have holes, and may go meanwhile."""
+    found = 0
+    for folder, _, names in os.walk(path):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                found += (Path(folder) / name).stat().st_blocks * 512
+    return found
+
+
+def sample(lab: labs.Lab, client: Client, written: int, seconds: float) -> dict[str, float]:
+    """What the largest directory takes, in megabytes, and how much log is behind the snapshots."""
+    used = [{part: disk_used(node.dir / part) / MEGA for part in PARTS} for node in lab.nodes]
+    most = max(used, key=lambda each: sum(each.values()))
+    gc = decode.status(client.status()).gc
+    return {
+        "writes": written,
+        "seconds": round(seconds, 1),
+        **{part: round(size, 1) for part, size in most.items()},
+        "total": round(sum(most.values()), 1),
+        "begins": gc.signature + 1,
+        "snapshots": len(gc.checkpoints),
+    }
+
+
+def restart(lab: labs.Lab, folder: Path) -> float:
+    """Seconds until a follower that was killed has everything again."""
+    place = ("--dir", str(folder / "lab"))
+    follower = next(each for each in lab.nodes if _status(each.address).role == "follower")
+    goal = max(_status(each.address).confirmed for each in lab.nodes)
+    subprocess.run((*PROGRAM, "lab", "kill", follower.name, *place), check=True, stdout=sys.stderr)
+    begin = time.perf_counter()
+    subprocess.run((*PROGRAM, "lab", "start", follower.name, *place), check=True, stdout=sys.stderr)
+    while _status(follower.address).written < goal:
+        time.sleep(0.01)
+    return time.perf_counter() - begin
+
+
+def _status(address: str) -> NodeStatus:
+    return decode.status(ask.status(address, timeout=TIMEOUT_S))
+
+
+def main() -> None:
+    """Write, print a line a sample and the result as JSON."""
+    options = [each for each in sys.argv[1:] if "=" in each]
+    numbers = [int(each.replace("_", "")) for each in sys.argv[1:] if "=" not in each]
+    writes, row_bytes, keys = (*numbers, *DEFAULTS[len(numbers) :])
+    curve: list[dict[str, float]] = []
+    with tempfile.TemporaryDirectory() as name, running(Path(name), options) as lab:
+        with connect(lab.addresses, timeout=TIMEOUT_S) as client:
+            fields = [{"name": "key", "type": "unsigned"}, {"name": "value", "type": "varbinary"}]
+            client.schema.create_space(SPACE, is_sync=True, format=fields)
+            space, value = client.space(SPACE), os.urandom(row_bytes)
+            begin, shown = time.perf_counter(), 0
+            for at in range(0, writes, BATCH_ROWS):
+                if at * SAMPLES >= shown * writes:
+                    shown += 1
+                    curve.append(sample(lab, client, at, time.perf_counter() - begin))
+                    print(json.dumps(curve[-1]), file=sys.stderr, flush=True)
+                count = min(BATCH_ROWS, writes - at)
+                space.replace_many([[(at + each) % keys, value] for each in range(count)])
+            seconds = time.perf_counter() - begin
+            curve.append(sample(lab, client, writes, seconds))
+        most = max(each["total"] for each in curve)
+        result = {"megabytes_max": most, "writes_per_second": round(writes / seconds)}
+        print(
+            json.dumps({**result, "restart_s": round(restart(lab, Path(name)), 2), "curve": curve})
+        )
+
+
+if __name__ == "__main__":
+    main()
