@@ -116,7 +116,7 @@ class Folder:
         except FileNotFoundError as error:
             raise NoBackup(f"{place} is not there") from error
         except OSError as error:
-            raise _typed(error, str(place)) from error
+            raise typed(error, str(place)) from error
 
 
 class RemotePlace:
@@ -185,12 +185,13 @@ class RemotePlace:
         except FileNotFoundError as error:
             raise NoBackup(f"{place} is not there") from error
         except OSError as error:
-            raise _typed(error, place) from error
+            raise typed(error, place) from error
         except Exception as error:  # each kind of place has errors of its own
             raise BackupPlaceLost(f"{place}: {type(error).__name__}: {error}") from error
 
 
-def _typed(error: OSError, place: str) -> DiskFull | BackupPlaceLost:
+def typed(error: OSError, place: str) -> DiskFull | BackupPlaceLost:
+    """What an error of the system means for a backup."""
     said = error.strerror or str(error)
     if error.errno in _NO_ROOM:
         return DiskFull(

@@ -12,12 +12,13 @@ from admin.backup.log_archive import LogArchive, Progress
 from admin.backup.manifest import BackupManifest, Part
 from admin.backup.nodes import BackupSource
 from admin.backup.places import BackupPlace
-from admin.backup.rows import RowsCheck
+from admin.backup.rows import RowsCheck, SnapshotFrames
 from admin.backup.throttle import Throttle
 from qsync import __version__
 from qsync.core.logstart import EMPTY, LogStart
-from qsync.errors import QsyncError, SnapshotLost
+from qsync.errors import Compacted, QsyncError, SnapshotLost
 from qsync.record import CHAIN_SEED
+from qsync.store.snapshot import decode_head
 
 ROWS_PART_BYTES: Final = 8 << 20
 """A snapshot is kept in parts of this size, the last one excepted."""
@@ -56,20 +57,23 @@ def take_backup(place: BackupPlace, seeds: Sequence[str], options: TakingOptions
         throttle = Throttle(options.bytes_per_s)
         snapshot = _snapshot_of(found, source, options.say)
         rows = _Rows(found, snapshot, options)
-        try:
-            start = rows.copy_from(source, throttle)
-        except BackupDamaged as error:
-            _forget(place, snapshot)  # else the next attempt would find the same
-            error.hint = "what was copied of it was removed; the same command begins it anew"
-            raise
+        start = rows.start(source)
         log = LogArchive(
             found,
             last=start.index,
             crc=int(start.crc) if start.index else CHAIN_SEED,
             wall=options.wall,
         )
+        # What follows the rows comes first: the node may trim it while they are copied.
+        _copy_log(log, source, throttle, options)
+        try:
+            rows.copy_from(source, throttle)
+        except BackupDamaged as error:
+            _forget(place, snapshot)  # else the next attempt would find the same
+            error.hint = "what was copied of it was removed; the same command begins it anew"
+            raise
         source.ask_status()
-        log.copy_from(source, max(source.confirmed, log.last), throttle, options.progress)
+        _copy_log(log, source, throttle, options)
         made = BackupManifest(
             cluster=cluster,
             index=start.index,
@@ -91,6 +95,16 @@ def take_backup(place: BackupPlace, seeds: Sequence[str], options: TakingOptions
         )
     place.write(names.backup(made.index), manifest.encode(made))
     return made
+
+
+def _copy_log(
+    log: LogArchive, source: BackupSource, throttle: Throttle, options: TakingOptions
+) -> None:
+    """All that is confirmed by now, or nothing more where it was trimmed: the rows are enough."""
+    try:
+        log.copy_from(source, max(source.confirmed, log.last), throttle, options.progress)
+    except Compacted as error:
+        options.say(f"the log is kept up to {log.last} only: {error.message}")
 
 
 def _snapshot_of(found: Catalogue, source: BackupSource, say: Say) -> int:
@@ -128,10 +142,24 @@ class _Rows:
         """How many rows there are."""
         return self._check.head.rows if self._snapshot else 0
 
-    def copy_from(self, source: BackupSource, throttle: Throttle) -> LogStart:
-        """Until all of them are here; where the log goes on behind them."""
+    def start(self, source: BackupSource) -> LogStart:
+        """Where the log goes on behind them, by their head."""
         if not self._snapshot:
             return EMPTY
+        frames, offset = SnapshotFrames(), 0
+        while True:
+            size, piece = source.read_snapshot(self._snapshot, offset)
+            head = next(frames.feed(piece), None)
+            if head is not None:
+                return decode_head(head).start
+            offset += len(piece)
+            if offset >= size or not piece:
+                raise BackupDamaged(f"the snapshot at {self._snapshot} ends within its head")
+
+    def copy_from(self, source: BackupSource, throttle: Throttle) -> None:
+        """Until all of them are here."""
+        if not self._snapshot:
+            return
         size, done, number = 1, 0, 0
         while done < size:
             number += 1
@@ -142,7 +170,6 @@ class _Rows:
             self.parts.append(manifest.part_of(name, content))
             self._options.progress("rows", done, size)
         self._check.finish()
-        return self._check.head.start
 
     def _part(
         self, source: BackupSource, number: int, offset: int, throttle: Throttle

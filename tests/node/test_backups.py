@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 import qsync
-from admin.backup import catalogue, restoring, taking, verifying
-from admin.backup.failures import BackupDamaged, BackupPlaceLost
+from admin.backup import catalogue, points, restoring, taking, verifying
+from admin.backup.archiving import Archiver, ArchivingOptions
+from admin.backup.failures import BackupDamaged, BackupGap, BackupPlaceLost
 from admin.backup.places import Folder
 from admin.backup.points import WantedPoint
 from admin.backup.restoring import NewNode
@@ -15,14 +16,15 @@ from election.messages import Index
 from qsync.client.one_node import NodeConnection
 from qsync.config import NodeConfig
 from qsync.core.generation import generation_of
-from qsync.errors import ConfigError, Overloaded, SnapshotLost
+from qsync.errors import Compacted, ConfigError, Overloaded, SnapshotLost
 from qsync.node.node import Node, open_node
 from qsync.node.snapshot_export import PIECE_BYTES_MAX, READERS_MAX
 from qsync.store.snapfiles import SNAPSHOTS, snapshot_files
-from qsync.wire.verbs import SnapshotReadRequest
+from qsync.wire.verbs import LogRequest, SnapshotReadRequest
 from tests.live import real
 from tests.node.test_fault_hooks import aside
 from tests.node.test_rot import ROWS, fill, running, value
+from tests.node.test_trimmed_log import trim
 
 SMALL = TakingOptions(part_bytes=4000)
 
@@ -33,11 +35,13 @@ class Dying(Folder):
     def __init__(self, path: Path, writes: int) -> None:
         super().__init__(path)
         self.left = writes
+        self.written: list[str] = []
 
     def write(self, name: str, content: bytes) -> None:
         if not self.left:
             raise BackupPlaceLost("the cable was pulled")
         self.left -= 1
+        self.written.append(name)
         super().write(name, content)
 
 
@@ -86,7 +90,7 @@ async def test_a_backup_that_was_cut_off_goes_on_where_it_was(tmp_path: Path) ->
     """Not with what is damaged, and there is no backup before all of it is there."""
     async with running(tmp_path) as node:
         await fill(node)
-        dying = Dying(tmp_path / "backups", writes=3)
+        dying = Dying(tmp_path / "backups", writes=5)
         with pytest.raises(BackupPlaceLost):
             await aside(lambda: taking.take_backup(dying, [node.address], SMALL))
         place = Folder(tmp_path / "backups")
@@ -103,7 +107,9 @@ async def test_a_backup_that_was_cut_off_goes_on_where_it_was(tmp_path: Path) ->
             unfinished,
             f"goes on with the backup at index {made.index}",
         )
-        assert 1000 - counted.left == len(made.parts) - 2 + 2 + 1, "rows, the log, the manifest"
+        copied = [name for name in counted.written if name.endswith(".rows")]
+        assert copied == [each.name for each in made.parts[2:]], "two were there"
+        assert counted.written[-1].endswith("backup.json")
         assert verifying.verify(catalogue.load(place), lambda *_: None).whole
 
 
@@ -113,7 +119,7 @@ async def test_parts_that_were_damaged_before_the_end_are_begun_anew(tmp_path: P
         await db.schema.create_space("t", format=[("id", "unsigned"), ("v", "string")])
         await db.space("t").insert([1, "x" * 700_000])
         await db.space("t").insert([2, "with it comes that the first is confirmed"])
-        dying, place = Dying(tmp_path / "backups", writes=2), Folder(tmp_path / "backups")
+        dying, place = Dying(tmp_path / "backups", writes=4), Folder(tmp_path / "backups")
         with pytest.raises(BackupPlaceLost):
             await aside(lambda: taking.take_backup(dying, [node.address], TakingOptions()))
         (unfinished,) = catalogue.load(place).unfinished
@@ -126,6 +132,39 @@ async def test_parts_that_were_damaged_before_the_end_are_begun_anew(tmp_path: P
         made = await aside(lambda: taking.take_backup(place, [node.address], TakingOptions()))
         assert made.index == unfinished
         assert verifying.verify(catalogue.load(place), lambda *_: None).whole
+
+
+async def test_an_archive_whose_log_was_trimmed_begins_with_another_backup(
+    tmp_path: Path,
+) -> None:
+    """And names what no log is kept of."""
+    place, said = Folder(tmp_path / "backups"), list[str]()
+    options = ArchivingOptions(taking=TakingOptions(say=said.append))
+    async with running(tmp_path) as node, qsync.connect_async(node.address) as db:
+        await fill(node)
+        await aside(lambda: Archiver(place, [node.address], options).run(once=True))
+        first = catalogue.load(place)
+        for number in range(20):
+            await db.space("t").replace([number, "after the archive ended"])
+        await db.snapshot()  # all of it is folded
+        begins = await trim(node)
+        with pytest.raises(Compacted, match=f"the log begins at index {begins + 1} here"):
+            await aside(lambda: log_of(node, begins))
+        await db.space("t").replace([1, "later"])
+        await aside(lambda: Archiver(place, [node.address], options).run(once=True))
+    found = catalogue.load(place)
+    assert any("another backup is made" in each for each in said)
+    ((gap, end),) = points.gaps(found)
+    assert gap == first.reach(first.backups[0]) + 1
+    assert end < found.backups[-1].index
+    with pytest.raises(BackupGap):
+        restoring.plan(found, WantedPoint(index=gap))
+    assert verifying.verify(found, lambda *_: None).whole
+
+
+def log_of(node: Node, first: int) -> list[object]:
+    with NodeConnection(node.address) as line:
+        return line.ask(LogRequest(1, Index(first), 10, 1000))
 
 
 async def test_a_snapshot_that_is_being_read_outlives_newer_ones(tmp_path: Path) -> None:

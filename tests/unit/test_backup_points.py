@@ -1,19 +1,27 @@
 """Any index and any moment can be restored, and holds what a naive replay of the log gives."""
 
+import errno
 from pathlib import Path
 from random import Random
 
 import fsspec
 import pytest
+from fsspec import AbstractFileSystem
 
-from admin.backup import catalogue, points, restoring, verifying
-from admin.backup.failures import BackupDamaged, BackupGap, ForeignBackup, NoBackup
+from admin.backup import catalogue, places, points, restoring, verifying
+from admin.backup.failures import (
+    BackupDamaged,
+    BackupGap,
+    BackupPlaceLost,
+    ForeignBackup,
+    NoBackup,
+)
 from admin.backup.places import BackupPlace, Folder, RemotePlace, open_place
 from admin.backup.points import WantedPoint
 from election.messages import Index, Replica
 from qsync.core.generation import generation_of
 from qsync.data import schema
-from qsync.errors import ConfigError, Unavailable
+from qsync.errors import ConfigError, DiskFull, Unavailable
 from qsync.member import Member
 from qsync.record import Instance
 from qsync.store.memory import MemorySpaces
@@ -238,3 +246,25 @@ def test_a_place_of_an_unknown_kind_is_refused() -> None:
 
 def test_fsspec_is_the_one_that_is_tested() -> None:
     assert "memory" in fsspec.available_protocols()
+
+
+class Unreachable(AbstractFileSystem):  # type: ignore[misc]  # it has no types
+    """A kind of place whose errors are its own."""
+
+    protocol = "unreachable"
+
+    def cat_file(self, *_: object, **__: object) -> bytes:
+        raise RuntimeError("the token has expired")
+
+
+def test_what_is_wrong_with_a_place_is_said_with_the_way_out(tmp_path: Path) -> None:
+    fsspec.register_implementation("unreachable", Unreachable, clobber=True)
+    with pytest.raises(BackupPlaceLost, match="RuntimeError: the token has expired"):
+        catalogue.load(open_place("unreachable://here"))
+    (tmp_path / "file").touch()
+    with pytest.raises(BackupPlaceLost, match="Not a directory") as raised:
+        begin(Folder(tmp_path / "file"))
+    assert raised.value.retryable
+    full = places.typed(OSError(errno.ENOSPC, "No space left on device"), "/mnt/shop/log")
+    assert isinstance(full, DiskFull)
+    assert "the same command goes on" in full.hint
