@@ -13,13 +13,15 @@ from election.messages import Index, Replica
 from qsync import record
 from qsync.client.one_node import NodeConnection
 from qsync.core.logstart import EMPTY, LogStart
+from qsync.core.logstart import decode as decode_start
 from qsync.data import body
-from qsync.errors import ConfigError, ProtocolError
+from qsync.errors import ConfigError, ProtocolError, WrongKey
+from qsync.node.info import LOG_START
 from qsync.record import CHAIN_SEED, Entry, EntryKind, RecordDamage
 from qsync.status import decode
 from qsync.store.contract import Identity
 from qsync.wire import replies
-from qsync.wire.verbs import LogRequest, PlainRequest, Verb
+from qsync.wire.verbs import InfoRequest, LogRequest, PlainRequest, Verb
 
 if TYPE_CHECKING:
     from qsync.store.contract import PlacedLog, RecoveredLog
@@ -57,7 +59,8 @@ class Online:
     line: NodeConnection
 
     def batches(self, first: int, last: int | None) -> Iterator[bytes]:
-        """Ask for more until there is none."""
+        """Ask for more until there is none; what was trimmed is not there."""
+        first = max(first, self.start().index + 1)
         while last is None or first <= last:
             count = BATCH_ENTRIES if last is None else min(BATCH_ENTRIES, last - first + 1)
             answer = self.line.ask(LogRequest(1, Index(first), count, BATCH_BYTES))
@@ -74,12 +77,23 @@ class Online:
         return None
 
     def start(self) -> LogStart:
-        """Nodes are asked for entries only."""
-        return EMPTY
+        """As it says; a node of an older release has all of its log."""
+        return start_of(self.line)
 
     def last(self) -> int:
         """As its answers say."""
         return decode.status(replies.read_map(self.line.ask(PlainRequest(1, Verb.STATUS)))).last
+
+
+def start_of(line: NodeConnection) -> LogStart:
+    """Behind which entry the log of a running node begins."""
+    try:
+        found = line.ask(InfoRequest(1, LOG_START))[0]
+    except WrongKey:  # of an older release
+        return EMPTY
+    if not isinstance(found, bytes):
+        raise ProtocolError("the answer to INFO is no record of where a log begins")
+    return decode_start(found)
 
 
 @dataclass(frozen=True, slots=True)

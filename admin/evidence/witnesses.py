@@ -102,7 +102,11 @@ class Running:
         )
 
     def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
-        """By PACKED, the next one asked for before one is given; of older nodes by LOG."""
+        """By PACKED, the next one asked for before one is given; of older nodes by LOG.
+
+        What was trimmed is not there.
+        """
+        first = max(first, logs.start_of(self.line).index + 1)
         if packed.FEATURE not in self.line.greeting.features:
             source = logs.Online(self.line)
             yield from _packed(source.batches(first, last), opening, last)

@@ -119,6 +119,9 @@ def _tell(bundle: "Bundle", unnamed: Sequence[str]) -> None:
             rows=manifest.rows,
         )
     else:
+        for each in manifest.nodes:
+            if each.first > 1:
+                say(f"{each.name}: the log begins at {each.first}, what is before it was trimmed")
         counted = ", ".join(f"{count} {name}" for name, count in manifest.rows.items())
         nodes = "1 node" if len(manifest.nodes) == 1 else f"{len(manifest.nodes)} nodes"
         say(f"{bundle.path}: {nodes}, rows: {counted}")

@@ -9,6 +9,8 @@ from qsync.node.view import NodeView
 from qsync.status.record import BoxInfo, as_members
 
 SCHEMA: Final = "qsync/info/1"
+LOG_START: Final = "log_start"
+"""Behind which entry the log begins (`qsync.core.logstart`), as bytes."""
 EVENTS_SHOWN = 100
 """How many of the newest events an answer holds."""
 
@@ -20,7 +22,13 @@ def parts(node: NodeView) -> Mapping[str, Callable[[], object]]:
         "settings": lambda: settings(node),
         "events": lambda: node.timeline.latest(EVENTS_SHOWN),
         "stalls": node.timeline.stalls.describe,
+        LOG_START: lambda: log_start(node),
     }
+
+
+def log_start(node: NodeView) -> bytes:
+    """Behind which entry the log begins at this moment."""
+    return node.replica.machine.replicated_log.log.start.encode()
 
 
 def settings(node: NodeView) -> dict[str, object]:

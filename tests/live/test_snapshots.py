@@ -1,0 +1,109 @@
+"""Nodes that lack what no log has any more take a snapshot, on real processes, under load."""
+
+from pathlib import Path
+
+import pytest
+
+import qsync
+from admin.cluster import ask, logs, surveys
+from admin.lab import lab
+from qsync.client.one_node import NodeConnection
+from qsync.status import decode
+from qsync.status.members import SnapshotStatus
+from qsync.status.record import NodeStatus
+from qsync.wire.verbs import DigestRequest, InfoRequest
+from tests.live.real import running, until
+from tests.live.test_membership import under_load
+
+pytestmark = pytest.mark.slow
+
+ROWS, ROW_BYTES = 320, 10_000
+"""About three chunks."""
+SMALL = {
+    "store__checkpoint_wal_threshold": "256KiB",
+    "store__checkpoint_count": "1",
+    "store__wal_retention_size": "256KiB",
+    "replication__snapshot_rate": "3MiB",
+}
+
+
+def status(node: lab.LabNode) -> NodeStatus:
+    return decode.status(ask.status(node.address))
+
+
+def begins(node: lab.LabNode) -> int:
+    with NodeConnection(node.address, timeout=5) as line:
+        return logs.start_of(line).index + 1
+
+
+def events(node: lab.LabNode) -> list[dict[str, object]]:
+    found = ask.only(ask.value(node.address, InfoRequest(1, "events")))
+    assert isinstance(found, list)
+    return found
+
+
+def newest(node: lab.LabNode, event: str) -> dict[str, object]:
+    return [each for each in events(node) if each["event"] == event][-1]
+
+
+def installed(node: lab.LabNode) -> bool:
+    """Since its process began."""
+    return status(node).counters["snapshots_installed"] == 1
+
+
+def digest(node: lab.LabNode) -> object:
+    *_, found = ask.value(node.address, DigestRequest(1))
+    return found
+
+
+def arriving(node: lab.LabNode) -> SnapshotStatus | None:
+    """What of a snapshot has come to a node, by its own word."""
+    try:
+        members = status(node).replication.values()
+    except qsync.QsyncError:
+        return None
+    shown = [each.upstream.snapshot for each in members if each.upstream is not None]
+    return next((each for each in shown if each is not None), None)
+
+
+def fill(found: lab.Lab) -> None:
+    with qsync.connect(found.addresses, timeout=20) as db:
+        for number in range(ROWS):
+            db.space("things").insert([number, f"{number:05}" * (ROW_BYTES // 5)])
+
+
+def killed_half_way(found: lab.Lab, late: lab.LabNode, leader: lab.LabNode) -> None:
+    """It comes back, takes a chunk at least, and is started once more."""
+    found.start(late)
+    until(lambda: (part := arriving(late)) is not None and part.chunks >= 1, "a chunk came")
+    shown = status(leader).replication[late.id].downstream
+    assert shown is not None
+    assert (shown.status, shown.snapshot is None) == ("snapshot", False)
+    found.kill(late)
+    found.start(late)
+    surveys.wait_answers(late.address, timeout=20)
+
+
+def test_a_node_that_was_away_or_wiped_takes_a_snapshot_while_clients_write(tmp_path: Path) -> None:
+    with running(tmp_path / "three", nodes=3, **SMALL) as found:
+        led = surveys.wait_writable(found.addresses, timeout=20).leader
+        assert led is not None
+        leader = found.node(led.name)
+        late = next(each for each in found.nodes if each.name != leader.name)
+        found.kill(late)
+        fill(found)
+        until(lambda: begins(leader) > ROWS // 2, "the log begins behind what the late one has")
+        with under_load(found):
+            killed_half_way(found, late, leader)
+            until(lambda: installed(late), "the log begins at it")
+            sent = newest(leader, "snapshot_sent")["bytes"]
+            assert isinstance(sent, int)
+            assert sent < ROWS * ROW_BYTES * 0.8, "it went on behind what was there"
+            found.kill(late)
+            found.wipe(late)
+            found.start(late)
+            surveys.wait_answers(late.address, timeout=20)
+            until(lambda: installed(late), "the wiped one has it, too")
+        surveys.wait_at_rest(found.addresses)
+        until(lambda: len({repr(digest(each)) for each in found.nodes}) == 1, "all are the same")
+        assert begins(late) > 1
