@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from admin.doctor import disks, leading, process, reach, replication, settings
+from admin.doctor import disks, leading, process, reach, replication, retention, settings
 from admin.doctor.facts import Facts, Finding, Severity
 from qsync.errors import ConfigError
 
@@ -38,6 +38,9 @@ CHECKS: tuple[Look, ...] = (
     disks.disk_fast,
     disks.disks_even,
     disks.disk_room,
+    retention.snapshots_recent,
+    retention.log_trimmed,
+    retention.log_held,
     disks.events_written,
     settings.settings_agree,
     settings.timeouts_fit_disks,

@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from qsync.consumer import ConsumerKind
 from qsync.histogram import Spread
 from qsync.status import health
 from qsync.status.members import IN_TOUCH
 from qsync.status.record import NodeStatus
+from qsync.status.storage import CheckpointStatus
 
 PREFIX = "qsync_"
 Labels = Mapping[str, str]
@@ -95,6 +97,17 @@ def _snapshots_in_all(node: NodeStatus) -> Iterable[Point]:
 
 def _refused(node: NodeStatus) -> Iterable[Point]:
     return (({"reason": why}, float(count)) for why, count in node.refused.items())
+
+
+def _held(node: NodeStatus) -> Iterable[Point]:
+    """By the name of the member or consumer; shares of what one may hold."""
+    for each in node.gc.consumers if node.leads and node.gc.retention else ():
+        name = each.about if each.kind == ConsumerKind.REPLICA else each.name
+        yield {"consumer": name, "kind": each.kind}, each.size / node.gc.retention
+
+
+def _newest(node: NodeStatus) -> CheckpointStatus | None:
+    return node.gc.checkpoints[-1] if node.gc.checkpoints else None
 
 
 def _missing(node: NodeStatus) -> float | None:
@@ -202,6 +215,50 @@ FAMILIES: tuple[Family, ...] = (
         "commit_seconds",
         "from asking to the answer of a write; those answered together count as slow as the oldest",
         lambda n: n.latency,
+    ),
+    # Log and snapshots
+    _gauge(
+        "log_bytes",
+        "the log on disk, room that is filled in advance included",
+        lambda n: n.memory.log,
+    ),
+    _gauge("log_begins_index", "the first entry that is in the log", lambda n: n.gc.signature + 1),
+    _each(
+        "log_held_share",
+        "log that is kept for a member or consumer, as a share of store.wal_retention_size; "
+        "told by the leader",
+        _held,
+    ),
+    _count(
+        "consumers_let_go_total",
+        "consumers_let_go",
+        "members and consumers for which the log is kept no more, as a leader",
+    ),
+    _gauge(
+        "log_trim_error",
+        "1 while the log on disk cannot be trimmed",
+        lambda n: bool(n.gc.trim_error),
+    ),
+    _gauge("snapshots", "snapshots on the disk", lambda n: len(n.gc.checkpoints)),
+    _gauge(
+        "snapshot_index",
+        "the index at which the newest one holds",
+        lambda n: None if (newest := _newest(n)) is None else newest.signature,
+    ),
+    _gauge(
+        "snapshot_bytes",
+        "what the newest one takes",
+        lambda n: None if (newest := _newest(n)) is None else newest.size,
+    ),
+    _gauge(
+        "snapshot_overdue",
+        "age of the newest one in store.checkpoint_interval, if anything changed since",
+        lambda n: n.gc.overdue(now=n.time, confirmed=n.confirmed),
+    ),
+    _gauge(
+        "snapshot_error",
+        "1 if the last one could not be written",
+        lambda n: bool(n.gc.checkpoint_error),
     ),
     # Disk and process
     _histogram(

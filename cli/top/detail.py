@@ -58,6 +58,12 @@ def _facts(picture: ClusterPicture, node: NodeStatus) -> list[tuple[str, str]]:
         f"{disk.writer}  write {usual}{'' if slow is None else f' p99 {seconds(slow)}'}  "
         f"free {free}  rows in memory {draw.amount(node.memory.overlay_rows)}  {disk.error or ''}"
     )
+    newest = node.gc.checkpoints[-1].signature if node.gc.checkpoints else "none"
+    held = "" if node.gc.held_by is None else f"  kept for {node.gc.held_by.why}"
+    kept = (
+        f"{draw.size(node.memory.log)} of log from {node.gc.signature + 1} on  "
+        f"newest snapshot {newest}{held}"
+    )
     process = (
         f"memory {draw.size(node.memory.rss)}  files {'/'.join(map(str, node.files))}  "
         f"clients {node.clients}  waiting {node.waiters}"
@@ -66,6 +72,7 @@ def _facts(picture: ClusterPicture, node: NodeStatus) -> list[tuple[str, str]]:
         ("election", election),
         ("log", log),
         ("disk", writes),
+        ("kept", kept),
         ("process", process),
         ("counters", "  ".join(f"{name} {count}" for name, count in counters)),
         (

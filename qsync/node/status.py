@@ -274,6 +274,7 @@ def _counters(node: NodeView) -> dict[str, int]:
         "rollbacks": counts["rollback"],
         "transactions_rolled_back": sums["rollback"],
         "disk_failures": counts["disk_failed"],
+        "consumers_let_go": counts["consumer_let_go"],
         "events_unwritten": node.timeline.unwritten,
         "snapshots_sent": counts["snapshot_sent"],
         "snapshots_installed": counts["snapshot_installed"],

@@ -118,6 +118,18 @@ class GcStatus(Struct, frozen=True, kw_only=True):
     retention: Annotated[int, "bytes of log that are kept for a consumer at most"] = 0
     trim_error: Annotated[str | None, "why the log on disk could not be trimmed"] = None
 
+    def overdue(self, *, now: float | None, confirmed: int) -> float:
+        """How many intervals old the newest snapshot is; 0 if nothing came since, or none is due.
+
+        `now`: the node's wall clock, in seconds since 1970.
+        """
+        newest = self.checkpoints[-1] if self.checkpoints else None
+        if newest is None or now is None or self.checkpoint_interval <= 0:
+            return 0.0
+        if confirmed <= newest.signature:
+            return 0.0
+        return max(0.0, now - newest.time) / self.checkpoint_interval
+
 
 class CutTail(Struct, frozen=True, kw_only=True):
     """Entries that were cut from the end of the log and are kept in the archive."""

@@ -106,6 +106,18 @@ def counted(**counters: int) -> dict[str, object]:
     return {"counters": counters}
 
 
+def snapshot_of(hours: float) -> dict[str, object]:
+    """The newest one is so old, and is due every hour."""
+    newest = {"signature": 900, "time": NOW - hours * 3600}
+    return {"checkpoint_interval": 3600.0, "checkpoints": [newest]}
+
+
+def consumer(name: str, about: str, mib: int) -> dict[str, object]:
+    """A member that holds so much log of the 1000 MiB that it may; let go with none."""
+    known = {"name": name, "kind": "replica", "about": about, "signature": 5, "let_go": not mib}
+    return {"retention": 1000 << 20, "consumers": [known | {"size": mib << 20}]}
+
+
 def with_settings(**changes: str) -> Facts:
     """The second node is set up otherwise."""
     calm = facts()
@@ -261,6 +273,17 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
     ("elections-rare", W, "cluster", "20 elections", lambda: facts({1: counted(elections=20)})),
     ("voters-odd", N, "cluster", "as 3 do", lambda: facts({1: FOUR, 2: FOUR, 3: FOUR})),
     ("voters-odd", N, "cluster", "one node", lambda: facts({1: ALONE}, 2, 3)),
+    (
+        "snapshots-recent",
+        W,
+        "n2",
+        "no room",
+        lambda: facts({2: {"gc": {"checkpoint_error": "no room"}}}),
+    ),
+    ("snapshots-recent", W, "n2", "4.0 h old", lambda: facts({2: {"gc": snapshot_of(4.0)}})),
+    ("log-trimmed", W, "n2", "gone", lambda: facts({2: {"gc": {"trim_error": "gone"}}})),
+    ("log-held", W, "n3", "600 MiB", lambda: facts({1: {"gc": consumer("u3", "n3", 600)}})),
+    ("log-held", W, "n3", "not kept", lambda: facts({1: {"gc": consumer("u3", "n3", 0)}})),
     ("clocks-agree", W, "cluster", "n2 is 60.0 s behind", lambda: facts({2: {"time": NOW - 60}})),
     ("files-allowed", W, "n2", "1000 of 1024", lambda: facts({2: {"files": [1000, 1024]}})),
     ("clients-allowed", W, "n2", "900 of 1000", lambda: facts({2: {"clients": 900}})),

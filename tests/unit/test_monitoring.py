@@ -131,6 +131,18 @@ def limbo(**more: object) -> dict[str, object]:
     return synchro(**whole | more)
 
 
+def held(bytes_: int) -> dict[str, object]:
+    reader = {"name": "mailer", "kind": "subscriber", "size": bytes_}
+    return {"retention": 1000, "consumers": [reader]}
+
+
+def snapshot_of(hours: float) -> dict[str, object]:
+    return {
+        "checkpoint_interval": 3600.0,
+        "checkpoints": [{"signature": 5, "time": NOW - hours * 3600}],
+    }
+
+
 def peers(*down: int) -> list[dict[str, object]]:
     return [{"id": n, "name": f"n{n}", "status": "down" if n in down else "up"} for n in (2, 3)]
 
@@ -157,6 +169,10 @@ FIRING: dict[str, list[NodeStatus]] = {
     "QsyncDiskError": [node(1), node(2, disk={"error": "no room"}), node(3)],
     "QsyncRowsDiffer": [node(1), node(2, spaces={"differs": ["t"]}), node(3)],
     "QsyncRowsRotten": [node(1), node(2, spaces={"error": "rot"}), node(3)],
+    "QsyncLogHeld": [node(1, gc=held(600)), node(2), node(3)],
+    "QsyncConsumerLetGo": [node(1, counters={"consumers_let_go": 1}), node(2), node(3)],
+    "QsyncSnapshotOld": [node(1), node(2, gc=snapshot_of(4.0), confirmed=10), node(3)],
+    "QsyncSnapshotError": [node(1), node(2, gc={"checkpoint_error": "no room"}), node(3)],
     "QsyncDiskFull": [node(1), node(2), node(3, disk={"free": 9, "total": 100})],
     "QsyncSplitBrain": [node(1), node(2), node(3, status="split_brain")],
     "QsyncQuarantined": [node(1), node(2), node(3, quarantined="entry 7")],
