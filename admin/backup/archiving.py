@@ -50,6 +50,8 @@ class Archiver:
         self._options = options
         self._throttle = Throttle(options.taking.bytes_per_s)
         self._tries = 0
+        self._untold = ""
+        """Why the cluster could not be told last; said once."""
         self._told = 0
         """The place of the consumer, as the cluster knows it."""
 
@@ -144,10 +146,14 @@ class Archiver:
                 if at.index < index:
                     db.consumers.advance(self.name, index)
         except QsyncError as error:
-            self._options.taking.say(
-                f"the cluster does not know how far the archive is, and may trim its log: "
-                f"{error.message}"
-            )
+            if error.message != self._untold:
+                self._options.taking.say(
+                    "the cluster does not know how far the archive is, and may trim its log: "
+                    f"{error.message}"
+                )
+            self._untold = error.message
+        else:
+            self._untold = ""
 
 
 def _furthest(found: Catalogue, source: BackupSource) -> LogArchive:

@@ -16,6 +16,7 @@ from admin.backup.failures import (
     ForeignBackup,
     NoBackup,
 )
+from admin.backup.log_archive import Progress
 from admin.backup.places import BackupPlace, Folder, RemotePlace, open_place
 from admin.backup.points import WantedPoint
 from election.messages import Index, Replica
@@ -25,7 +26,16 @@ from qsync.errors import ConfigError, DiskFull, Unavailable
 from qsync.member import Member
 from qsync.record import Instance
 from qsync.store.memory import MemorySpaces
-from tests.unit.backups import MadeHistory, Rows, begin, folded, keep_log, keep_rows, shown
+from tests.unit.backups import (
+    MadeHistory,
+    Rows,
+    begin,
+    folded,
+    keep_log,
+    keep_rows,
+    shown,
+    shown_rows,
+)
 
 POINTS = 100
 
@@ -184,6 +194,7 @@ def test_verification_reads_every_byte(tmp_path: Path, where: str) -> None:
         assert isinstance(place, RemotePlace)
     kept(place, history)
     assert verifying.verify(catalogue.load(place), lambda *_: None).whole
+    assert restored(place, WantedPoint(index=20))[1] == history.rows(20)
     files = [
         f"{folder}/{name}"
         for folder in ("log", *(f"base/{each}" for each in place.folders("base")))
@@ -225,6 +236,39 @@ def test_a_damaged_backup_is_not_restored(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is not empty: it holds"):
         restoring.restore(found, WantedPoint(), node, lambda *_: None)
     assert config.cluster.id != found.cluster
+
+
+class Killed(BaseException):
+    """The process dies here."""
+
+
+def test_a_restore_that_was_killed_anywhere_begins_anew(tmp_path: Path) -> None:
+    """And until it has come to its end nobody can start what is there."""
+    history, place = lived(11), Folder(tmp_path / "place")
+    kept(place, history)
+    node = restoring.NewNode(directory=tmp_path / "n1")
+    killed = 0
+
+    def dies_after(calls: int) -> Progress:
+        left = [calls]
+
+        def progress(*_: object) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise Killed
+
+        return progress
+
+    while True:
+        try:
+            restoring.restore(catalogue.load(place), WantedPoint(), node, dies_after(killed))
+        except Killed:
+            killed += 1
+            assert not (tmp_path / "n1" / "node.yaml").exists()
+        else:
+            break
+    assert killed >= 3, "within the rows, and within the log"
+    assert {row[0]: row for row in shown_rows(tmp_path / "n1")} == history.rows(history.last)
 
 
 def test_what_is_of_another_cluster_is_left_alone(tmp_path: Path) -> None:
