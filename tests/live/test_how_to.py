@@ -33,6 +33,16 @@ def shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+def told(
+    page: str, folder: Path, *, ports: int, more: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """All of a page as one script, whose nodes end with it; on other ports than the page has."""
+    script = "".join(commands(page))
+    for name, port in zip(range(3301, 3301 + ports), free_ports(ports), strict=True):
+        script = script.replace(str(name), str(port))
+    return shell(f"trap 'kill $(jobs -p); wait' EXIT\n{script}\n{more}", folder)
+
+
 def commands(page: str) -> list[str]:
     """The blocks of a page, without the `$ ` that marks what is typed."""
     blocks = BLOCK.findall((HOW_TO / page).read_text("utf-8"))
@@ -56,24 +66,17 @@ def test_from_a_drill_to_a_report_goes_as_it_is_told(tmp_path: Path) -> None:
 
 
 def test_a_cluster_grows_and_moves_as_it_is_told(tmp_path: Path) -> None:
-    """One script, whose nodes end with it; on other ports than the page has."""
-    script = "".join(commands("grow-and-move.md"))
-    for name, port in zip(range(3301, 3306), free_ports(5), strict=True):
-        script = script.replace(str(name), str(port))
-    done = shell(f"trap 'kill $(jobs -p); wait' EXIT\n{script}", tmp_path)
+    done = told("grow-and-move.md", tmp_path, ports=5)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert "n5 is a voter; the voters are n1, n3, n4, n5" in done.stderr
     members = [line.split() for line in done.stdout.splitlines() if line[:3].strip().isdigit()]
     assert [row[1] for row in members[-3:]] == ["n3", "n4", "n5"]
-    assert {row[3].strip(",") for row in members[-3:]} == {"voter"}
+    assert {row[4].strip(",") for row in members[-3:]} == {"voter"}
     assert "Ada" in done.stdout
 
 
 def test_all_is_lost_and_restored_as_it_is_told(tmp_path: Path) -> None:
-    script = "".join(commands("back-up-and-restore.md"))
-    for name, port in zip(range(3301, 3304), free_ports(3), strict=True):
-        script = script.replace(str(name), str(port))
-    done = shell(f"trap 'kill $(jobs -p); wait' EXIT\n{script}", tmp_path)
+    done = told("back-up-and-restore.md", tmp_path, ports=3)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     restored = done.stdout[done.stdout.index("restores to") :]
     assert [line for line in restored.splitlines() if line.startswith("[")] == [
@@ -86,10 +89,7 @@ def test_all_is_lost_and_restored_as_it_is_told(tmp_path: Path) -> None:
 
 
 def test_a_lost_majority_is_recovered_from_as_it_is_told(tmp_path: Path) -> None:
-    script = "".join(commands("recover-from-a-lost-majority.md"))
-    for name, port in zip(range(3301, 3304), free_ports(3), strict=True):
-        script = script.replace(str(name), str(port))
-    done = shell(f"trap 'kill $(jobs -p); wait' EXIT\n{script}\nqsync start c/n3", tmp_path)
+    done = told("recover-from-a-lost-majority.md", tmp_path, ports=3, more="qsync start c/n3")
     assert done.returncode == 2, f"{done.stdout}\n{done.stderr}"
     assert "qsync: SUPERSEDED" in done.stderr
     assert "nothing known is lost; what only n1, n2 had is not known" in done.stdout

@@ -1,6 +1,5 @@
 """Followers compare their stored rows with the leader's, at one index, and tell what differs."""
 
-import uuid
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -9,40 +8,25 @@ import trio
 
 import qsync
 from admin.cluster import ask
-from admin.lab.ports import free_ports
-from qsync.config import NodeConfig
 from qsync.data import schema
-from qsync.node.assembly import found_cluster
 from qsync.node.node import Node, open_node
 from qsync.status import decode
 from qsync.store.spaces import SpaceStore
 from tests.live import real
+from tests.node import three as three_nodes
 from tests.node.test_fault_hooks import aside
 from tests.unit.test_spaces_store import Rows
-
-
-def configs(path: Path, *, every: str) -> list[NodeConfig]:
-    ports = free_ports(3)
-    peers = ", ".join(
-        f"{{id: {n}, name: n{n}, address: '127.0.0.1:{port}'}}" for n, port in enumerate(ports, 1)
-    )
-    cluster = uuid.uuid4()
-    return [
-        NodeConfig.loads(
-            f"node: {{id: {n}, name: n{n}, dir: {path / f'n{n}'}}}\n"
-            f"cluster: {{id: {cluster}}}\nlisten: 127.0.0.1:{port}\npeers: [{peers}]\n"
-            "election: {timeout: 1s}\nreplication: {timeout: 100ms}\n"
-            f"store: {{fold_interval: 5ms, compare_interval: {every}}}\n"
-        )
-        for n, port in enumerate(ports, 1)
-    ]
 
 
 @asynccontextmanager
 async def three(path: Path, *, every: str = "100ms") -> AsyncIterator[list[Node]]:
     """Three nodes in this process, with a space and a client that never stops writing."""
-    found = configs(path, every=every)
-    found_cluster(found)
+    found = three_nodes.configs(
+        path,
+        replication__timeout="100ms",
+        store__fold_interval="5ms",
+        store__compare_interval=every,
+    )
     with trio.fail_after(50):
         async with AsyncExitStack() as stack:
             nodes = [await stack.enter_async_context(open_node(each)) for each in found]

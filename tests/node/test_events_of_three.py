@@ -1,6 +1,5 @@
 """Three nodes that write down what happens inside: their evidence tells when they do wrong."""
 
-import uuid
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -15,16 +14,14 @@ from admin.checker.verdict import Result
 from admin.evidence.inside import Inside, gather
 from admin.evidence.manifest import Manifest
 from admin.evidence.tables import Row
-from admin.lab.ports import free_ports
-from qsync.config import NodeConfig
 from qsync.core.config import CoreConfig
 from qsync.core.follower import Follower
 from qsync.core.messages import AppendResponse
 from qsync.core.outbox import Outbox
 from qsync.core.ready import Ready
-from qsync.node.assembly import found_cluster
 from qsync.node.node import open_node
 from qsync.node.system import NodeSystem
+from tests.node import three as three_nodes
 
 COUNT = 30
 JUDGED = {
@@ -42,31 +39,14 @@ JUDGED = {
 }
 
 
-def configs(path: Path) -> list[NodeConfig]:
-    ports = free_ports(3)
-    peers = ", ".join(
-        f"{{id: {n}, name: n{n}, address: '127.0.0.1:{port}'}}" for n, port in enumerate(ports, 1)
-    )
-    cluster = uuid.uuid4()
-    return [
-        NodeConfig.loads(
-            f"node: {{id: {n}, name: n{n}, dir: {path / f'n{n}'}, events: true}}\n"
-            f"cluster: {{id: {cluster}}}\nlisten: 127.0.0.1:{port}\npeers: [{peers}]\n"
-            "election: {timeout: 1s}\nreplication: {timeout: 200ms}\n"
-        )
-        for n, port in enumerate(ports, 1)
-    ]
-
-
 def lived(path: Path, meanwhile: Callable[[], None] = lambda: None) -> dict[str, Result]:
     """Verdicts on a short life of three nodes in this very process."""
 
-    found = configs(path)
+    found = three_nodes.configs(path, node__events="true")
 
     async def main() -> None:
         async with AsyncExitStack() as nodes:
             nodes.enter_context(trio.fail_after(60))
-            found_cluster(found)
             for config in found:
                 await nodes.enter_async_context(open_node(config))
             addresses = [str(config.address) for config in found]

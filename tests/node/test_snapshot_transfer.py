@@ -1,6 +1,5 @@
 """A node that lacks what no log has any more takes a snapshot from its leader, and goes on."""
 
-import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,37 +8,18 @@ import pytest
 import trio
 
 import qsync
-from admin.lab.ports import free_ports
 from election.messages import Index
 from qsync.config import NodeConfig
 from qsync.core.trimming import start_at, trim_log
-from qsync.node.assembly import found_cluster
 from qsync.node.node import Node, open_node
 from qsync.store import snapshot
 from qsync.store.snapfiles import snapshot_files, write_snapshot
 from tests.live import real
+from tests.node import three as three_nodes
 from tests.node.test_fault_hooks import aside
 
 ROWS = 60
 LOW, HIGH = b"\0", b"\xff" * 8
-
-
-def configs(path: Path) -> list[NodeConfig]:
-    """Two voters, so that the third directory may be anybody's."""
-    ports = free_ports(3)
-    peers = ", ".join(
-        f"{{id: {n}, name: n{n}, address: '127.0.0.1:{port}'}}" for n, port in enumerate(ports, 1)
-    )
-    cluster = uuid.uuid4()
-    return [
-        NodeConfig.loads(
-            f"node: {{id: {n}, name: n{n}, dir: {path / f'n{n}'}}}\n"
-            f"cluster: {{id: {cluster}}}\nlisten: 127.0.0.1:{port}\npeers: [{peers}]\n"
-            "election: {timeout: 1s}\nreplication: {timeout: 100ms}\n"
-            "store: {fold_interval: 5ms}\n"
-        )
-        for n, port in enumerate(ports, 1)
-    ]
 
 
 @pytest.fixture(autouse=True)
@@ -50,8 +30,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def two_of_three(path: Path) -> AsyncIterator[tuple[list[Node], NodeConfig]]:
     """Two nodes with rows whose logs were trimmed while the third was away; its configuration."""
-    found = configs(path)
-    found_cluster(found)
+    found = three_nodes.configs(path, replication__timeout="100ms", store__fold_interval="5ms")
     with trio.fail_after(40):
         async with open_node(found[0]) as first, open_node(found[1]) as second:
             nodes = [first, second]
