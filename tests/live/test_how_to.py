@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+import qsync
 from admin.lab.playground import Playground
 from admin.lab.ports import free_ports
 
@@ -96,6 +97,19 @@ def test_a_lost_majority_is_recovered_from_as_it_is_told(tmp_path: Path) -> None
     assert done.stdout.count("Ada") == 3
     members = [line.split() for line in done.stdout.splitlines() if line[:3].strip().isdigit()]
     assert [row[1] for row in members] == ["n3", "n4", "n5"]
+
+
+def test_a_cluster_is_upgraded_as_it_is_told(tmp_path: Path) -> None:
+    script = "".join(commands("upgrade.md"))
+    for name, port in zip(range(3301, 3304), free_ports(3), strict=True):
+        script = script.replace(str(name), str(port))
+    done = shell(f"trap 'kill $(jobs -p); wait' EXIT\n{script}", tmp_path)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert "Ada" in done.stdout
+    rows = [line.split() for line in done.stdout.splitlines()]
+    members = [row for row in rows if row[1:2] in (["n1"], ["n2"], ["n3"]) and row[0].isdigit()]
+    assert [row[1] for row in members] == ["n1", "n2", "n3"] * 2
+    assert {row[3] for row in members} == {qsync.__version__}
 
 
 def test_the_scheduled_check_exits_with_what_happened(
