@@ -74,6 +74,7 @@ def take_backup(place: BackupPlace, seeds: Sequence[str], options: TakingOptions
             raise
         source.ask_status()
         _copy_log(log, source, throttle, options)
+        _check_there(place, rows.parts)
         made = BackupManifest(
             cluster=cluster,
             index=start.index,
@@ -119,6 +120,18 @@ def _snapshot_of(found: Catalogue, source: BackupSource, say: Say) -> int:
             say(f"goes on with the backup at index {index}")
             return index
     return source.make_snapshot()
+
+
+def _check_there(place: BackupPlace, parts: Sequence[Part]) -> None:
+    """Another backup to the same place may have taken them for what a stopped one left."""
+    for folder in {each.name.rpartition("/")[0] for each in parts}:
+        there = {f"{folder}/{name}" for name in place.names(folder)}
+        gone = [each.name for each in parts if each.name not in there]
+        if gone:
+            raise BackupDamaged(
+                f"{gone[0]} was removed while the backup was made",
+                hint="make one backup at a time to a place, and begin this one again",
+            )
 
 
 def _forget(place: BackupPlace, index: int) -> None:

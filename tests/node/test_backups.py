@@ -113,6 +113,23 @@ async def test_a_backup_that_was_cut_off_goes_on_where_it_was(tmp_path: Path) ->
         assert verifying.verify(catalogue.load(place), lambda *_: None).whole
 
 
+async def test_parts_that_another_backup_removed_are_missed_before_the_end(
+    tmp_path: Path,
+) -> None:
+    class Shared(Folder):
+        def write(self, name: str, content: bytes) -> None:
+            super().write(name, content)
+            if name.endswith("000002.rows"):
+                self.remove(name)
+
+    async with running(tmp_path) as node:
+        await fill(node)
+        place = Shared(tmp_path / "backups")
+        with pytest.raises(BackupDamaged, match="was removed while the backup was made"):
+            await aside(lambda: taking.take_backup(place, [node.address], SMALL))
+        assert catalogue.load(place).backups == []
+
+
 async def test_parts_that_were_damaged_before_the_end_are_begun_anew(tmp_path: Path) -> None:
     """Further into a part than what is compared at once."""
     async with running(tmp_path) as node, qsync.connect_async(node.address) as db:
