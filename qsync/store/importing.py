@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from election.messages import Index
-from qsync.errors import Damaged, StoreError
+from qsync.errors import Damaged, StoreError, WrongFormat
 from qsync.store import faults, mark, seals
 from qsync.store.environment import (
     FILE,
@@ -75,8 +75,14 @@ class StoredImport:
         if not is_pending:
             discard(data)
             _begin(self.path, head)
-        if not self.finished:
+        if self.finished:
+            return
+        try:
             self._open()
+        except (Damaged, WrongFormat):
+            if not is_pending:
+                raise
+            self.discard()  # a power cut took a part of it
 
     def _open(self) -> None:
         size, limit = self._maps
