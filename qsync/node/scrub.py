@@ -81,6 +81,10 @@ class Scrubber:
             while await fold():
                 pass
             await self._effects.give_way()
-        self.rebuilds += 1
         seconds = round(self._effects.now() - begun, 3)
+        if lost.snapshot is not None:
+            fields = {"index": int(lost.snapshot), "seconds": seconds}
+            self._timeline.append("spaces_installed", fields)
+            return
+        self.rebuilds += 1
         self._timeline.append("spaces_rebuilt", {"entries": lost.goal, "seconds": seconds})

@@ -61,11 +61,28 @@ async def same(nodes: list[Node]) -> None:
     """All have the same rows, folded."""
 
     def are_equal() -> bool:
-        if any(node.replica.lost is not None for node in nodes):
+        logs = [node.replica.machine.replicated_log.log for node in nodes]
+        if not all(log.start.index for log in logs) or any(
+            node.replica.lost is not None for node in nodes
+        ):
             return False
         return len({node.replica.state.digest("t") for node in nodes}) == 1
 
     await aside(lambda: real.until(are_equal, "all have the same rows"))
+
+
+async def test_a_snapshot_file_that_rotted_is_not_sent(tmp_path: Path) -> None:
+    """What is damaged is told, and the rows themselves are sent instead."""
+    async with two_of_three(tmp_path) as (nodes, config):
+        for node in nodes:
+            (file,) = snapshot_files(node.storage.directory.path / "snap")
+            rotten = bytearray(file.path.read_bytes())
+            rotten[len(rotten) // 2] ^= 1
+            file.path.write_bytes(rotten)
+        async with open_node(config) as third:
+            await same([*nodes, third])
+            assert third.timeline.counts["snapshot_installed"] == 1
+            assert sum(node.timeline.counts["snapshot_damaged"] for node in nodes) == 1
 
 
 async def test_a_node_that_was_away_takes_a_snapshot(tmp_path: Path) -> None:
@@ -80,6 +97,8 @@ async def test_a_node_that_was_away_takes_a_snapshot(tmp_path: Path) -> None:
             await db.space("t").replace([1, "after"])
         await same([*nodes, third])
         assert third.timeline.counts["snapshot_installed"] == 1
+        assert third.timeline.counts["spaces_installed"] == 1
+        assert third.folding.care.rebuilds == 0, "nothing was wrong with its rows"
         (file,) = snapshot_files(tmp_path / "n3" / "snap")
         assert sum(node.timeline.counts["snapshot_sent"] for node in nodes) == 1
     async with open_node(config) as third:
