@@ -100,8 +100,14 @@ class EventRecorder:
         self._last = _Last(slept=place.elapsed.asleep, opened=place.log.opened)
 
     def started(self, ballot: Ballot, about: dict[str, object]) -> None:
-        """What is on disk as this life begins; nothing has been said in it yet."""
+        """What is on disk as this life begins; nothing has been said in it yet.
+
+        Of a log without its beginning nothing can be told: what is judged is all of a log.
+        """
         log = self._machine.replicated_log.log
+        if log.start.index:
+            self.file.end(self._now(), f"the log begins behind index {log.start.index}")
+            return
         sums = [header[8] for raw in self._place.log.stored() for header in headers(raw)]
         self._last.ballot = ballot
         about |= {"format": FORMAT, "me": int(self._machine.config.me)}
@@ -163,6 +169,10 @@ class EventRecorder:
 
     def wrote(self, write: Write) -> None:
         """It is durable."""
+        if write.begins is not None and not self.file.stopped:
+            self.write()
+            why = f"the log begins at a snapshot of index {write.begins.index} now"
+            self.file.end(self._now(), why)
         last, news = self._last, None
         if self._place.log.opened != last.opened:
             last.opened = self._place.log.opened

@@ -53,12 +53,17 @@ class EventFile:
             return
         frame = _frame(records)
         if len(frame) > self._left - _END_BYTES:
-            why = f"node.events_bytes_max ({self._bytes_max}) is reached"
-            self._append(_frame([[What.STOPPED, records[-1][1], why]]))
-            self.stopped = why
+            time = records[-1][1]
+            assert isinstance(time, int)
+            self.end(time, f"node.events_bytes_max ({self._bytes_max}) is reached")
             return
         self._left -= len(frame)
         self._append(frame)
+
+    def end(self, time: int, why: str) -> None:
+        """Say why it takes no more from that time on."""
+        self._append(_frame([[What.STOPPED, time, why]]))
+        self.stopped = why
 
     def close(self) -> None:
         """No more of this life."""

@@ -1,15 +1,17 @@
 """A node whose log does not begin with the first entry: rows that it lost come from a snapshot."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import qsync
+from admin.evidence import inside
 from election.messages import Index
 from qsync.core.trimming import start_at, trim_log
 from qsync.node.assembly import open_storage
-from qsync.node.node import Node
+from qsync.node.node import Node, open_node
 from qsync.store.snapfiles import SNAPSHOTS, snapshot_files, write_snapshot
 from tests.live import real
 from tests.node.test_fault_hooks import aside
@@ -59,6 +61,16 @@ async def test_a_node_goes_on_with_a_log_that_was_trimmed(tmp_path: Path) -> Non
         await is_whole(node)
         with pytest.raises(qsync.errors.Compacted):
             node.storage.log.entries(Index(1), Index(2))
+
+
+async def test_of_a_log_without_its_beginning_no_events_are_kept(tmp_path: Path) -> None:
+    """Who judges is told so, and takes what is there for nothing else."""
+    path = await lived(tmp_path)
+    plain = config(tmp_path)
+    noted = replace(plain, node=replace(plain.node, events=True))
+    async with open_node(noted) as node:
+        await is_whole(node)
+    assert list(inside.gather({1: path}).rows()) == []
 
 
 async def test_rows_that_a_power_cut_took_come_from_the_snapshot(tmp_path: Path) -> None:
