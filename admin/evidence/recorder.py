@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing_extensions import override
 
 from admin.evidence.tables import Row
-from election.messages import Ballot, Index, Position, Replica, RequestVoteResponse
+from election.messages import Ballot, Position, Replica, RequestVoteResponse
 from qsync.core.inputs import Consistency, ReadAsked
+from qsync.core.logstart import LogStart
 from qsync.core.messages import AppendResponse, Message
 from qsync.core.ready import Settled, Write
 from qsync.core.replicated_log import ReplicatedLog
@@ -65,14 +66,19 @@ class SimulationRecorder:
         if disk.log.last:
             # Durable in this generation already: somebody put an earlier directory back.
             self._note_ballot(me, disk.log.recover().ballot)
-            self._note_durable(me, disk.log.entries(Index(1), disk.log.last))
+            self._note_durable(me, self._honest.durable[me].entries)
         judge = disk.looks_on
 
-        def wrote(write: Write) -> None:
-            self._wrote(me, write)
-            self.judge(lambda: judge(write))
+        def saw(what: Write | LogStart) -> None:
+            if isinstance(what, LogStart):
+                # As if all up to there had been written (membership.md M6 e).
+                self.judge(lambda: judge(what))
+                self._note_durable(me, self._honest.durable[me].entries)
+            else:
+                self._wrote(me, what)
+                self.judge(lambda: judge(what))
 
-        disk.looks_on = wrote
+        disk.looks_on = saw
 
     def judge(self, ask: Judge) -> None:
         """Hold what happened against the properties. Raises Violation."""
@@ -233,6 +239,8 @@ class SimulationRecorder:
             after = self._places[reader - 1]
             if len(self.events) % pace or core.machine.replicated_log.confirmed <= after:
                 continue
+            if core.lost is not None or after < core.machine.replicated_log.log.start.index:
+                continue  # it asks another node
             found = feed.read(
                 core.machine.replicated_log, core.state.schemas.shown, after, Filter()
             )

@@ -14,7 +14,6 @@ from admin.evidence.replays import compared
 from admin.evidence.tables import Row
 from admin.workload.history import HistoryLine, OutcomeType
 from election.fencing import Fencing
-from election.messages import Index
 from election.quorum import majority
 from qsync.core.config import DISCONNECT_FACTOR
 from qsync.faults import Fault
@@ -32,7 +31,6 @@ _SPACES = frozenset({"registers", "lists"})
 
 What is done to a list is a transaction, so that it is not taken for a register.
 """
-_FIRST = Index(1)
 _WIPE_TRIES = 400
 _SETTLE_EVENTS = 2000
 """So long a run that has come to rest may take until its disks have, too."""
@@ -174,14 +172,15 @@ def _quorum(world: World) -> int:
 def _logs(world: World) -> Iterable[Row]:
     for node in world.nodes:
         generation = _recorder(world).generations[node.me]
-        for entry in _entries(node):
+        for entry in _entries(world, node):
             yield rows.wal_row(entry, node=int(node.me), generation=generation)
 
 
-def _entries(node: NodePart) -> Iterable[Entry]:
-    """Of its disk."""
+def _entries(world: World, node: NodePart) -> Iterable[Entry]:
+    """Of its disk; what was trimmed there, or came by a snapshot, is known to who looked on."""
     log = node.disk.log
-    for batch in log.batches(_FIRST, log.last, bytes_max=1 << 20) if log.last else ():
+    yield from world.invariants.durable[node.me].entries[: log.start.index]
+    for batch in log.batches(log.begins, log.last, bytes_max=1 << 20) if log.last else ():
         yield from rows.entries_of(batch.raw)
 
 
@@ -191,7 +190,7 @@ def _digests(world: World) -> Iterable[Row]:
         generation = {"generation": _recorder(world).generations[node.me]}
         for row in rows.digest_rows(int(node.me), visible, node.core.state.digests()):
             yield row | generation
-        for row in compared(int(node.me), partial(_entries, node), node.disk.spaces):
+        for row in compared(int(node.me), partial(_entries, world, node), node.disk.spaces):
             yield row | generation
 
 

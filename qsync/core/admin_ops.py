@@ -201,7 +201,9 @@ class AdminOps:
         state, replicated_log = self._state, self._state.replicated_log
         waiting, self.rolling_back = self.rolling_back, []
         for record, term, ticket in waiting:
-            if not replicated_log.log.has(record, term):
+            if record < replicated_log.log.start.index:
+                state.answer(ticket, f"the ROLLBACK at {record} is trimmed: its fate is not known")
+            elif not replicated_log.log.has(record, term):
                 state.answer(ticket, f"the ROLLBACK at {record} was cut: another leader took over")
             elif replicated_log.confirmed >= record:
                 state.answer(ticket)

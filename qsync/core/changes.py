@@ -31,6 +31,8 @@ class StepFate(Enum):
     DECIDED = "decided"
     ROLLED_BACK = "rolled back"
     CUT = "cut"
+    TRIMMED = "trimmed"
+    """It was decided, and where the log begins now does not say how."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -183,7 +185,7 @@ class Changes:
             self._deposed(under_way)
             return
         fate = StepFate.DECIDED if under_way.step is None else self._fate(under_way.step)
-        if fate in (StepFate.ROLLED_BACK, StepFate.CUT):
+        if fate in (StepFate.ROLLED_BACK, StepFate.CUT, StepFate.TRIMMED):
             self._end(_refused(under_way.step, fate))
         elif self.is_decided:
             self._next(leader, under_way)
@@ -261,6 +263,8 @@ class Changes:
 
     def _fate(self, step: tuple[Index, Term]) -> StepFate:
         replicated_log, (index, term) = self._state.replicated_log, step
+        if index < replicated_log.log.start.index:
+            return StepFate.TRIMMED
         if index > replicated_log.log.last or replicated_log.log.term_at(index) != term:
             return StepFate.CUT
         record = replicated_log.configurations.taken_back(index)
@@ -341,4 +345,6 @@ def _refused(step: tuple[Index, Term] | None, fate: StepFate) -> str | None:
         return None
     if fate is StepFate.CUT:
         return f"the change of the configuration at {step[0]} was cut: another leader took over"
+    if fate is StepFate.TRIMMED:
+        return f"the change of the configuration at {step[0]} is trimmed: look at the members"
     return f"the change of the configuration at {step[0]} was rolled back"

@@ -220,7 +220,8 @@ class SnapshotReceiver:
         lost = self._replica.lost
         if lost is not None and lost.snapshot == start.index:
             return  # `remake_rows` goes on
-        self._is_installing, self._offer = False, None
+        # Who still lacks one is offered it again.
+        self._is_installing, self._offer, self._must_ask = False, None, False
         if self._replica.machine.replicated_log.confirmed >= start.index:
             # membership.md M6 c: its entry came with the log meanwhile.
             await self._discard(received)

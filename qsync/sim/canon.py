@@ -138,6 +138,7 @@ class ReferenceLog:
         self.rolled_back: list[bool] = [False]
         self._books = books
         self._index_of: dict[tuple[int, int], int] = {}
+        self._stretches: list[tuple[int, int]] = []
         self._requests: dict[tuple[bytes, int], int] = {}
 
     @property
@@ -148,6 +149,15 @@ class ReferenceLog:
     def crc_at(self, index: int) -> int:
         """Chain checksum of the confirmed log."""
         return self._books.places[index, self.terms[index]].crc
+
+    def within_stretch(self, index: int) -> bool:
+        """From the first victim of a ROLLBACK to before it; every entry before it is known."""
+        return any(first <= index < record for first, record in self._stretches)
+
+    def shows(self, index: int, term: int) -> bool:
+        """That very entry is confirmed, and was not rolled back."""
+        known = 0 < index <= self.last
+        return known and self.terms[index] == term and not self.rolled_back[index]
 
     def gone(self, index: int, term: int) -> bool:
         """That entry can never take effect: it is rolled back, or no later leader can have it."""
@@ -175,6 +185,7 @@ class ReferenceLog:
                 queue = self._confirm(place, index, queue)
             elif place.kind == EntryKind.ROLLBACK:
                 kept = self._roll_back(place, index, first, queue)
+                self._stretches.append((self._index_of[place.names], index))
                 gone += queue[len(kept) :]
                 queue = kept
         for index in gone:

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from election.messages import Index, Replica
 from election.quorum import majority
-from qsync.core.configuration import Configuration, Voters
+from qsync.core.configuration import Configuration, Voters, configuration_of
 from qsync.core.replicated_log import ReplicatedLog
+from qsync.errors import StoreError
 from qsync.record import CONFIG, EntryKind, Instance, read_ref
 from qsync.replica import Replica as Core
 from qsync.sim.canon import PropertyViolation
@@ -24,7 +25,8 @@ def fold(replicated_log: ReplicatedLog) -> list[FoldedChange]:
     """All changes in a log, by reading it from its beginning: the long way, and the plain one."""
     changes: list[FoldedChange] = []
     decode = replicated_log.configurations.codec.decode
-    for entry in replicated_log.entries(Index(1), replicated_log.log.last):
+    begins = Index(replicated_log.log.start.index + 1)
+    for entry in replicated_log.entries(begins, replicated_log.log.last):
         if entry.flags & CONFIG:
             changes.append(FoldedChange(entry.index, Configuration(decode(entry.body))))
         elif entry.kind == EntryKind.ROLLBACK:
@@ -62,29 +64,42 @@ class ConfigurationRules:
         known = self._followed.get(me)
         if known is not None and known[0] is core and known[1] is followed:
             return
+        try:
+            changes = fold(core.machine.replicated_log)
+        except StoreError:
+            return  # its disk cannot be read back for now
         self._followed[me] = (core, followed)
         self.changes += known is not None
-        self._check(me, core)
+        self._check(me, core, changes)
 
-    def _check(self, me: Replica, core: Core) -> None:
+    def _check(self, me: Replica, core: Core, changes: list[FoldedChange]) -> None:
         replicated_log = core.machine.replicated_log
-        followed, changes = replicated_log.configurations.followed, fold(replicated_log)
+        followed = replicated_log.configurations.followed
         standing = [each for each in changes if not each.rolled_back_by]
+        base = self._before(replicated_log)
         if standing and standing[-1].configuration != followed:
             raise PropertyViolation(
                 14, f"node {me} counts by {followed}, its log says {standing[-1].configuration}"
             )
-        if not standing and followed not in (None, self.founding):
+        if not standing and followed not in (None, base):
             raise PropertyViolation(14, f"node {me} counts by {followed}, which no log has")
-        self._one_voter_at_a_time(me, changes)
+        founding = self.founding
+        assert founding is not None
+        self._one_voter_at_a_time(me, base or founding, changes)
         leader = core.machine.leader
         if leader is not None:
             self._one_change_at_a_time(me, replicated_log.confirmed, changes, leader.promoted_at)
 
-    def _one_voter_at_a_time(self, me: Replica, changes: list[FoldedChange]) -> None:
-        assert self.founding is not None
+    def _before(self, replicated_log: ReplicatedLog) -> Configuration | None:
+        """What is in force before all changes in a log; where that begins (M6 a), or at first."""
+        start, codec = replicated_log.log.start, replicated_log.configurations.codec
+        return configuration_of(start.configuration, codec) if start.index else self.founding
+
+    def _one_voter_at_a_time(
+        self, me: Replica, base: Configuration, changes: list[FoldedChange]
+    ) -> None:
         for at, change in enumerate(changes):
-            before = self.founding.voters
+            before = base.voters
             for former in changes[:at]:
                 if not 0 < former.rolled_back_by < change.index:
                     before = former.configuration.voters

@@ -1,6 +1,6 @@
 """The ten properties of protocol.md section 9, asserted after every event of a run."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from typing_extensions import override
 
@@ -8,13 +8,14 @@ from election.messages import Index, Position, Replica, RequestVoteResponse
 from election.quorum import majority
 from election.roles import Role
 from qsync.core.inputs import ReadAsked
+from qsync.core.logstart import LogStart
 from qsync.core.messages import Message
-from qsync.core.ready import Settled
+from qsync.core.ready import Settled, Write
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.data import keys
-from qsync.record import Instance
+from qsync.record import Entry, Instance
 from qsync.replica import Replica as Core
-from qsync.sim import properties
+from qsync.sim import properties, snapshots
 from qsync.sim.canon import PropertyViolation, ReferenceLog, ReferenceRecords
 from qsync.sim.configurations import ConfigurationRules
 from qsync.sim.lives import DurableLog, LifeCursor, acks, shows, votes
@@ -30,9 +31,13 @@ _PRIMARY = 0
 class DirectoryWitness(DurableLog):
     """What one directory holds, by what its disk told of every write."""
 
-    def __init__(self, me: Replica, canon: ReferenceLog) -> None:
+    def __init__(
+        self, me: Replica, canon: ReferenceLog, past: Callable[[LogStart], list[Entry]]
+    ) -> None:
+        """`past`: the whole log up to an entry that some directory has."""
         super().__init__(me)
         self._canon = canon
+        self._past = past
         self.confirmed_max = 0
 
     @override
@@ -47,18 +52,38 @@ class DirectoryWitness(DurableLog):
             )
         super().cut(above)
 
+    def saw(self, what: Write | LogStart) -> None:
+        """Something became durable there."""
+        if isinstance(what, LogStart):
+            self.began(what)
+        else:
+            self.wrote(what)
+
+    def began(self, start: LogStart) -> None:
+        """The log begins behind a snapshot: as if all up to there had been written (M6 e)."""
+        has = start.index and self.holds(start.index, start.crc)
+        dropped = len(self.entries) - start.index if has else 0
+        snapshots.keeps_what_follows(self.me, start, dropped=dropped)
+        self.cut(Index(min(len(self.entries), self.confirmed_max)))
+        self.entries = self._past(start)
+
     def reopened(self, log: MemoryLog) -> None:
-        """A process found this at its start; whole entries of a torn write may have stayed."""
-        self.entries = log.entries(Index(1), log.last)
+        """A process found this at its start; whole entries of a torn write may have stayed.
+
+        What was trimmed is kept here.
+        """
+        self.entries[log.start.index :] = log.entries(log.begins, log.last)
+        assert len(self.entries) == log.last
 
 
 class NodeCursor:
     """How far a node has been looked at in this life: its log, what it confirmed and shows."""
 
-    __slots__ = ("confirmed", "last", "life", "promoted", "visible")
+    __slots__ = ("begins", "confirmed", "last", "life", "promoted", "visible")
 
     def __init__(self, core: Core) -> None:
         self.life = LifeCursor(core)
+        self.begins = 0
         self.last = 0
         self.confirmed = 0
         self.visible = 0
@@ -76,7 +101,6 @@ class Invariants:
         """Those that take part."""
         self.durable: dict[Replica, DirectoryWitness] = {}
         """Of the directory that a node has now."""
-        self._directories: dict[tuple[Replica, Instance], DirectoryWitness] = {}
         self.leaders: dict[int, Replica] = {}
         self._marks: dict[Replica, NodeCursor] = {}
         self._sessions: dict[int, str] = {}
@@ -84,14 +108,17 @@ class Invariants:
         self._folds = 0
         self.rules = ConfigurationRules()
         """Those of who belongs to the cluster."""
+        self.starts = snapshots.LogStarts[DirectoryWitness](self.canon, self.rules)
+        """Those of where logs begin, and all directories that there ever were."""
 
     def opened(self, me: Replica, instance: Instance, disk: Disk) -> None:
         """A node has that directory; what was on another one counts for that one only."""
         pair = (me, instance)
-        if pair not in self._directories:
-            self._directories[pair] = DirectoryWitness(me, self.canon)
-        self.durable[me] = self._directories[pair]
-        disk.looks_on = self.durable[me].wrote
+        directories = self.starts.directories
+        if pair not in directories:
+            directories[pair] = DirectoryWitness(me, self.canon, self.starts.past)
+        self.durable[me] = directories[pair]
+        disk.looks_on = self.durable[me].saw
 
     # -- what nodes report
 
@@ -117,6 +144,7 @@ class Invariants:
         if replicated_log.cuts != mark.life.cuts:
             mark.last = mark.visible = mark.confirmed
         mark.life.look(me, core)
+        self._begins(me, replicated_log, mark)
         if replicated_log.log.last > mark.last:
             for entry in replicated_log.entries(Index(mark.last + 1), replicated_log.log.last):
                 self.books.enter(me, entry, replicated_log.log)
@@ -135,6 +163,15 @@ class Invariants:
         if replicated_log.visible != mark.visible:
             self._visible(me, core, replicated_log, mark)
 
+    def _begins(self, me: Replica, replicated_log: ReplicatedLog, mark: NodeCursor) -> None:
+        """Where its log begins, once it does; what is before that is known elsewhere."""
+        start = replicated_log.log.start
+        if start.index == mark.begins:
+            return
+        mark.begins = start.index
+        mark.last, mark.visible = max(mark.last, start.index), max(mark.visible, start.index)
+        self.starts.check(me, start, replicated_log.configurations.codec)
+
     def _leads(self, me: Replica, core: Core, term: int) -> None:
         """Property 3."""
         leader = core.machine.leader
@@ -152,7 +189,7 @@ class Invariants:
             self._decided_in += [core.machine.term] * (now - canon.last)
             for index in canon.extend(log, now):
                 self.promises.gone(index)
-        for index in range(before + 1, now + 1):
+        for index in range(max(before, mark.begins) + 1, now + 1):
             term = log.term_at(index)
             properties.one_order(me, index, term=term, elsewhere=canon.terms[index])
             if self.books.places[index, term].kind in properties.DECIDED:
@@ -169,11 +206,11 @@ class Invariants:
             replicated_log.log.crc_at(index),
         )
         assert configuration is not None
-        voters = configuration.voters
+        voters, directories = configuration.voters, self.starts.directories
         have = [
             pair[0]
             for pair in voters
-            if pair in self._directories and self._directories[pair].holds(index, crc)
+            if pair in directories and directories[pair].holds(index, crc)
         ]
         properties.on_quorum(me, index, have, majority(len(voters)))
 
@@ -241,6 +278,9 @@ class Invariants:
 
     def at_rest(self) -> str | None:
         """After healing: what is not yet equal everywhere; None when all is."""
+        lost = [each.me for each in self.nodes if each.core.lost is not None]
+        if lost:
+            return f"{lost} make their rows anew"
         views = {}
         for each in self.nodes:
             replicated_log = each.core.machine.replicated_log

@@ -10,6 +10,7 @@ from typing import Protocol
 from election.fencing import Fencing
 from election.messages import Replica
 from qsync.core.inputs import Input
+from qsync.core.logstart import LogStart
 from qsync.core.ready import Write
 from qsync.record import Instance
 from qsync.replica import Replica as Core
@@ -35,7 +36,7 @@ class Disk(Protocol):
 
     broken: bool
     slowness: float
-    looks_on: Callable[[Write], None]
+    looks_on: Callable[[Write | LogStart], None]
     told: Callable[[], None]
 
     @property

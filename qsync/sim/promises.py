@@ -36,6 +36,8 @@ class ClientPromises:
         self.lease_checked = lease_checked
         self._acked_in_term: dict[int, int] = {}
         self._established: dict[int, int] = {}
+        self._trimmed: set[Position] = set()
+        """Places that were asked for where they were trimmed."""
         self._receipts: dict[tuple[bytes, int], tuple[int, int]] = {}
 
     # -- writes
@@ -73,9 +75,15 @@ class ClientPromises:
                 gone = self._canon.gone(index, term)
                 properties.told_gone(request, (index, term), gone=gone)
 
+    def _shows(self, replicated_log: ReplicatedLog, index: int, term: int) -> bool:
+        """Can that transaction be read there? What was trimmed is confirmed."""
+        if index < replicated_log.log.start.index:
+            return self._canon.shows(index, term)
+        return properties.shows(replicated_log, index, term)
+
     def _not_shown(self, where: Where, index: int, term: int) -> None:
         me, replicated_log = where
-        if properties.shows(replicated_log, index, term):
+        if self._shows(replicated_log, index, term):
             raise PropertyViolation(
                 4, f"a client is told {index} of term {term} is gone; node {me} shows it"
             )
@@ -165,7 +173,10 @@ class ClientPromises:
         me, replicated_log = where
         if asked.consistency is Consistency.AT_LEAST:
             place = Position(asked.term, asked.index)
-            if asked.index and not properties.shows(replicated_log, asked.index, asked.term):
+            if asked.index < replicated_log.log.start.index:
+                # Which term wrote what was trimmed is not known: it is taken to be that one.
+                self._trimmed.add(place)
+            elif asked.index and not properties.shows(replicated_log, asked.index, asked.term):
                 raise PropertyViolation(
                     3, f"node {me} at {replicated_log.visible} serves a read at least {_at(place)}"
                 )
@@ -217,6 +228,8 @@ class ClientPromises:
     def showed(self, seen: Position, floor: Position) -> None:
         """A client was shown the log up to there, and had asked for at least `floor`."""
         canon = self._canon
+        if floor in self._trimmed:
+            return
         gone = floor.index <= canon.last and canon.rolled_back[floor.index]
         gone = gone and canon.terms[floor.index] == floor.term
         if gone or not self._books.has(seen, floor):

@@ -30,9 +30,11 @@ class Turns:
         scene: NemesisContext,
         write: Callable[[Callable[[], None]], None],
         members: MemberOrders,
+        trim: Callable[[], None],
     ) -> None:
         self.members = members
         """Who changes the cluster itself."""
+        self._trim = trim
         self._scene = scene
         self._write = write
         self._dice = scene.clockwork.dice("operators")
@@ -44,6 +46,8 @@ class Turns:
         """From now on, now and then, in some runs."""
         if "members" in self._scene.swarm.variety.habits:
             self.members.start()
+        if "snapshots" in self._scene.swarm.variety.habits:
+            self._trim()
         if self._dice.random() < RUNS:
             self._later()
 

@@ -15,7 +15,7 @@ LOSSES = (Fault.UNREACHABLE, Fault.SWAP, Fault.WIPE)
 
 HABITS = (
     *("floors", "schema", "stranger", "short_sessions", "own_settings", "little_room"),
-    "members",
+    *("members", "snapshots"),
 )
 """What clients, operators and nodes may also do. Half of all runs have some of it.
 
@@ -26,7 +26,8 @@ more, or given up, by who has its token. `short_sessions`: sessions end often, a
 requests come late. `own_settings`: a node is restarted with other settings in its own file.
 `little_room`: every second node has room in memory for a few rows only and folds seldom, so it
 often takes no more transactions. `members`: some nodes are outside of the cluster at first, and
-operators take members in and out, the leader too, and change what they count for.
+operators take members in and out, the leader too, and change what they count for. `snapshots`: logs
+are kept short, so who was away, lost its disk or joins needs a snapshot of its leader.
 """
 RESETTLE = Fault.RESETTLE
 """The kind of trouble of `own_settings`."""
@@ -35,6 +36,8 @@ COMMON = (*VARIETY, *LOSSES, *HABITS)
 """For `Plan.without`: equal nodes, three or five, that keep their disks, and plain clients."""
 
 _SHARE = 0.5
+_SHORT_LOGS = 0.25
+"""Of all runs; drawn last, so that all else is as it would be without."""
 _SIZES = (1, 2, 4, 7)
 _LAZY = (ElectionMode.VOTER, ElectionMode.OFF, ElectionMode.MANUAL)
 _PACES = (1.0, 1.0, 1.5, 3.0)
@@ -110,6 +113,9 @@ def draw(plan: Plan, dice: RandomStream, *, nodes: int) -> Variety:
     drawn = tuple(kind for kind in LOSSES if dice.random() < 0.6)
     losses = tuple(kind for kind in LOSSES if kind in plan.only) if plan.only else drawn
     habits = _habits(plan, dice)
+    outside = dice.choice((0, 1, 1, 2)) if "members" in habits else 0
+    if dice.random() < _SHORT_LOGS and "snapshots" not in plan.without:
+        habits = (*habits, "snapshots")
     has = frozenset(() if common else VARIETY) - frozenset(plan.without)
     count = plan.nodes or (size if "sizes" in has and size else nodes)
     # Whoever is left when voters go must campaign.
@@ -122,13 +128,13 @@ def draw(plan: Plan, dice: RandomStream, *, nodes: int) -> Variety:
         drift=drift if "fast_clocks" in has else 0.0,
         kinds=() if common and not plan.only else _possible(losses, count, lazy=lazy),
         habits=habits,
-        outside=dice.choice((0, 1, 1, 2)) if "members" in habits else 0,
+        outside=outside,
     )
 
 
 def _habits(plan: Plan, dice: RandomStream) -> tuple[str, ...]:
     plain = dice.random() >= _SHARE
-    drawn = [name for name in HABITS if dice.random() < _SHARE]
+    drawn = [name for name in HABITS[:-1] if dice.random() < _SHARE]
     found = {name for name in drawn if not plain and name not in plan.without}
     if plan.only:
         # The habit that is a kind of trouble is there or not, like the other kinds.

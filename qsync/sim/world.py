@@ -25,6 +25,7 @@ from qsync.sim.kernel.disk import KernelDisk
 from qsync.sim.kernel.machine import Computer, Looker, MemberMachine
 from qsync.sim.kernel.operators import NodeOperators
 from qsync.sim.kernel.room import SimulatedKernel, Time
+from qsync.sim.kernel.short_logs import LogTrims
 from qsync.sim.kernel.strikes import KernelFaults
 from qsync.sim.membership import MemberOrders
 from qsync.sim.parts import NodePart
@@ -119,7 +120,8 @@ class World:
         self.history = SimHistory(self.clockwork)
         self.clients = self._clients()
         members = MemberOrders(scene, partial(_place, founders))
-        self.turns = Turns(scene, self.clients[0].write_once, members)
+        trims = LogTrims(scene, self.nodes)
+        self.turns = Turns(scene, self.clients[0].write_once, members, trims.start)
         for machine in self.nodes:
             machine.operators = self._operators(machine)
         if plan.mutant is not None:

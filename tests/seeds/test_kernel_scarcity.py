@@ -24,6 +24,7 @@ QUIET = (
     "unfenced",
     "own_settings",
     "little_room",
+    "snapshots",
 )
 EVENTS, MANY = 900, 1500
 ENTRIES_MIN = 10

@@ -9,6 +9,7 @@ from typing import Final
 from typing_extensions import override
 
 from election.messages import Index
+from qsync.core.logstart import LogStart
 from qsync.core.ready import Write
 from qsync.errors import StoreError
 from qsync.node.assembly import NodeStorage, together, trusted
@@ -19,6 +20,7 @@ from qsync.sim.swarm import DiskFlaws
 from qsync.store import chain
 from qsync.store.contract import FoldedRows, Identity, Opened, Wait
 from qsync.store.memory import MemoryLog, MemorySpaces
+from qsync.store.snapshot import RowsImport
 
 LONG_S: Final = 1.0
 """What a write in place takes at most: the run is not over before its process goes on."""
@@ -54,6 +56,14 @@ class KernelLog(MemoryLog):
         """What the disk has taken."""
         super().write(write)
 
+    @override
+    def begin_at(self, start: LogStart) -> None:
+        """Whole and durable at once, as a rename is."""
+        if self._disk.broken:
+            raise StoreError("input/output error")
+        super().begin_at(start)
+        self._disk.looks_on(start)
+
     def gone(self) -> str | None:
         """It is where it was."""
         return None
@@ -75,7 +85,11 @@ class KernelSpaces(MemorySpaces):
     def __init__(self, disk: "KernelDisk") -> None:
         super().__init__()
         self.looks_at_fold: Callable[[], None] = _nothing
+        self.looks_at_install: Callable[[], None] = _nothing
         self._disk = disk
+        self.installed = 0
+        """So many snapshots took the place of rows."""
+        self._snapshot: tuple[Index, dict[bytes, bytes]] | None = None
 
     @override
     def folding(self, fold: FoldedRows, rows_max: int) -> Generator[Wait | None, None, None]:
@@ -91,6 +105,37 @@ class KernelSpaces(MemorySpaces):
         """Lazily durable: some time later, or never if the machine dies before."""
         super().fold(fold)
         self._disk.folded()
+
+    @override
+    def install(self, rows: RowsImport) -> None:
+        """The rows of a snapshot are here, and stay as its file does."""
+        super().install(rows)
+        self.installed += 1
+        self.keep_snapshot()
+        self.looks_at_install()
+
+    def keep_snapshot(self) -> Index:
+        """Of what is folded now: it outlives a power cut, as a file that was flushed."""
+        self._snapshot = self.folded, dict(self._rows)
+        return self.folded
+
+    def restore(self) -> None:
+        """The rows are those of the newest snapshot again."""
+        assert self._snapshot is not None
+        self.wipe()
+        self.folded = self._synced = self._snapshot[0]
+        self._rows.update(self._snapshot[1])
+
+    def settle(self, begins: Index) -> None:
+        """A start goes on with what was done to the log: see `qsync.store.importing.settle`."""
+        coming = self._import
+        if coming is not None and coming.finished and coming.head.start.index == begins:
+            self.install(coming)
+        elif coming is not None and coming.head.start.index <= begins:
+            self._import = None
+        if self.folded < begins:
+            self.restore()
+        assert self.folded >= begins
 
     def bytes_used(self) -> int:
         """Nobody counts."""
@@ -122,8 +167,15 @@ class KernelStorage(NodeStorage):
     @property
     @override
     def snapshots(self) -> Path | None:
-        """Not written."""
+        """Not in files."""
         return None
+
+    @override
+    def remake_rows(self) -> None:
+        """Of the log, or of the snapshot that it goes on behind."""
+        assert isinstance(self.spaces, KernelSpaces)
+        self.spaces.wipe()
+        self.spaces.settle(self.log.start.index)
 
 
 class CommitUnderWay:
@@ -153,7 +205,7 @@ class KernelDisk:
         self.spaces = KernelSpaces(self)
         self.broken = False
         self.slowness = 1.0
-        self.looks_on: Callable[[Write], None] = _unseen
+        self.looks_on: Callable[[Write | LogStart], None] = _unseen
         self.told: Callable[[], None] = _nothing
         self.seal: Callable[[Write], Write] = _as_it_is
         self._clockwork = clockwork
@@ -166,6 +218,7 @@ class KernelDisk:
         """An empty one of the same make."""
         twin = KernelDisk(self._clockwork, self._dice, self._platter)
         twin.seal, twin.spaces.looks_at_fold = self.seal, self.spaces.looks_at_fold
+        twin.spaces.looks_at_install = self.spaces.looks_at_install
         return twin
 
     def open(self, process: KernelProcess, identity: Identity) -> NodeStorage:
@@ -174,6 +227,7 @@ class KernelDisk:
         self.log.identity = identity
         self.spaces.rebuilt = None
         recovered, quarantined = trusted(self.log, self.log.recover())
+        self.spaces.settle(recovered.start.index)
         recovered = together(recovered, self.spaces)
         return KernelStorage(
             directory=KernelDirectory(identity),
@@ -289,7 +343,7 @@ def _nothing() -> None:
     """Nobody looks on."""
 
 
-def _unseen(_write: Write) -> None:
+def _unseen(_what: Write | LogStart) -> None:
     """Nobody looks on."""
 
 

@@ -38,6 +38,9 @@ class Looker(KernelInvariants, Protocol):
     def folded(self, me: Replica, core: Core) -> None:
         """Rows went to its disk."""
 
+    def check_fold(self, node: "MemberMachine") -> None:
+        """The rows on a disk are the replay of the log."""
+
 
 class Callers(Protocol):
     """Operators of this node; see `qsync.sim.kernel.operators`."""
@@ -209,6 +212,7 @@ class MemberMachine(MemberView):
         self._looker = looker
         self._lives = 0
         disk.spaces.looks_at_fold = self._folded
+        disk.spaces.looks_at_install = partial(looker.check_fold, self)
         room.members.append(self)
 
     # -- life and death of the process

@@ -1,0 +1,56 @@
+"""Operators whose nodes keep a short log: who was away needs a snapshot (membership.md M6)."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from election.messages import Index
+from qsync.core.trimming import start_at, trim_log
+from qsync.node.node import Node
+from qsync.sim.kernel.disk import KernelDisk
+from qsync.sim.kernel.machine import MemberMachine
+from qsync.sim.troubles import NemesisContext
+
+OFTEN: Final = 0.5
+
+
+class LogTrims:
+    """Their dice are their own, so runs without them are as they would be."""
+
+    def __init__(self, scene: NemesisContext, machines: Sequence[MemberMachine]) -> None:
+        self._scene = scene
+        self._machines = machines
+        self._dice = scene.clockwork.dice("trims")
+
+    def start(self) -> None:
+        """From now on, now and then, until everything is healed."""
+        pause = self._dice.about(self._scene.swarm.nemesis.interval / 4)
+        self._scene.clockwork.after(pause, self._scene.unless_over, self._again)
+
+    def _again(self) -> None:
+        self.start()
+        for machine in self._machines:
+            if machine.reachable and self._dice.chance(OFTEN):
+                machine.process.soon(partial(_trim, machine.node, machine.disk))
+
+
+def _trim(node: Node, disk: KernelDisk) -> None:
+    """A snapshot of what is folded; the log begins behind it. The next one is of more."""
+    replicated_log = node.replica.machine.replicated_log
+    begins, upto = replicated_log.log.start.index, _trimmable(node, disk)
+    node.folding.hurry(int(replicated_log.confirmed))
+    if node.replica.lost is not None or upto <= begins:
+        return
+    start = start_at(replicated_log, upto)
+    if start.index > begins:
+        disk.spaces.keep_snapshot()
+        trim_log(replicated_log, start)
+        disk.log.trim(start)
+
+
+def _trimmable(node: Node, disk: KernelDisk) -> Index:
+    """What is folded, and needed by nobody who is sent a snapshot."""
+    replicated_log = node.replica.machine.replicated_log
+    found = [disk.spaces.folded, replicated_log.confirmed, replicated_log.written]
+    needed = node.queries.transfers.sender.needed
+    return min(found if needed is None else [*found, needed])

@@ -1,0 +1,79 @@
+"""The rules of trimmed logs and snapshots, held against the log that they stand for (M6)."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from election.messages import Replica
+from qsync.core.configuration import Codec, Configuration, Configurations, configuration_of
+from qsync.core.logindex import LogIndex
+from qsync.core.logstart import LogStart
+from qsync.record import Entry, EntryKind, Instance
+from qsync.sim.canon import PropertyViolation, ReferenceLog
+from qsync.sim.configurations import ConfigurationRules
+from qsync.sim.lives import DurableLog
+
+Directory = TypeVar("Directory", bound=DurableLog)
+
+
+class LogStarts(Generic[Directory]):
+    """Looks at every one."""
+
+    def __init__(self, canon: ReferenceLog, rules: ConfigurationRules) -> None:
+        self.directories: dict[tuple[Replica, Instance], Directory] = {}
+        """What each of them holds or held, what was trimmed there too."""
+        self._canon = canon
+        self._rules = rules
+
+    def past(self, start: LogStart) -> list[Entry]:
+        """Property 7: what a snapshot stands for is on some disk. The whole log up to there."""
+        for each in self.directories.values():
+            if each.holds(start.index, start.crc):
+                return each.entries[: start.index]
+        raise PropertyViolation(7, f"a snapshot stands for {start.index}, which no disk has")
+
+    def check(self, me: int, start: LogStart, codec: Codec) -> None:
+        """It is the end of the confirmed log, with all that holds there (M6 a, f), read anew."""
+        index, canon = start.index, self._canon
+        known = index <= canon.last
+        if not known or (canon.terms[index], canon.crc_at(index)) != (start.term, start.crc):
+            raise PropertyViolation(2, f"the log of node {me} begins behind {index}, not confirmed")
+        if canon.within_stretch(index):
+            raise PropertyViolation(2, f"the log of node {me} begins behind {index}, in a stretch")
+        history = self.past(start)
+        vclock = tuple(sorted(Counter(int(each.origin) for each in history).items()))
+        if tuple((int(origin), int(lsn)) for origin, lsn in start.vclock) != vclock:
+            raise PropertyViolation(
+                2, f"the log of node {me} begins at {start.vclock}, which is {vclock}"
+            )
+        owns = [each for each in history if each.kind in (EntryKind.PROMOTE, EntryKind.DEMOTE)]
+        if owns and start.owner.index != owns[-1].index:
+            raise PropertyViolation(
+                2, f"the log of node {me} begins with the limbo of {start.owner}, not {owns[-1]}"
+            )
+        founding = self._rules.founding
+        mine = configuration_of(start.configuration, codec)
+        wanted = _voters(history, founding, codec)
+        # Who came later was not told of the first voters, and counts nothing before it knows any.
+        if mine != wanted and not (mine is None and wanted == founding):
+            raise PropertyViolation(
+                14, f"the log of node {me} begins behind {index} with {mine}; that has {wanted}"
+            )
+
+
+def keeps_what_follows(me: int, start: LogStart, *, dropped: int) -> None:
+    """Property 7: who has the entry of a snapshot keeps what it acked behind it (M6 c)."""
+    if dropped:
+        raise PropertyViolation(
+            7, f"disk {me} has {start.index}, and drops {dropped} entries behind it for a snapshot"
+        )
+
+
+def _voters(
+    history: Sequence[Entry], founding: Configuration | None, codec: Codec
+) -> Configuration | None:
+    log, fold = LogIndex(), Configurations(founding, codec)
+    for entry in history:
+        log.push(entry)
+        fold.took(entry, log)
+    return fold.in_force
