@@ -17,6 +17,9 @@ That is a `Version` or None; the compiler of native modules takes no type that n
 STALE_KEYS_MAX = 1000
 """Keys without versions that the order may hold beyond as many as there are with versions."""
 
+SORT_KEYS_MIN = 500
+"""Fewer are put in order by whoever scans them; 4,000 take more than a millisecond."""
+
 RELEASE_STEP = 500
 """Transactions that are given back to the interpreter in one go."""
 
@@ -68,6 +71,18 @@ class Memtable:
 
     def keys(self, lo: bytes, hi: bytes, *, reverse: bool = False) -> Iterator[bytes]:
         """Keys with versions and `lo <= key < hi`, in order."""
+        order, versions = self._sorted(), self.versions
+        found: Iterable[bytes] = order.irange(lo, hi, inclusive=(True, False), reverse=reverse)
+        return filter(versions.__contains__, found)
+
+    def sort(self) -> bool:
+        """Put its keys in order; false when that was done before, or is not worth a turn."""
+        if self._order is not None or len(self.versions) < SORT_KEYS_MIN:
+            return False
+        self._sorted()
+        return True
+
+    def _sorted(self) -> "SortedSet[bytes]":
         versions = self.versions
         order = self._order
         if order is None or len(order) > 2 * len(versions) + STALE_KEYS_MAX:
@@ -76,8 +91,7 @@ class Memtable:
             # A dictionary keeps the order of first writes: what is new is at its end.
             order.update(islice(reversed(versions), len(versions) - self._seen))
         self._seen = len(versions)
-        found: Iterable[bytes] = order.irange(lo, hi, inclusive=(True, False), reverse=reverse)
-        return filter(versions.__contains__, found)
+        return order
 
 
 def release(memtables: list[Memtable]) -> Generator[None, None, None]:

@@ -174,6 +174,13 @@ class Overlay:
             return iter(())
         return runs[0] if len(runs) == 1 else _distinct(merge_sorted(*runs, reverse=reverse))
 
+    def sort(self) -> bool:
+        """Put the keys of one memtable in order; false when there is none left to be sorted.
+
+        A scan needs them all in order, and would do it at its beginning.
+        """
+        return any(each.sort() for each in self.memtables)
+
     def scan(
         self, lo: bytes, hi: bytes, *, at: int | None, reverse: bool = False
     ) -> Iterator[Write]:

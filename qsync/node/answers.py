@@ -9,7 +9,7 @@ from qsync.core.reads import shown_to_fresh, shows
 from qsync.errors import Compacted, ProtocolError, Rebuilding, WrongKey
 from qsync.node import operator_requests
 from qsync.node.connection import Connection
-from qsync.node.scans import ScanRequest, SlicedScan
+from qsync.node.scans import ScanRequest, SlicedScan, prepare
 from qsync.wire import replies, verbs
 from qsync.wire.verbs import Verb
 
@@ -115,6 +115,10 @@ class VisibleReads:
         assert type(request) is verbs.TxGetRequest
         found = state.preview(request.ops, request.space, request.by, request.key, at=at)
         return replies.row(request.id, found, read_from=place)
+
+    def prepare_scan(self) -> bool:
+        """A part of what a scan needs before it begins; false when there is no more of it."""
+        return prepare(self._replica)
 
     def scan(self, request: ScanRequest, place: Position, at: int | None) -> SlicedScan:
         """A read that may be of many rows; the arguments are those of `read`."""

@@ -28,12 +28,14 @@ class ReadOutputs(NamedTuple):
 class _Question(NamedTuple):
     """A read that may be served. `asked`: the place it asked for; None: whatever is visible.
 
-    `waits`: for the scan that is going on, because it is a long one itself.
+    `waits`: for the scan that is going on, because it is a long one itself. `turn`: it is the turn
+    of its connection; others of the connection may be due before it otherwise.
     """
 
     request: verbs.RowsRequest
     asked: Position | None
     waits: bool = False
+    turn: bool = True
 
 
 class _LongScan(NamedTuple):
@@ -81,7 +83,7 @@ class ClientReads:
         level = request.level
         if level.consistency is Consistency.LOCAL:
             self._place = None
-            rest = self._serve(connection, _Question(request, None))
+            rest = self._serve(connection, _Question(request, None, turn=False))
             if rest is not None:
                 self._tickets.due.add(connection, self._serve, rest)
             return
@@ -113,7 +115,7 @@ class ClientReads:
 
     def _serve(self, connection: Connection, question: _Question) -> _Question | None:
         """Answer, or read a slice; the question again if that is not all."""
-        request, asked, waits = question
+        request, asked, waits, _ = question
         long = self._long
         if long is not None:
             if long.question is question:
@@ -127,25 +129,34 @@ class ClientReads:
         at = None
         if only is not None:
             place, at = only, only.index
-        frame: bytes | None
+        found: bytes | _Question
         try:
             if type(request) is verbs.GetRequest or type(request) is verbs.TxGetRequest:
-                frame = answers.read(request, place, at)
+                found = answers.read(request, place, at)
             else:
-                assert type(request) is verbs.SelectRequest or type(request) is verbs.CountRequest
-                scan = answers.scan(request, place, at)
-                frame = scan.read()
-                if frame is None:
-                    return self._begin_long(connection, question, scan)
+                found = self._scan(connection, question, place, at)
         except errors.QsyncError as error:
             self._out.fail(connection, request.id, error)
-        else:
-            self._out.send(connection, frame)
+            return None
+        if isinstance(found, _Question):
+            return found
+        self._out.send(connection, found)
         return None
 
-    def _begin_long(
-        self, connection: Connection, question: _Question, scan: SlicedScan
-    ) -> _Question:
+    def _scan(
+        self, connection: Connection, question: _Question, place: Position, at: int | None
+    ) -> bytes | _Question:
+        """The answer if one slice is enough."""
+        request, answers = question.request, self._answers
+        assert type(request) is verbs.SelectRequest or type(request) is verbs.CountRequest
+        if answers.prepare_scan():
+            return question  # nothing of it is read yet, so there is nothing to pin
+        scan = answers.scan(request, place, at)
+        frame = scan.read()
+        if frame is not None:
+            return frame
+        if not question.turn:
+            return question._replace(turn=True)
         if self._long is not None:
             return question._replace(waits=True)
         scan.pin()

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 SLICE_ROWS: Final = 400
 """Rows that are looked at in one go: less than a millisecond."""
 
+
+def prepare(replica: "Replica") -> bool:
+    """Do a part of what must be done before any scan; false when nothing is left of it."""
+    return replica.state.overlay.sort()
+
+
 ScanRequest = verbs.SelectRequest | verbs.CountRequest
 
 

@@ -167,6 +167,33 @@ async def test_a_long_read_shows_one_index_and_writes_go_on_meanwhile(
             assert node.replica.state.pins.lowest(1 << 40) == 1 << 40  # nothing is left pinned
 
 
+async def test_long_reads_of_one_client_do_not_wait_for_each_other_in_a_circle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_node(config(tmp_path, alone=True)) as node:
+        await alone(node)
+        reads = node.requests.reads
+        with calling(node, CLIENT) as reader, calling(node, CLIENT) as other:
+            filled(node, reader, 3 * SLICE_ROWS)
+            monkeypatch.setattr(due, "SLICES_SECONDS_MAX", 0.0)  # one slice a pass
+            other.line.sendall(counts(LOCAL, 1))
+            while not reads.scans:
+                node.reactor._pass(0.01)
+            reader.line.sendall(counts(LOCAL, 1, first=200))
+            while len(node.reactor.due) < 2:
+                node.reactor._pass(0.0)
+            other.line.close()
+            while reads.scans:
+                node.reactor._pass(0.01)
+            # The first one has waited, and the second comes before its turn.
+            reader.line.sendall(counts(LOCAL, 1, first=201))
+            answered: list[int] = []
+            for _ in range(100):
+                answered += [replies.decode(each)[0] for each in reader.heard()]
+                node.reactor._pass(0.001)
+            assert answered == [200, 201]
+
+
 async def test_who_leaves_in_the_middle_of_a_long_read_leaves_no_pin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from qsync.data.memtable import SORT_KEYS_MIN
 from qsync.data.overlay import MEMTABLE_BYTES, Overlay, OverlayLimits, VersionView
 from qsync.data.request import LoggedTransaction, Write
 from qsync.store.memory import MemorySpaces
@@ -193,3 +194,15 @@ def test_scans_stay_right_while_keys_come_and_go() -> None:
         overlay.undo()
         assert list(overlay.keys(b"0", b"9")) == []
     assert len(overlay.memtables[0]._order or ()) < 4000
+
+
+def test_one_memtable_is_put_in_order_at_a_time_and_each_once() -> None:
+    overlay = Overlay(OverlayLimits(SORT_KEYS_MIN))
+    keys = [b"%05d" % n for n in range(3 * SORT_KEYS_MIN + 1)]
+    for index, key in enumerate(reversed(keys), start=1):
+        overlay.put(logged(index, [(key, b"v")]))
+    assert [overlay.sort() for _ in range(5)] == [True, True, True, False, False]
+    assert list(overlay.keys(b"", b"9")) == keys
+    overlay.put(logged(len(keys) + 1, [(b"new", b"v")]))
+    assert not overlay.sort()
+    assert list(overlay.keys(b"", b"z")) == [*keys, b"new"]
