@@ -13,6 +13,7 @@ from qsync.config import NodeConfig
 from qsync.core.trimming import start_at, trim_log
 from qsync.node.node import Node, open_node
 from qsync.store import snapshot
+from qsync.store.segments.beginning import BEGINNING
 from qsync.store.snapfiles import snapshot_files, write_snapshot
 from tests.live import real
 from tests.node import three as three_nodes
@@ -104,3 +105,19 @@ async def test_a_node_that_was_away_takes_a_snapshot(tmp_path: Path) -> None:
     async with open_node(config) as third:
         assert third.storage.log.start.index == file.index
         assert third.replica.state.count("t", 0, "all", []) == ROWS
+
+
+async def test_a_node_with_a_damaged_log_takes_a_snapshot_and_counts_again(tmp_path: Path) -> None:
+    """Its log is set aside; what it has in DIR/snap is replaced by what the leader sends."""
+    async with two_of_three(tmp_path) as (nodes, config):
+        async with open_node(config) as third:
+            await same([*nodes, third])
+        begin = tmp_path / "n3" / "log" / BEGINNING
+        text = begin.read_bytes()
+        begin.write_bytes(text[:-1] + bytes([text[-1] ^ 1]))
+        async with open_node(config) as third:
+            assert "does not verify" in (third.storage.quarantined or "")
+            await same([*nodes, third])
+            counts = lambda: third.replica.machine.state.counts  # noqa: E731 - to be waited for
+            await aside(lambda: real.until(counts, "it counts again"))
+            assert third.timeline.counts["snapshot_installed"] == 1
