@@ -13,7 +13,7 @@ from qsync.core.trimming import start_at, trim_log
 from qsync.data import schema
 from qsync.data.consumers import consumers_of
 from qsync.data.request import Op, Request
-from qsync.errors import QsyncError, Rebuilding, StoreError
+from qsync.errors import QsyncError, StoreError
 from qsync.node.checkpoints import Checkpoint
 from qsync.node.retained import Retained
 from qsync.node.snapshot_sender import SnapshotSender
@@ -70,14 +70,14 @@ class Retention:
     # -- looking
 
     def _look(self) -> _Seen | None:
-        """None while the rows are made anew: of the log, and of the snapshots that there are."""
+        """None while nobody can tell: mostly while the rows are made anew, of log and snapshots."""
         node, machine = self._node, self._node.replica.machine
         if node.replica.lost is not None:
             return None
         try:
             rows = consumers_of(node.replica.state.select(schema.GC_CONSUMERS))
-        except Rebuilding:
-            return None
+        except StoreError:
+            return None  # the disk does not answer, or not with what was stored: later
         log, config = machine.replicated_log, machine.config
         followed = log.configurations.followed
         consumers = retention.placed(
@@ -197,7 +197,11 @@ class Retention:
         goal = retention.trim_goal(holds, begins)
         if not retention.is_worth_trimming(log, goal, config):
             return
-        start = start_at(replicated_log, goal)
+        try:
+            start = start_at(replicated_log, goal)
+        except StoreError as error:
+            self._error = error.message
+            return
         if start.index <= begins:
             return
         trim_log(replicated_log, start)
