@@ -144,7 +144,7 @@ def _manifest(world: World, report: SeedReport) -> Manifest:
         source="simulator",
         cluster="simulated",
         quorum=_quorum(world),
-        voters=len(nodes),
+        voters=0 if _comes_and_goes(world) else len(nodes),
         seed=report.seed,
         command=report.plan.command(),
         whole=report.held,
@@ -164,9 +164,16 @@ def _fence(world: World) -> dict[str, object]:
 
 def _quorum(world: World) -> int:
     """0 where it is not one number: while a disk is replaced an even cluster needs one ack less."""
+    if _comes_and_goes(world):
+        return 0
     nodes = world.swarm.nodes
     replaced = any(each > 1 for each in _recorder(world).generations.values())
     return 0 if replaced and nodes % 2 == 0 else majority(nodes)
+
+
+def _comes_and_goes(world: World) -> bool:
+    """How many voters there are is not one number; by which they count is in the events."""
+    return "members" in world.swarm.variety.habits
 
 
 def _logs(world: World) -> Iterable[Row]:

@@ -42,15 +42,23 @@ def suffice(run: RunTables) -> RuleFinding:
     """Who leads has granted votes, its own on its disk included, of a majority of the voters."""
     found = RuleFinding(lacks=_lacks(run))
     votes: dict[tuple[int, int | None], dict[int, NodeEvent]] = {}
+    followed: dict[int, set[int]] = {}
     for each in run.events if not found.lacks else ():
+        if each.name == "configured":
+            followed[each.node] = set()
+        elif each.name == "voter" and each.node in followed:
+            followed[each.node].add(each.peer or 0)
         if each.name == "vote" or (each.name == "ballot" and each.peer == each.node):
             votes.setdefault((each.term, each.peer), {}).setdefault(each.node, each)
         if each.name != "leads":
             continue
         found.facts += 1
-        have = votes.get((each.term, each.node), {})
-        majority = run.manifest.voters // 2 + 1
-        if len(have) < majority:
+        have, named = votes.get((each.term, each.node), {}), followed.get(each.node)
+        if named:
+            have = {node: vote for node, vote in have.items() if node in named}
+        voters = len(named) if named else run.manifest.voters
+        majority = voters // 2 + 1
+        if voters and len(have) < majority:
             message = (
                 f"node {each.node} leads term {each.term} with the votes of {sorted(have)}; "
                 f"{majority} are a majority"
@@ -121,4 +129,5 @@ def _lacks(run: RunTables) -> str:
     known = {each.name for each in run.events}
     if not {"vote", "leads"} <= known and "leads" not in known:
         return "no event `leads`"
-    return "" if run.manifest.voters else "the number of voters is not known"
+    told = run.manifest.voters or "configured" in known
+    return "" if told else "the number of voters is not known"

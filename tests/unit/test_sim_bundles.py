@@ -38,6 +38,17 @@ def test_every_seed_leaves_a_bundle_that_holds(
     assert json.loads(capsys.readouterr().out)["verdict"] == "pass"
 
 
+def test_voters_that_come_and_go_leave_a_bundle_that_holds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who leads is counted by the voters in its own log, of whom there are fewer than nodes."""
+    seed, given = 8, ["--last", "1", "--bundle", str(tmp_path)]
+    assert run(["sim", "--replay", str(seed), *given]) == 0
+    capsys.readouterr()
+    assert run(["check", "--quick", "--json", str(tmp_path / f"seed-{seed}")]) == 0
+    assert json.loads(capsys.readouterr().out)["verdict"] == "pass"
+
+
 def test_a_space_that_was_dropped_and_came_back_leaves_a_bundle_that_holds(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

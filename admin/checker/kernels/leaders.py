@@ -11,6 +11,7 @@ from admin.checker.rules.rule import RuleFinding
 
 ONE_LEADER, SUFFICE = "one-leader", "votes-suffice"
 ELECTIONS = ("ballot", "vote", "leads")
+FOLLOWED = ("configured", "voter")
 """Events that tell who votes for whom, and who leads."""
 
 
@@ -41,10 +42,14 @@ def one_leader(evidence: Evidence) -> RuleFinding:
 
 
 def suffice(evidence: Evidence) -> RuleFinding:
-    """Who leads has granted votes, its own on its disk included, of a majority of the voters."""
+    """Who leads has granted votes, its own on its disk included, of a majority of the voters.
+
+    Of those in its own log when it was elected (membership.md M1 b), as far as events tell them.
+    """
     events, voters = evidence.events, evidence.manifest.voters
-    led = events.places("leads")
-    if not led or not voters:
+    led, followed = events.places("leads"), _followed(evidence)
+    unknown = not voters and not followed
+    if not led or unknown:
         return RuleFinding(lacks="the number of voters is not known" if led else "no event `leads`")
     granted = groups(
         (
@@ -55,12 +60,21 @@ def suffice(evidence: Evidence) -> RuleFinding:
         events.term,
         events.peer,
     )
-    found, majority = RuleFinding(facts=len(led)), voters // 2 + 1
+    found = RuleFinding(facts=len(led))
     for at in led:
         term, node = events.term[at], events.node[at]
+        named = _last(followed.get(node, []), at)
+        count = voters if named is None else len(named)
+        if not count:
+            continue
+        majority = count // 2 + 1
         votes = granted.get((term, node), [])
         before = votes[: bisect_left(votes, at)]
-        firsts = [own[0] for own in groups(before, events.node).values()]
+        firsts = [
+            own[0]
+            for voter, own in groups(before, events.node).items()
+            if named is None or voter in named
+        ]
         have = sorted(events.node[each] for each in firsts)
         if len(have) < majority:
             who = f"node {node} leads term {term} with the votes of {have}"
@@ -69,6 +83,25 @@ def suffice(evidence: Evidence) -> RuleFinding:
             found.broken(SUFFICE, message, rows, node=node, term=term)
     _promoted(evidence, found)
     return found
+
+
+def _followed(evidence: Evidence) -> dict[int, list[tuple[int, set[int]]]]:
+    """By node the voters that it followed, each from where in the events on."""
+    events = evidence.events
+    found: dict[int, list[tuple[int, set[int]]]] = {}
+    for at in events.places("configured", "voter"):
+        own = found.setdefault(events.node[at], [])
+        if events.name[at] == "configured":
+            own.append((at, set()))
+        elif own:
+            own[-1][1].add(events.peer[at] or 0)
+    return found
+
+
+def _last(followed: list[tuple[int, set[int]]], at: int) -> set[int] | None:
+    """The voters that were followed at a place; None where nothing tells them."""
+    before = [voters for since, voters in followed if since < at]
+    return before[-1] if before and before[-1] else None
 
 
 def _promoted(evidence: Evidence, found: RuleFinding) -> None:
@@ -110,7 +143,7 @@ KERNELS = (
         "who leads has the votes of a majority",
         ("events",),
         suffice,
-        events=frozenset(ELECTIONS),
+        events=frozenset((*ELECTIONS, *FOLLOWED)),
         idle="no event `leads`",
     ),
 )
