@@ -116,6 +116,7 @@ def test_the_rows_are_changed_in_no_other_way(book: Book) -> None:
     assert consumer_of(row).row() == row
 
 
+@pytest.mark.pure
 def test_there_are_not_more_than_so_many(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(consumers, "CONSUMERS_MAX", 3)
     for number in range(3):

@@ -13,7 +13,7 @@ from qsync.core.logstart import EMPTY, LogStart, decode
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.trimming import start_at, trim_log
 from qsync.data.members import CODEC
-from qsync.errors import Damaged
+from qsync.errors import Compacted, Damaged
 from qsync.member import Member
 from qsync.record import (
     CONFIG,
@@ -268,7 +268,7 @@ def test_entries_before_the_log_cannot_be_had() -> None:
     trim_log(trimmed, start)
     assert start.index > 1
     for first in (Index(1), start.index):
-        with pytest.raises(AssertionError):
+        with pytest.raises(Compacted, match=f"the log begins at {start.index + 1}"):
             trimmed.entries(first, start.index)
     with pytest.raises(AssertionError):
         trim_log(trimmed, replace(start, index=Index(trimmed.log.last + 1)))
