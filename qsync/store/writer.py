@@ -124,12 +124,13 @@ class LogWriter:
     def submit(self, write: Write, done: Done) -> None:
         """Make `write` durable and tell `done`. The next one only after that.
 
-        In place, `done` is called before `submit` returns.
+        In place, `done` is called before `submit` returns. A log that begins at a snapshot is made
+        anew, which takes longer than others can wait.
         """
         assert not self._closed
         assert self.busy_since is None
         self.busy_since = self._clock()
-        if self.choice.mode is WriterMode.INLINE:
+        if self.choice.mode is WriterMode.INLINE and write.begins is None:
             self._finish(done, *self._run(write))
         else:
             self._beside.put(partial(self._work, write, done))
