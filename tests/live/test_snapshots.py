@@ -19,12 +19,12 @@ from tests.live.test_membership import under_load
 pytestmark = pytest.mark.slow
 
 ROWS, ROW_BYTES = 320, 10_000
-"""About three chunks."""
+"""About three chunks, which take about as many seconds: long enough to be seen on their way."""
 SMALL = {
     "store__checkpoint_wal_threshold": "256KiB",
     "store__checkpoint_count": "1",
     "store__wal_retention_size": "256KiB",
-    "replication__snapshot_rate": "3MiB",
+    "replication__snapshot_rate": "1MiB",
 }
 
 
