@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from admin.cluster import ask
 from admin.lab import lab
 from admin.metrics.families import FAMILIES
+from qsync.wire.verbs import PlainRequest, Verb
 from tests.live.real import put, running, until
 
 pytestmark = pytest.mark.slow
@@ -49,11 +51,14 @@ def test_exactly_one_node_takes_writes_and_the_others_are_its_replicas(three: la
 
 def test_every_family_that_a_leader_can_tell_has_a_value(three: lab.Lab) -> None:
     leader = next(node for node in three.nodes if get(node, "/leader")[0] == 200)
+    ask.value(leader.address, PlainRequest(1, Verb.SNAPSHOT))
     found = samples(leader)
     names = {re.sub("_(bucket|sum|count)$", "", name) for name in found}
     silent = {family.name for family in FAMILIES} - names
     assert silent == {
         "qsync_leader_idle_seconds",
+        "qsync_peer_snapshot_chunks",
+        "qsync_peer_snapshot_chunks_in_all",
         "qsync_read_only",
         "qsync_refused_connections_total",
     }
