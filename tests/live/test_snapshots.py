@@ -80,13 +80,17 @@ def fill(found: lab.Lab) -> None:
             db.space("things").insert([number, f"{number:05}" * (ROW_BYTES // 5)])
 
 
+def is_half_way(late: lab.LabNode, leader: lab.LabNode) -> bool:
+    here, there = arriving(late), status(leader).replication[late.id].downstream
+    if here is None or there is None or there.snapshot is None:
+        return False
+    return there.status == "snapshot" and 1 <= here.chunks < here.chunks_in_all
+
+
 def killed_half_way(found: lab.Lab, late: lab.LabNode, leader: lab.LabNode) -> None:
     """It comes back, takes a chunk at least, and is started once more."""
     found.start(late)
-    until(lambda: (part := arriving(late)) is not None and part.chunks >= 1, "a chunk came")
-    shown = status(leader).replication[late.id].downstream
-    assert shown is not None
-    assert (shown.status, shown.snapshot is None) == ("snapshot", False)
+    until(lambda: is_half_way(late, leader), "both say that some of it is there")
     found.kill(late)
     found.start(late)
     surveys.wait_answers(late.address, timeout=20)
