@@ -7,8 +7,10 @@ from contextlib import ExitStack, contextmanager
 
 from election.messages import Replica
 from qsync import record
+from qsync.core.logstart import EMPTY
 from qsync.data import body
 from qsync.errors import QsyncError
+from qsync.node.info import LOG_START
 from qsync.node.server import HANDSHAKE_TIMEOUT
 from qsync.record import Entry, EntryKind, LimboRef, ref_body
 from qsync.wire import packed, replies, requests
@@ -133,8 +135,8 @@ class Pretender:
         match request:
             case PlainRequest(number, Verb.STATUS):
                 return replies.reply(number, self.status())
-            case InfoRequest(number, _):
-                return replies.reply(number, {})
+            case InfoRequest(number, path):
+                return replies.reply(number, EMPTY.encode() if path == LOG_START else {})
             case DigestRequest(number, _):
                 return replies.reply(number, len(self.log), 0, {"things": "same"})
             case PackedRequest(number, first, most, opening):

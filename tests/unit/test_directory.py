@@ -69,7 +69,7 @@ def test_another_nodes_directory_is_refused(tmp_path: Path, wanted: Identity, sa
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('{"format": 99}', "has format 99, this release knows 3"),
+        ('{"format": 99}', "has format 99, this release knows 4"),
         ('{"format": 3}', "is incomplete"),
         ("[1]", "names no format"),
         ("not json", "names no format"),

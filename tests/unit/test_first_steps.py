@@ -72,7 +72,7 @@ def test_a_target_may_be_named_either_way_but_once(capsys: pytest.CaptureFixture
         (["update", "pets", "1", "+"], "such as '[[\"+\", 2, 10]]'"),
         (["stauts"], "Did you mean 'status'?"),
         (["frobnicate"], "`qsync --help` lists them"),
-        (["backup", "create"], "copy the whole directory of each"),
+        (["backup", "create"], "Missing argument 'DEST'"),
     ],
 )
 def test_what_cannot_be_understood_is_answered_with_what_can(

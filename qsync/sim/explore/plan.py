@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from typing_extensions import override
 
-from election.messages import Replica
+from election.messages import Index, Replica
 from qsync.core.config import CoreConfig
 from qsync.core.configuration import Configuration
 from qsync.core.machine import Machine
@@ -116,6 +116,11 @@ class Bare(Core):
         )
         self.full = False
         """There is no room for transactions."""
+        self.settings, self.lost = {}, None
+
+    @override
+    def lose(self, why: str, *, snapshot: Index | None = None) -> None:
+        """There are no rows that a snapshot could take the place of."""
 
     @property
     @override
