@@ -80,11 +80,13 @@ class Archiver:
 
     def _follow(self, *, once: bool) -> None:
         """On one node, as long as it answers."""
-        able = nodes.choose(self._seeds, node=self._options.taking.node)
+        able, confirmed = nodes.choose(self._seeds, node=self._options.taking.node)
         chosen = able[self._tries % len(able)]
         with BackupSource(chosen.address) as source:
             self._options.taking.say(f"follows {chosen.name} at {chosen.address}")
             log = self._begun(source)
+            if once:
+                source.catch_up(confirmed)
             while True:
                 try:
                     self._keep(source, log)

@@ -1,8 +1,9 @@
 """Which node a backup is taken from, and what is asked of it."""
 
 import itertools
-from collections.abc import Sequence
-from typing import Final, Self
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, Self
 
 from admin.backup.failures import ForeignBackup
 from admin.cluster import surveys
@@ -20,6 +21,9 @@ from qsync.wire.verbs import LogRequest, PlainRequest, SnapshotReadRequest, Verb
 TIMEOUT_S: Final = 10.0
 SNAPSHOT_S: Final = 600.0
 """How long a node may take to fold and write down all its rows."""
+CATCH_UP_S: Final = 10.0
+"""A follower may learn so much later what the leader has confirmed; mostly by a heartbeat."""
+ASK_AGAIN_S: Final = 0.05
 LOG_ENTRIES: Final = 2048
 LOG_BYTES: Final = 256 << 10
 """Of the log at a time: a node reads it between two turns of everything else."""
@@ -55,6 +59,18 @@ class BackupSource:
     def confirmed(self) -> int:
         """What is decided for ever, and on its disk, as of the last status."""
         return min(self.status.confirmed, self.status.written)
+
+    def catch_up(self, index: int, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        """Ask until it has confirmed that entry, too. Raises Unavailable if it takes too long."""
+        until = time.monotonic() + CATCH_UP_S
+        while self.confirmed < index:
+            if time.monotonic() >= until:
+                raise Unavailable(
+                    f"{self.line.address} has not come up to index {index}, which is confirmed",
+                    hint="name another node with --node, or repeat the command",
+                )
+            sleep(ASK_AGAIN_S)
+            self.ask_status()
 
     def make_snapshot(self) -> int:
         """Have all that is confirmed written to a file; the index at which it is exact."""
@@ -100,26 +116,34 @@ class BackupSource:
         return found
 
 
-def choose(seeds: Sequence[str], *, node: str | None = None) -> list[NodeStatus]:
-    """Nodes to take a backup from, the best one first: followers that are not behind.
+class ChosenNodes(NamedTuple):
+    """Who may be asked, the best one first, and what any of the cluster had confirmed by then."""
+
+    able: list[NodeStatus]
+    confirmed: int
+
+
+def choose(seeds: Sequence[str], *, node: str | None = None) -> ChosenNodes:
+    """Nodes to take a backup from: followers that are not behind are the best.
 
     `node`: that one and no other, by its name, id or address. Raises Unavailable, ConfigError.
     """
     found = surveys.survey(seeds)
+    confirmed = max((each.confirmed for each in found.samples if _is_able(each)), default=0)
     if node is not None:
         address = surveys.node_address(found, node)
         chosen = [each for each in found.samples if each.address == address]
         if not chosen:
             raise Unavailable(f"{node} at {address} does not answer")
-        return chosen
+        return ChosenNodes(chosen, confirmed)
     able = [each for each in found.samples if _is_able(each)]
     if not able:
         raise ConfigError(
             "none of the nodes that answer has the cluster's data",
             hint="`qsync status` says what is wrong with each",
         )
-    furthest = max(each.confirmed for each in able)
-    return sorted(able, key=lambda each: (each.leads, furthest - each.confirmed, each.id))
+    able.sort(key=lambda each: (each.leads, confirmed - each.confirmed, each.id))
+    return ChosenNodes(able, confirmed)
 
 
 def _check_release(line: NodeConnection) -> None:

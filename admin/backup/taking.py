@@ -48,8 +48,10 @@ def take_backup(place: BackupPlace, seeds: Sequence[str], options: TakingOptions
     the node refuses; then there is no backup, and the same call goes on from there.
     """
     begun = options.wall()
-    chosen = nodes.choose(seeds, node=options.node)[0]
+    able, confirmed = nodes.choose(seeds, node=options.node)
+    chosen = able[0]
     with BackupSource(chosen.address) as source:
+        source.catch_up(confirmed)
         cluster = source.line.greeting.cluster
         role = "the leader" if chosen.leads else "a follower"
         options.say(f"taken from {chosen.name} at {chosen.address}, {role}")

@@ -1,0 +1,32 @@
+"""A backup has what was confirmed when it was asked for, also from a follower that is behind."""
+
+from contextlib import closing
+
+import pytest
+
+from admin.backup import nodes
+from admin.backup.nodes import BackupSource
+from qsync.errors import Unavailable
+from qsync.node.snapshot_export import FEATURE
+from tests.unit.logs import some
+from tests.unit.pretender import Pretender
+
+
+def test_a_follower_is_asked_until_it_knows_what_the_cluster_had_confirmed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with closing(Pretender(1)) as node:
+        node.features += (FEATURE,)
+        node.log, node.confirmed = some(9), 3
+        slept: list[float] = []
+
+        def sleep(seconds: float) -> None:
+            slept.append(seconds)
+            node.confirmed = 3 + len(slept)
+
+        with BackupSource(node.address) as source:
+            source.catch_up(5, sleep=sleep)
+            assert (source.confirmed, len(slept)) == (5, 2)
+            monkeypatch.setattr(nodes, "CATCH_UP_S", 0.0)
+            with pytest.raises(Unavailable, match="has not come up to index 8"):
+                source.catch_up(8, sleep=sleep)
