@@ -63,13 +63,11 @@ def check(found: RecoverySurvey, *, lose: int, others_are_stopped: bool) -> None
         )
 
 
-def force(
-    left: Survivor, directory: Path, options: Mapping[str, str], *, patient: bool = True
-) -> Recovered:
+def force(left: Survivor, directory: Path, options: Mapping[str, str]) -> Recovered:
     """Make the new cluster's one node of what is left, and let the survivor start no more.
 
-    It waits until no lease of the old cluster can be alive (M8 h), unless not `patient`: in tests
-    where nobody leases. Raises ConfigError when something is in `directory`, StoreError.
+    It waits until no lease of the old cluster can be alive (M8 h). Raises ConfigError when
+    something is in `directory`, StoreError.
     """
     begun = time.monotonic()
     generation = generation_of(left.term) + 1
@@ -84,9 +82,8 @@ def force(
     made = found_cluster(
         node, log, first_term_of(generation), lambda fresh: _copy(left, fresh), lambda _: None
     )
-    if patient:
-        promise = core_config(left.config).promise
-        time.sleep(max(0.0, begun + promise - time.monotonic()))
+    promise = core_config(left.config).promise
+    time.sleep(max(0.0, begun + promise - time.monotonic()))
     supersede(left.path, cluster=made.config.cluster.id, directory=directory)
     return Recovered(
         cluster=made.config.cluster.id,

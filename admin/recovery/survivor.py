@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from admin.backup.restoring import FILE
 from admin.cluster import logs
 from admin.cluster.logs import StoppedLog
 from election.messages import Index, Replica, Term
@@ -18,7 +19,6 @@ from qsync.errors import ConfigError, Damaged
 from qsync.node.assembly import NodeStorage, founding, open_storage
 from qsync.record import Entry
 
-FILE: Final = "node.yaml"
 _CACHE_BYTES: Final = 1 << 20
 
 
