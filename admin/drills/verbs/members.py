@@ -81,8 +81,8 @@ class AddMemberVerb(Remedy):
 def _ordered(
     cluster: "SimulatedCluster", node: "MemberMachine", change: AddMember | RemoveMember
 ) -> None:
-    """Every new leader is asked, until the node is a voter, or is none, and that is decided."""
-    wanted, asked = isinstance(change, AddMember), set[int]()
+    """Leaders are asked again and again, as real ones are, until it votes, or not, for good."""
+    wanted, asked = isinstance(change, AddMember), dict[int, float]()
     verb = "add" if wanted else "remove"
 
     def done() -> bool:
@@ -92,8 +92,9 @@ def _ordered(
             votes = followed is not None and node.me in followed.replicas
             if votes is wanted and machine.operations.changes.is_decided:
                 return True
-            if machine.term not in asked and leader.reachable:
-                asked.add(machine.term)
+            now = cluster.world.clockwork.now
+            if leader.reachable and now - asked.get(machine.term, -PAUSE_S) >= PAUSE_S:
+                asked[machine.term] = now
                 leader.operate(
                     f"{verb} {node.me}",
                     lambda ticket: ChangeAsked(ticket=ticket, change=change),
