@@ -152,10 +152,11 @@ LogEvent = LogAppended | LogCut | LogRolledBack | LogRestored
 
 @final
 class Ready:
-    """Fulfil top to bottom. `send_now` and `write` may run side by side.
+    """Fulfil top to bottom. `send_now`, `settled`, `reads` and `write` may run side by side.
 
-    `send_after` is sent when `write` is durable (at once when there is none). `snapshot`: its rows
-    are wanted; answer with `SnapshotReceived`, or not at all.
+    What is settled or may be read rests on what is durable already, never on `write`. `send_after`
+    is sent when `write` is durable (at once when there is none). `snapshot`: its rows are wanted;
+    answer with `SnapshotReceived`, or not at all.
     """
 
     __slots__ = (
@@ -173,10 +174,10 @@ class Ready:
     def __init__(self) -> None:
         self.events: list[LogEvent] = []
         self.send_now: list[tuple[Replica, Message]] = []
+        self.settled: list[Settled] = []
+        self.reads: list[ReadSettled] = []
         self.write: Write | None = None
         self.send_after: list[tuple[Replica, Message]] = []
-        self.settled: list[Settled] = []
         self.snapshot: InstallSnapshot | None = None
-        self.reads: list[ReadSettled] = []
         self.timers: list[TimerRequest] = []
         self.notes: list[Note] = []

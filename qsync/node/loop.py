@@ -156,8 +156,10 @@ class Loop:
             self.timers.arm(timer)
         for note in ready.notes:
             self._timeline.append(note.name, note.fields)
+        self._answer(ready)
         wrote = False
         if ready.write is not None:
+            self._flush()  # who was answered asks the next while we write
             self._commit = ready.write, ready.send_after
             self.writer.submit(ready.write, self._wrote)
             wrote = not self._is_writing
@@ -165,7 +167,6 @@ class Loop:
             unreadable = self._send(ready.send_after) or unreadable
         if ready.snapshot is not None and self.snapshot_offered is not None:
             self.snapshot_offered(ready.snapshot)
-        self._answer(ready)
         # What was refused because of pending data is submitted again when that is decided.
         return wrote or unreadable or bool(ready.settled) or bool(ready.reads)
 
@@ -179,7 +180,9 @@ class Loop:
             if self.events is not None:
                 self.events.wrote(write)
             self.step(Written(id=write.id))
-            self._send(after)
+            if after:
+                self._send(after)
+                self._flush()  # the leader waits for it
         else:
             self.step(WriteFailed(id=write.id, why=str(error)))
         if not self._settling:

@@ -327,14 +327,14 @@ def _cover(env: lmdb.Environment, file: Path) -> None:
         os.truncate(file, size)
 
 
-def identity_of(file: Path) -> tuple[int, int] | None:
+def identity_of(file: Path | str) -> tuple[int, int] | None:
     """Device and inode; None when there is nothing of that name. Raises StoreError."""
     try:
         found = os.stat(file)  # noqa: PTH116 - before every write: one call less
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise faults.typed(error, file) from error
+        raise faults.typed(error, Path(file)) from error
     return found.st_dev, found.st_ino
 
 

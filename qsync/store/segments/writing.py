@@ -42,7 +42,8 @@ class LogEnd:
     sequence: int
     former: bytes
     seed: int
-    path: Path
+    path: str
+    """As text: it is looked at before every write."""
     file: tuple[int, int]
 
 
@@ -79,7 +80,7 @@ class SegmentWriter:
             sequence=found.sequence,
             former=b"",
             seed=form.salt(found.log, found.number),
-            path=segment_path(folder, found.number),
+            path=str(segment_path(folder, found.number)),
             file=(0, 0),
         )
         try:
@@ -183,7 +184,7 @@ class SegmentWriter:
             sequence=sequence,
             former=form.pack_header(header),
             seed=form.salt(end.log, number),
-            path=segment_path(self._folder, number),
+            path=str(segment_path(self._folder, number)),
             file=self._file(),
         )
 
