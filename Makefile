@@ -6,6 +6,7 @@ BIN    := $(VENV)/bin
 ARGS   ?=
 SEEDS  ?= 1-2000
 RESUME ?= .soak.json
+REPEAT ?= 1
 DRILLS ?= $(notdir $(basename $(wildcard admin/drills/catalogue/*.yaml)))
 OUT    ?= $(shell mktemp -d)
 
@@ -67,10 +68,12 @@ bench-spark: $(VENV)/.installed ## rows and operations a second of the checker o
 	@$(BIN)/python -m tests.bench.spark_speed $(ROWS)
 	@$(BIN)/python -m tests.bench.fetch_speed
 
-drills: $(VENV)/.installed ## the whole catalogue on real processes, 3 and 5 nodes (OUT=/tmp/drills DRILLS='chaos')
+drills: $(VENV)/.installed ## the whole catalogue on real processes, 3 and 5 nodes (OUT=/tmp/drills DRILLS='chaos' REPEAT=20)
 	@for nodes in 3 5; do for drill in $(DRILLS); do \
-	  $(BIN)/qsync drill run $$drill --nodes $$nodes --out "$(OUT)/$$drill-$$nodes" || exit $$?; \
+	  $(BIN)/qsync drill run $$drill --nodes $$nodes --repeat $(REPEAT) --out "$(OUT)/$$drill-$$nodes" \
+	    || [ $(REPEAT) -gt 1 ] || exit $$?; \
 	done; done
+	@$(BIN)/qsync drill summary "$(OUT)"
 
 # ------------------------------------------------------------------------------------ testing
 # Cheapest failure first; the last line is pytest's verdict on all tests.

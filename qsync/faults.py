@@ -40,6 +40,7 @@ class Fault(StrEnum):
     LOG_BIT_FLIP = "log_bit_flip"
     WIPE = "wipe"
     NEW_DISK = "new_disk"
+    DESTROY = "destroy"
     SWAP = "swap"
     DETACH = "detach"
     CLOCK_JUMP = "clock_jump"
@@ -85,6 +86,7 @@ ABOUT: Mapping[Fault, str] = {
     Fault.LOG_BIT_FLIP: "one bit of the log is flipped",
     Fault.WIPE: "the log and the data are lost",
     Fault.NEW_DISK: "the whole directory is lost, and who the node was with it",
+    Fault.DESTROY: "every node is lost with its directory, and only a backup is left",
     Fault.SWAP: "an empty directory takes the place of the node's, until it is put back",
     Fault.DETACH: "the log of a running node is taken away, and put back",
     Fault.CLOCK_JUMP: "the wall clock is ahead or behind",

@@ -20,7 +20,8 @@ from admin.evidence.rows import status_row
 from admin.evidence.tables import Row
 from admin.evidence.witnesses import EvidenceSource, Running
 from admin.lab.lab import Lab
-from admin.workload.history import save
+from admin.workload.history import HistoryLine, save
+from admin.workload.restored import stretches, without_places
 from qsync.client.one_node import NodeConnection
 from qsync.errors import QsyncError
 
@@ -45,13 +46,14 @@ def events(lab: Lab, *, since: float) -> tuple[TimelineEvent, ...]:
 
 def save_all(run: RunRecord, lab: Lab, out: Path, *, source: str, command: str) -> None:
     """Write everything but the reports: a bundle that can be checked, and logs for people."""
-    save(run.lines, out / "history.jsonl")
+    told = _history(run, out)
+    save(told, out / "history.jsonl")
     bundle = _dump(run, lab, out, source)
     counted = {
         "status": write_part(out / "status.jsonl", _status(run, bundle)),
         "nemesis": write_part(out / "nemesis.jsonl", _nemesis(run.steps)),
         "feeds": write_part(out / "feeds.jsonl", run.feeds),
-        "ops": len(run.lines),
+        "ops": len(told),
     }
     manifest = replace(
         bundle.manifest,
@@ -68,6 +70,17 @@ def save_all(run: RunRecord, lab: Lab, out: Path, *, source: str, command: str) 
         if node.log.exists():
             (out / "logs").mkdir(exist_ok=True)
             shutil.copyfile(node.log, out / "logs" / f"{node.name}.log")
+
+
+def _history(run: RunRecord, out: Path) -> Sequence[HistoryLine]:
+    """What the logs of the nodes can be held against; after a restore the rest lies beside it.
+
+    That is what the restored cluster was asked, on top of what it has of the one that is gone.
+    """
+    if not run.restored:
+        return run.lines
+    save(run.lines, out / "history-whole.jsonl")
+    return without_places(stretches(run.lines, run.restored)[-1], run.restored[-1])
 
 
 def _dump(run: RunRecord, lab: Lab, out: Path, source: str) -> Bundle:
@@ -94,8 +107,10 @@ def _dump(run: RunRecord, lab: Lab, out: Path, source: str) -> Bundle:
 def _status(run: RunRecord, bundle: Bundle) -> list[Row]:
     """What was seen all the time, and what the nodes said last.
 
-    Of a directory that is gone, or whose log was set aside, there is nothing to compare with.
+    Of a directory that is gone, or whose log was set aside, there is nothing to compare with, and
+    as long as a restored cluster grew from one node, it had fewer voters than it has.
     """
+    whole = max((step.ended for step in run.steps if step.verb == "restore"), default=0.0)
     present = {each.uuid: each for each in bundle.manifest.nodes}
     begun = {each.node: each.time for each in run.events if each.name == "admitted"}
     seen = [
@@ -109,7 +124,7 @@ def _status(run: RunRecord, bundle: Bundle) -> list[Row]:
         for observed in run.observations
         if observed.sample is not None
         and observed.sample.uuid in present
-        and observed.time >= begun.get(observed.node, 0.0)
+        and observed.time >= max(whole, begun.get(observed.node, 0.0))
     ]
     return [row | {"sample": at} for at, row in enumerate([*seen, *bundle.rows("status")])]
 

@@ -41,7 +41,9 @@ class JudgedRun:
         missed = [each for each in self.findings if not each.met]
         match self.end:
             case RunEnd.PASSED:
-                return f"{name} passed: {self._writes}, nothing that was promised broke."
+                return (
+                    f"{name} passed: {self._writes}, nothing that was promised broke{self._left}."
+                )
             case RunEnd.FAILED:
                 said = "; ".join(f"{e.name} is {e.measured}, not {e.limit}" for e in missed)
                 return f"{name} failed: {_clause(self.run.stopped) or said}."
@@ -51,6 +53,15 @@ class JudgedRun:
                 return f"{name}: the cluster could not be healed: {_clause(self.run.stopped)}."
             case RunEnd.INTERRUPTED:
                 return f"{name} was interrupted and healed."
+
+    @property
+    def _left(self) -> str:
+        """What a restore cost."""
+        count, seconds = self.measures.get("left_behind"), self.measures.get("rpo")
+        if not self.run.restored or count is None:
+            return ""
+        ago = show(seconds, MeasureUnit.SECONDS)
+        return f"; {count:g} acknowledged writes behind the backup are lost, the first {ago} old"
 
     @property
     def _writes(self) -> str:
@@ -72,9 +83,13 @@ def judge(run: RunRecord) -> JudgedRun:
 
 
 def checks(drill: Drill) -> list[str]:
-    """What is checked: `total_conserved` only where there is money."""
-    bank = LOADS[drill.load.kind].has_bank
-    return [name for name in drill.expect.checks if bank or name != "total_conserved"]
+    """What is checked: money only where there is some, a restore only where there is one."""
+    pointless: set[str] = set()
+    if not LOADS[drill.load.kind].has_bank:
+        pointless.add("total_conserved")
+    if not any(step.verb == "restore" for step in drill.method):
+        pointless.add("restored_exactly")
+    return [name for name in drill.expect.checks if name not in pointless]
 
 
 def show(value: float | None, scale: MeasureUnit) -> str:
@@ -127,6 +142,10 @@ def _check(run: RunRecord, name: str) -> ExpectationResult:
         case "rolled_back_invisible":
             seen = proof.rolled_back_visible
             met, why = not seen, (f"rolled back and visible: {_some(seen)}",)
+        case "restored_exactly":
+            missing, more = _some(proof.lost), _some(proof.not_left_behind)
+            met = bool(run.restored) and not proof.lost and not proof.not_left_behind
+            why = (f"missing: {missing or 'none'}; behind the point and there: {more or 'none'}",)
         case _:
             raise AssertionError(name)
     return _finding(name, met, why)

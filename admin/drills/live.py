@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from random import Random
 
 from admin.drills import targets
 from admin.drills.model import Condition, Step
@@ -9,6 +10,7 @@ from admin.drills.targets import Names
 from admin.drills.undo_log import UndoLog, UndoStep
 from admin.lab.lab import Lab, LabNode, NotRunning
 from admin.lab.processes import OsProcess
+from admin.workload.clients import Workload
 from qsync.errors import NotLeader
 
 
@@ -18,7 +20,8 @@ class LiveCluster:
 
     `wait` and `until` let time pass while the runner looks at everything; the latter raises
     Unavailable when the condition does not come true in so many seconds. `background`: what goes
-    on at a node until it is called.
+    on at a node until it is called. `load`: the clients; `begin_anew` lets all who ask the cluster
+    forget the one that is gone.
     """
 
     lab: Lab
@@ -27,6 +30,9 @@ class LiveCluster:
     leader: Callable[[], str | None]
     wait: Callable[[float], None]
     until: Callable[[Condition, float], None]
+    load: Workload
+    begin_anew: Callable[[], None]
+    dice: Random
     background: dict[str, Callable[[], None]] = field(default_factory=dict)
 
     @property
@@ -42,9 +48,9 @@ class LiveCluster:
             raise NotLeader(f"{step.describe()}: nobody leads")
         return nodes
 
-    def beside(self, step: Step) -> tuple[str, ...]:
-        """The nodes that a step names with `with`."""
-        word = step.options.get("with")
+    def beside(self, step: Step, option: str = "with") -> tuple[str, ...]:
+        """The nodes that a step names with `with`, or another option."""
+        word = step.options.get(option)
         return () if word is None else targets.now(self.names, str(word), self.leader())
 
     def owe(self, remedy: str | None, *nodes: str) -> list[LabNode]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from admin.drills.probes import MeasureUnit
 from admin.drills.verbs.catalogue import WAITING
 from admin.workload.history import HistoryLine, OutcomeType
+from admin.workload.restored import survives
+from election.messages import Index, Position, Term
 
 if TYPE_CHECKING:  # a file is read without whatever watches a cluster
     from admin.drills.record import RunRecord, StepRecord, TimelineEvent
@@ -224,6 +226,21 @@ _ALL = (
         "acknowledged writes that are gone",
         lambda it: None if it.run.proof is None else len(it.run.proof.lost),
     ),
+    _count(
+        "left_behind",
+        "acknowledged writes behind the point that was restored: gone with the nodes, and counted",
+        lambda it: None if it.run.proof is None else len(it.run.proof.left_behind),
+    ),
+    _time(
+        "rpo",
+        "of these, how long before the nodes were destroyed the first was acknowledged",
+        lambda it: _back(it.run),
+    ),
+    _time(
+        "paused",
+        "how long the clients were held on purpose; gaps count it, too",
+        lambda it: _paused(it.run.steps),
+    ),
     _count("unknown", "outcomes that were unknown at the moment", lambda it: it.run.met_unknown),
     _count("unresolved", "outcomes that stayed unknown at the end", lambda it: it.run.unresolved),
     _count(
@@ -278,6 +295,35 @@ def _gap_around(found: Sequence[AckedWrite], fault: float, longest: Gap | None) 
         return longest
     earlier = [each.ended for each in found if each.ended <= fault]
     return Gap(begun=earlier[-1] if earlier else longest.begun, ended=longest.ended)
+
+
+def _back(run: "RunRecord") -> float | None:
+    """From the first acknowledgement that a restore left out to the end of the nodes."""
+    if not run.restored:
+        return None
+    gone = next((step.begun for step in run.steps if step.verb == "destroy"), run.ended)
+    left_out = (
+        line.time / _NS
+        for line in run.lines
+        if line.type is OutcomeType.OK
+        and line.f != "read"
+        and line.term is not None
+        and line.log_index is not None
+        and not survives(run.restored, Position(Term(line.term), Index(line.log_index)))
+    )
+    return max(0.0, gone - min(left_out, default=gone))
+
+
+def _paused(steps: "Sequence[StepRecord]") -> float:
+    """From each `pause_load` to the `resume_load` behind it, or to the last step."""
+    total = 0.0
+    since: float | None = None
+    for step in steps:
+        if step.verb == "pause_load" and since is None:
+            since = step.ended
+        elif step.verb == "resume_load" and since is not None:
+            total, since = total + step.begun - since, None
+    return total if since is None else total + steps[-1].ended - since
 
 
 def _widest(found: Sequence[AckedWrite], since: float, until: float) -> float:

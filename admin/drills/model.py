@@ -18,6 +18,7 @@ CHECKS = {
     "total_conserved": "every transfer was made exactly once",
     "rolled_back_invisible": "nothing that was rolled back can be seen",
     "one_leader_per_term": "no term had two leaders",
+    "restored_exactly": "all up to the point that was restored is there, and nothing behind it",
 }
 
 

@@ -8,7 +8,9 @@ from admin.drills.failures import DrillStopped
 from admin.drills.model import Drill, Step
 from admin.drills.probes import PROBES
 from admin.drills.targets import Names
+from admin.drills.values import Options
 from admin.drills.verbs.catalogue import VERBS
+from admin.drills.verbs.crashing import CRASH
 from admin.lab.lab import Lab, LabNode
 from qsync.config import NodeConfig
 
@@ -22,8 +24,7 @@ def timeline(drill: Drill, names: Names) -> list[str]:
         nodes = [", ".join(names.get(word, ("whoever leads then",))) for word in step.on]
         where = f"  [{'; '.join(nodes)}]" if nodes else ""
         said.append(f"{'' if sure else '>='}{at:5.1f} s  {step.describe()}{where}")
-        pause = step.options.get("for")
-        at += pause if isinstance(pause, float) else 0.0
+        at += step.number("for") if VERBS[step.verb].spec.waits else 0.0
         sure = sure and step.condition is None
     return said
 
@@ -63,7 +64,12 @@ def allow(drill: Drill, lab: Lab, names: Names, found: ClusterSurvey) -> None:
         )
     if len(lab.nodes) < guards.min_voters:
         raise DrillStopped(f"{len(lab.nodes)} voters; the drill wants {guards.min_voters}")
-    touched = {name for step in drill.method for word in step.on for name in names.get(word, ())}
+    touched = {
+        name
+        for step in drill.method
+        for word in (*step.on, *_crashes(step))
+        for name in names.get(word, ())
+    }
     if forbidden := touched & set(guards.never_touch):
         raise DrillStopped(f"never_touch names {', '.join(sorted(forbidden))}")
     most = most_down(drill.method, names)
@@ -87,7 +93,8 @@ def most_down(method: Sequence[Step], names: Names) -> int:
             down.clear()
         else:
             down -= {(verb.name, node) for node in nodes}
-        most = max(most, len({node for _, node in down}))
+        meanwhile = 1 if verb.in_turn or _crashes(step) else 0
+        most = max(most, len({node for _, node in down}) + meanwhile)
     return most
 
 
@@ -111,8 +118,19 @@ def _nodes(step: Step, names: Names) -> set[str]:
 def _words(step: Step) -> Collection[str]:
     condition = step.condition
     around = () if condition is None else (condition.node, condition.other)
-    beside = step.options.get("with")
-    return {*step.on, *(word for word in around if word), *([str(beside)] if beside else [])}
+    kinds = VERBS[step.verb].spec.options
+    beside = {str(value) for name, value in step.options.items() if _is_target(kinds, name)}
+    return {*step.on, *(word for word in around if word), *beside}
+
+
+def _is_target(kinds: Options, name: str) -> bool:
+    return name in kinds and kinds[name].target
+
+
+def _crashes(step: Step) -> tuple[str, ...]:
+    """The target that dies meanwhile, if one does."""
+    word = step.options.get(CRASH)
+    return () if word is None else (str(word),)
 
 
 def needs(drill: Drill) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from admin.cluster import surveys
 from admin.cluster.surveys import ClusterSurvey
 from admin.drills.model import Condition
+from qsync import features
 from qsync.status.record import NodeStatus
 
 if TYPE_CHECKING:
@@ -77,19 +78,22 @@ def _another_leads(cluster: "SimulatedCluster", condition: Condition) -> bool:
     return bool(cluster.leading(cluster.names[condition.other] if condition.other else ()))
 
 
-def _all_in_touch(cluster: "SimulatedCluster", _: Condition) -> bool:
+def all_in_touch(cluster: "SimulatedCluster", _: Condition | None = None) -> bool:
+    """Every node runs, and one of them leads."""
     reachable = all(node.reachable for node in cluster.world.nodes)
     return reachable and len(cluster.leading()) == 1
 
 
-def _has_caught_up(survey: ClusterSurvey, node: NodeStatus | None) -> bool:
+def has_caught_up(survey: ClusterSurvey, node: NodeStatus | None) -> bool:
+    """The node has on disk what the leader had confirmed, and votes."""
     leader = survey.leader
     if node is None or leader is None or node.recruit:
         return False
     return node.written >= leader.confirmed
 
 
-def _member_has_caught_up(cluster: "SimulatedCluster", node: "MemberMachine") -> bool:
+def member_has_caught_up(cluster: "SimulatedCluster", node: "MemberMachine") -> bool:
+    """The same of a simulated one."""
     machine = node.core.machine
     leaders = cluster.leading()
     confirmed = leaders[0].core.machine.replicated_log.confirmed if leaders else None
@@ -100,6 +104,19 @@ def _member_has_caught_up(cluster: "SimulatedCluster", node: "MemberMachine") ->
 def _member_was_struck(cluster: "SimulatedCluster", node: "MemberMachine") -> bool:
     known = cluster.points(node).describe() if node.up else []
     return node.me in cluster.struck or any(each["struck"] for each in known)
+
+
+def _features_enabled(_: "LiveFacts", __: Condition, survey: ClusterSurvey) -> bool:
+    known = {name for each in survey.samples for name in each.upgrade.knows}
+    used = [set(each.upgrade.features) for each in survey.samples]
+    return bool(known) and all(known <= each for each in used)
+
+
+def _simulated_features_enabled(cluster: "SimulatedCluster", _: Condition) -> bool:
+    cores = [node.core for node in cluster.world.nodes if node.up]
+    known = {name for core in cores for name in core.machine.config.features}
+    used = [features.enabled(core.settings) for core in cores]
+    return bool(known) and all(known <= each for each in used)
 
 
 def _ends_with_0(_: "LiveFacts", condition: Condition, __: ClusterSurvey) -> bool:
@@ -136,7 +153,7 @@ _ALL = (
         name="healthy",
         about="all nodes are in touch with a leader that takes writes",
         live=lambda _, __, survey: surveys.judge(survey).health is surveys.ClusterHealth.HEALTHY,
-        simulated=_all_in_touch,
+        simulated=all_in_touch,
     ),
     Probe(
         name="answers",
@@ -162,9 +179,15 @@ _ALL = (
     Probe(
         name="caught_up",
         about="the node has on disk what the leader had confirmed, and votes",
-        live=_of_nodes(_has_caught_up),
-        simulated=_of_members(_member_has_caught_up),
+        live=_of_nodes(has_caught_up),
+        simulated=_of_members(member_has_caught_up),
         node=True,
+    ),
+    Probe(
+        name="features_enabled",
+        about="every feature of the log that a node knows is used by all of them",
+        live=_features_enabled,
+        simulated=_simulated_features_enabled,
     ),
     Probe(
         name="struck",

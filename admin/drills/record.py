@@ -9,6 +9,7 @@ from admin.drills.sampling import NodeObservation
 from admin.evidence.tables import Row
 from admin.workload.history import HistoryLine
 from admin.workload.proof import Proof
+from admin.workload.restored import RestoredPoint
 
 
 class RunEnd(StrEnum):
@@ -70,6 +71,8 @@ class RunRecord:
     unresolved: int = 0
     feeds: tuple[Row, ...] = ()
     """What a reader of the feed of changes was given, as rows of evidence."""
+    restored: tuple[RestoredPoint, ...] = ()
+    """Where the cluster went back to, if it was restored."""
     proof: Proof | None = None
     end: RunEnd | None = None
     stopped: str | None = None

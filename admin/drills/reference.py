@@ -49,6 +49,27 @@ def collect(directory: Path) -> list[MeasuredDrill]:
     return [_together(*key, found) for key, found in sorted(runs.items())]
 
 
+def summary(runs: Sequence[MeasuredDrill]) -> list[str]:
+    """A line for each drill and number of nodes, with a head."""
+    heads = (
+        "drill",
+        "nodes",
+        "runs",
+        "passed",
+        "failed",
+        "RTO, median",
+        "RTO, longest",
+        "longest gap",
+    )
+    rows: list[tuple[str, ...]] = [heads]
+    for each in runs:
+        times = (_rto(each.rto_median), _rto(each.rto_max), f"{each.gap_max:.3f} s")
+        counts = (each.nodes, each.runs, each.passed, each.runs - each.passed)
+        rows.append((each.drill, *map(str, counts), *times))
+    widths = [max(len(row[at]) for row in rows) for at in range(len(heads))]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
 def read_results(pages: Path) -> list[MeasuredDrill]:
     """What was measured last."""
     path = pages / RESULTS

@@ -62,6 +62,7 @@ def as_json(judged: JudgedRun) -> dict[str, object]:
         "measures": {name: _round(value) for name, value in judged.measures.items()},
         "expectations": [asdict(each) for each in judged.findings],
         "lost": [] if run.proof is None else list(run.proof.lost),
+        "restored": [{"index": each.index, "term": each.term} for each in run.restored],
         "terms": {str(term): list(nodes) for term, nodes in run.terms.items()},
         "outcomes": _outcomes(judged, len(acked)),
         "latency": {

@@ -6,11 +6,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
+from random import Random
 from typing import TypeVar
 
 from admin.cluster import surveys
 from admin.cluster.surveys import ClusterSurvey
-from admin.drills import evidence, healing, preflight, targets
+from admin.drills import evidence, healing, preflight, restoring, targets
 from admin.drills.failures import DrillNotHealed, DrillStopped, StepFailed
 from admin.drills.live import LiveCluster
 from admin.drills.model import Condition, Drill, Step
@@ -121,6 +123,9 @@ class DrillRunner:
                     leader=self._leader,
                     wait=self._wait,
                     until=self._until,
+                    load=self.load,
+                    begin_anew=partial(self._begin_anew, feed),
+                    dice=Random(f"drill {self.drill.seed}"),  # noqa: S311 - replays, hides nothing
                 )
                 whole = self._whole(watch)
         finally:
@@ -143,7 +148,7 @@ class DrillRunner:
                 end, why = RunEnd.NOT_HEALED, str(error)
         return RunRecord(
             drill=self.drill,
-            cluster=self.lab.cluster,
+            cluster=self.cluster.lab.cluster,
             version=__version__,
             nodes=tuple(node.name for node in self.lab.nodes),
             targets={},
@@ -157,6 +162,7 @@ class DrillRunner:
             terms={term: tuple(sorted(nodes)) for term, nodes in watch.terms.items()},
             met_unknown=self.load.tally.met_unknown,
             unresolved=len(self.load.tally.unknown),
+            restored=restoring.points(self.lab.dir, since=begun),
             proof=checked,
             end=end,
             stopped=why,
@@ -199,7 +205,10 @@ class DrillRunner:
         begun = time.monotonic()
         error: str | None = None
         try:
+            before = restoring.points(self.lab.dir, since=self.began)
             done = undo_all(self.cluster)
+            if restoring.points(self.lab.dir, since=self.began) != before:
+                self.cluster.begin_anew()
             self._meanwhile(lambda: healing.wait_healthy(self.lab), self._show)
         except DrillNotHealed as found:
             error, done = found.message, []
@@ -318,8 +327,17 @@ class DrillRunner:
         self.history.give_up("the run ended and nobody could say")
         digests = proof.same_digests(self.lab.addresses, timeout=MEET_S_MAX)
         return proof.prove(
-            self.load.tally, self.history.lines, journal=found, balances=balances, digests=digests
+            self.load.tally,
+            self.history.lines,
+            journal=found,
+            balances=balances,
+            digests=digests,
+            restored=restoring.points(self.lab.dir, since=self.began),
         )
+
+    def _begin_anew(self, feed: Feeding) -> None:
+        self.load.begin_anew()
+        feed.begin_anew()
 
     def _leader(self) -> str | None:
         leader = self.facts.watch.survey.leader

@@ -74,9 +74,9 @@ class SimulatedCluster:
         names = [name for word in step.on for name in targets.now(self.names, word, leader)]
         return [self.node(name) for name in names]
 
-    def beside(self, step: Step) -> tuple[str, ...]:
-        """The nodes that a step names with `with`."""
-        word = step.options.get("with")
+    def beside(self, step: Step, option: str = "with") -> tuple[str, ...]:
+        """The nodes that a step names with `with`, or another option."""
+        word = step.options.get(option)
         return () if word is None else targets.now(self.names, str(word), self.leader())
 
     def leader(self) -> str | None:

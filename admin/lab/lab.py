@@ -318,6 +318,13 @@ def add_node(lab: Lab) -> tuple[Lab, LabNode]:
     return grown, node
 
 
+def refounded(lab: Lab, cluster: str) -> Lab:
+    """The lab when its nodes are those of another cluster. Written down."""
+    anew = replace(lab, cluster=cluster)
+    _store(anew)
+    return anew
+
+
 def load(directory: Path) -> Lab:
     """The lab laid out there. Raises NoSuchLab or ConfigError."""
     path = directory / STATE_FILE

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 
 from admin.workload.catalogue import LOADS
 from admin.workload.history import AnsweredBy, History, OutcomeType
@@ -16,7 +17,8 @@ from admin.workload.load_names import (
     LoadKind,
 )
 from admin.workload.tally import WriteTally
-from admin.workload.worker import Worker, WorkerConfig
+from admin.workload.worker import Worker, WorkerConfig, WorkerGate
+from election.messages import Position
 from qsync.client import calls, operations
 from qsync.client.blocking import Client
 from qsync.client.calls import Commit
@@ -44,7 +46,8 @@ class Workload:
         self.kind = kind
         self.tally = WriteTally()
         self.history = history
-        self._stop = threading.Event()
+        self._stop, self._open = threading.Event(), threading.Event()
+        self._open.set()
         self._workers = [
             Worker(
                 WorkerConfig(
@@ -52,7 +55,7 @@ class Workload:
                 ),
                 history=history,
                 tally=self.tally,
-                stop=self._stop,
+                gate=WorkerGate(stop=self._stop, is_open=self._open),
             )
             for number in range(1, clients + 1)
         ]
@@ -70,6 +73,34 @@ class Workload:
                 worker.thread.join()
         self.check()
 
+    def pause(self) -> None:
+        """Let every client finish what it does, and nothing more; returns when all of them have."""
+        self._open.clear()
+        for worker in self._workers:
+            with worker.gate.working:
+                pass
+        self.tally.pause()
+
+    def resume(self) -> None:
+        """Let the clients go on."""
+        self.tally.resume()
+        self._open.set()
+
+    @property
+    def is_paused(self) -> bool:
+        """The clients are held."""
+        return not self._open.is_set()
+
+    def begin_anew(self) -> None:
+        """There is another cluster: every client connects to it, and nobody asks the former one.
+
+        What is unknown of that one stays so, until it is looked up.
+        """
+        for worker in self._workers:
+            worker.gate.begins_anew = True
+        for number, each in list(self.tally.unknown.items()):
+            self.tally.unknown[number] = replace(each, client=None)
+
     def check(self) -> None:
         """Raises what a client died of, if one did."""
         for worker in self._workers:
@@ -80,6 +111,8 @@ class Workload:
         """Ask again about every unknown outcome, with its token; how many are known now."""
         known = 0
         for number, each in list(self.tally.unknown.items()):
+            if each.client is None:
+                continue
             try:
                 receipt = each.client.resolve(each.token)
             except QsyncError as error:
@@ -90,7 +123,7 @@ class Workload:
                     each.process, OutcomeType.FAIL, told=AnsweredBy(error=error.code)
                 )
             else:
-                self.tally.acked[number] = receipt.term
+                self.tally.acked[number] = Position(receipt.term, receipt.index)
                 told = AnsweredBy(term=receipt.term, lsn=receipt.lsn, log_index=receipt.index)
                 self.history.complete(each.process, OutcomeType.OK, told=told)
             del self.tally.unknown[number]
@@ -108,9 +141,10 @@ class Workload:
         left = {number: each for number, each in self.tally.unknown.items() if each.token}
         if not left:
             return 0
-        sessions = sorted({parse_token(each.token).session for each in left.values()})
-        ops = [operations.expire_session(each) for each in sessions]
-        client.run(calls.write(ops, Commit(is_sync=True)))
+        sessions = {parse_token(each.token).session for each in left.values() if each.client}
+        if sessions:  # those of a cluster that is gone ended with it
+            ops = [operations.expire_session(each) for each in sorted(sessions)]
+            client.run(calls.write(ops, Commit(is_sync=True)))
         for number, each in left.items():
             if any(client.space(space).get([number]) for space in self._journals):
                 self.history.complete(each.process, OutcomeType.OK, told=AnsweredBy())

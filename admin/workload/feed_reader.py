@@ -30,6 +30,7 @@ class Feeding:
         self._seeds = list(seeds)
         self._upto: int | None = None
         self._crash: BaseException | None = None
+        self._anew = threading.Event()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, name="feed", daemon=True)
 
@@ -45,6 +46,10 @@ class Feeding:
         self._thread.join()
         if self._crash is not None and error is None:
             raise self._crash
+
+    def begin_anew(self) -> None:
+        """There is another cluster: what was given before is of no log that there is."""
+        self._anew.set()
 
     def _work(self) -> None:
         try:
@@ -73,6 +78,10 @@ class Feeding:
     def _read(self, client: Client) -> ChangeBatch:
         answers = 0
         while True:
+            if self._anew.is_set():
+                self._anew.clear()
+                self._upto = None
+                self.rows.clear()
             batch = client.run(questions.changes(self._upto, None, [], WAIT_S))
             if self._upto is not None and batch.upto > self._upto:
                 self.rows.append(self._row(self._upto, batch))

@@ -26,7 +26,9 @@ from admin.workload.load_names import (
     SETS,
     LoadKind,
 )
+from admin.workload.restored import RestoredPoint, stretches, survives
 from admin.workload.tally import WriteTally
+from election.messages import Position
 from qsync.client.blocking import Client
 from qsync.client.rows import Row
 from qsync.errors import QsyncError, Unavailable
@@ -40,7 +42,11 @@ _TOTAL = 2 * ACCOUNTS * BALANCE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """The findings. `lost` and `rolled_back_visible` hold numbers of the journal."""
+    """The findings. `lost` and `rolled_back_visible` hold numbers of the journal.
+
+    So do `left_behind`: acknowledged, and behind the point to which the cluster was restored, and
+    `not_left_behind`: those of them that are there all the same.
+    """
 
     lost: tuple[int, ...]
     rolled_back_visible: tuple[int, ...]
@@ -49,6 +55,8 @@ class Proof:
     linearity: Verdict
     replicas_identical: bool
     digests: dict[str, dict[str, str]]
+    left_behind: tuple[int, ...] = ()
+    not_left_behind: tuple[int, ...] = ()
 
     @property
     def total_conserved(self) -> bool:
@@ -63,6 +71,7 @@ class Proof:
         return (
             not self.lost
             and not self.rolled_back_visible
+            and not self.not_left_behind
             and self.total_conserved
             and self.linearity.result is Result.PASS
             and self.replicas_identical
@@ -76,6 +85,9 @@ class Proof:
         if self.rolled_back_visible:
             seen = _some(self.rolled_back_visible)
             said.append(f"{len(self.rolled_back_visible)} rolled-back writes are visible: {seen}")
+        if self.not_left_behind:
+            seen = _some(self.not_left_behind)
+            said.append(f"{len(self.not_left_behind)} writes behind the restore are there: {seen}")
         if not self.total_conserved:
             said.append(f"the bank holds {self.balances}, not {self.balances_expected}")
         if not self.replicas_identical:
@@ -138,14 +150,22 @@ def prove(
     journal: set[int],
     balances: dict[str, int],
     digests: dict[str, dict[str, str]],
+    restored: Sequence[RestoredPoint] = (),
 ) -> Proof:
-    """Hold what was told against what is there."""
+    """Hold what was told against what is there. `restored`: how the cluster went back meanwhile."""
+    told = tally.acked | _kept(tally)
+    there = {number for number, place in told.items() if survives(restored, place)}
+    behind = told.keys() - there
     return Proof(
-        lost=tuple(sorted((set(tally.acked) | _kept(tally)) - journal)),
+        lost=tuple(sorted(there - journal)),
+        left_behind=tuple(sorted(behind)),
+        not_left_behind=tuple(sorted(behind & journal)),
         rolled_back_visible=tuple(sorted(tally.undone & journal)),
         balances=balances,
         balances_expected=_expected(lines, journal) if balances else {},
-        linearity=_linearity(lines),
+        linearity=merge(
+            LINEARIZABLE, [each for part in stretches(lines, restored) for each in _linearity(part)]
+        ),
         replicas_identical=len({str(sorted(each.items())) for each in digests.values()}) == 1,
         digests=digests,
     )
@@ -189,7 +209,7 @@ def _opening() -> dict[str, int]:
     return {f"{name}/{account}": BALANCE for name in (LEFT, RIGHT) for account in range(ACCOUNTS)}
 
 
-def _linearity(lines: Sequence[HistoryLine]) -> Verdict:
+def _linearity(lines: Sequence[HistoryLine]) -> list[Verdict]:
     """Object by object, and transactions on lists by their dependencies."""
     known = operations(lines)
     on_lists = [each for each in known if each.f == "txn"]
@@ -198,7 +218,7 @@ def _linearity(lines: Sequence[HistoryLine]) -> Verdict:
     found = [check(rest, _model_of)] if rest or not on_lists else []
     found += [check_appends(on_lists)] if on_lists else []
     found += [given] if given.facts else []
-    return merge(LINEARIZABLE, found)
+    return found
 
 
 def _model_of(key: object) -> Model | None:
@@ -209,10 +229,10 @@ def _model_of(key: object) -> Model | None:
     return CasRegister()
 
 
-def _kept(tally: WriteTally) -> set[int]:
+def _kept(tally: WriteTally) -> dict[int, Position]:
     """Asynchronous writes that may not be lost: one behind them in their term was acknowledged."""
     return {
-        number
+        number: place.position
         for number, place in tally.spontaneous.items()
         if place.index < tally.reach.get(place.term, 0)
     }

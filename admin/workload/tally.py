@@ -5,6 +5,7 @@ import time
 from collections import deque
 from dataclasses import dataclass, field
 
+from election.messages import Index, Position, Term
 from qsync.client.blocking import Client
 
 RECENT_MAX = 4096
@@ -18,7 +19,8 @@ class UnresolvedWrite:
     process: int
     number: int
     token: str
-    client: Client
+    client: Client | None
+    """Who knows its token; None when the cluster that it was sent to is gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +31,18 @@ class ReceiptPlace:
     term: int
     index: int
 
+    @property
+    def position(self) -> Position:
+        """The same without the client."""
+        return Position(Term(self.term), Index(self.index))
+
 
 @dataclass(slots=True)
 class WriteTally:
     """What was told so far; one for all clients."""
 
-    acked: dict[int, int] = field(default_factory=dict)
+    acked: dict[int, Position] = field(default_factory=dict)
+    """Synchronous writes that were acknowledged, with their places in the log."""
     undone: set[int] = field(default_factory=set)
     unknown: dict[int, UnresolvedWrite] = field(default_factory=dict)
     met_unknown: int = 0
@@ -48,6 +56,7 @@ class WriteTally:
     """Asynchronous writes that were answered: promised only to those behind them."""
     reach: dict[int, int] = field(default_factory=dict)
     """The highest acknowledged index of each term: below it everything of the term stays."""
+    _paused: bool = False
     _last_ack: float | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -56,7 +65,7 @@ class WriteTally:
         with self._lock:
             self._acknowledged(seconds)
             if sync:
-                self.acked[number] = place.term
+                self.acked[number] = place.position
                 self.reach[place.term] = max(self.reach.get(place.term, 0), place.index)
             else:
                 self.spontaneous[number] = place
@@ -68,11 +77,22 @@ class WriteTally:
         self._last_ack = now
         self.latencies.append(seconds)
 
+    def pause(self) -> None:
+        """Nobody asks from now on, so nobody waits for an acknowledgement."""
+        self._paused = True
+
+    def resume(self) -> None:
+        """The clients go on; what they wait for, they wait for from now on."""
+        with self._lock:
+            self._paused, self._last_ack = False, time.monotonic()
+
     def waiting(self) -> float:
-        """How long ago the last acknowledgement was."""
-        return 0.0 if self._last_ack is None else time.monotonic() - self._last_ack
+        """How long ago the last acknowledgement was; 0 while the clients are paused."""
+        if self._paused or self._last_ack is None:
+            return 0.0
+        return time.monotonic() - self._last_ack
 
     @property
     def terms(self) -> list[int]:
         """The terms in which something was acknowledged."""
-        return sorted(set(self.acked.values()))
+        return sorted({int(place.term) for place in self.acked.values()})

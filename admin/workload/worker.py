@@ -93,6 +93,8 @@ Act: TypeAlias = "Callable[[Worker, Client], None]"
 TIMEOUT_S = 3.0
 NUMBERS_EACH = 1_000_000_000
 """Numbers of the journal that each client has for itself."""
+HELD_LOOK_S = 0.1
+"""How often a client that is held looks whether the run is over."""
 MAY_GO = "asynchronous: it was answered, and may still be lost"
 
 
@@ -107,19 +109,34 @@ class WorkerConfig:
     acts: tuple[tuple[Act, int], ...]
 
 
+class WorkerGate:
+    """What holds one client back, and lets it go on.
+
+    `stop`: the run is over. `is_open`: it may begin its next operation. Both are for all clients.
+    """
+
+    def __init__(self, *, stop: threading.Event, is_open: threading.Event) -> None:
+        self.stop = stop
+        self.is_open = is_open
+        self.working = threading.Lock()
+        """Held as long as the client does something."""
+        self.begins_anew = True
+        """It is to connect, as somebody who knows nothing of the cluster."""
+
+
 class Worker:
     """One client in a thread of its own. It never stops on an error that a user may meet."""
 
     def __init__(
-        self, orders: WorkerConfig, *, history: History, tally: WriteTally, stop: threading.Event
+        self, orders: WorkerConfig, *, history: History, tally: WriteTally, gate: WorkerGate
     ) -> None:
         self.dice = Random(f"{orders.seed} {orders.number}")  # noqa: S311 - replays, hides nothing
         self.clients: list[Client] = []
         self.crash: BaseException | None = None
+        self.gate = gate
         self._orders = orders
         self._history = history
         self._tally = tally
-        self._stop = stop
         self._process = history.new_process()
         self._next = orders.number * NUMBERS_EACH
         self._glances = Glances(orders.seeds, self.dice)
@@ -140,16 +157,29 @@ class Worker:
     def _run(self) -> None:
         acts = [act for act, _ in self._orders.acts]
         shares = [share for _, share in self._orders.acts]
+        gate = self.gate
         try:
-            client = connect(self._orders.seeds, timeout=TIMEOUT_S)
-            self.clients.append(client)
-            while not self._stop.wait(self._orders.think):
-                (act,) = self.dice.choices(acts, shares)
-                act(self, client)
+            while not gate.stop.wait(self._orders.think):
+                if not gate.is_open.wait(HELD_LOOK_S):
+                    continue
+                with gate.working:
+                    if gate.is_open.is_set():
+                        (act,) = self.dice.choices(acts, shares)
+                        act(self, self._connected())
         except BaseException as error:  # noqa: BLE001 - handed to the thread that judges
             self.crash = error
         finally:
             self._glances.close()
+
+    def _connected(self) -> Client:
+        """Its connection; one that begins anew is of nobody who was there before."""
+        if self.gate.begins_anew:
+            self.clients.append(connect(self._orders.seeds, timeout=TIMEOUT_S))
+            self._glances.close()
+            self._glances = Glances(self._orders.seeds, self.dice)
+            self._spaces = SpaceIds()
+            self.gate.begins_anew = False
+        return self.clients[-1]
 
     def change(
         self,

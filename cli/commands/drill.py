@@ -168,6 +168,25 @@ def heal(*, target: str) -> None:
         say(f"{found.name}: {', '.join(done) if done else 'nothing was left broken'}")
 
 
+@drill.command(epilog="Example: qsync drill summary ./runs, a directory with runs below it")
+@click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@json_option
+def summary(*, directory: Path) -> None:
+    """Count the runs below a directory by drill and number of nodes; 6 when one did not pass."""
+    from admin.drills import reference  # noqa: PLC0415 - only here
+
+    found = reference.collect(directory)
+    if not found:
+        raise ConfigError(f"{directory}: there is no report of a drill below it")
+    if style().as_json:
+        document("drill-summary", drills=[asdict(each) for each in found])
+    else:
+        for line in reference.summary(found):
+            text(line)
+    if failed := sum(each.runs - each.passed for each in found):
+        raise CheckFailed(f"{failed} of {sum(each.runs for each in found)} runs did not pass")
+
+
 @drill.command(epilog="Example: qsync drill compare ./before ./after --threshold 0.3")
 @click.argument("before", type=click.Path(path_type=Path, exists=True))
 @click.argument("after", type=click.Path(path_type=Path, exists=True))

@@ -75,7 +75,7 @@ def inconsistencies(config: AnyConfig, places: Mapping[str, SettingOrigin]) -> l
             value=values.get(key),
             reason=reason,
         )
-        for check in (_network, _peers, _quorum, _limits, _time)
+        for check in (_network, _peers, _rehearsal, _quorum, _limits, _time)
         for key, reason in check(config)
     ]
 
@@ -130,6 +130,11 @@ def _peers(config: AnyConfig) -> Iterator[tuple[str, str]]:
         for value, count in counted.items():
             if count > 1:
                 yield "peers", f"gives the {part} {value} to {count} members"
+
+
+def _rehearsal(config: AnyConfig) -> Iterator[tuple[str, str]]:
+    if config.node.rehearsed_features and not config.node.faults:
+        yield "node.rehearsed_features", "is for drills, so it needs node.faults: true"
 
 
 def _elsewhere(dialled: Address) -> str:

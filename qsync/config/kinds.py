@@ -6,6 +6,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from qsync import features
 from qsync.config import secret
 from qsync.config.secret import Secret
 from qsync.options.core_options import CoreOption
@@ -114,6 +115,9 @@ NAME: ValueKind[str] = ValueKind(
 )
 LABEL: ValueKind[str] = ValueKind(parse=lambda text: text, schema={"type": "string"})
 CLUSTER_ID: ValueKind[str] = ValueKind(parse=_cluster_id, schema={"type": "string"})
+FEATURES: ValueKind[frozenset[str]] = ValueKind(
+    parse=features.parse, show=features.text_of, schema={"type": "string"}
+)
 SECRET: ValueKind[Secret] = ValueKind(
     parse=secret.parse,
     schema={"type": "string", "minLength": secret.CHARS_MIN, "maxLength": secret.CHARS_MAX},

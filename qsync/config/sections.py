@@ -12,6 +12,7 @@ from qsync.config.kinds import (
     ADDRESS,
     ADDRESS_OR_NONE,
     CLUSTER_ID,
+    FEATURES,
     FLAG,
     LABEL,
     NAME,
@@ -69,6 +70,9 @@ class NodeSection:
     dir: Path = option(PATH, ".", "where its data lives; relative to this file")
     faults: bool = option(
         FLAG, "false", "true allows drills to break it at its fault points; never in production"
+    )
+    rehearsed_features: frozenset[str] = option(
+        FEATURES, "", "it says that it knows these features of the log, too: drills of upgrades"
     )
     events: bool = option(
         FLAG, "false", "true writes down what happens inside of it, for the checker"

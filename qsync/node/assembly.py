@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from election.messages import Index, Replica
+from qsync import features
 from qsync.config import NodeConfig
 from qsync.config.checks import address_among_peers
 from qsync.core.config import CoreConfig
@@ -245,6 +246,7 @@ def core_config(config: NodeConfig, *, instance: str = "") -> CoreConfig:
         instance=read_instance(instance),
         voters=tuple(Replica(peer.id) for peer in config.peers),
         synchro_quorum=config.replication.synchro_quorum,
+        features=features.KNOWN | config.node.rehearsed_features,
     )
     return nothing_set.with_options(
         {each.name: option_value(config, each.name) for each in CORE_OPTIONS}

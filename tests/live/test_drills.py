@@ -127,6 +127,36 @@ def test_a_killed_leader_is_replaced_and_the_evidence_is_there(tmp_path: Path) -
     drill("compare", out, out)
 
 
+def test_a_cluster_that_was_destroyed_is_restored_and_what_is_lost_is_counted(
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "run"
+    waits = ("method.1.wait=200ms", "method.4.wait=800ms", "method.11.wait=300ms")
+    shorter = [word for each in (*waits, "workload.clients=3") for word in ("--set", each)]
+    drill("run", "destroy-and-restore", "--out", out, *shorter)
+    report = json.loads((out / "report.json").read_text())
+    assert report["measures"]["rpo_lost_acked"] == 0
+    assert report["measures"]["left_behind"] > 0
+    assert 0 < report["measures"]["paused"] < report["measures"]["gap"]
+    (point,) = report["restored"]
+    whole, told = ((out / f"history{name}.jsonl").read_text() for name in ("-whole", ""))
+    behind = [each for each in map(json.loads, whole.splitlines()) if _is_behind(each, point)]
+    assert len(behind) == report["measures"]["left_behind"]
+    assert not any(_is_behind(each, point) for each in map(json.loads, told.splitlines()))
+    checked = json.loads(qsync("check", "--quick", out, "--json"))
+    assert checked["verdict"] == "pass"
+
+
+def _is_behind(line: dict[str, object], point: dict[str, int]) -> bool:
+    """It was acknowledged by the cluster that is gone, and the backup did not have it."""
+    term, index = line["term"], line.get("log_index")
+    if line["type"] != "ok" or line["f"] == "read":
+        return False
+    if not isinstance(term, int) or not isinstance(index, int):
+        return False
+    return term < point["term"] and index > point["index"]
+
+
 def test_a_cluster_that_a_dead_runner_left_broken_is_brought_back(
     tmp_path: Path, home: lab.Lab
 ) -> None:

@@ -315,6 +315,8 @@ def test_a_public_address_needs_the_word_insecure(host: str) -> None:
     [
         ({"cluster.id": ""}, "is needed when there are peers"),
         ({"node.id": "4"}, "must include this node itself"),
+        ({"node.rehearsed_features": "later"}, "needs node.faults: true"),
+        ({"node.rehearsed_features": "b,a"}, "is not a list of features in order"),
         ({"node.name": "other"}, "is not this node's name"),
         ({"peers": "1:n1@a:1,1:n2@a:2"}, "gives the id 1 to 2 members"),
         ({"peers": "1:n1@a:1,2:n1@a:2"}, "gives the name n1 to 2 members"),

@@ -110,6 +110,16 @@ def test_every_drill_of_the_catalogue_is_fine_on_three_and_on_five_nodes(name: s
         assert len(preflight.timeline(drill, names)) == len(drill.method)
 
 
+def test_who_dies_meanwhile_and_who_is_restarted_in_turn_counts_as_down_once() -> None:
+    text = "drill: d\ntitle: t\nhypothesis: h\ntargets: {one: {role: leader}, other: {role: any}}\n"
+    drill = reader.parse(text + "method:\n  - {restart: all}\n", where="d.yaml")
+    names = preflight.preview(drill, None, 3, None)
+    assert preflight.most_down(drill.method, names) == 1
+    drill = reader.parse(text + "method:\n  - {remove: one, crash: other}\n", where="d.yaml")
+    assert preflight.most_down(drill.method, names) == 2
+    assert "target 'other' is not used" not in preflight.complaints(drill)
+
+
 def test_lint_finds_what_can_be_read_and_means_nothing() -> None:
     idle = reader.parse(
         "drill: idle\ntitle: t\nhypothesis: h\ntargets: {a: {role: any}}\nmethod: [{wait: 1s}]",

@@ -21,14 +21,16 @@ QUIET_S = 10.0
 """Longer than a drill takes until it catches its mutant: the load alone has at least its chance."""
 
 
-def test_every_drill_can_be_simulated_and_has_a_mutant_that_it_catches() -> None:
-    assert [name for name, each in DRILLS.items() if preflight.not_simulated(each)] == []
-    assert [name for name, each in DRILLS.items() if each.catches not in CATALOGUE] == []
+def test_every_drill_but_a_restore_can_be_simulated_and_has_a_mutant_that_it_catches() -> None:
+    real = {name for name, each in DRILLS.items() if preflight.not_simulated(each)}
+    assert real == {"destroy-and-restore"}
+    caught = {name for name, each in DRILLS.items() if each.catches in CATALOGUE}
+    assert caught == DRILLS.keys() - real
 
 
 @pytest.mark.pure
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", DRILLS)
+@pytest.mark.parametrize("name", [name for name, each in DRILLS.items() if each.catches])
 def test_a_drill_catches_its_mutant_where_its_load_alone_does_not(name: str) -> None:
     drill = DRILLS[name]
     mutant = drill.catches

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from admin.workload.clients import Workload
 from admin.workload.history import History, HistoryLine, OutcomeType
-from admin.workload.worker import Worker, WorkerConfig
+from admin.workload.worker import Worker, WorkerConfig, WorkerGate
 from election.messages import Index, Term
 from qsync.client import retry_policy
 from qsync.client.blocking import Client
@@ -71,7 +71,8 @@ def did(client: Scripted, *changes: Callable[[Transaction, int], None]) -> tuple
     """A load in which one client does these, and the session that it began in."""
     load = Workload([], history=History(), clients=0, seed=1)
     orders = WorkerConfig(seeds=[], number=1, seed=1, think=0.0, acts=())
-    worker = Worker(orders, history=load.history, tally=load.tally, stop=threading.Event())
+    gate = WorkerGate(stop=threading.Event(), is_open=threading.Event())
+    worker = Worker(orders, history=load.history, tally=load.tally, gate=gate)
     session = client.session
     for change in changes:
         worker.change(client, "write", "k", lambda number: number, change)

@@ -11,7 +11,17 @@ from admin.drills.model import Step
 from admin.drills.probes import PROBES
 from admin.drills.undo_log import UndoLog, UndoStep
 from admin.drills.values import DURATION
-from admin.drills.verbs import disks, fault_points, links, members, operators, processes
+from admin.drills.verbs import (
+    backups,
+    disks,
+    fault_points,
+    links,
+    load,
+    members,
+    operators,
+    processes,
+    restarts,
+)
 from admin.drills.verbs.verb import Remedy, StepVerb, Takes, VerbSpec
 from admin.lab.lab import Lab
 from qsync.errors import ConfigError, QsyncError
@@ -94,11 +104,14 @@ _ALL: tuple[StepVerb, ...] = (
     WaitVerb(),
     UntilVerb(),
     *processes.VERBS,
+    *restarts.VERBS,
     *disks.VERBS,
     *links.VERBS,
     *fault_points.VERBS,
     *operators.VERBS,
     *members.VERBS,
+    *backups.VERBS,
+    *load.VERBS,
     HealVerb(),
 )
 VERBS: Mapping[str, StepVerb] = {verb.spec.name: verb for verb in _ALL}
@@ -116,8 +129,16 @@ def remedy(name: str) -> Remedy:
 
 def undo_all(cluster: LiveCluster) -> list[str]:
     """The end of every fault; what was done. Raises DrillNotHealed."""
-    cluster.end_background(*cluster.background)
-    return undo_pending(cluster.lab, cluster.undo_log)
+    why: list[str] = []
+    for name in tuple(cluster.background):
+        try:
+            cluster.end_background(name)
+        except (QsyncError, OSError) as error:
+            why.append(f"{name}: {error}")
+    done = undo_pending(cluster.lab, cluster.undo_log)
+    if why:
+        raise DrillNotHealed(f"what went on beside the drill failed: {'; '.join(why)}")
+    return done
 
 
 def undo_pending(lab: Lab, undo_log: UndoLog) -> list[str]:

@@ -9,6 +9,7 @@ from admin.cluster import membership, surveys
 from admin.cluster.surveys import ClusterSurvey
 from admin.drills.live import LiveCluster
 from admin.drills.model import Step
+from admin.drills.verbs.crashing import OPTION, crashing, simulated_crashing
 from admin.drills.verbs.verb import Remedy, StepVerb, VerbSpec
 from admin.lab.lab import Lab
 from election.messages import Replica
@@ -34,7 +35,8 @@ class RemoveMemberVerb(StepVerb):
 
     spec = VerbSpec(
         name="remove",
-        about="takes the node out of the configuration; a leader hands over",
+        about="takes the node out of the configuration, while `crash` dies; a leader hands over",
+        options=OPTION,
         faults=(Fault.REMOVE_MEMBER,),
         undone_by="add",
         downs=True,
@@ -43,12 +45,14 @@ class RemoveMemberVerb(StepVerb):
     @override
     def live(self, cluster: LiveCluster, step: Step, nodes: list[str]) -> None:
         for node in cluster.owe(self.spec.undone_by, *nodes):
-            _until_done(cluster.lab, node.name, wanted=False)
+            with crashing(cluster, step):
+                _until_done(cluster.lab, node.name, wanted=False)
 
     @override
     def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
         for node in nodes:
-            _ordered(cluster, node, RemoveMember(replica=Replica(node.me)))
+            with simulated_crashing(cluster, step):
+                _ordered(cluster, node, RemoveMember(replica=Replica(node.me)))
 
 
 class AddMemberVerb(Remedy):
@@ -56,14 +60,20 @@ class AddMemberVerb(Remedy):
 
     spec = VerbSpec(
         name="add",
-        about="makes the node a member again, which votes as soon as it has the log",
+        about="makes the node a member, while `crash` dies; it votes as soon as it has the log",
+        options=OPTION,
     )
+
+    @override
+    def live(self, cluster: LiveCluster, step: Step, nodes: list[str]) -> None:
+        with crashing(cluster, step):
+            super().live(cluster, step, nodes)
 
     @override
     def undo(self, lab: Lab, node: str) -> None:
         if lab.node(node).process is None:
             lab.start(lab.node(node))
-        _until_done(lab, node, wanted=True)
+        until_member(lab, node)
 
     @override
     def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
@@ -75,7 +85,13 @@ class AddMemberVerb(Remedy):
                 f"n{node.me}",
                 str(node.node.config.address),
             )
-            _ordered(cluster, node, AddMember(member=place))
+            with simulated_crashing(cluster, step):
+                _ordered(cluster, node, AddMember(member=place))
+
+
+def until_member(lab: Lab, name: str) -> None:
+    """Ask until the node, which runs, is a voter. Raises QsyncError."""
+    _until_done(lab, name, wanted=True)
 
 
 def _ordered(

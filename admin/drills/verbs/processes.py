@@ -10,6 +10,7 @@ from typing_extensions import override
 from admin.drills.live import LiveCluster
 from admin.drills.model import Step
 from admin.drills.values import DURATION, one_of
+from admin.drills.verbs.crashing import OPTION, crashing, simulated_crashing
 from admin.drills.verbs.verb import Remedy, StepVerb, VerbSpec
 from admin.lab.lab import GRACE_S, Lab
 from admin.lab.processes import OsProcess
@@ -53,8 +54,14 @@ class StartVerb(Remedy):
 
     spec = VerbSpec(
         name="start",
-        about="starts the process again",
+        about="starts the process again, while `crash` dies",
+        options=OPTION,
     )
+
+    @override
+    def live(self, cluster: LiveCluster, step: Step, nodes: list[str]) -> None:
+        with crashing(cluster, step):
+            super().live(cluster, step, nodes)
 
     @override
     def undo(self, lab: Lab, node: str) -> None:
@@ -62,9 +69,10 @@ class StartVerb(Remedy):
 
     @override
     def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
-        for node in nodes:
-            if not node.up:
-                node.start()
+        with simulated_crashing(cluster, step):
+            for node in nodes:
+                if not node.up:
+                    node.start()
 
 
 class PauseVerb(StepVerb):

@@ -41,6 +41,8 @@ class VerbSpec:
     """The remedy that ends its harm; None where no harm lasts."""
     downs: bool = False
     """Whether the node takes no part in the cluster while it lasts."""
+    in_turn: bool = False
+    """Whether it takes the nodes down one after the other, and all are back when it is done."""
     waits: bool = False
     """Whether it only lets time pass."""
     ends_all: bool = False

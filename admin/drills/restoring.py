@@ -1,0 +1,154 @@
+"""Backups of the cluster that a drill destroys, and how its lab becomes a new one from them.
+
+All of it is below the lab's directory and known from there, so that anybody can restore it after
+the runner died.
+"""
+
+import json
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from admin.backup import catalogue, places, restoring, taking
+from admin.backup.archiving import Archiver, ArchivingOptions
+from admin.backup.points import WantedPoint
+from admin.backup.restoring import NewNode
+from admin.cluster import surveys
+from admin.lab import lab as labs
+from admin.lab.lab import Lab, LabNode
+from admin.lab.node_file import config_text, options_of
+from admin.workload.restored import RestoredPoint
+from qsync.errors import ConfigError
+
+FOLDER, POINTS = "backups", "restored.jsonl"
+NODE_FILE = "node.yaml"
+"""How the nodes were set up, kept beside the backups of their cluster."""
+WRITABLE_S = 30.0
+"""How long the first node of the restored cluster may take until it takes writes."""
+
+
+class _ArchiveEnded(Exception):
+    """Nothing more is to be kept."""
+
+
+def back_up(lab: Lab) -> None:
+    """Make a backup of the running cluster. Raises what `qsync backup create` raises."""
+    place = _place(lab)
+    place.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(lab.nodes[0].config, place.parent / f"{lab.cluster}.{NODE_FILE}")
+    taking.take_backup(places.open_place(str(place)), lab.addresses, taking.TakingOptions())
+
+
+def archive(lab: Lab, every: float) -> Callable[[], None]:
+    """Keep the log behind the backup in a thread, every so many seconds, until this is called.
+
+    It raises what keeping it failed of; that nodes did not answer is no failure.
+    """
+    over = threading.Event()
+    failed: list[Exception] = []
+
+    def sleep(seconds: float) -> None:
+        if over.wait(seconds):
+            raise _ArchiveEnded
+
+    def work() -> None:
+        place = places.open_place(str(_place(lab)))
+        options = ArchivingOptions(every_s=every, sleep=sleep)
+        try:
+            Archiver(place, lab.addresses, options).run()
+        except _ArchiveEnded:
+            pass
+        except Exception as error:  # noqa: BLE001 - handed to who ends it
+            failed.append(error)
+
+    thread = threading.Thread(target=work, name="archive", daemon=True)
+    thread.start()
+
+    def end() -> None:
+        over.set()
+        thread.join()
+        if failed:
+            raise failed[0]
+
+    return end
+
+
+def check_restorable(lab: Lab) -> None:
+    """Raises ConfigError or NoBackup unless there is a backup to go back to."""
+    restoring.plan(_load(lab), WantedPoint())
+    if not _settings(lab).is_file():
+        raise ConfigError(f"{_settings(lab)} is gone, and with it how the nodes were set up")
+
+
+def destroy(lab: Lab, node: LabNode) -> None:
+    """End the process and remove the directory, as when a machine is lost."""
+    if node.process is not None:
+        lab.kill(node)
+    shutil.rmtree(node.dir)
+
+
+def restore(lab: Lab, node: LabNode) -> bool:
+    """Make the node anew and start it; true when it is to be added to the cluster.
+
+    The first one of a lab that has lost all is restored from the newest point of the backup, and
+    is a cluster of its own; each further one gets an empty directory of that cluster. A node
+    that is there is only started.
+    """
+    if not node.config.is_file():
+        if not any(each.config.is_file() for each in lab.nodes):
+            _restore_first(lab, node)
+            return False
+        lab = labs.load(lab.dir)
+        first = next(each for each in lab.nodes if each.config.is_file())
+        node.dir.mkdir(parents=True, exist_ok=True)
+        node.config.write_text(config_text(lab, node, options_of(first.config)), "utf-8")
+    lab.start(node)
+    return True
+
+
+def points(directory: Path, *, since: float) -> tuple[RestoredPoint, ...]:
+    """What the lab in a directory was restored to since a moment of the monotonic clock."""
+    path = directory / POINTS
+    if not path.is_file():
+        return ()
+    found = [RestoredPoint(**json.loads(line)) for line in path.read_text("utf-8").splitlines()]
+    return tuple(each for each in found if each.at >= since * 1e9)
+
+
+def _restore_first(lab: Lab, node: LabNode) -> None:
+    at = time.monotonic_ns()
+    options = options_of(_settings(lab))
+    own = {"node.id": str(node.id), "node.name": node.name, "listen": node.address}
+    plan, made = restoring.restore(
+        _load(lab), WantedPoint(), NewNode(directory=node.dir, options={**options, **own}), _nothing
+    )
+    anew = labs.refounded(lab, made.cluster.id)
+    _note(lab, RestoredPoint(index=plan.index, term=plan.term, at=at))
+    node.config.write_text(config_text(anew, node, options), "utf-8")
+    anew.start(node)
+    surveys.wait_writable([node.address], timeout=WRITABLE_S)
+
+
+def _load(lab: Lab) -> catalogue.Catalogue:
+    return catalogue.load(places.open_place(str(_place(lab))))
+
+
+def _place(lab: Lab) -> Path:
+    """Of its cluster: another cluster's backups are kept elsewhere."""
+    return lab.dir / FOLDER / lab.cluster
+
+
+def _settings(lab: Lab) -> Path:
+    return lab.dir / FOLDER / f"{lab.cluster}.{NODE_FILE}"
+
+
+def _note(lab: Lab, point: RestoredPoint) -> None:
+    line = {"index": point.index, "term": point.term, "at": point.at}
+    with (lab.dir / POINTS).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def _nothing(_what: str, _done: int, _all: int) -> None:
+    """Nobody watches."""
