@@ -6,14 +6,10 @@ from datetime import datetime
 
 from admin.cluster import fields
 from admin.cluster.fields import Answer
+from qsync.happenings import Gravity, severity_of
 
-_GRAVE = frozenset({"split_brain", "disk_failed", "fold_failed", "two_leaders", "cut", "overruled"})
-_UNEASY = frozenset(
-    {"rollback", "stepped_down", "fenced", "leader_gone", "leader_silent", "promote_failed"}
-    | {"transfer_failed", "hand_over_failed", "hand_over_refused"}
-)
-_QUIET = frozenset({"votes", "pre_vote"})
-"""Events that only repeat what others say better."""
+_LEVELS = {Gravity.ERROR: "E", Gravity.WARNING: "W", Gravity.INFO: "I"}
+"""Of what is shown; the rest only repeats what others say better."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +44,7 @@ def merged(events: Mapping[int, Iterable[Answer]], names: Mapping[int, str]) -> 
         _event(each, names.get(id, str(id)), names)
         for id, told in events.items()
         for each in told
-        if fields.text(each, "event") not in _QUIET
+        if severity_of(fields.text(each, "event")) in _LEVELS
     ]
     return sorted(found, key=lambda each: each.time)
 
@@ -137,7 +133,7 @@ def _reason(signs: list[Answer]) -> tuple[str, float | None]:
 
 def _event(told: Answer, node: str, names: Mapping[int, str]) -> PastEvent:
     name = fields.text(told, "event")
-    level = "E" if name in _GRAVE else "W" if name in _UNEASY else "I"
+    level = _LEVELS[severity_of(name)]
     rest = {key: value for key, value in told.items() if key not in {"time", "event"}}
     words = " ".join(f"{key}={_word(key, value, names)}" for key, value in rest.items())
     return PastEvent(time=_time(told), node=node, name=name, level=level, words=words)

@@ -24,6 +24,7 @@ _SECTIONS: dict[str, type] = {
     "replication": sections.ReplicationSection,
     "store": sections.StoreSection,
     "limits": sections.LimitsSection,
+    "log": sections.LogSection,
     "metrics": sections.MetricsSection,
 }
 _PEER = "peers.*."
@@ -48,6 +49,7 @@ class NodeConfig:
     replication: sections.ReplicationSection = field(default_factory=sections.ReplicationSection)
     store: sections.StoreSection = field(default_factory=sections.StoreSection)
     limits: sections.LimitsSection = field(default_factory=sections.LimitsSection)
+    log: sections.LogSection = field(default_factory=sections.LogSection)
     metrics: sections.MetricsSection = field(default_factory=sections.MetricsSection)
     insecure: bool = option(
         FLAG, "false", "true allows listening beyond this machine without TLS and users"

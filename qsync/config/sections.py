@@ -44,6 +44,23 @@ class WriterChoice(StrEnum):
     THREAD = "thread"
 
 
+class LogLevel(StrEnum):
+    """From which severity on there is a line in the log of the process."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+    OFF = "off"
+
+
+class LogFormat(StrEnum):
+    """How a line of it looks."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerConfig:
     """One member of the replica set, this node included."""
@@ -158,6 +175,18 @@ class StoreSection:
     checkpoint_count: int = declared(core_options.CHECKPOINT_COUNT)
     wal_cleanup_delay: float = declared(core_options.WAL_CLEANUP_DELAY)
     wal_retention_size: int = declared(core_options.WAL_RETENTION_SIZE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSection:
+    """What the process says on standard error. The data log is another thing."""
+
+    level: LogLevel = option(
+        choice(LogLevel), "info", "events of this severity and graver are written to standard error"
+    )
+    format: LogFormat = option(
+        choice(LogFormat), "text", "lines for people (text) or one object a line (json)"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

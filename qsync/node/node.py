@@ -12,7 +12,7 @@ from qsync.core.inputs import Input
 from qsync.errors import Rebuilding, StoreError
 from qsync.faultpoints import FaultPoints
 from qsync.member import MEMBERS_MAX
-from qsync.node import assembly, handshake, info, mishaps
+from qsync.node import assembly, handshake, info, logs, mishaps
 from qsync.node.addresses import AddressBook
 from qsync.node.answers import VisibleReads
 from qsync.node.assembly import NodeStorage, open_storage
@@ -139,6 +139,7 @@ class Node:
                 client_frame_bytes_max=limits.client_frame_bytes_max,
                 peer_frame_bytes_max=limits.frame_bytes_max,
                 secret=self.config.secret.key,
+                say=self.timeline.say,
             ),
             step=self._step if events is None else events.asking(self._step),
             check=self.replica.machine.check,
@@ -386,6 +387,7 @@ async def open_node(config: NodeConfig) -> AsyncIterator[Node]:
         storage.close()
         raise
     try:
+        node.timeline.told = logs.NodeLog(config.node.name, config.cluster.name).tell
         node.listen()
         async with trio.open_nursery() as nursery:
             node.start()

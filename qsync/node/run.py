@@ -8,7 +8,7 @@ from typing import Protocol
 import trio
 
 from qsync.config import NodeConfig
-from qsync.node import garbage
+from qsync.node import garbage, logs
 from qsync.node.node import Node, open_node
 from qsync.node.system import NodeSystem
 
@@ -29,6 +29,7 @@ OpenBeside = Callable[[NodeConfig], AbstractAsyncContextManager[Companion | None
 
 def run(config: NodeConfig, open_beside: OpenBeside) -> int:
     """Serve until SIGINT or SIGTERM; returns the exit code. Raises what opening raises."""
+    logs.to_stderr(config.log.level, config.log.format)
     trio.run(_serve, config, open_beside)
     return 0
 

@@ -1,6 +1,6 @@
 """Who connects to this node: peers bring replication messages, clients bring requests."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
@@ -42,6 +42,8 @@ class Admission:
     peer_frame_bytes_max: int
     secret: bytes = b""
     """Of the cluster; a peer must prove that it knows it."""
+    say: Callable[[str, Mapping[str, object]], None] | None = None
+    """Hears of every refusal."""
 
 
 class Sockets(Protocol):
@@ -261,3 +263,6 @@ class Server:
 
     def _count(self, why: str) -> None:
         self.refused[why] = self.refused.get(why, 0) + 1
+        say = self._admission.say
+        if say is not None:
+            say("refused", {"why": why})

@@ -6,12 +6,15 @@ flush of the log, a collection of the interpreter, or no processor while others 
 """
 
 from collections import Counter, deque
+from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 SLOW_SECONDS: Final = 0.02
 """A piece that takes so long is a stall."""
 PART_SECONDS: Final = 0.002
 """A part of a piece that takes so long is named with it."""
+LONG_SECONDS: Final = 1.0
+"""One that takes so long is said in the log of the process, too."""
 STALLS_MAX: Final = 256
 """The newest stalls that are remembered."""
 BATCH, TIMERS, FOLDING, WAITING = "batch", "timers", "folding", "waiting"
@@ -36,10 +39,12 @@ class StallClocks(Protocol):
 class Stalls:
     """Off until `watch`: only a node that is alone in its process can tell whose time it was."""
 
-    def __init__(self) -> None:
+    def __init__(self, say: Callable[[str, Mapping[str, object]], None] | None = None) -> None:
+        """`say` hears of those that were long."""
         self.recent: deque[dict[str, object]] = deque(maxlen=STALLS_MAX)
         self.counts: Counter[str] = Counter()
         """How many there were since the start, by cause."""
+        self._say = say
         self._clocks: StallClocks | None = None
         self._begun = 0.0
         self._used = 0.0
@@ -126,3 +131,5 @@ class Stalls:
             "processor_ms": None if used is None else round(used * 1e3, 1),
             "parts": {name: round(each * 1e3, 1) for name, each in self._parts.items()},
         })  # fmt: skip
+        if self._say is not None and seconds >= LONG_SECONDS:
+            self._say("stalled", {"ms": round(seconds * 1e3, 1), "piece": piece, "cause": cause})

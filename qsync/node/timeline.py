@@ -19,6 +19,10 @@ _SUMS = {"cut": "asynchronous", "rollback": "transactions"}
 """Events whose numbers are summed: transactions answered ok and lost, and rolled back."""
 
 
+Tell = Callable[[str, Mapping[str, object]], None]
+"""Takes the name of an event and its fields."""
+
+
 class Timeline:
     """Rare events with their numbers. Writing one never takes a node down."""
 
@@ -28,7 +32,9 @@ class Timeline:
         self.counts: Counter[str] = Counter()
         """How often each event happened since the start of the process."""
         self.sums: Counter[str] = Counter()
-        self.stalls = Stalls()
+        self.told: Tell | None = None
+        """Hears of every event, for the log of the process."""
+        self.stalls = Stalls(self.say)
         """What is no event but held everything up."""
         self._path = path
         self._wall = wall
@@ -37,6 +43,7 @@ class Timeline:
 
     def append(self, name: str, fields: Mapping[str, object]) -> None:
         """Keep an event and append it to the file."""
+        self.say(name, fields)
         time = datetime.fromtimestamp(self._wall(), UTC).isoformat(timespec="milliseconds")
         line = json.dumps({"time": time, "event": name, **fields}, default=str)
         self.events.append(json.loads(line))
@@ -54,6 +61,11 @@ class Timeline:
         except OSError:
             # The disk is full or gone: the event stays in the ring, and status counts the miss.
             self.unwritten += 1
+
+    def say(self, name: str, fields: Mapping[str, object]) -> None:
+        """To the log of the process only: what others could cause without end, or is no event."""
+        if self.told is not None:
+            self.told(name, fields)
 
     def latest(self, count: int) -> list[dict[str, object]]:
         """The newest events, oldest first."""

@@ -29,6 +29,7 @@ from qsync.config.aliases import ALIASES
 from qsync.data.keys import ENCODERS, FieldType
 from qsync.faultpoints import POINTS
 from qsync.faults import ABOUT, Fault
+from qsync.happenings import HAPPENINGS as ALL
 from qsync.options.core_options import CORE_OPTIONS
 from qsync.sim.explore.menu import FAULTS as EXPLORED
 from qsync.sim.swarm import NAMES as NEMESIS
@@ -139,6 +140,12 @@ def fault_points() -> Iterator[str]:
     yield from (f"| `{each}` | {ABOUT[each]} |" for each in POINTS)
 
 
+def happenings() -> Iterator[str]:
+    """What a node tells of."""
+    yield from _table("event", "severity", "what it means")
+    yield from (f"| `{name}` | {each.severity} | {each.about} |" for name, each in ALL.items())
+
+
 def commands() -> Iterator[str]:
     """Every command with its arguments and options, as `--help` has them."""
     for name, (place, _) in COMMANDS.items():
@@ -161,6 +168,7 @@ BLOCKS: Mapping[str, Callable[[], Iterable[str]]] = {
     "drill probes": drill_probes,
     "drill measures": drill_measures,
     "fault points": fault_points,
+    "happenings": happenings,
     "faults": faults,
     "invariants": invariant_rows.invariants,
     "planted faults": invariant_rows.planted_faults,

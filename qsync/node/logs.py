@@ -1,0 +1,122 @@
+"""The log of a process, for people and for machines: a line of standard error for what happens.
+
+It goes through the standard library's `logging`, so a program with a node inside of it
+(`qsync.Node`) sends it where it likes: the logger is `qsync.node`. It tells what the timeline
+keeps, and what is too cheap for others to cause to be kept: refusals and stalls. No fields of
+requests, no rows and no secrets are in it.
+"""
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from typing_extensions import override
+
+from qsync.config.sections import LogFormat, LogLevel
+from qsync.happenings import Gravity, severity_of
+
+LOGGER: Final = logging.getLogger("qsync.node")
+LOGGER.addHandler(logging.NullHandler())
+LEVELS: Final = {
+    Gravity.DEBUG: logging.DEBUG,
+    Gravity.INFO: logging.INFO,
+    Gravity.WARNING: logging.WARNING,
+    Gravity.ERROR: logging.ERROR,
+}
+LINES_AT_ONCE: Final = 20
+"""So many lines of one event may come one after the other..."""
+LINE_SECONDS: Final = 1.0
+"""...then one in so many seconds; what is left out is counted, and said with the next."""
+LEFT_OUT: Final = "left_out"
+"""The field with the number of lines of that event that are missing before this one."""
+_BARE: Final = frozenset(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:/+-[]*@,"
+)
+
+
+class NodeLog:
+    """Of one node. What one event may cost is bounded, whoever causes it."""
+
+    def __init__(
+        self, node: str, cluster: str, *, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`now`: monotonic seconds."""
+        self._who = {"node": node, "cluster": cluster}
+        self._now = now
+        self._rooms: dict[str, tuple[float, float]] = {}
+        self._left_out: dict[str, int] = {}
+
+    def tell(self, name: str, fields: Mapping[str, object]) -> None:
+        """One event."""
+        level = LEVELS[severity_of(name)]
+        if not LOGGER.isEnabledFor(level):
+            return
+        if not self._has_room(name):
+            self._left_out[name] = self._left_out.get(name, 0) + 1
+            return
+        left_out = self._left_out.pop(name, 0)
+        told = {**fields, LEFT_OUT: left_out} if left_out else dict(fields)
+        LOGGER.log(level, name, extra={"qsync": told, "qsync_who": self._who})
+
+    def _has_room(self, name: str) -> bool:
+        now = self._now()
+        room, since = self._rooms.get(name, (float(LINES_AT_ONCE), now))
+        room = min(float(LINES_AT_ONCE), room + (now - since) / LINE_SECONDS)
+        self._rooms[name] = (room - 1.0 if room >= 1.0 else room), now
+        return room >= 1.0
+
+
+class TextFormatter(logging.Formatter):
+    """`2026-11-22T10:00:00.123Z warning n1 stepped_down why="no quorum" term=4`."""
+
+    @override
+    def format(self, record: logging.LogRecord) -> str:
+        told, who = _parts(record)
+        words = [_time(record), f"{record.levelname.lower():<7}", who.get("node", record.name)]
+        words.append(record.getMessage())
+        words += [f"{key}={_word(value)}" for key, value in told.items()]
+        return " ".join(words)
+
+
+class JsonFormatter(logging.Formatter):
+    """One object a line: `time`, `level`, `node`, `cluster`, `event`, and the fields of its own."""
+
+    @override
+    def format(self, record: logging.LogRecord) -> str:
+        told, who = _parts(record)
+        line = {"time": _time(record), "level": record.levelname.lower(), **who}
+        return json.dumps({**line, "event": record.getMessage(), **told}, default=str)
+
+
+def to_stderr(level: LogLevel, form: LogFormat) -> None:
+    """Write the log of this process to standard error. For a process that is a node."""
+    LOGGER.propagate = False
+    for each in list(LOGGER.handlers):
+        LOGGER.removeHandler(each)
+    if level is LogLevel.OFF:
+        LOGGER.addHandler(logging.NullHandler())
+        return
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if form is LogFormat.JSON else TextFormatter())
+    LOGGER.addHandler(handler)
+    LOGGER.setLevel(LEVELS[Gravity(level.value)])
+
+
+def _parts(record: logging.LogRecord) -> tuple[dict[str, object], dict[str, str]]:
+    return getattr(record, "qsync", {}), getattr(record, "qsync_who", {})
+
+
+def _time(record: logging.LogRecord) -> str:
+    when = datetime.fromtimestamp(record.created, UTC)
+    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _word(value: object) -> str:
+    """As it is where that is one word; else quoted as JSON does, so that a line stays a line."""
+    if isinstance(value, str) and value and _BARE.issuperset(value):
+        return value
+    return json.dumps(value, default=str)

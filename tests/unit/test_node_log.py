@@ -1,0 +1,111 @@
+"""The lines that a node writes to standard error."""
+
+import io
+import json
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from qsync.config.sections import LogFormat, LogLevel
+from qsync.happenings import HAPPENINGS, Gravity, severity_of
+from qsync.node import logs
+from qsync.node.logs import LEFT_OUT, LINE_SECONDS, LINES_AT_ONCE, NodeLog
+from tests.repo import tree
+
+_TELLS = re.compile(r'(?:add_event|timeline\.append|Note|say)\(\s*"(?P<name>[a-z_]+)"')
+_NAMED = {"mishap", "campaign", "pre_vote", "admitted", "promote_failed", "demote_failed"}
+"""Told by a constant, or by a name that is chosen."""
+
+
+class Clock:
+    """Moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@contextmanager
+def _written(
+    monkeypatch: pytest.MonkeyPatch, level: LogLevel, form: LogFormat
+) -> Iterator[io.StringIO]:
+    to = io.StringIO()
+    monkeypatch.setattr("sys.stderr", to)
+    before = logs.LOGGER.level, logs.LOGGER.propagate, list(logs.LOGGER.handlers)
+    logs.to_stderr(level, form)
+    try:
+        yield to
+    finally:
+        logs.LOGGER.level, logs.LOGGER.propagate, logs.LOGGER.handlers[:] = before
+
+
+def test_a_line_of_text_has_time_severity_node_event_and_fields(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with _written(monkeypatch, LogLevel.INFO, LogFormat.TEXT) as to:
+        log = NodeLog("n1", "lab", now=Clock())
+        log.tell("stepped_down", {"term": 4, "why": "no quorum\nheard"})
+        log.tell("trimmed", {"begins": 7})
+    time, _, rest = to.getvalue().partition(" ")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", time)
+    assert rest == 'warning n1 stepped_down term=4 why="no quorum\\nheard"\n'
+
+
+def test_a_line_of_json_is_one_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    with _written(monkeypatch, LogLevel.DEBUG, LogFormat.JSON) as to:
+        NodeLog("n1", "lab", now=Clock()).tell("votes", {"term": 4, "candidate": 2})
+    found = json.loads(to.getvalue())
+    assert found.pop("time").endswith("Z")
+    assert found == {
+        "level": "debug",
+        "node": "n1",
+        "cluster": "lab",
+        "event": "votes",
+        "term": 4,
+        "candidate": 2,
+    }
+
+
+def test_one_event_cannot_fill_the_log_and_what_is_missing_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock()
+    with _written(monkeypatch, LogLevel.INFO, LogFormat.JSON) as to:
+        log = NodeLog("n1", "lab", now=clock)
+        for _ in range(LINES_AT_ONCE + 30):
+            log.tell("refused", {"why": "strangers"})
+        log.tell("elected", {"term": 2})
+        clock.now += LINE_SECONDS
+        log.tell("refused", {"why": "strangers"})
+    lines = [json.loads(each) for each in to.getvalue().splitlines()]
+    assert [each["event"] for each in lines] == [*["refused"] * LINES_AT_ONCE, "elected", "refused"]
+    assert [each.get(LEFT_OUT) for each in lines] == [*[None] * (LINES_AT_ONCE + 1), 30]
+
+
+def test_a_log_that_is_off_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with _written(monkeypatch, LogLevel.OFF, LogFormat.TEXT) as to:
+        NodeLog("n1", "lab", now=Clock()).tell("disk_failed", {"why": "gone"})
+    assert to.getvalue() == ""
+
+
+def test_a_program_with_a_node_inside_gets_the_lines_where_it_likes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.INFO, logger="qsync.node"):
+        NodeLog("n1", "lab", now=Clock()).tell("elected", {"term": 2})
+    assert [each.getMessage() for each in caplog.records] == ["elected"]
+
+
+def test_every_event_that_the_code_tells_of_has_a_severity_and_a_meaning() -> None:
+    told = set(_NAMED)
+    for package in ("election", "qsync"):
+        for path in (tree.ROOT / package).rglob("*.py"):
+            told |= {each["name"] for each in _TELLS.finditer(path.read_text(encoding="utf-8"))}
+    assert told - set(HAPPENINGS) == set()
+    assert set(HAPPENINGS) - told == set()
+    assert severity_of("of a later release") is Gravity.INFO
