@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from election.messages import Index, Position
-from qsync.data import body, conflicts, digest, execute, reading, schema
+from qsync.data import body, conflicts, execute, reading, schema
+from qsync.data.digest import DigestScan
 from qsync.data.draft import EffectDraft
 from qsync.data.history import UnfoldedHistory
 from qsync.data.overlay import Backing, OverlayLimits, VersionView
@@ -146,16 +147,23 @@ class DataState(UnfoldedHistory):
         """All spaces that can be seen, by name."""
         return {space.name: space for space in self.schemas.shown.spaces}
 
-    def digest(self, ref: object) -> str:
-        """Fingerprint of the visible tuples of a space."""
+    def digest_scan(self, ref: object = None) -> DigestScan:
+        """Fingerprints of the visible tuples of a space, or of all, to be read in slices.
+
+        Of all: without `_session`, whose rows are written when folded. For the rest see `scan`.
+        """
         reader, shape = self._reader(None, head=False)
-        space = shape.space(ref)
-        return digest.digest(reader.scan(*schema.keys_of(space.id)))
+        if ref is None:
+            named = [(each.name, each) for each in shape.spaces if each.id != schema.SESSION]
+        else:
+            named = [(str(ref), shape.space(ref))]
+        return DigestScan(reader, [(name, *schema.keys_of(each.id)) for name, each in named])
 
     def digests(self) -> dict[str, str]:
-        """Fingerprints of all spaces, except `_session`, whose rows are written when folded."""
-        names = [space.name for space in self.schemas.shown.spaces if space.id != schema.SESSION]
-        return {name: self.digest(name) for name in names}
+        """Fingerprints of all spaces at once."""
+        found = self.digest_scan()
+        found.read()
+        return found.found
 
     def _drafted(self, ops: Operations, at: int | None) -> tuple[EffectDraft, Schema]:
         view, shape = self._reader(at, head=False)

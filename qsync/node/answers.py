@@ -1,4 +1,4 @@
-"""Answers that need no waiting: rows, schema, status, log, digests."""
+"""Answers that need no waiting: rows, schema, status, log."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol, assert_never
@@ -25,7 +25,6 @@ Question = (
     verbs.PlainRequest
     | verbs.InfoRequest
     | verbs.LogRequest
-    | verbs.DigestRequest
     | verbs.DryRunRequest
     | verbs.ChangeMemberRequest
 )
@@ -133,8 +132,6 @@ class VisibleReads:
                 return self.info(request)
             case verbs.LogRequest():
                 return self.log(request)
-            case verbs.DigestRequest():
-                return self.digest(request)
             case verbs.DryRunRequest():
                 return self.dry_run(request)
             case verbs.ChangeMemberRequest():
@@ -200,20 +197,6 @@ class VisibleReads:
         )
         batch = record.encode(replicated_log.entries(first, upto))
         return replies.reply(request.id, int(first), int(upto), batch)
-
-    def digest(self, request: verbs.DigestRequest) -> bytes:
-        """Hashes over the visible rows."""
-        state = self._replica.state
-        visible = int(self._replica.machine.replicated_log.visible)
-        try:
-            if request.space is None:
-                found = state.digests()
-            else:
-                found = {str(request.space): state.digest(request.space)}
-        except Rebuilding as error:
-            self._replica.lose(error.message)
-            raise
-        return replies.reply(request.id, visible, int(state.folded), found)
 
     def would_change(self, request: verbs.ChangeMemberRequest) -> bytes:
         """What a change of the members would do now, in numbers. Raises ConfigError."""

@@ -32,7 +32,7 @@ class _Question(NamedTuple):
     of its connection; others of the connection may be due before it otherwise.
     """
 
-    request: verbs.RowsRequest
+    request: verbs.RowsRequest | verbs.DigestRequest
     asked: Position | None
     waits: bool = False
     turn: bool = True
@@ -82,15 +82,16 @@ class ClientReads:
         self.count += 1
         level = request.level
         if level.consistency is Consistency.LOCAL:
-            self._place = None
-            rest = self._serve(connection, _Question(request, None, turn=False))
-            if rest is not None:
-                self._tickets.due.add(connection, self._serve, rest)
+            self._ask_now(connection, request)
             return
         number = self._tickets.number()
         ticket = ReadTicket(connection, request)
         self._tickets.put_read(number, ticket, deadline=self._now() + READ_TIMEOUT)
         self._out.step(ReadAsked(number, level.consistency, level.term, level.at))
+
+    def ask_digest(self, connection: Connection, request: verbs.DigestRequest) -> None:
+        """Somebody wants to compare what is visible here."""
+        self._ask_now(connection, request)
 
     def may_be_served(self, ticket: ReadTicket, settled: ReadSettled) -> None:
         """Answer it when it is the turn of its connection; at once if it is refused."""
@@ -112,6 +113,15 @@ class ClientReads:
     def look_again(self) -> None:
         """Something was submitted between two answers."""
         self._place = None
+
+    def _ask_now(
+        self, connection: Connection, request: verbs.RowsRequest | verbs.DigestRequest
+    ) -> None:
+        """What is visible here is good enough."""
+        self._place = None
+        rest = self._serve(connection, _Question(request, None, turn=False))
+        if rest is not None:
+            self._tickets.due.add(connection, self._serve, rest)
 
     def _serve(self, connection: Connection, question: _Question) -> _Question | None:
         """Answer, or read a slice; the question again if that is not all."""
@@ -148,7 +158,7 @@ class ClientReads:
     ) -> bytes | _Question:
         """The answer if one slice is enough."""
         request, answers = question.request, self._answers
-        assert type(request) is verbs.SelectRequest or type(request) is verbs.CountRequest
+        assert not isinstance(request, verbs.GetRequest | verbs.TxGetRequest)
         if answers.prepare_scan():
             return question  # nothing of it is read yet, so there is nothing to pin
         scan = answers.scan(request, place, at)

@@ -277,6 +277,8 @@ class ClientRequests:
     def _other(self, connection: Connection, request: verbs.Request) -> None:
         if isinstance(request, verbs.RowsRequest):
             self.reads.ask(connection, request)
+        elif isinstance(request, verbs.DigestRequest):
+            self.reads.ask_digest(connection, request)
         elif isinstance(request, verbs.PromoteRequest | verbs.ClearRequest):
             self._ask(connection, request.id, operator_requests.promote, request.timeout)
         elif isinstance(request, verbs.DemoteRequest):

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from election.messages import Position
+from qsync.data.digest import DigestScan
 from qsync.data.reading import Query, Scan
 from qsync.data.state import DataState
 from qsync.errors import Rebuilding, WrongKey
@@ -20,11 +21,11 @@ def prepare(replica: "Replica") -> bool:
     return replica.state.overlay.sort()
 
 
-ScanRequest = verbs.SelectRequest | verbs.CountRequest
+ScanRequest = verbs.SelectRequest | verbs.CountRequest | verbs.DigestRequest
 
 
 class SlicedScan:
-    """One select or count. Nobody has seen anything of it before it is whole.
+    """One select, count or digest. Nobody has seen anything of it before it is whole.
 
     Between two slices its index must be pinned, or else it has to begin anew.
     """
@@ -37,7 +38,7 @@ class SlicedScan:
         self._request = request
         self._place = place
         self._state: DataState = replica.state
-        self._scan = _begin(self._state, request, at)
+        self._scan: Scan | DigestScan = _begin(self._state, request, at)
         self._index = int(self._state.visible) if at is None else at
         self._rewinds = self._state.rewinds
         self.pinned = False
@@ -45,17 +46,22 @@ class SlicedScan:
     def read(self) -> bytes | None:
         """Look at some more rows; the reply when there are no more. Raises Rebuilding, TooLarge."""
         try:
-            whole = self._scan.read(SLICE_ROWS)
-            if not whole and self._scan.size <= limits.CLIENT_FRAME_BYTES_MAX:
+            scan = self._scan
+            whole = scan.read(SLICE_ROWS)
+            if not whole and (
+                isinstance(scan, DigestScan) or scan.size <= limits.CLIENT_FRAME_BYTES_MAX
+            ):
                 return None
         except Rebuilding as error:
             # A row that is not as it was stored costs this node all of them.
             self._replica.lose(error.message)
             raise
         id = self._request.id
+        if isinstance(scan, DigestScan):
+            return replies.reply(id, self._index, int(self._state.folded), scan.found)
         if type(self._request) is verbs.CountRequest:
-            return replies.counted(id, self._scan.total, read_from=self._place)
-        return replies.rows(id, self._scan.rows, read_from=self._place)
+            return replies.counted(id, scan.total, read_from=self._place)
+        return replies.rows(id, scan.rows, read_from=self._place)
 
     def pin(self) -> None:
         """From now on nothing above its index is folded."""
@@ -72,7 +78,10 @@ class SlicedScan:
         return self._replica.state is self._state and self._state.rewinds == self._rewinds
 
 
-def _begin(state: DataState, request: ScanRequest, at: int | None) -> Scan:
+def _begin(state: DataState, request: ScanRequest, at: int | None) -> Scan | DigestScan:
+    if isinstance(request, verbs.DigestRequest):
+        assert at is None, at
+        return state.digest_scan(request.space)
     space, by, iterator, key = request.space, request.by, request.iterator, request.key
     if type(request) is verbs.CountRequest:
         return state.scan(Query(space, by, iterator, key), keeps=False, at=at, ops=request.ops)

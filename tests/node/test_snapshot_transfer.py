@@ -67,7 +67,7 @@ async def same(nodes: list[Node]) -> None:
             node.replica.lost is not None for node in nodes
         ):
             return False
-        return len({node.replica.state.digest("t") for node in nodes}) == 1
+        return len({node.replica.state.digests()["t"] for node in nodes}) == 1
 
     await aside(lambda: real.until(are_equal, "all have the same rows"))
 

@@ -17,6 +17,7 @@ import trio
 from election.messages import Index, Position, RequestVote, Term
 from qsync.core.inputs import Connected, Consistency
 from qsync.core.messages import AppendResponse
+from qsync.data.digest import DigestScan
 from qsync.data.reading import Scan
 from qsync.errors import TooLarge
 from qsync.node import due
@@ -30,6 +31,7 @@ from qsync.wire import peer_messages, replies, requests
 from qsync.wire.limits import OPS_MAX
 from qsync.wire.verbs import (
     CountRequest,
+    DigestRequest,
     PlainRequest,
     ReadLevel,
     SelectRequest,
@@ -165,6 +167,46 @@ async def test_a_long_read_shows_one_index_and_writes_go_on_meanwhile(
             assert max(slices) <= SLICE_ROWS
             assert written > rows / SLICE_ROWS
             assert node.replica.state.pins.lowest(1 << 40) == 1 << 40  # nothing is left pinned
+
+
+async def test_a_digest_is_of_one_index_though_writes_go_on_between_its_slices(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, slices = 3_000, 0
+    seen = DigestScan.read
+
+    def read(scan: DigestScan, rows_max: int) -> bool:
+        nonlocal slices
+        assert rows_max == SLICE_ROWS
+        slices += 1
+        return seen(scan, rows_max)
+
+    async with open_node(config(tmp_path, alone=True)) as node:
+        await alone(node)
+        with calling(node, CLIENT) as reader, calling(node, CLIENT) as writer:
+            filled(node, writer, rows)
+            state, before = node.replica.state, node.replica.state.digests()
+            begun = int(state.visible)
+            monkeypatch.setattr(DigestScan, "read", read)
+            monkeypatch.setattr(due, "SLICES_SECONDS_MAX", 0.0)  # one slice a pass
+            reader.line.sendall(requests.encode(DigestRequest(100)))
+            while not node.requests.reads.scans:
+                node.reactor._pass(0.01)
+            answers: list[bytes] = []
+            while not answers:
+                put = [op(2, "t", cbor2.dumps([rows + slices, b"late"]))]
+                writer.line.sendall(requests.encode(WriteRequest(3, b"", 0, 0, 0, put)))
+                node.reactor._pass(0.01)
+                node.folding.slice()
+                answers += reader.heard()
+            assert slices > rows / SLICE_ROWS
+            told = replies.decode(answers[0])[1]
+            assert isinstance(told, list)
+            visible, folded, found = told
+            assert (visible, found) == (begun, before)
+            assert isinstance(folded, int)
+            assert folded <= begun < state.visible
+            assert state.pins.lowest(1 << 40) == 1 << 40  # nothing is left pinned
 
 
 async def test_long_reads_of_one_client_do_not_wait_for_each_other_in_a_circle(
