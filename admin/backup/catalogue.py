@@ -178,8 +178,16 @@ def _load_log(found: Catalogue, name: str) -> None:
 
 
 def _check_followed(found: Catalogue) -> None:
-    """Parts that others went on behind, and that are gone; a longer one may have replaced them."""
+    """Parts that others went on behind, and that are gone; a longer one may have replaced them.
+
+    What is before the oldest backup leads nowhere, and may have been pruned.
+    """
+    oldest = min((each.index for each in found.backups), default=0)
     for each in found.log:
         before = each.first - 1
-        if each.follows and not any(other.first <= before <= other.last for other in found.log):
+        if (
+            before > oldest
+            and each.follows
+            and not any(other.first <= before <= other.last for other in found.log)
+        ):
             found.damage.append(f"{each.follows} is missing, {each.part.name} went on behind it")

@@ -12,6 +12,8 @@ BACKUP: Final = "backup.json"
 ROWS_SUFFIX: Final = ".rows"
 LOG_SUFFIX: Final = ".log"
 MANIFEST_SUFFIX: Final = ".json"
+NEVER: Final = 1 << 64
+"""Above every index."""
 _DIGITS: Final = 20
 
 
@@ -38,3 +40,9 @@ def log_part(first: int, last: int) -> str:
 def log_manifest(part: str) -> str:
     """What is written down of it."""
     return part.removesuffix(LOG_SUFFIX) + MANIFEST_SUFFIX
+
+
+def log_last(part: str) -> int:
+    """The last index of a part, by its name; of what is called otherwise, one that is never met."""
+    first, _, last = part.rpartition("/")[2].removesuffix(LOG_SUFFIX).partition("-")
+    return int(last) if first.isdecimal() and last.isdecimal() else NEVER

@@ -44,6 +44,10 @@ class BackupPlace(Protocol):
         """The file is not there any more."""
         ...
 
+    def remove_folder(self, folder: str) -> None:
+        """The folder and all files directly in it are not there any more."""
+        ...
+
 
 def open_place(url: str) -> BackupPlace:
     """The place at a path or URL. Raises ConfigError when nothing can reach it."""
@@ -95,6 +99,15 @@ class Folder:
         """Let go of it, if it is there."""
         with self._typed(name):
             (self._path / name).unlink(missing_ok=True)
+
+    def remove_folder(self, folder: str) -> None:
+        """With its files, and what was being written there."""
+        with self._typed(folder):
+            path = self._path / folder
+            for each in path.iterdir() if path.is_dir() else ():
+                each.unlink()
+            if path.is_dir():
+                path.rmdir()
 
     def _there(self, folder: str, *, folders: bool) -> list[str]:
         try:
@@ -164,6 +177,15 @@ class RemotePlace:
         with self._typed(name):
             if self._files.exists(self._at(name)):
                 self._files.rm_file(self._at(name))
+
+    def remove_folder(self, folder: str) -> None:
+        """With its files; object stores have no others."""
+        with self._typed(folder):
+            for name in self.names(folder):
+                self._files.rm_file(self._at(f"{folder}/{name}"))
+            self._files.invalidate_cache()
+            if self._files.exists(self._at(folder)):
+                self._files.rmdir(self._at(folder))
 
     def _there(self, folder: str, *, kind: str) -> list[str]:
         try:

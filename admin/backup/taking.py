@@ -137,8 +137,8 @@ def _check_there(place: BackupPlace, parts: Sequence[Part]) -> None:
 
 
 def _forget(place: BackupPlace, index: int) -> None:
-    for name in place.names(names.base(index)):
-        place.remove(f"{names.base(index)}/{name}")
+    place.remove(names.backup(index))
+    place.remove_folder(names.base(index))
 
 
 class _Rows:

@@ -3,7 +3,16 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from admin.doctor import disks, leading, process, reach, replication, retention, settings
+from admin.doctor import (
+    backups,
+    disks,
+    leading,
+    process,
+    reach,
+    replication,
+    retention,
+    settings,
+)
 from admin.doctor.facts import Facts, Finding, Severity
 from qsync.errors import ConfigError
 
@@ -41,6 +50,7 @@ CHECKS: tuple[Look, ...] = (
     retention.snapshots_recent,
     retention.log_trimmed,
     retention.log_held,
+    backups.backups_recent,
     disks.events_written,
     settings.settings_agree,
     settings.timeouts_fit_disks,

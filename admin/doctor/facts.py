@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from admin.cluster import ask, surveys
@@ -81,11 +81,29 @@ class NodeSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BackupFacts:
+    """A place of backups. `newest`: when the newest one ended, in seconds since 1970, as `now`.
+
+    `age_max`: so many seconds it may be old. `problem`: why that cannot be told.
+    """
+
+    place: str
+    now: float
+    age_max: float
+    newest: float | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """One round of answers. `settings` by replica id, of those that told them."""
+    """One round of answers. `settings` by replica id, of those that told them.
+
+    `backups`: where they are kept, if somebody said so.
+    """
 
     survey: ClusterSurvey
     settings: Mapping[int, NodeSettings] = field(default_factory=dict)
+    backups: BackupFacts | None = None
 
     @property
     def nodes(self) -> tuple[NodeStatus, ...]:
@@ -132,3 +150,18 @@ def gather(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> Facts:
         told = list(pool.map(one, found.samples))
     known = {node.id: each for node, each in zip(found.samples, told, strict=True) if each}
     return Facts(survey=found, settings=known)
+
+
+def backups_at(place: str, *, age_max: float, now: float) -> BackupFacts:
+    """What is kept at a place. Raises ConfigError when nothing can reach it."""
+    from admin.backup import catalogue, places  # noqa: PLC0415 - only for who asks
+
+    known = BackupFacts(place=place, now=now, age_max=age_max)
+    reached = places.open_place(place)
+    try:
+        found = catalogue.load(reached)
+    except QsyncError as error:
+        return replace(known, problem=error.message)
+    # What is damaged may be the newest one.
+    newest = max((each.ended for each in found.backups), default=None)
+    return replace(known, newest=newest, problem=next(iter(found.damage), ""))

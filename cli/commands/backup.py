@@ -156,6 +156,52 @@ def verify(*, place: str) -> None:
         raise CheckFailed(f"{place}: {result.problems[0]}")
 
 
+@backup.command(epilog="Example: qsync backup prune /backups/shop --keep-last 3 --keep-within 30d")
+@_place
+@click.option("--keep-last", type=click.IntRange(1), metavar="N", help="Keep the newest N.")
+@click.option("--keep-within", type=Duration(), metavar="AGE", help="Keep what is no older: 30d.")
+@click.option("--dry-run", is_flag=True, help="Only say what would go, in numbers.")
+@json_option
+def prune(*, place: str, keep_last: int | None, keep_within: float | None, dry_run: bool) -> None:
+    """Remove old backups, and the log that leads on from none of those that are kept.
+
+    A backup stays that either option keeps, and so do all that are newer than one that stays; the
+    newest one always does. From the oldest of them on every point can be restored as before.
+    """
+    from admin.backup import pruning  # noqa: PLC0415 - only here
+
+    if keep_last is None and keep_within is None:
+        raise click.UsageError("say what is kept: --keep-last N, --keep-within AGE, or both")
+    found = _load(place)
+    kept = pruning.KeptBackups(last=keep_last, seconds=keep_within)
+    plan = pruning.plan(found, kept, now=datetime.now(UTC).timestamp())
+    if not dry_run:
+        with _bar() as progress:
+            pruning.prune(found, plan, progress)
+    if style().as_json:
+        document(
+            "dry-run" if dry_run else "backup.prune",
+            verb="prune",
+            place=place,
+            kept=[each.index for each in plan.kept],
+            removed=[each.index for each in plan.backups],
+            unfinished=list(plan.unfinished),
+            parts=len(plan.log) + len(plan.orphans),
+            bytes=plan.bytes,
+            begins=plan.begins,
+        )
+        return
+    for each in plan.backups:
+        text(f"{each.index:>12}  {_when(each.ended)}  {each.rows} rows from {each.node}")
+    for index in plan.unfinished:
+        text(f"{index:>12}  unfinished")
+    say(
+        f"{'would remove' if dry_run else 'removed'} {len(plan.backups)} backups and "
+        f"{len(plan.log) + len(plan.orphans)} parts of the log, {plan.bytes} bytes; "
+        f"{len(plan.kept)} backups stay, from index {plan.begins} on"
+    )
+
+
 @backup.command(
     epilog="Example: qsync backup restore /backups/shop ./n1 --to-time 2026-11-23T09:30:00Z "
     "--listen 10.0.0.1:3301 && qsync start ./n1"

@@ -1,11 +1,13 @@
 """`qsync doctor`: some three dozen checks of a cluster, each finding with its cure."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from cli.exits import CheckFailed
-from cli.options import json_option, target_argument, timeout_option
+from cli.options import Duration, json_option, target_argument, timeout_option
 from cli.output import WIDTH_ELSEWHERE, console, document, style, text
 
 if TYPE_CHECKING:
@@ -18,10 +20,26 @@ if TYPE_CHECKING:
 )
 @target_argument
 @click.option("--check", "names", multiple=True, metavar="NAME", help="Only this. Repeatable.")
+@click.option("--backups", metavar="DEST", help="Look after the backups there, too.")
+@click.option(
+    "--backup-age",
+    type=Duration(),
+    default="1d",
+    show_default=True,
+    help="So old the newest one may be.",
+)
 @click.option("--list", "list_", is_flag=True, help="Only name the checks.")
 @timeout_option("2s")
 @json_option
-def doctor(*, target: list[str], names: tuple[str, ...], list_: bool, timeout: float) -> None:
+def doctor(
+    *,
+    target: list[str],
+    names: tuple[str, ...],
+    backups: str | None,
+    backup_age: float,
+    list_: bool,
+    timeout: float,
+) -> None:
     """Look a cluster over; name what is wrong and what to do about it.
 
     Exits with 6 when something is wrong. What is only worth knowing does not count.
@@ -32,7 +50,11 @@ def doctor(*, target: list[str], names: tuple[str, ...], list_: bool, timeout: f
     if list_:
         _list([(checks.name_of(each), checks.about(each)) for each in wanted])
         return
-    results = checks.run(facts.gather(target, timeout=timeout), wanted)
+    known = facts.gather(target, timeout=timeout)
+    if backups is not None:
+        kept = facts.backups_at(backups, age_max=backup_age, now=datetime.now(UTC).timestamp())
+        known = replace(known, backups=kept)
+    results = checks.run(known, wanted)
     if style().as_json:
         document("doctor", healthy=not checks.wrong(results), checks=[_member(r) for r in results])
     else:

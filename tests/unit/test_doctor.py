@@ -8,7 +8,7 @@ import pytest
 
 from admin.cluster.surveys import ClusterSurvey, UnreachableNode
 from admin.doctor import checks
-from admin.doctor.facts import Facts, NodeSettings, Severity
+from admin.doctor.facts import BackupFacts, Facts, NodeSettings, Severity
 from cli.main import run
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
@@ -132,6 +132,14 @@ ALONE = {
 FOUR = {"nodes": [[n, f"n{n}", f"127.0.0.1:330{n}"] for n in (1, 2, 3, 4)]}
 VOTERS = {"voters": [[n, f"u{n}"] for n in (1, 2, 3)]}
 NOBODY = {"role": "candidate", "leader": None, "ro": True}
+
+
+def kept(**known: object) -> Facts:
+    """Backups that may be two hours old."""
+    place = BackupFacts(place="/kept", now=NOW, age_max=7200.0, **known)  # type: ignore[arg-type]  # by name
+    return replace(facts(), backups=place)
+
+
 Trouble = Callable[[], Facts]
 C, W, N = Severity.CRITICAL, Severity.WARNING, Severity.NOTE
 
@@ -289,6 +297,9 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
     ("clients-allowed", W, "n2", "900 of 1000", lambda: facts({2: {"clients": 900}})),
     ("no-mishaps", W, "n2", "2 mistakes of its own", lambda: facts({2: {"mishaps": 2}})),
     ("strangers-few", N, "n2", "protocol 200", lambda: facts({2: {"refused": {"protocol": 200}}})),
+    ("backups-recent", C, "/kept", "no finished backup", kept),
+    ("backups-recent", C, "/kept", "rotten", lambda: kept(newest=NOW, problem="it is rotten")),
+    ("backups-recent", W, "/kept", "3.0 h old, and 2.0 h", lambda: kept(newest=NOW - 10_800)),
 ]
 
 

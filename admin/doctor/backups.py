@@ -1,0 +1,28 @@
+"""Checks of the place where backups are kept, for who says which that is: nodes do not know it."""
+
+from collections.abc import Iterator
+
+from admin.doctor.facts import Facts, Finding, critical, warning
+
+HOUR_S = 3600.0
+
+
+def backups_recent(facts: Facts) -> Iterator[Finding]:
+    """The newest backup is no older than it may be (with `--backups`)."""
+    kept = facts.backups
+    if kept is None:
+        return
+    if kept.problem:
+        cure = "`qsync backup verify` reads all of it; make a backup elsewhere meanwhile"
+        yield critical(kept.place, kept.problem, cure)
+    elif kept.newest is None:
+        yield critical(
+            kept.place, "there is no finished backup", f"qsync backup create {kept.place}"
+        )
+    elif kept.now - kept.newest > kept.age_max:
+        hours, allowed = (kept.now - kept.newest) / HOUR_S, kept.age_max / HOUR_S
+        yield warning(
+            kept.place,
+            f"the newest backup is {hours:.1f} h old, and {allowed:.1f} h are allowed",
+            f"qsync backup create {kept.place}; a timer may do it, or `qsync backup archive`",
+        )
