@@ -103,6 +103,8 @@ class Dump:
             "digests": write_part(self.folder / f"digests{LINES}", digests),
         }
         manifest = self._happened(inside, replace(manifest, nodes=tuple(found), rows=counted))
+        if inside.latest and all(each.sample is None for each in accounts):
+            manifest = _counted_by(manifest, inside.latest)
         return Bundle(self.folder, manifest).seal()
 
     # -- what happened inside
@@ -230,12 +232,14 @@ class Dump:
         members = _members(accounts)
         here = {each.node for each in nodes}
         self.unnamed = tuple(name for id, name in sorted(members.items()) if id not in here)
-        voters = sum(each.voter for each in nodes) + len(self.unnamed)
+        counting = _counting(accounts)
+        voters = len(counting) or sum(each.voter for each in nodes) + len(self.unnamed)
+        quorums = [each.quorum for each in accounts if each.facts.voter]
         return Manifest(
             run_id=self.name,
             source=source,
             cluster=next((each.cluster for each in accounts if each.cluster), ""),
-            quorum=max((each.quorum for each in accounts), default=0) or majority(voters),
+            quorum=max(quorums, default=0) or majority(voters),
             voters=voters,
             part_entries=self.part_entries,
             settings=next((each.settings for each in accounts if each.settings), {}),
@@ -293,6 +297,19 @@ def _members(accounts: Sequence[Account]) -> dict[int, str]:
     told = {id: name for each in samples for id, name, _ in each.nodes if id not in recruits}
     # Of stopped nodes alone, those that are not here count in the quorum all the same.
     return told or {id: f"n{id}" for each in accounts for id in each.founders}
+
+
+def _counting(accounts: Sequence[Account]) -> Sequence[tuple[int, str]]:
+    """The voters, by the node that has confirmed the most; none where no node says it."""
+    samples = [each.sample for each in accounts if each.sample is not None]
+    furthest = max(samples, key=lambda each: (each.confirmed, each.id), default=None)
+    return () if furthest is None else furthest.voters
+
+
+def _counted_by(manifest: Manifest, voters: frozenset[int]) -> Manifest:
+    """Of nodes that do not run, by what they wrote down: members come and go."""
+    nodes = tuple(replace(each, voter=each.node in voters) for each in manifest.nodes)
+    return replace(manifest, nodes=nodes, voters=len(voters))
 
 
 def dump(targets: Iterable[str], folder: Path) -> Bundle:

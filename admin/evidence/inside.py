@@ -11,7 +11,7 @@ import time
 import zlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -26,7 +26,7 @@ FLOORS_MAX: Final = 1 << 16
 _EVER: Final = 1 << 63
 _TERMLESS: Final = 5
 """The length of records of reads that nodes of former versions wrote, without terms."""
-_OF_DISKS: Final = frozenset({What.STARTED, What.WROTE})
+_OF_DISKS: Final = frozenset({What.STARTED, What.WROTE, What.BEGAN})
 _PLAIN: Final[Mapping[int, Sequence[str]]] = {
     What.VOTE: ("vote", "peer", "term"),
     What.ACK: ("ack", "peer", "term", "index", "crc"),
@@ -75,7 +75,8 @@ class Inside:
     """Of all nodes of a cluster. `why`: what is missing to tell anything, or all of it.
 
     `quorum`: the smallest that anything was confirmed by, once the rows are read, but not below a
-    majority of the `voters`: such a one may not be.
+    majority of the voters of that time: such a one may not be. `voters`: how many there were when
+    nodes started last.
     """
 
     why: str = ""
@@ -84,14 +85,17 @@ class Inside:
     generations: Mapping[int, int] = field(default_factory=dict)
     _directories: list[_Directory] = field(default_factory=list)
     _upto: int = 0
+    _begun: "_Begun | None" = None
+
+    @property
+    def latest(self) -> frozenset[int]:
+        """By whom was counted at last, once the rows are read; empty if nobody says it."""
+        return frozenset() if self._begun is None else self._begun.latest
 
     def rows(self) -> Iterator[Row]:
         """Numbered, by time. Afterwards `why` says whether that is all."""
-        if not self._directories:
-            return
         disks = {each.node: _Disk() for each in self._directories}
-        whole_from = max(_int(each.firsts[0][1]) for each in self._directories)
-        old_term = max(_int(_list(each.firsts[0][3])[0]) for each in self._directories)
+        begun = self._begun = _Begun(self._directories)
         told = _Told()
         number = 0
         for each in heapq.merge(*(one.stamped() for one in self._directories)):
@@ -101,18 +105,64 @@ class Inside:
             if what == What.STOPPED:
                 self.why = f"events of node {each.node} end early: {each.record[2]}"
                 return
-            if what == What.LEADS and _int(each.record[2]) <= old_term:
+            begun.observe(each)
+            if what == What.LEADS and not begun.saw_votes(each.node, _int(each.record[2])):
                 continue  # somebody may have voted who did not write it down yet
             if what == What.CONFIRMED:
-                quorum = max(_int(each.record[5]), majority(self.voters))
+                least = majority(len(begun.voters(each.node) or range(self.voters)))
+                quorum = max(_int(each.record[5]), least)
                 self.quorum = min(self.quorum or quorum, quorum)
-            if what == What.CONFIRMED and each.time < whole_from:
+            if what == What.CONFIRMED and not begun.sees_disks(each.node):
                 continue  # and not everybody's disk is known
             whose = {"node": each.node, "generation": each.generation, "life": each.life}
             rows = (disks[each.node] if what in _OF_DISKS else told).rows(each.record)
             for row in rows:
                 number += 1
                 yield whose | {"number": number, "time_mono": each.time} | row
+
+
+class _Begun:
+    """Who has begun to write down, and by whose votes and disks each node counts.
+
+    What a node has done before its first record nobody knows. That matters to those that count by
+    it: who joins a cluster that grows counts for nothing before.
+    """
+
+    def __init__(self, directories: Iterable[_Directory]) -> None:
+        self._terms = {e.node: _int(_list(e.firsts[0][3])[0]) for e in directories}
+        """In which term each begins."""
+        self._begun: set[int] = set()
+        self._voters: dict[int, frozenset[int]] = {}
+        self._furthest = (0, 0)
+        """What was confirmed at the most, and by whom."""
+
+    @property
+    def latest(self) -> frozenset[int]:
+        """By whom the node counts that has confirmed the most."""
+        return self.voters(self._furthest[1])
+
+    def observe(self, each: StampedEvent) -> None:
+        """The next record of anybody."""
+        if each.record[0] == What.STARTED:
+            self._begun.add(each.node)
+        elif each.record[0] == What.CONFIGURED:
+            pairs = map(_list, _list(each.record[4]))
+            self._voters[each.node] = frozenset(_int(replica) for replica, _ in pairs)
+        elif each.record[0] == What.CONFIRMED:
+            self._furthest = max(self._furthest, (_int(each.record[2]), each.node))
+
+    def voters(self, node: int) -> frozenset[int]:
+        """By whom a node counts; empty if it did not say that."""
+        return self._voters.get(node, frozenset())
+
+    def saw_votes(self, node: int, term: int) -> bool:
+        """Whether all that may have voted for it in a term wrote that down."""
+        counted = self.voters(node) or self._terms
+        return all(self._terms.get(each, term) < term for each in counted)
+
+    def sees_disks(self, node: int) -> bool:
+        """Whether all that it may count by had written down by now what is on their disks."""
+        return self._begun.issuperset(self.voters(node) or self._terms)
 
 
 def gather(places: Mapping[int, Path]) -> Inside:
@@ -162,33 +212,52 @@ def _tell_apart(lives_: Sequence[tuple[Life, Mapping[str, object]]]) -> None:
 
 
 class _Disk:
-    """The log of one node as its events tell it."""
+    """The log of one node as its events tell it: checksums, from that of entry `_first` on."""
 
     def __init__(self) -> None:
+        self._first = 1
         self._crcs = array("I")
         self._ballot: list[object] = []
 
     def rows(self, record: Sequence[object]) -> Iterator[Row]:
-        """Of a start or a write, what is on disk now that was not there before."""
+        """Of a start, a snapshot or a write, what is on disk now that was not there before."""
         if record[0] == What.STARTED:
-            crcs = _crcs(record[5])
-            same = self._same(crcs)
-            yield {"name": "started", "index": len(crcs)}
-            yield from _opened(_table(record[2]))
-            yield from self._vote(record[3])
-            yield from self._durable(1, _list(record[4]), crcs, skip=same)
-            return
-        yield from self._vote(record[2])
-        if record[3] is not None:
-            yield {"name": "cut", "index": record[3]}
-            del self._crcs[_int(record[3]) :]
-        if record[6]:
-            yield from self._durable(_int(record[4]), _list(record[5]), _crcs(record[6]))
+            yield from self._started(record)
+        elif record[0] == What.BEGAN:
+            yield from self._begins(*map(_int, record[2:]))
+        else:
+            yield from self._vote(record[2])
+            if record[3] is not None:
+                yield {"name": "cut", "index": record[3]}
+                del self._crcs[_int(record[3]) + 1 - self._first :]
+            if record[6]:
+                yield from self._durable(_int(record[4]), _list(record[5]), _crcs(record[6]))
 
-    def _same(self, crcs: Sequence[int]) -> int:
+    def _started(self, record: Sequence[object]) -> Iterator[Row]:
+        about, runs, crcs = _table(record[2]), _list(record[4]), _crcs(record[5])
+        first = _int(about.get("first", 1))
+        same = self._same(first, crcs)
+        yield {"name": "started", "index": first + len(crcs) - 1}
+        yield from _opened(about)
+        yield from self._vote(record[3])
+        if first > 1 and crcs:
+            yield from self._begins(first, _int(_list(runs[0])[1]), crcs[0])
+        # The entry before the log is known by now.
+        yield from self._durable(first, runs, crcs, skip=max(same, first > 1))
+
+    def _same(self, first: int, crcs: Sequence[int]) -> int:
         """How many entries are those that are known: a checksum is of all before it, too."""
-        upto = range(1, min(len(crcs), len(self._crcs)) + 1)
-        return bisect_left(upto, 1, key=lambda at: crcs[at - 1] != self._crcs[at - 1])
+        before = first - self._first
+        count = min(len(crcs), len(self._crcs) - before) if before >= 0 else 0
+        upto = range(1, count + 1)
+        return bisect_left(upto, 1, key=lambda at: crcs[at - 1] != self._crcs[before + at - 1])
+
+    def _begins(self, index: int, term: int, crc: int) -> Iterator[Row]:
+        """What is known to follow on that very entry stays (membership.md M6 c)."""
+        place = index - self._first
+        known = 0 <= place < len(self._crcs) and self._crcs[place] == crc
+        self._first, self._crcs = index, self._crcs[place:] if known else array("I", [crc])
+        yield {"name": "begins", "index": index, "term": term, "crc": crc}
 
     def _vote(self, ballot: object) -> Iterator[Row]:
         if ballot is None or ballot == self._ballot:
@@ -201,7 +270,7 @@ class _Disk:
     def _durable(
         self, first: int, runs: Sequence[object], crcs: "array[int]", *, skip: int = 0
     ) -> Iterator[Row]:
-        del self._crcs[first - 1 + skip :]
+        del self._crcs[first - self._first + skip :]
         self._crcs += crcs[skip:]
         at = 0
         for count, term in map(_list, runs):

@@ -230,6 +230,7 @@ class SimulationRecorder:
             "limbo_term": int(replicated_log.limbo.owner.term),
             "limbo_len": len(replicated_log.limbo.queue),
             "quorum": core.machine.config.quorum,
+            "voters": len(configuration(replicated_log)[2]),
         }
         self.status.append(row)
 

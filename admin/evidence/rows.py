@@ -111,6 +111,7 @@ def status_row(
         "limbo_term": sample.synchro.queue.term,
         "limbo_len": sample.synchro.queue.len,
         "quorum": sample.synchro.quorum,
+        "voters": len(sample.voters),
         "vclock": {str(origin): lsn for origin, lsn in sample.vclock.items()},
     }
 

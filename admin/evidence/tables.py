@@ -63,7 +63,7 @@ STATUS = _table(
     "status",
     "node generation life sample time_mono role term",
     int="node generation life sample time_mono term vote leader last crc written confirmed visible "
-    "folded limbo_owner limbo_term limbo_len quorum",
+    "folded limbo_owner limbo_term limbo_len quorum voters",
     text="name role ro_reason state",
     bool="ro",
     real="time_wall",
@@ -72,6 +72,7 @@ STATUS = _table(
 """What nodes said of themselves. `life` counts starts of the process, `time_mono` is in ns.
 
 `crc`: the chain checksum of the entry `last`, which tells whether a log of later begins the same.
+`voters`: how many voters the node counts by; 0 of one without a configuration.
 """
 
 OPS = _table(
@@ -96,6 +97,8 @@ EVENT_NAMES = {
     "ballot": "`term` and the vote for `peer` are on disk",
     "durable": "entry `index` of `term` and `crc` is on its disk, and nothing above it",
     "cut": "nothing above `index` is on its disk any more",
+    "begins": "its log begins behind entry `index` of `term` and `crc`: all up to there is in its "
+    "snapshot",
     "vote": "it granted `peer` its vote in `term`",
     "ack": "it told `peer` in `term` that it has everything up to `index`, of checksum `crc`",
     "leads": "it leads `term`",

@@ -102,15 +102,15 @@ class EventRecorder:
     def started(self, ballot: Ballot, about: dict[str, object]) -> None:
         """What is on disk as this life begins; nothing has been said in it yet.
 
-        Of a log without its beginning nothing can be told: what is judged is all of a log.
+        Of a log without its beginning: from the entry before it on, `first`, which stands for all
+        that is in the snapshot (membership.md M6 d).
         """
         log = self._machine.replicated_log.log
-        if log.start.index:
-            self.file.end(self._now(), f"the log begins behind index {log.start.index}")
-            return
-        sums = [header[8] for raw in self._place.log.stored() for header in headers(raw)]
+        sums = [int(log.start.crc)] if log.start.index else []
+        sums += [header[8] for raw in self._place.log.stored() for header in headers(raw)]
         self._last.ballot = ballot
         about |= {"format": FORMAT, "me": int(self._machine.config.me)}
+        about["first"] = max(1, int(log.start.index))
         about |= {"slept": int(self._last.slept * _NANOS), "file": list(self._last.opened[1:])}
         self._records.append(
             [
@@ -169,11 +169,10 @@ class EventRecorder:
 
     def wrote(self, write: Write) -> None:
         """It is durable."""
-        if write.begins is not None and not self.file.stopped:
-            self.write()
-            why = f"the log begins at a snapshot of index {write.begins.index} now"
-            self.file.end(self._now(), why)
-        last, news = self._last, None
+        last, news, begins = self._last, None, write.begins
+        if begins is not None:
+            place = [int(begins.index), int(begins.term), int(begins.crc)]
+            self._records.append([int(What.BEGAN), self._now(), *place])
         if self._place.log.opened != last.opened:
             last.opened = self._place.log.opened
             self._records.append([int(What.OPENED), self._now(), *last.opened[1:]])

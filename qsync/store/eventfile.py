@@ -19,9 +19,9 @@ from qsync.store.eventpack import Record, What
 
 FOLDER: Final = "events"
 """In the directory of a node."""
-FORMAT: Final = 2
-READABLE: Final = frozenset({1, 2})
-"""Formats that are read: 1 had every frame in CBOR."""
+FORMAT: Final = 3
+READABLE: Final = frozenset({1, 2, 3})
+"""Formats that are read: 1 had every frame in CBOR, 2 ended where a log lost its beginning."""
 PENDING_BYTES_MAX: Final = 16 << 20
 """So much waits in memory for a disk that takes nothing; then the recording is over."""
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")

@@ -44,6 +44,8 @@ class What(IntEnum):
     """The log is opened anew: device and inode of its file."""
     SLEPT = 13
     """For how many ns the machine had been suspended since it was booted, if that is news."""
+    BEGAN = 14
+    """The log begins at a snapshot now: index, term and checksum of the entry just before it."""
 
 
 _CBOR: Final = 0x7F

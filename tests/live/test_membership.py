@@ -1,5 +1,6 @@
 """Members come, go and move on real nodes while clients write; what was acknowledged stays."""
 
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +9,12 @@ from pathlib import Path
 import pytest
 
 import qsync
+from admin.checker.bundles import check_bundle
+from admin.checker.kernels.configurations import QUORUMS, REMOVED, STEPS
+from admin.checker.kernels.samples import MEET
+from admin.checker.verdict import Result
 from admin.cluster import surveys
+from admin.evidence.bundle import Bundle
 from admin.lab import lab
 from admin.lab.ports import LOOPBACK, free_ports
 from cli.main import run
@@ -93,6 +99,35 @@ def test_a_node_comes_and_the_leader_goes_under_load(
         capsys.readouterr()
         assert run(["status", str(found.dir)]) == 0
         assert f"{gone.name} was removed from the cluster" in capsys.readouterr().out
+
+
+def test_the_evidence_of_a_cluster_that_grew_and_shrank_breaks_nothing(tmp_path: Path) -> None:
+    """Three voters, five, three: nodes say how they are at each size, and are stopped at last."""
+    bundle = tmp_path / "evidence"
+
+    def judged(*asked: str, facts: int) -> None:
+        assert run(["dump", str(found.dir), "--out", str(bundle)]) == 0
+        checked = check_bundle(bundle).checked
+        known = {each.verdict.invariant: each.verdict for each in checked}
+        assert [each.describe() for each in known.values() if each.result is Result.FAIL] == []
+        for id_ in (STEPS, QUORUMS, REMOVED, *asked):
+            assert known[id_].result is Result.PASS, known[id_]
+        assert known[STEPS].facts == facts
+
+    with running(tmp_path / "three", nodes=3) as found:
+        with one_more(found) as (four, fourth), one_more(four) as (five, fifth):
+            for node in (fourth, fifth):
+                member("add", node.address, target=found.dir)
+            assert len(voters(five)) == 5
+            judged(MEET, facts=4)  # each is a learner first
+            for node in (fourth, fifth):
+                member("remove", node.name, target=found.dir)
+            assert len(voters(five)) == 3
+            judged(MEET, facts=6)
+        found.stop_all()
+        shutil.rmtree(bundle)
+        judged(facts=6)
+        assert Bundle.open(bundle).manifest.voters == 3
 
 
 def test_a_learner_receives_and_does_not_count(tmp_path: Path) -> None:

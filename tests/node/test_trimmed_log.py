@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 import qsync
+from admin.checker.bundles import check_bundle
+from admin.checker.kernels.configurations import QUORUMS as CONFIGURED
+from admin.checker.kernels.disks import QUORUM
+from admin.checker.kernels.logs.limbo import LEGAL
+from admin.checker.kernels.logs.neighbours import TERMS
+from admin.checker.replay.steps import ACKED
+from admin.checker.verdict import Result
 from admin.evidence import inside
+from admin.evidence.collect import dump
 from election.messages import Index
 from qsync.core.trimming import start_at, trim_log
 from qsync.node.assembly import open_storage
@@ -63,14 +71,28 @@ async def test_a_node_goes_on_with_a_log_that_was_trimmed(tmp_path: Path) -> Non
             node.storage.log.entries(Index(1), Index(2))
 
 
-async def test_of_a_log_without_its_beginning_no_events_are_kept(tmp_path: Path) -> None:
-    """Who judges is told so, and takes what is there for nothing else."""
+async def test_of_a_log_without_its_beginning_everything_is_judged_that_is_there(
+    tmp_path: Path,
+) -> None:
     path = await lived(tmp_path)
     plain = config(tmp_path)
     noted = replace(plain, node=replace(plain.node, events=True))
     async with open_node(noted) as node:
         await is_whole(node)
-    assert list(inside.gather({1: path}).rows()) == []
+        begins = int(node.storage.log.start.index)
+    rows = list(inside.gather({1: path}).rows())
+    first = [each["index"] for each in rows if each["name"] == "begins"]
+    durable = [each["index"] for each in rows if each["name"] == "durable"]
+    assert first == [begins]
+    assert durable[0] == begins + 1
+    bundle = dump([str(path)], tmp_path / "evidence")
+    assert (bundle.manifest.gaps, bundle.manifest.nodes[0].first) == ({}, begins + 1)
+    judged = {each.verdict.invariant: each.verdict for each in check_bundle(bundle.path).checked}
+    assert not [each for each in judged.values() if each.result is Result.FAIL]
+    for id_ in (ACKED, QUORUM, CONFIGURED):
+        assert judged[id_].result is Result.PASS, judged[id_]
+    assert judged[TERMS].note == f"logs were trimmed and begin later: n1 at {begins + 1}"
+    assert judged[LEGAL].result is Result.SKIPPED
 
 
 async def test_rows_that_a_power_cut_took_come_from_the_snapshot(tmp_path: Path) -> None:

@@ -9,13 +9,16 @@ MEET = "quorums-meet"
 
 def find(run: RunTables) -> RuleFinding:
     """By every sample: else a leader could be elected that lacks what was confirmed."""
-    voters = run.manifest.voters
     found = RuleFinding(lacks=excuse(run.manifest))
-    majority = voters // 2 + 1
-    for each in run.status if voters else ():
-        if not each.quorum:
+    told = {each.floor for each in run.events if each.name == "configured" and each.floor}
+    fewest = min({run.manifest.voters} - {0} | told, default=0)
+    for each in run.status:
+        voters = each.voters if each.voters is not None else fewest
+        if not each.quorum or not voters:
             continue
+        found.lacks = ""
         found.facts += 1
+        majority = voters // 2 + 1
         if each.quorum + majority <= voters:
             message = (
                 f"node {each.node} confirms by {each.quorum} of {voters} voters, and "

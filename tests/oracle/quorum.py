@@ -17,7 +17,10 @@ def _by_events(run: RunTables) -> RuleFinding:
     found = RuleFinding(lacks="" if run.manifest.quorum else "the quorum is not known")
     disks, highest, lacked = DiskReplay(), 0, False
     writes: dict[tuple[int, int], NodeEvent] = {}
+    began: dict[int, NodeEvent] = {}
     for each in run.events if not found.lacks else ():
+        if each.name == "begins" and not _continues(disks, each):
+            began[each.node] = writes[each.node, each.index] = each
         disks.apply(each)
         if each.name == "durable":
             writes[each.node, each.index] = each
@@ -29,9 +32,18 @@ def _by_events(run: RunTables) -> RuleFinding:
             if lacked and not goes_on:
                 # What is confirmed behind it stands on it: the first of a stretch is told.
                 message = texts.quorum(each.node, each.index, have, run.manifest.quorum)
-                rows = [each.shows(), *(writes[node, each.index].shows() for node in have)]
+                before = {node for node in have if each.index < disks.held[node].first}
+                told = [began[n] if n in before else writes[n, each.index] for n in have]
+                rows = [each.shows(), *(row.shows() for row in told)]
                 found.broken(QUORUMS, message, rows, node=each.node, index=each.index)
     return found
+
+
+def _continues(disks: DiskReplay, begins: NodeEvent) -> bool:
+    """Only the beginning of its log went, and that entry is known."""
+    disk = disks.held.get(begins.node)
+    known = disk is not None and disk.first <= begins.index
+    return known and disks.holds(begins.node, begins.index, begins.crc)
 
 
 def _by_logs(run: RunTables) -> RuleFinding:

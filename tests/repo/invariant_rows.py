@@ -9,6 +9,7 @@ ANY = "any of them"
 SAYS: Mapping[str, str] = {
     "votes-suffice": ", and whoever wrote a PROMOTE leads",
     "promise-kept": ", suspended or not",
+    "configuration-quorums": "; one entry is one configuration on all nodes",
     "confirm-by-acks": (
         ": of the voters of the configuration in force, each on the directory that it names"
     ),

@@ -14,7 +14,7 @@ SESSIONS = ("s", "t")
 KEYS = ("a", "b", 3)
 ACKED = (0, -1, *(1,) * 60, *(2, 3) * 10)
 """How far from the end of a disk, mostly, is what is acked, confirmed and cut."""
-NAMES = ("started", "durable", "cut", "ack", "confirmed", "served")
+NAMES = ("started", "durable", "cut", "begins", "ack", "confirmed", "served")
 
 
 def run(dice: Random, folder: Path) -> Path:
@@ -56,6 +56,8 @@ def _events(dice: Random) -> Iterator[Row]:
             disk += [0] * (index - len(disk)) + [crc]
         elif name in {"cut", "started"}:
             del disk[index + 1 :]
+        elif name == "begins" and disk[index : index + 1] != [crc]:
+            disk[:] = [0] * index + [crc]
         if name == "served" and dice.random() < 0.9:
             row |= {"floor": index + (1 if dice.random() < 0.1 else -1)}
         yield row if name in {"cut", "started"} or dice.random() < 0.02 else row | {"crc": crc}

@@ -21,7 +21,7 @@ from admin.evidence.simulated import record
 from admin.evidence.tables import TABLES
 from qsync.sim.plan import Plan
 from qsync.sim.variety import COMMON
-from tests.spark.faults import in_answers, in_logs, in_nodes
+from tests.spark.faults import in_answers, in_configurations, in_logs, in_nodes
 from tests.spark.spoiling import PLANTED, Case, Fault, Lacks
 
 SEEDS = range(47, 106)
@@ -31,7 +31,7 @@ EVENTS = 1500
 
 FAULTS = [
     fault
-    for module in (in_logs, in_nodes, in_answers)
+    for module in (in_logs, in_nodes, in_configurations, in_answers)
     for fault in PLANTED.values()
     if fault.spoil.__module__ == module.__name__
 ]

@@ -80,6 +80,14 @@ class Case:
             queue.apply(place)
         return queue
 
+    def rolled_back(self, node: int) -> set[int]:
+        """From the first that a ROLLBACK of its log takes up to before that: nobody stops there."""
+        places = {(row["origin"], row["lsn"]): num(row, "index") for row in self.log(node)}
+        found: set[int] = set()
+        for row in self.kinds(node, "ROLLBACK"):
+            found |= set(range(places[row["ref_owner"], row["ref_lsn"]], num(row, "index")))
+        return found
+
     # -- changes
 
     def drop(self, table: str, gone: Callable[[Row], bool]) -> None:
@@ -134,6 +142,14 @@ class Case:
         number = max(num(row, "number") for row in events) + 1
         time = max(num(row, "time_mono") for row in events)
         events.append(row | {"name": name, "number": number, "time_mono": time} | known)
+
+    def insert_events(self, at: int, rows: Sequence[Row]) -> None:
+        """These happen there, at the time of what comes before them."""
+        events = self.tables["events"]
+        time = events[at - 1]["time_mono"]
+        events[at:at] = [{**row, "time_mono": time} for row in rows]
+        for number, row in enumerate(events):
+            row["number"] = number
 
     def does(self, f: str, key: object, value: object, **known: object) -> None:
         """A client of its own does something and is told ok."""

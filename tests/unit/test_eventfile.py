@@ -55,7 +55,8 @@ RECORDS: list[list[object]] = [
     [int(What.CONFIGURED), 12, 9, 7, [[1, 5], [2, 6]]],
     [int(What.OPENED), 13, 1 << 33, 1 << 63],
     [int(What.SLEPT), 14, 1 << 50],
-    [int(What.LEADS), 15, 1 << 70],
+    [int(What.BEGAN), 15, 1 << 40, 7, (1 << 32) - 1],
+    [int(What.LEADS), 16, 1 << 70],
 ]
 
 

@@ -27,6 +27,7 @@ class Book:
         at: int,
         *,
         last: int = 0,
+        first: int = 1,
         ballot: Ballot = (0, None),
         where: str = "",
         instance: str = "a",
@@ -35,9 +36,10 @@ class Book:
             self.file.close()
         self.file = EventFile(self.path, bytes_max=1 << 20)
         about = {"format": FORMAT, "clock": where or clock(), "me": self.me, "voters": [1, 2, 3]}
-        about["instance"] = instance
-        runs = [[last, 1]] if last else []
-        self.writes([What.STARTED, at, about, list(ballot), runs, packed(CRCS[:last])])
+        about |= {"instance": instance, "first": first}
+        crcs = CRCS[first - 1 : last]
+        runs = [[len(crcs), 1]] if crcs else []
+        self.writes([What.STARTED, at, about, list(ballot), runs, packed(crcs)])
 
     def commits(
         self,
@@ -51,6 +53,10 @@ class Book:
         crcs = packed(CRCS[first - 1 : upto])
         news = None if ballot is None else list(ballot)
         self.writes([What.WROTE, at, news, cut, first, [[upto - first + 1, 1]], crcs])
+
+    def counts_by(self, at: int, *voters: int) -> None:
+        pairs = [[each, 7] for each in voters]
+        self.writes([What.CONFIGURED, at, 0, 0, pairs])
 
     def confirms(self, at: int, index: int, *, quorum: int = 2) -> None:
         self.writes([What.CONFIRMED, at, index, 1, CRCS[index - 1], quorum])
@@ -172,6 +178,69 @@ def test_the_smallest_quorum_that_was_ever_in_force_is_what_is_asked_for(tmp_pat
     inside = gathered(tmp_path)
     assert list(inside.rows())
     assert inside.quorum == 2  # one below a majority of three may not be
+
+
+def test_a_trimmed_log_is_told_from_the_entry_before_it_on(tmp_path: Path) -> None:
+    """What was written down before stays known; of what was not, the entry stands for all."""
+    one, two, three_ = three(tmp_path)
+    one.starts(1)
+    two.starts(2, first=3, last=5)
+    three_.starts(3)
+    one.commits(10, 1, 5)
+    one.starts(20, first=4, last=5)
+    rows = said(list(gathered(tmp_path).rows()), "started", "begins", "durable")
+    mine = [each for each in rows if each[0] == 1]
+    written = [(1, "durable", at) for at in range(1, 6)]
+    assert mine == [(1, "started", 0), *written, (1, "started", 5), (1, "begins", 4)]
+    theirs = [each[1:] for each in rows if each[0] == 2]
+    assert theirs == [("started", 5), ("begins", 3), ("durable", 4), ("durable", 5)]
+
+
+def test_a_log_that_begins_at_a_snapshot_goes_on_behind_it(tmp_path: Path) -> None:
+    one, *_ = begun(tmp_path)
+    one.commits(10, 1, 2)
+    one.writes([What.BEGAN, 11, 4, 1, CRCS[3]])
+    one.commits(12, 5, 5)
+    one.starts(20, first=4, last=5)
+    rows = [each for each in gathered(tmp_path).rows() if each["node"] == 1]
+    (snapshot, again) = [each for each in rows if each["name"] == "begins"]
+    assert (snapshot["index"], snapshot["term"], snapshot["crc"]) == (4, 1, CRCS[3])
+    assert again["time_mono"] == 20
+    durable = [each["index"] for each in rows if each["name"] == "durable"]
+    assert durable == [1, 2, 5]
+
+
+def test_who_joins_later_takes_no_evidence_away(tmp_path: Path) -> None:
+    """Nobody counted by the third node before it was there."""
+    one, two, three_ = three(tmp_path)
+    one.starts(1)
+    two.starts(2)
+    for book in (one, two):
+        book.counts_by(3, 1, 2)
+    one.writes([What.LEADS, 5, 4])
+    one.confirms(6, 1)
+    three_.starts(10)
+    one.counts_by(11, 1, 2, 3)
+    one.confirms(12, 2)
+    inside = gathered(tmp_path)
+    rows = list(inside.rows())
+    assert said(rows, "leads", "confirmed") == [
+        (1, "leads", None),
+        (1, "confirmed", 1),
+        (1, "confirmed", 2),
+    ]
+    assert (set(inside.latest), inside.quorum) == ({1, 2, 3}, 2)
+
+
+def test_what_is_counted_by_who_has_not_begun_is_no_evidence(tmp_path: Path) -> None:
+    one, two, three_ = three(tmp_path)
+    one.starts(1)
+    two.starts(2)
+    one.counts_by(3, 1, 2, 3)
+    one.confirms(6, 1)
+    three_.starts(10)
+    one.confirms(12, 2)
+    assert said(list(gathered(tmp_path).rows()), "confirmed") == [(1, "confirmed", 2)]
 
 
 def test_a_wiped_node_goes_on_in_another_generation(tmp_path: Path) -> None:

@@ -104,6 +104,8 @@ def _status(dice: Random) -> Iterator[Row]:
         row |= {"confirmed": max(upto - slip, 0), "visible": upto, "last": upto + dice.randrange(3)}
         row |= {"written": upto, "limbo_len": 0 if calm else dice.choice((0, 0, 1, None))}
         row |= {"quorum": 2 if calm else dice.choice((1, 2, 2, 3)), "crc": 0}
+        known = (None, 0, 2, 3) if calm else (None, 3, 4)
+        row |= {"voters": known[sample % len(known)]}
         row |= {
             "leader": dice.choice((0, None, term % 3 + 1, dice.randrange(4 if not calm else 1)))
         }

@@ -1,6 +1,7 @@
 """Every fault planted in a clean run is noticed by exactly the invariants that it breaks."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from tests.spark.planted import (
     save,
     verdicts,
 )
-from tests.spark.spoiling import PLANTED, Fault
+from tests.spark.spoiling import PLANTED, Case, Fault, num
 
 PAGE = Path(__file__).parents[2] / "docs/reference/planted-faults.md"
 NAMES = [each.name for each in FAULTS]
@@ -43,6 +44,38 @@ def test_a_planted_fault_breaks_exactly_what_it_should(fault: Fault) -> None:
 @pytest.mark.parametrize("number", range(len(CLEAN_SEEDS)))
 def test_a_clean_run_breaks_nothing(number: int) -> None:
     assert not named(verdicts(built(clean_runs()[number])), Result.FAIL)
+
+
+@pytest.mark.parametrize("number", range(len(CLEAN_SEEDS)))
+def test_a_clean_run_of_which_the_logs_were_trimmed_breaks_nothing(number: int) -> None:
+    """Every log elsewhere, one not at all: what is there is judged, and what is not is named."""
+    case = trimmed(clean_runs()[number])
+    found = verdicts(built(case))
+    assert not named(found, Result.FAIL)
+    note = next(each.note for each in found if each.invariant == "log-terms")
+    assert note.startswith("logs were trimmed and begin later: n2 at ")
+
+
+def test_a_fault_behind_the_beginning_of_trimmed_logs_is_noticed() -> None:
+    case = trimmed(clean_runs()[0])
+    case.log(2)[-1]["crc"] = 77
+    found = named(verdicts(built(case)), Result.FAIL)
+    assert {"log-chain", "log-matching"} <= found
+
+
+def trimmed(clean: Case) -> Case:
+    """All logs but the first begin behind entries that are confirmed and not rolled back."""
+    tables = {name: [dict(row) for row in rows] for name, rows in clean.tables.items()}
+    case = Case(clean.manifest, tables)
+    gone = {index for node in case.nodes for index in case.rolled_back(node)}
+    begins: dict[object, int] = {}
+    for node in case.nodes[1:]:
+        places = [num(row, "index") for row in case.log(node)]
+        start = len(places) * node // (2 + len(case.nodes))
+        begins[node] = next(at for at in places[start:] if at - 1 not in gone)
+    case.drop("wal", lambda row: num(row, "index") < begins.get(row["node"], 0))
+    nodes = [replace(e, first=begins.get(e.node, 1)) for e in case.manifest.nodes]
+    return Case(replace(case.manifest, nodes=tuple(nodes)), case.tables)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=NAMES)

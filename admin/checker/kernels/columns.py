@@ -97,6 +97,7 @@ class Samples(Columns):
     crc: Known = field(default_factory=list)
     quorum: Known = field(default_factory=list)
     leader: Known = field(default_factory=list)
+    voters: Known = field(default_factory=list)
 
     def where(self, at: int) -> Where:
         """The place of a breach that a sample shows."""

@@ -3,6 +3,7 @@
 An ack is of what is on its node's disk, and what is confirmed first is on the disks of a quorum.
 Of what a disk holds, an entry is lost to every later write or cut below it: so it is there at a
 moment if it was written before, with that checksum, and nothing lower was touched in between.
+What is before the beginning of a log is in a snapshot: it is there, and its checksum is not known.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -33,7 +34,10 @@ _NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class DiskEvents:
-    """Some events, in order. `changes`: written, cut, or found at a start."""
+    """Some events, in order. `changes`: written, cut, or found at a start.
+
+    `begins`: from there on the log of that node begins behind that entry.
+    """
 
     node: Numbers
     generation: Numbers
@@ -43,6 +47,7 @@ class DiskEvents:
     crc: Numbers
     durable: Flags
     changes: Flags
+    begins: Flags
     ack: Flags
     confirmed: Flags
 
@@ -60,6 +65,7 @@ class DiskEvents:
             crc=numbers["crc"],
             durable=flags({"durable"}),
             changes=flags({"durable", "cut", "started"}),
+            begins=flags({"begins"}),
             ack=flags({"ack"}),
             confirmed=flags({"confirmed"}),
         )
@@ -91,6 +97,8 @@ class DiskChecksums:
     """Checksums by index, as they were before the writes that come next; and the events of them."""
 
     def __init__(self) -> None:
+        self._before_log = (0, -1)
+        """The entry before the log, and the event that says so."""
         self._first = 0
         self._size = 0
         self._room = np.empty((2, 0), dtype=np.int64)
@@ -105,8 +113,23 @@ class DiskChecksums:
             written = _last(writes, index, upto)
             had = np.where(written >= 0, writes.crc[written], had)
             number = np.where(written >= 0, writes.number[written], number)
-        found: Flags = (had == crc) & (_lowest(writes.index, written + 1, upto) >= index)
+        begins, told = self._before_log
+        # What was never looked at there is not known to be another entry.
+        lost = (index <= begins) & (had == _NOTHING)
+        number = np.where(lost, told, number)
+        same = lost | (had == crc)
+        found: Flags = same & (_lowest(writes.index, written + 1, upto) >= index)
         return found, number
+
+    def begin_at(self, index: int, crc: int, number: int) -> None:
+        """Its log begins behind that entry now; what follows on that very one stays."""
+        (had,), _ = self._before(np.array([index], dtype=np.int64))
+        if had == crc:
+            return
+        self._before_log = (index, number)
+        self._size = 0
+        self._reach(index, index + 1)
+        self._room[:, index - self._first] = (crc, number)
 
     def apply(self, writes: DiskWriteColumns) -> None:
         """From now on they are behind us."""
@@ -115,6 +138,8 @@ class DiskChecksums:
         after = np.append(np.minimum.accumulate(index[::-1])[::-1][1:], _NEVER)
         kept = durable & (index <= after)
         self._size = min(self._size, max(lowest - self._first, 0))
+        begins, told = self._before_log
+        self._before_log = (min(begins, lowest - 1), told)
         if kept.any():
             self._reach(int(index[kept].min()), int(index[kept].max()) + 1)
             # Of several writes of one place the last one stays.
@@ -158,8 +183,13 @@ class DiskWalk:
 
     def next_part(self, events: DiskEvents) -> None:
         """The next ones."""
-        for first in range(0, len(events.node), self._rows):
-            self._next(events.part(first, first + self._rows))
+        begins = np.flatnonzero(events.begins).tolist()
+        stops = [*begins, len(events.node)]
+        for since, upto in zip([0, *begins], stops, strict=True):
+            for first in range(since, upto, self._rows):
+                self._next(events.part(first, min(first + self._rows, upto)))
+            if upto < len(events.node):
+                self._begin(events, upto)
 
     def end(self) -> dict[str, RuleFinding]:
         """What was found; of quorums only if writes tell of them."""
@@ -168,6 +198,10 @@ class DiskWalk:
         if self.durable and not self._quorum:
             self._quorums = RuleFinding(lacks="the quorum is not known")
         return {ACKS: self._acks} | ({QUORUM: self._quorums} if self.durable else {})
+
+    def _begin(self, events: DiskEvents, at: int) -> None:
+        disk = self._disks.setdefault(int(events.node[at]), DiskChecksums())
+        disk.begin_at(*(int(each[at]) for each in (events.index, events.crc, events.number)))
 
     def _next(self, events: DiskEvents) -> None:
         self.durable |= bool(events.durable.any())

@@ -4,6 +4,7 @@ A family of kernels of logs is a step in `logs/walk.py`, too.
 """
 
 from admin.checker.kernels import (
+    configurations,
     digests,
     eventful,
     fencing,
@@ -21,6 +22,7 @@ KERNELS: tuple[Kernel, ...] = (
     *restarts.KERNELS,
     *leaders.KERNELS,
     *votes.KERNELS,
+    *configurations.KERNELS,
     *samples.KERNELS,
     *digests.KERNELS,
     *fencing.KERNELS,

@@ -8,6 +8,7 @@ from admin.evidence.manifest import Manifest
 
 MONOTONE, ONE_WRITABLE = "status-monotone", "one-writable"
 COHERENT, MEET = "status-coherent", "quorums-meet"
+CONFIGURED = "configured"
 
 
 def monotone(evidence: Evidence) -> RuleFinding:
@@ -67,21 +68,25 @@ def coherent(evidence: Evidence) -> RuleFinding:
 
 
 def voters_known(manifest: Manifest) -> str:
-    """Why nobody can say what a majority is."""
+    """Why nobody can say what a majority is, where samples do not."""
     return "" if manifest.voters else "the number of voters is not known"
 
 
 def meeting(evidence: Evidence) -> RuleFinding:
     """Every quorum that confirms shares a node with every majority that elects.
 
-    Else a leader could be elected that lacks what was confirmed. By every sample that says it.
+    Else a leader could be elected that lacks what was confirmed. By every sample that says it, and
+    by the voters that the node counted by then: a cluster may have been of several sizes.
     """
-    status, voters = evidence.status, evidence.manifest.voters
-    found, majority = RuleFinding(lacks=voters_known(evidence.manifest)), voters // 2 + 1
-    for at, quorum in enumerate(status.quorum if voters else ()):
-        if not quorum:
+    status, found = evidence.status, RuleFinding(lacks=voters_known(evidence.manifest))
+    smallest = _smallest(evidence)
+    for at, (quorum, own) in enumerate(zip(status.quorum, status.voters, strict=True)):
+        voters = smallest if own is None else own
+        if not quorum or not voters:
             continue
+        found.lacks = ""
         found.facts += 1
+        majority = voters // 2 + 1
         if quorum + majority <= voters:
             message = (
                 f"node {status.node[at]} confirms by {quorum} of {voters} voters, and "
@@ -91,12 +96,20 @@ def meeting(evidence: Evidence) -> RuleFinding:
     return found
 
 
+def _smallest(evidence: Evidence) -> int:
+    """How many voters at the least, where a sample does not say by how many its node counts."""
+    events = evidence.events
+    sizes = [events.floor[at] or 0 for at in events.places(CONFIGURED)]
+    return min((size for size in (evidence.manifest.voters, *sizes) if size), default=0)
+
+
 KERNELS = (
     Kernel(
         MEET,
         "every quorum meets every majority",
         ("status",),
         meeting,
+        events=frozenset({CONFIGURED}),
         counts="status",
         excuse=voters_known,
         idle="no sample says its quorum",

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from typing_extensions import override
 
-from admin.checker.replay.disks import DiskReplay
+from admin.checker.replay.disks import CHANGES, DiskReplay
 from admin.checker.replay.voters import Pair, Voters
 from admin.checker.rules import texts
 from admin.checker.rules.rule import RuleFinding, Where
@@ -97,7 +97,7 @@ class AckReplay(Automaton):
     """
 
     id = ACKED
-    names = Voters.names | {"durable", "cut", "leads", "ack", "confirmed"}
+    names = Voters.names | CHANGES | {"leads", "ack", "confirmed"}
 
     def __init__(self, quorum: int) -> None:
         super().__init__(quorum)

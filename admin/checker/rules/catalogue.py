@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from admin.checker.kernels import clocks, feeds, in_memory, receipts, rolled_back_reads, stops
@@ -65,7 +66,7 @@ def verdict_of(rule: Rule, finding: RuleFinding) -> Verdict:
         return skipped(rule.id, finding.lacks)
     if not finding.facts and not finding.breaches and not finding.doubt:
         return skipped(rule.id, rule.idle)
-    return conclude(
+    verdict = conclude(
         rule.id,
         facts=finding.facts,
         violations=[
@@ -81,6 +82,7 @@ def verdict_of(rule: Rule, finding: RuleFinding) -> Verdict:
         ],
         note=finding.doubt,
     )
+    return replace(verdict, note=verdict.note or finding.reach)
 
 
 def _timed(

@@ -2,7 +2,8 @@
 
 from admin.checker.kernels.disks import QUORUM
 from admin.checker.rules.rule import Rule, RuleFinding
-from admin.evidence.manifest import Manifest
+from admin.evidence.manifest import Manifest, NodeFacts
+from admin.evidence.tables import WAL
 
 EVENTS = "events"
 
@@ -23,4 +24,18 @@ def weigh(rule: Rule, finding: RuleFinding, manifest: Manifest) -> RuleFinding:
         finding.lacks = "; ".join(whys)
     elif whys and not finding.doubt:
         finding.doubt = "; ".join(whys)
+    if WAL.name in rule.needs:
+        finding.reach = trimmed(manifest)
     return finding
+
+
+def trimmed(manifest: Manifest) -> str:
+    """What is judged of logs that were trimmed; nothing where all begin with the first entry."""
+    begins = [
+        f"{each.name or each.node} at {each.first}" for each in manifest.nodes if _is_short(each)
+    ]
+    return f"logs were trimmed and begin later: {', '.join(begins)}" if begins else ""
+
+
+def _is_short(node: NodeFacts) -> bool:
+    return node.last >= node.first > 1

@@ -42,12 +42,14 @@ class RuleFinding:
     """What one invariant made of one run: how much it examined, and what is broken.
 
     `lacks`: what is missing to examine anything. `doubt`: why even no breach is no pass.
+    `reach`: of what is gone by right, and was not examined.
     """
 
     facts: int = 0
     breaches: list[Breach] = field(default_factory=list)
     lacks: str = ""
     doubt: str = ""
+    reach: str = ""
 
     def broken(
         self, invariant: str, message: str, witness: Iterable[EvidenceRow], **where: Unpack[Where]

@@ -123,6 +123,7 @@ class Status:
     crc: int | None
     quorum: int | None = None
     leader: int | None = None
+    voters: int | None = None
 
     @property
     def whose(self) -> Whose:
@@ -265,6 +266,7 @@ def _status(row: Mapping[str, object]) -> Status:
         crc=_known(row, "crc"),
         quorum=_known(row, "quorum"),
         leader=_known(row, "leader"),
+        voters=_known(row, "voters"),
     )
 
 

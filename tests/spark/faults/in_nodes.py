@@ -31,7 +31,7 @@ def vote_not_on_disk(case: Case) -> None:
     case.event("vote", 2, term=term, peer=1)
 
 
-@plants("votes-suffice")
+@plants("votes-suffice", "configuration-quorums")
 def elected_by_too_few(case: Case) -> None:
     """A node leads without the votes of a majority"""
     row = case.events("leads")[-1]
@@ -83,9 +83,10 @@ def confirmed_by_acks_of_another_term(case: Case) -> None:
 def confirmed_by_acks_of_lost_disks(case: Case) -> None:
     """A leader counts acks of directories that its configuration does not name"""
     last = max(case.events("confirmed"), key=lambda row: num(row, "index"))
+    led = _led(case, last)
     others = [row for row in case.events("opened") if row["node"] != last["node"]]
-    for row in others:
-        row["floor"] = num(row, "floor") + 1
+    lost = [{**row, "floor": num(row, "floor") + 1} for row in others]
+    case.insert_events(case.tables["events"].index(led) + 1, lost)
 
 
 @plants("confirm-by-acks")
@@ -93,16 +94,14 @@ def confirmed_by_a_former_configuration(case: Case) -> None:
     """A leader counts by the voters of before, and not by those in force"""
     last = max(case.events("confirmed"), key=lambda row: num(row, "index"))
     events = case.tables["events"]
-    voters = [row for row in case.events("voter") if row["node"] == last["node"]]
-    place = {"index": last["index"], "term": last["term"]}
-    at, time = events.index(last), num(last, "time_mono") - 1
-    mine = {**last, "crc": None, "time_mono": time, "peer": None}
-    now = [{**mine, "name": "configured", **place, "floor": 1}]
-    now.append({**voters[-1], "peer": last["node"], "floor": 4_000_000_000, **place})
-    rows = [*events[:at], *now, *events[at:]]
-    for number, row in enumerate(rows):
-        row["number"] = number
-    case.tables["events"] = rows
+    said = [row for row in case.events("voter") if row["node"] == last["node"]]
+    *others, kept = {row["peer"]: row for row in said}.values()
+    mine = {**last, "crc": None, "time_mono": num(last, "time_mono") - 1, "peer": None}
+    now: list[Row] = [{**mine, "name": "configured", "index": 0, "term": 0}]
+    now[0]["floor"] = 1 + len(others)
+    now += [{**row, "floor": 4_000_000_000} for row in others]
+    now.append(kept)
+    case.insert_events(events.index(last), now)
 
 
 @plants("promise-kept")
@@ -336,3 +335,11 @@ def _of_the_log(case: Case) -> list[Row]:
 
 def _between(row: Row) -> int:
     return num(row, "last") - num(row, "confirmed")
+
+
+def _led(case: Case, confirmed: Row) -> Row:
+    """The election of who confirmed that in its own term."""
+    last = case.events("leads")[-1]
+    if (last["node"], last["term"]) != (confirmed["node"], confirmed["term"]):
+        raise Lacks("something that the last leader confirmed in its own term")
+    return last

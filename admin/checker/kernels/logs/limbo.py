@@ -195,7 +195,7 @@ class LimboWalk:
             self._found.odd(SHARED, index, message, index)
 
     def roll_back(self, here: Slice, names: NamedEntries, number: int) -> None:
-        """One of the names, of a ROLLBACK."""
+        """One of the names, of a ROLLBACK. Judges it."""
         at, named = int(names.at[number]), names.entry(number)
         queue, index = self._queue(int(self.reach.place[at]), at), int(here.index[at])
         places = self._rows.place[queue]
@@ -229,6 +229,14 @@ class LimboWalk:
             which = f"the asynchronous entry {each} of node {self._found.node}"
             message = f"{which} was shown at once, and rolled back at {index}"
             self._found.odd(SHARED, each, message, int(self._rows.index[gone[0]]), each, index)
+        self.take_back(here, names, number)
+
+    def take_back(self, here: Slice, names: NamedEntries, number: int) -> None:
+        """What one of the names, of a ROLLBACK, takes is pending no more, and rolled back."""
+        at, named = int(names.at[number]), names.entry(number)
+        queue, index = self._queue(int(self.reach.place[at]), at), int(here.index[at])
+        places = self._rows.place[queue]
+        gone = queue[places >= named.place]
         self._rows.dead[gone] = True
         self._goes(gone, index)
         self._gone |= dict.fromkeys(self._rows.place[gone].tolist(), index)

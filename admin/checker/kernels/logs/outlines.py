@@ -54,8 +54,8 @@ class NamedTerm(NamedTuple):
 class LogOutline:
     """A log from `first` to `last`, of which `upto` is known to be confirmed.
 
-    `rolled`, by ROLLBACKs that are confirmed, is known of a log that begins with entry 1. `reached`
-    is told by CONFIRMs that are. `applied` are requests that somebody asked for and that took
+    `rolled`, by ROLLBACKs that are confirmed; of a log that was trimmed, behind that. `reached` is
+    told by CONFIRMs that are. `applied` are requests that somebody asked for and that took
     effect for good.
     """
 

@@ -62,6 +62,8 @@ class LogWalk:
         self._limbo.next_slice(here, sync, names, self._past.count)
         if self._whole:
             self._in_order(here, names)
+        else:
+            self._roll_back(here, names)
         self._lead.end_slice(here)
         self._limbo.end_slice()
         self._past.next_slice(here, sync)
@@ -92,6 +94,14 @@ class LogWalk:
         for each in found.values():
             each.breaches.sort(key=lambda breach: breach.index)
         return dict(found)
+
+    def _roll_back(self, here: Slice, names: NamedEntries) -> None:
+        """ROLLBACKs of a log that was trimmed: none reaches back over where it begins (M6 f).
+
+        What they take is known. Whether they may is not, without what may have waited before.
+        """
+        for number in np.flatnonzero(here.kind[names.at] == ROLLBACK).tolist():
+            self._limbo.take_back(here, names, number)
 
     def _in_order(self, here: Slice, names: NamedEntries) -> None:
         """ROLLBACKs, what lies between them, PROMOTEs, and samples behind the entry they name."""
