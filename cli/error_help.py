@@ -13,6 +13,7 @@ ERROR_MODULES = (
     "admin.backup.failures",
     "admin.recovery.failures",
     "qsync.store.superseded",
+    "qsync.tls.errors",
     "admin.evidence.manifest",
     "admin.checker.spark.failures",
     "admin.checker.spark.java",
@@ -167,6 +168,12 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "added.",
         "`qsync member list` shows who is one; `qsync member add ADDRESS` adds the node that waits "
         "there.",
+    ),
+    "TLS": ErrorHelp(
+        "One side speaks TLS and the other does not, or a certificate is missing, expired, of "
+        "somebody else, or signed by an authority that the other side does not know.",
+        "`qsync cert check FILE` judges a certificate; dial a node that has `tls` in its "
+        "configuration as `qsyncs://HOST/`, with the authority, your certificate and its key.",
     ),
     "STORE": ErrorHelp(
         "The directory is missing, of another owner, or on a file system without what is needed.",

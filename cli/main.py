@@ -53,6 +53,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "dump": ("cli.commands.dump:dump", "Evidence from nodes, for the checkers, into a folder."),
     "check": ("cli.commands.check:check", "Whether recorded histories hold what was promised."),
     "config": ("cli.commands.config:config", "Check, show and explain configuration."),
+    "cert": ("cli.commands.cert:cert", "Certificates for TLS: made, shown, judged."),
     "explain": ("cli.commands.explain:explain", "What an error or exit code means, and the cure."),
 }
 """Where each command lives, and what the list of commands says of it. Loaded when it is called."""

@@ -1,10 +1,13 @@
 """Where is the cluster? Addresses, a URL, a lab's name or a context from the user's file."""
 
+import os
 from pathlib import Path
 
 import click
 
-from admin.lab import lab
+from admin.lab import lab, secure
+from qsync.client import security
+from qsync.client.security import ClientTls
 from qsync.client.targets import parse
 from qsync.errors import ConfigError
 
@@ -21,17 +24,35 @@ def resolve(text: str) -> list[str]:
     """The addresses meant by `text`. Raises ValueError saying what would be understood."""
     if ":" in text or "," in text:
         try:
-            return list(parse(text).addresses)
+            found = parse(text)
         except ConfigError as error:
-            raise ValueError(error.message) from None
+            hint = f" ({error.hint})" if error.hint else ""
+            raise ValueError(error.message + hint) from None
+        _speak(found.tls)
+        return list(found.addresses)
     if Path(text).is_dir() and lab.exists(Path(text)):
-        return list(lab.load(Path(text).absolute()).addresses)
+        return list(load_lab(Path(text).absolute()).addresses)
     if text in lab.names():
-        return list(lab.load(lab.place(text)).addresses)
+        return list(load_lab(lab.place(text)).addresses)
     known = _contexts()
     if text in known:
         return resolve(known[text]) if known[text] != text else [text]
     raise ValueError(f"{text!r} is no address, lab or context; {_there_is(known)}")
+
+
+def load_lab(directory: Path) -> lab.Lab:
+    """The lab laid out there; from here on this process speaks to nodes as that lab wants it."""
+    found = lab.load(directory)
+    _speak(secure.client_tls(directory))
+    return found
+
+
+def _speak(tls: ClientTls | None) -> None:
+    """All connections of this command, and of processes that it starts, go by these variables."""
+    for variable in security.VARIABLES.values():
+        os.environ.pop(variable, None)
+    if tls is not None:
+        os.environ.update({name: value for name, value in tls.as_variables().items() if value})
 
 
 def _there_is(contexts: dict[str, str]) -> str:

@@ -127,7 +127,7 @@ class SplitBrain(QsyncError):
 
 
 class AccessDenied(QsyncError):
-    """The user may not do this, or a peer does not know the cluster's secret."""
+    """The user may not do this, or a peer shows no certificate or secret that makes it one."""
 
     code = "ACCESS_DENIED"
     number = 9

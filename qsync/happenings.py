@@ -49,6 +49,8 @@ HAPPENINGS: Final[dict[str, HappeningKind]] = {
     "mishap": _error("a mistake of qsync itself cost one connection; the traceback is with it"),
     "stalled": _warning("everything stood still for a second or longer, and the cause"),
     "refused": _warning("a connection was refused, and why"),
+    "certificate_read": _info("files of certificates changed, and the new ones are in use"),
+    "certificate_refused": _warning("files of certificates changed and cannot be used"),
     # -- elections
     "member": _info("it votes from now on"),
     "member_changed": _info("a change of the members was made, or refused"),

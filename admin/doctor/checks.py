@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from admin.doctor import (
     backups,
+    certificates,
     disks,
     leading,
     process,
@@ -58,6 +59,8 @@ CHECKS: tuple[Look, ...] = (
     settings.preferred_exist,
     settings.listens_safely,
     settings.members_prove,
+    certificates.certificates_last,
+    certificates.certificates_read,
     leading.leader_heard,
     leading.elections_rare,
     leading.voters_odd,

@@ -98,11 +98,11 @@ def listens_safely(facts: Facts) -> Iterator[Finding]:
     for node in facts.nodes:
         for key in ("listen", "metrics.listen"):
             address = facts.of(node).text(key)
-            if address and not Address(address).loopback:
+            if address and not Address(address).loopback and not node.tls.on:
                 yield warning(
                     node.name,
-                    f"{key} = {address} is open to the network without TLS and users",
-                    "put it behind a firewall or a tunnel, or listen on loopback",
+                    f"{key} = {address} is open to the network without TLS",
+                    "give it certificates (section `tls`), a firewall or a tunnel, or loopback",
                 )
 
 
@@ -112,6 +112,8 @@ def members_prove(facts: Facts) -> Iterator[Finding]:
         address, settings = facts.of(node).text("listen"), facts.of(node)
         if not address or Address(address).loopback or len(node.nodes) < 2:  # noqa: PLR2004 - alone
             continue
+        if node.tls.on:
+            continue  # members show certificates
         if not settings.text("cluster.secret") and not settings.text("cluster.secret_file"):
             yield warning(
                 node.name,

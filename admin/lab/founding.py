@@ -66,11 +66,13 @@ class Layout:
     founded: bool
 
 
-def single(directory: Path, options: Mapping[str, str]) -> Layout:
+def single(directory: Path, options: Mapping[str, str], *, secure: bool = False) -> Layout:
     """One node. With `peers` among the options it is a place in a cluster that is elsewhere.
 
-    Raises ConfigError, also when there is a configuration already.
+    `secure`: over TLS, with an authority of its own. Raises ConfigError, also when there is a
+    configuration already.
     """
+    options = {**options, **(laying_options() if secure else {})}
     if "peers" not in options and not options.get("cluster.id"):
         options = {**options, "cluster.id": str(uuid.uuid4())}
     text = NodeConfig.template(options)
@@ -83,14 +85,21 @@ def single(directory: Path, options: Mapping[str, str]) -> Layout:
         config=text,
     )
     alone = len(config.peers) == 1
-    return _lay_out(config.cluster.id, [member], founded=alone)
+    made = _lay_out(config.cluster.id, [member], founded=alone)
+    if secure:
+        _certify(directory, made)
+    return made
 
 
-def several(directory: Path, hosts: Sequence[str], options: Mapping[str, str]) -> Layout:
+def several(
+    directory: Path, hosts: Sequence[str], options: Mapping[str, str], *, secure: bool = False
+) -> Layout:
     """A directory for each host, n1 and so on, with one cluster id and all of them as members.
 
-    A host may have a port; each node listens at its own address. Raises ConfigError.
+    A host may have a port; each node listens at its own address. `secure`: over TLS, with an
+    authority of their own. Raises ConfigError.
     """
+    options = {**options, **(laying_options() if secure else {})}
     fixed = sorted({"node.id", "node.name", "peers", "listen"} & set(options))
     if fixed:
         raise ConfigError(f"{fixed[0]} is another one for each member, and follows from the hosts")
@@ -109,7 +118,27 @@ def several(directory: Path, hosts: Sequence[str], options: Mapping[str, str]) -
                 config=NodeConfig.template({**options, **own}),
             )
         )
-    return _lay_out(cluster, members, founded=True)
+    made = _lay_out(cluster, members, founded=True)
+    if secure:
+        _certify(directory, made)
+    return made
+
+
+def laying_options() -> dict[str, str]:
+    """What names a node's certificate in its file. Raises ConfigError."""
+    from admin.certs import laying  # noqa: PLC0415 - slow to import, only where it is used
+
+    return laying.OPTIONS
+
+
+def _certify(directory: Path, made: Layout) -> None:
+    """Its authority, an administrator's certificate, and one for each member."""
+    from admin.certs import laying  # noqa: PLC0415 - slow to import, only where it is used
+
+    laying.lay_out(directory, made.cluster, name="qsync")
+    for each in made.members:
+        host = Address(each.address).host
+        laying.add_node(directory, each.dir, cluster=made.cluster, name=each.name, hosts=[host])
 
 
 def joining(

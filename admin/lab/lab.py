@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-import qsync
 from admin.lab import processes
 from admin.lab.node_file import CONFIG_FILE, config_text, options_of
 from admin.lab.ports import LOOPBACK, free_ports
 from admin.lab.processes import OsProcess
+from admin.lab.secure import add_nodes, is_secure, lay_out
 from admin.links.control import Control
-from admin.links.rules import LinkPlan, lay_out, ports_needed
+from admin.links.rules import LinkPlan, ports_needed
+from admin.links.rules import lay_out as lay_out_links
 from election.messages import Replica
 from qsync.errors import ConfigError, QsyncError
 from qsync.store.eventfile import note_wiped
@@ -130,7 +131,7 @@ class Lab:
         started = processes.start(
             [sys.executable, "-m", "admin.links", str(self.dir)],
             log=self.dir / LINKS_LOG_FILE,
-            env=_environment(),
+            env=processes.node_environment(),
         )
         processes.write_pid_file(self.dir / LINKS_PID_FILE, started)
 
@@ -141,7 +142,7 @@ class Lab:
         if running is not None:
             return running
         command = [sys.executable, "-m", "qsync", "node", "--config", str(node.config)]
-        started = processes.start(command, log=node.log, env=_environment())
+        started = processes.start(command, log=node.log, env=processes.node_environment())
         processes.write_pid_file(node.dir / PID_FILE, started)
         return started
 
@@ -267,10 +268,12 @@ def create(
     options: Mapping[str, str] | None = None,
     first_port: int | None = None,
     links: bool = False,
+    secure: bool = False,
 ) -> Lab:
     """Lay out a new lab: free ports, a configuration for each node, the state file last.
 
-    With `links` the nodes reach each other through a proxy that can spoil every directed link.
+    With `links` the nodes reach each other through a proxy that can spoil every directed link;
+    `secure`: over TLS, with certificates of their own.
     """
     if not 1 <= nodes <= NODES_MAX:
         raise ConfigError(f"a lab has 1 to {NODES_MAX} nodes, not {nodes}")
@@ -292,7 +295,9 @@ def create(
     )
     for node in lab.nodes:
         node.dir.mkdir(parents=True)
-        node.config.write_text(config_text(lab, node, options or {}), "utf-8")
+    given = {**(options or {}), **(lay_out(directory, lab) if secure else {})}
+    for node in lab.nodes:
+        node.config.write_text(config_text(lab, node, given), "utf-8")
     found(lab.cluster, [Founder(replica=Replica(n.id), name=n.name, path=n.dir) for n in members])
     _store(lab)
     return lab
@@ -313,7 +318,10 @@ def add_node(lab: Lab) -> tuple[Lab, LabNode]:
     node = LabNode(id=id, name=f"n{id}", address=f"{LOOPBACK}:{port}", dir=lab.dir / f"n{id}")
     grown = replace(lab, nodes=(*lab.nodes, node))
     node.dir.mkdir(parents=True)
-    node.config.write_text(config_text(grown, node, options_of(lab.nodes[0].config)), "utf-8")
+    given = options_of(lab.nodes[0].config)
+    if is_secure(lab.dir):
+        given |= add_nodes(lab.dir, lab, [node])
+    node.config.write_text(config_text(grown, node, given), "utf-8")
     _store(grown)
     return grown, node
 
@@ -352,7 +360,9 @@ def load(directory: Path) -> Lab:
 def _lay_out_links(nodes: Sequence[LabNode]) -> LinkPlan:
     used = {int(node.address.rpartition(":")[2]) for node in nodes}
     ports = free_ports(ports_needed(len(nodes)) + len(used))
-    return lay_out([node.name for node in nodes], (port for port in ports if port not in used))
+    return lay_out_links(
+        [node.name for node in nodes], (port for port in ports if port not in used)
+    )
 
 
 def names() -> Sequence[str]:
@@ -380,16 +390,3 @@ def _as_json(lab: Lab) -> str:
         "links": links,
     }
     return json.dumps(state, indent=2) + "\n"
-
-
-def _environment() -> dict[str, str]:
-    """Ours, without settings meant for another node, and with this very package first.
-
-    Safe: the folder that somebody happens to be in may have an `admin` or a `cli` of its own.
-    """
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("QSYNC_")}
-    assert qsync.__file__ is not None
-    ours = str(Path(qsync.__file__).parent.parent)
-    kept["PYTHONSAFEPATH"] = "1"
-    kept["PYTHONPATH"] = os.pathsep.join(filter(None, [ours, kept.get("PYTHONPATH")]))
-    return kept

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import qsync
+
 _PROC = Path("/proc")
 _DEAD = frozenset("ZXx")
 _LOOK_S = 0.002
@@ -170,3 +172,16 @@ def _handle(process: OsProcess) -> Iterator[int | None]:
 def _reap(pid: int) -> None:
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
+
+
+def node_environment() -> dict[str, str]:
+    """Ours, without settings meant for another node, and with this very package first.
+
+    Safe: the folder that somebody happens to be in may have an `admin` or a `cli` of its own.
+    """
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("QSYNC_")}
+    assert qsync.__file__ is not None
+    ours = str(Path(qsync.__file__).parent.parent)
+    kept["PYTHONSAFEPATH"] = "1"
+    kept["PYTHONPATH"] = os.pathsep.join(filter(None, [ours, kept.get("PYTHONPATH")]))
+    return kept

@@ -211,6 +211,21 @@ FAMILIES: tuple[Family, ...] = (
         about="connections refused, by reason",
         points=_refused,
     ),
+    _gauge(
+        "certificate_seconds_left",
+        "how long its certificate is good; negative: it has expired",
+        lambda n: n.tls.left,
+    ),
+    _gauge(
+        "ca_seconds_left",
+        "how long the authority is good that expires first of those it trusts",
+        lambda n: n.tls.ca_left,
+    ),
+    _gauge(
+        "certificate_error",
+        "1 while files of certificates that changed cannot be used",
+        lambda n: None if not n.tls.on else n.tls.error is not None,
+    ),
     _histogram(
         "commit_seconds",
         "from asking to the answer of a write; those answered together count as slow as the oldest",

@@ -1,6 +1,7 @@
 """The HTTP side of a node: `/metrics`, `/status` and the health URLs. Read-only, and bounded."""
 
 import json
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -30,6 +31,7 @@ _METHODS = (b"GET", b"HEAD", b"OPTIONS")
 _NOT_FOUND, _METHOD_NOT_ALLOWED, _TOO_MANY = 404, 405, 503
 
 Status = Callable[[], NodeStatus]
+MetricsStream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 Answer = tuple[int, str, bytes]
 """Status code, content type and body."""
 
@@ -48,7 +50,9 @@ class Metrics:
 
     async def serve(self, node: Node) -> None:
         """Answer until cancelled."""
-        await serve(self._listeners, partial(status, node))
+        tls = node.links.tls if node.config.tls.metrics else None
+        context = None if tls is None else lambda: tls.anonymous
+        await serve(self._listeners, partial(status, node), context)
 
 
 @asynccontextmanager
@@ -73,10 +77,22 @@ async def open_metrics(config: NodeConfig) -> AsyncIterator[Metrics | None]:
             each.socket.close()
 
 
-async def serve(listeners: list[trio.SocketListener], status: Status) -> None:
-    """Answer until cancelled."""
+async def serve(
+    listeners: list[trio.SocketListener],
+    status: Status,
+    tls: Callable[[], ssl.SSLContext] | None = None,
+) -> None:
+    """Answer until cancelled. `tls`: what counts now; without it bytes go as they are."""
     room = trio.CapacityLimiter(CONNECTIONS_MAX)
-    await trio.serve_listeners(partial(_connection, status, room), listeners)
+
+    async def connection(stream: trio.SocketStream) -> None:
+        if tls is None:
+            await _connection(status, room, stream)
+        else:
+            over = trio.SSLStream(stream, tls(), server_side=True, https_compatible=True)
+            await _connection(status, room, over)
+
+    await trio.serve_listeners(connection, listeners)
 
 
 def respond(target: str, status: Status) -> Answer:
@@ -96,9 +112,7 @@ def _json(data: object) -> bytes:
     return json.dumps(data, default=str).encode() + b"\n"
 
 
-async def _connection(
-    status: Status, room: trio.CapacityLimiter, stream: trio.SocketStream
-) -> None:
+async def _connection(status: Status, room: trio.CapacityLimiter, stream: MetricsStream) -> None:
     """One connection, request after request. What the other side breaks ends only this one."""
     talk = _Talk(stream)
     try:
@@ -117,7 +131,7 @@ async def _connection(
 class _Talk:
     """One connection and what h11 knows of it."""
 
-    def __init__(self, stream: trio.SocketStream) -> None:
+    def __init__(self, stream: MetricsStream) -> None:
         self._stream = stream
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=REQUEST_BYTES_MAX)
 
@@ -143,7 +157,8 @@ class _Talk:
         await self._send(code, _JSON, _json({"error": why}), close=True)
         with trio.move_on_after(LINGER_S):
             # Closing with unread bytes would reset the connection, and the answer be lost.
-            await self._stream.send_eof()
+            if isinstance(self._stream, trio.SocketStream):
+                await self._stream.send_eof()
             while await self._stream.receive_some(_READ_BYTES):
                 pass
 
@@ -153,7 +168,7 @@ class _Talk:
         while True:
             event = self._http.next_event()
             if event is h11.NEED_DATA:
-                self._http.receive_data(await self._stream.receive_some(_READ_BYTES))
+                self._http.receive_data(bytes(await self._stream.receive_some(_READ_BYTES)))
             elif isinstance(event, h11.Request):
                 request = event
             elif isinstance(event, h11.EndOfMessage):

@@ -14,6 +14,8 @@ from admin.cluster import surveys
 from admin.cluster.surveys import ClusterSurvey
 from admin.lab import lab as labs
 from admin.lab.lab import Lab, LabNode
+from admin.lab.secure import is_secure
+from cli import targets
 from cli.commands.faults import fault
 from cli.commands.links import cut, heal, links, slow
 from cli.options import Duration, json_option, set_options
@@ -74,11 +76,13 @@ def _options(command: click.Command) -> None:
     help="Wait so long for a leader.",
 )
 @click.option("--direct", is_flag=True, help="No proxy between the nodes: faster, nothing to cut.")
+@click.option("--secure", is_flag=True, help="Everything over TLS, with certificates of its own.")
 def up(
     *,
     nodes: int | None,
     settings: tuple[str, ...],
     direct: bool,
+    secure: bool,
     timeout: float,
     name: str,
     directory: Path | None,
@@ -87,7 +91,7 @@ def up(
     began = time.monotonic()
     label = name if directory is None else _register(name, directory)
     where = labs.place(name, directory)
-    found = _make_or_load(where, label, nodes, settings, direct=direct)
+    found = _make_or_load(where, label, nodes, settings, direct=direct, secure=secure)
     found.start_all()
     survey = _wait(found, lambda: surveys.wait_writable(found.addresses, timeout=timeout))
     verdict = surveys.judge(survey)
@@ -272,28 +276,38 @@ for _command in (
 
 
 def _load(name: str, directory: Path | None) -> Lab:
-    return labs.load(labs.place(name, directory))
+    return targets.load_lab(labs.place(name, directory))
 
 
 def _make_or_load(
-    where: Path, label: str, nodes: int | None, settings: tuple[str, ...], *, direct: bool
+    where: Path,
+    label: str,
+    nodes: int | None,
+    settings: tuple[str, ...],
+    *,
+    direct: bool,
+    secure: bool,
 ) -> Lab:
     if labs.exists(where):
-        found = labs.load(where)
+        found = targets.load_lab(where)
+        if secure and not is_secure(where):
+            raise labs.LabExists(f"the lab in {where} speaks no TLS, and cannot be made to")
         if nodes not in {None, len(found.nodes)} or settings:
             raise labs.LabExists(
                 f"there is a lab with {len(found.nodes)} nodes in {where}",
                 hint="leave --nodes and --set out to start it; `lab down --remove` deletes it",
             )
         return found
-    return labs.create(
+    labs.create(
         where,
         name=label,
         nodes=nodes or _NODES,
         options=TAGGED | set_options(settings),
         first_port=labs.DEFAULT_PORT if where.parent == labs.home() else None,
         links=not direct,
+        secure=secure,
     )
+    return targets.load_lab(where)
 
 
 def _register(name: str, directory: Path) -> str:

@@ -19,7 +19,7 @@ FILE = "node.yaml"
 
 @click.command(
     epilog="Example: qsync init ./n1 && qsync start ./n1; three members at once: "
-    "qsync init --cluster ./c 10.0.0.1 10.0.0.2 10.0.0.3 --set insecure=true, then copy c/n1 to "
+    "qsync init --cluster ./c 10.0.0.1 10.0.0.2 10.0.0.3 --secure, then copy c/n1 to "
     "the first host, c/n2 to the second..., and on each: qsync start n1"
 )
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
@@ -35,6 +35,9 @@ FILE = "node.yaml"
 )
 @click.option("--listen", metavar="HOST:PORT", help="With --join: where the new node is reached.")
 @click.option(
+    "--secure", is_flag=True, help="With TLS: an authority and certificates in DIRECTORY/certs."
+)
+@click.option(
     "--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option. Repeatable."
 )
 @json_option
@@ -45,6 +48,7 @@ def init(
     cluster: bool,
     join: list[str] | None,
     listen: str | None,
+    secure: bool,
     settings: tuple[str, ...],
 ) -> None:
     """Found a cluster: write the directory of its one node, or of each of its members.
@@ -52,11 +56,19 @@ def init(
     This is the one act that makes a cluster. A configuration is written to DIRECTORY/node.yaml,
     or with --cluster to DIRECTORY/n1/node.yaml and so on. With --join the node belongs to a cluster
     that runs already: start it, and then `qsync member add` makes it a member. Where the cluster
-    has a secret, give it as --set cluster.secret_file=FILE.
+    has a secret, give it as --set cluster.secret_file=FILE. With --secure nodes and clients speak
+    TLS and show certificates; keep DIRECTORY/certs to yourself.
     """
-    made = _lay_out(
-        directory, hosts, set_options(settings), cluster=cluster, join=join, listen=listen
-    )
+    options = set_options(settings)
+    _check_hosts(hosts, cluster=cluster)
+    if secure and join is not None:
+        raise click.UsageError(
+            "--secure founds; for --join: qsync cert node, and --set tls.key=..."
+        )
+    if join is not None:
+        made = _joining(directory, options, join, listen, cluster=cluster)
+    else:
+        made = _founding(directory, hosts, options, cluster=cluster, secure=secure, listen=listen)
     if style().as_json:
         document(
             "init",
@@ -72,37 +84,55 @@ def init(
         say(f"copy each directory to its host, and run there: qsync start {first.dir.name}")
     else:
         say(f"run it with: qsync start {directory}")
+    if secure:
+        _say_how(directory, first.address)
     if join is not None:
         say(f"then make it a member: qsync member add {first.address} --target {join[0]}")
     elif not made.founded:
         say("until a leader names it, it is a stranger, which neither votes nor counts")
 
 
-def _lay_out(
+def _check_hosts(hosts: tuple[str, ...], *, cluster: bool) -> None:
+    if hosts and not cluster:
+        raise click.UsageError("several hosts make a cluster: qsync init --cluster DIR HOST...")
+    if cluster and not hosts:
+        raise click.UsageError("--cluster wants the hosts of its members: HOST or HOST:PORT")
+
+
+def _say_how(directory: Path, address: str) -> None:
+    """Where the certificates are, and how they are shown."""
+    certs = directory / "certs"
+    say(f"keep {certs} to yourself; it has the authority and your certificate:")
+    files = f"ca={certs}/ca.crt&certificate={certs}/admin.crt&key={certs}/admin.key"
+    say(f"qsync status 'qsyncs://{address}/?{files}'")
+
+
+def _founding(
     directory: Path,
     hosts: tuple[str, ...],
     options: dict[str, str],
     *,
     cluster: bool,
-    join: list[str] | None,
+    secure: bool,
     listen: str | None,
 ) -> "Layout":
     from admin.lab import founding  # noqa: PLC0415 - reads and writes more than most commands
 
-    if hosts and not cluster:
-        raise click.UsageError("several hosts make a cluster: qsync init --cluster DIR HOST...")
-    if cluster and not hosts:
-        raise click.UsageError("--cluster wants the hosts of its members: HOST or HOST:PORT")
-    if listen is not None and join is None:
+    if listen is not None:
         raise click.UsageError("--listen goes with --join; else it is --set listen=HOST:PORT")
-    if join is None:
-        if cluster:
-            return founding.several(directory, hosts, options)
-        return founding.single(directory, options)
+    if cluster:
+        return founding.several(directory, hosts, options, secure=secure)
+    return founding.single(directory, options, secure=secure)
+
+
+def _joining(
+    directory: Path, options: dict[str, str], join: list[str], listen: str | None, *, cluster: bool
+) -> "Layout":
+    from admin.cluster import surveys  # noqa: PLC0415 - asks a cluster, which others need not
+    from admin.lab import founding  # noqa: PLC0415 - reads and writes more than most commands
+
     if cluster or listen is None:
         raise click.UsageError("--join wants --listen HOST:PORT, and no --cluster")
-    from admin.cluster import surveys  # noqa: PLC0415 - asks a cluster, which others need not
-
     return founding.joining(directory, surveys.survey(join), listen, options)
 
 

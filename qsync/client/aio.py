@@ -18,14 +18,19 @@ import anyio.lowlevel
 from qsync.client import calls, targets
 from qsync.client.async_.core_client import AsyncCoreClient
 from qsync.client.blocking import CONNECT_TIMEOUT_S, TIMEOUT_S
-from qsync.client.connection import reason
+from qsync.client.connection import HUNG_UP, reason
 from qsync.client.core import Core
 from qsync.client.effects import Close, Dial, Send
 from qsync.client.pending_request import PendingRequest
 from qsync.client.response_timeout import FAR
+from qsync.client.security import ClientTls
+from qsync.client.streams import open_stream
+from qsync.errors import QsyncError
+from qsync.tls.files import said_by_tls
 
 T = TypeVar("T")
 _RECEIVE_BYTES: Final = 256 * 1024
+_BROKEN: Final = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 GOODBYE_S: Final = 0.5
 """How long leaving may take to send what is still to be sent."""
 
@@ -60,8 +65,11 @@ class ConnectionOutbox:
 class AsyncShell:
     """Does what the core asks for, in the tasks of one group, and tells it what happened."""
 
-    def __init__(self, core: Core, group: anyio.abc.TaskGroup) -> None:
+    def __init__(
+        self, core: Core, group: anyio.abc.TaskGroup, *, tls: ClientTls | None = None
+    ) -> None:
         self.core = core
+        self._tls = tls
         self._group = group
         self._lines: dict[int, ConnectionOutbox] = {}
         self._sooner = anyio.Event()
@@ -126,32 +134,34 @@ class AsyncShell:
         return self.core.ready().effects
 
     async def _connection(self, link: int, address: str, line: ConnectionOutbox) -> None:
-        why = "it hung up"
+        why = HUNG_UP
         with line.scope:
             try:
-                host, port = targets.split(address)
-                async with await anyio.connect_tcp(host, port) as stream:
+                async with await open_stream(address, self._tls) as stream:
                     self.core.dialled(link, time.monotonic())
                     async with anyio.create_task_group() as pair:
                         pair.start_soon(self._write, stream, line)
-                        await self._read(link, stream)
+                        why = await self._read(link, stream)
                         pair.cancel_scope.cancel()
-            except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
+            except (OSError, QsyncError, *_BROKEN) as error:
                 why = reason(error)
         if self._lines.pop(link, None) is not None:
             self.core.lost(link, why, time.monotonic())
             self.perform()
 
-    async def _read(self, link: int, stream: anyio.abc.SocketStream) -> None:
+    async def _read(self, link: int, stream: anyio.abc.ByteStream) -> str:
+        """Until it ends, and why it did."""
         while True:
             try:
                 data = await stream.receive(_RECEIVE_BYTES)
-            except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
-                return
+            except (anyio.EndOfStream, *_BROKEN):
+                return HUNG_UP
+            except OSError as error:  # of TLS: all others are among those above
+                return reason(said_by_tls(error))
             self.core.received(link, data, time.monotonic())
             self.perform()
 
-    async def _write(self, stream: anyio.abc.SocketStream, line: ConnectionOutbox) -> None:
+    async def _write(self, stream: anyio.abc.ByteStream, line: ConnectionOutbox) -> None:
         while True:
             await line.filled.wait()
             line.filled = anyio.Event()
@@ -160,7 +170,7 @@ class AsyncShell:
             line.sending = True
             try:
                 await stream.send(data)
-            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            except _BROKEN:
                 return  # the reader finds out as well
             finally:
                 line.sending = False
@@ -173,12 +183,14 @@ async def connect_async(
     timeout: float = TIMEOUT_S,  # noqa: ASYNC109 - of each call, not of this one
     connect_timeout: float = CONNECT_TIMEOUT_S,
     direct: bool = False,
+    tls: ClientTls | None = None,
 ) -> AsyncGenerator[AsyncClient]:
     """Connect to a cluster, as `connect` does: `async with qsync.connect_async(...) as db`."""
-    core = Core(targets.parse(target), dice=random.SystemRandom(), direct=direct)
+    found = targets.parse(target, tls=tls)
+    core = Core(found, dice=random.SystemRandom(), direct=direct)
     failure: Exception | None = None
     async with anyio.create_task_group() as group:
-        shell = AsyncShell(core, group)
+        shell = AsyncShell(core, group, tls=found.tls)
         client = AsyncClient(shell, timeout=timeout)
         group.start_soon(shell.keep_time)
         try:

@@ -19,6 +19,7 @@ from qsync.client.options import WINDOW, Changes, ReadOptions, WriteOptions
 from qsync.client.pending_request import PendingRequest
 from qsync.client.pump import Pump
 from qsync.client.rows import Key, Receipt, Row, Values
+from qsync.client.security import ClientTls
 from qsync.client.sync.core_client import CoreClient
 from qsync.wire.verbs import Name
 
@@ -138,11 +139,16 @@ class Client(CoreClient):
     """A connection to a cluster. Made by `qsync.connect`; also a context manager."""
 
     def __init__(
-        self, core: Core, *, timeout: float, again: "Callable[[], Client] | None" = None
+        self,
+        core: Core,
+        *,
+        timeout: float,
+        again: "Callable[[], Client] | None" = None,
+        tls: ClientTls | None = None,
     ) -> None:
         super().__init__(core, timeout=timeout)
         self._again = again
-        self._pump = Pump(core)
+        self._pump = Pump(core, tls=tls)
         self._lock = threading.RLock()
 
     def __enter__(self) -> Self:
@@ -201,20 +207,26 @@ def connect(
     timeout: float = TIMEOUT_S,
     connect_timeout: float = CONNECT_TIMEOUT_S,
     direct: bool = False,
+    tls: ClientTls | None = None,
 ) -> Client:
     """Connect to a cluster: `host:port`, several, or `qsync://user@h1,h2/`; one is enough.
+
+    Over TLS with `qsyncs://h1,h2/?ca=FILE&certificate=FILE&key=FILE`, or with `tls`.
 
     `timeout`: seconds for each call unless it says otherwise. `direct`: speak to that one node
     only, whatever its role, and repeat nothing. Raises Unavailable if nobody welcomes us within
     `connect_timeout`.
     """
-    core = Core(targets.parse(target), dice=random.SystemRandom(), direct=direct)
+    found = targets.parse(target, tls=tls)
+    core = Core(found, dice=random.SystemRandom(), direct=direct)
 
     def again() -> Client:
         known = core.wires.route.addresses
-        return connect(known, timeout=timeout, connect_timeout=connect_timeout, direct=direct)
+        return connect(
+            known, timeout=timeout, connect_timeout=connect_timeout, direct=direct, tls=found.tls
+        )
 
-    client = Client(core, timeout=timeout, again=again)
+    client = Client(core, timeout=timeout, again=again, tls=found.tls)
     try:
         client.run(calls.ping(), timeout=connect_timeout)
     except BaseException:

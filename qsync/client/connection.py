@@ -10,6 +10,7 @@ from typing import Final
 
 from election.messages import Replica
 from qsync.errors import ConfigError, FailureReason, Unavailable
+from qsync.tls.errors import TlsFailed
 from qsync.wire import limits
 from qsync.wire.frames import Frames
 from qsync.wire.session import ConnectionState, Dialer, Greeting, Hello, Party
@@ -20,7 +21,7 @@ LATE: Final = "no answer in time"
 
 def reason(error: BaseException) -> str:
     """What the system said: without its number, and without what a library made of it."""
-    if isinstance(error, ConfigError):
+    if isinstance(error, ConfigError | TlsFailed):
         return error.message
     told = _cause(error) or error
     if not isinstance(told, OSError):

@@ -19,6 +19,7 @@ from qsync.client.one_node import NodeConnection
 from qsync.core.inputs import Consistency
 from qsync.data.request import Op
 from qsync.errors import NotLeader, Outcome, QsyncError, ReadOnly, Unavailable
+from qsync.tls.errors import TlsFailed
 from qsync.wire import cbor, replies, requests
 from qsync.wire.session import Hello, Party
 from qsync.wire.verbs import GetRequest, ReadLevel, WriteRequest
@@ -209,7 +210,9 @@ class LoadGenerator:
     def _receive(self, line: "_Line") -> None:
         try:
             data = line.socket.recv(_RECEIVE_BYTES)
-        except OSError as error:
+        except BlockingIOError:
+            return  # of a message of TLS, a part has come
+        except (OSError, TlsFailed) as error:
             self._lost(line, str(error))
             return
         if not data:
@@ -303,9 +306,9 @@ class _Line:
             self._session = born(node.ask(WriteRequest(0, b"", 0, 0, 0, ops)))
         self.socket, self.frames = node.socket, node.connection.frames
         # Waiting by a timeout of Python's would be one more call of the system for each of ours.
-        self.socket.settimeout(None)
+        node.plain.settimeout(None)
         limit = struct.pack("ll", int(timeout), int(timeout % 1 * 1e6))
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+        node.plain.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
     def low(self) -> int:
         """The oldest number under way."""

@@ -4,15 +4,20 @@ import socket
 import time
 from collections import deque
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from election.messages import Replica
-from qsync.client import targets
+from qsync.client import security, targets
 from qsync.client.connection import HUNG_UP, PLAIN_HELLO, ClientConnection, unavailable
+from qsync.client.security import ClientTls
 from qsync.errors import ConfigError, QsyncError
+from qsync.tls.errors import TlsFailed
 from qsync.wire import replies, requests
 from qsync.wire.session import Hello
 from qsync.wire.verbs import Request
+
+if TYPE_CHECKING:
+    from qsync.tls.channel import TlsSocket
 
 TIMEOUT_S: Final = 2.0
 """How long a handshake or an answer may take, unless told otherwise."""
@@ -25,7 +30,8 @@ class NodeConnection:
     """A connection to one node that asks one thing after another, each within `timeout` seconds.
 
     Whatever keeps an answer away is Unavailable with its `reason`. Raises what the handshake
-    refuses, too. `greeting`: who answers there. `AsyncNodeConnection` is the same with `await`.
+    refuses, too. `greeting`: who answers there. Over TLS with `tls`, or where the environment says
+    so. `AsyncNodeConnection` is the same with `await`.
     """
 
     def __init__(
@@ -35,14 +41,18 @@ class NodeConnection:
         timeout: float = TIMEOUT_S,
         hello: Hello = PLAIN_HELLO,
         replica: Replica | None = None,
+        tls: ClientTls | None = None,
     ) -> None:
         self.address = address
         self.connection = ClientConnection(hello, replica=replica)
         self._timeout = timeout
         self._deadline = time.monotonic() + timeout
         self._payloads: deque[bytes] = deque()
-        self.socket = self._dial()
+        self.plain = self._dial()
+        """The connection itself, for who sets its options."""
+        self.socket: socket.socket | TlsSocket = self.plain
         try:
+            self._secure(tls or security.of_environment())
             while not self.connection.ready:
                 self._receive()
         except BaseException:
@@ -95,11 +105,23 @@ class NodeConnection:
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return made
 
+    def _secure(self, tls: ClientTls | None) -> None:
+        if tls is None:
+            return
+        from qsync.client import secured  # noqa: PLC0415 - only where TLS is spoken
+
+        try:
+            self.socket = secured.dialled(self.plain, tls, self.address)
+        except (OSError, TlsFailed) as error:
+            raise unavailable(self.address, error) from None
+
     def _receive(self) -> None:
         self._limit()
         try:
             received = self.socket.recv(_RECEIVE_BYTES)
-        except OSError as error:
+        except BlockingIOError:
+            return  # of a message of TLS, a part has come
+        except (OSError, TlsFailed) as error:
             raise unavailable(self.address, error) from None
         if not received:
             raise unavailable(self.address, ConnectionError(HUNG_UP))
@@ -116,4 +138,4 @@ class NodeConnection:
             raise unavailable(self.address, error) from None
 
     def _limit(self) -> None:
-        self.socket.settimeout(max(_SHORTEST_S, self._deadline - time.monotonic()))
+        self.plain.settimeout(max(_SHORTEST_S, self._deadline - time.monotonic()))

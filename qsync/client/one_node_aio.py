@@ -8,10 +8,14 @@ import anyio
 import anyio.abc
 
 from election.messages import Replica
-from qsync.client import targets
+from qsync.client import security
 from qsync.client.connection import HUNG_UP, PLAIN_HELLO, ClientConnection, unavailable
 from qsync.client.one_node import TIMEOUT_S
+from qsync.client.security import ClientTls
+from qsync.client.streams import open_stream
 from qsync.errors import ConfigError, QsyncError
+from qsync.tls.errors import TlsFailed
+from qsync.tls.files import said_by_tls
 from qsync.wire import replies, requests
 from qsync.wire.session import Hello
 from qsync.wire.verbs import Request
@@ -29,7 +33,7 @@ class AsyncNodeConnection:
     def __init__(
         self,
         address: str,
-        stream: anyio.abc.SocketStream,
+        stream: anyio.abc.ByteStream,
         connection: ClientConnection,
         *,
         timeout: float,
@@ -49,13 +53,13 @@ class AsyncNodeConnection:
         timeout: float = TIMEOUT_S,  # noqa: ASYNC109 - the caller's word
         hello: Hello = PLAIN_HELLO,
         replica: Replica | None = None,
+        tls: ClientTls | None = None,
     ) -> Self:
         """Connect and shake hands. Raises Unavailable or what the handshake refuses."""
         connection = ClientConnection(hello, replica=replica)
         try:
             with anyio.fail_after(timeout):
-                host, port = targets.split(address)
-                stream = await anyio.connect_tcp(host, port)
+                stream = await open_stream(address, tls or security.of_environment())
                 made = cls(address, stream, connection, timeout=timeout)
                 try:
                     while not connection.ready:
@@ -63,7 +67,7 @@ class AsyncNodeConnection:
                 except BaseException:
                     await anyio.aclose_forcefully(stream)
                     raise
-        except (OSError, ValueError, ConfigError) as error:  # also TimeoutError
+        except (OSError, ValueError, ConfigError, TlsFailed) as error:  # also TimeoutError
             raise unavailable(address, error) from None
         return made
 
@@ -108,7 +112,7 @@ class AsyncNodeConnection:
         except anyio.EndOfStream:
             raise unavailable(self.address, ConnectionError(HUNG_UP)) from None
         except _BROKEN as error:
-            raise unavailable(self.address, error) from None
+            raise unavailable(self.address, said_by_tls(error)) from None
         payloads = self._connection.received(data)
         for said in self._connection.out:
             await self.send(said)

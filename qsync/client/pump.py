@@ -14,37 +14,14 @@ from qsync.client.connection import reason
 from qsync.client.core import Core
 from qsync.client.effects import Close, Dial, Send
 from qsync.client.response_timeout import FAR
+from qsync.client.security import ClientTls
+from qsync.client.sockets import ClientSocket
+from qsync.errors import QsyncError
+from qsync.tls.errors import TlsFailed
+from qsync.tls.plain import StreamSocket
 
 Door = tuple[int, Any]
 """Family and address of a socket."""
-
-
-class ClientSocket(Protocol):
-    """What is used of `socket.socket`, which fulfils it as it is."""
-
-    def fileno(self) -> int:
-        """Its number while it is open."""
-
-    def recv(self, bufsize: int, /) -> bytes:
-        """What is there; nothing at the end of the stream. Raises OSError."""
-
-    def send(self, data: bytes | bytearray, /) -> int:
-        """How many of the bytes fitted. Raises OSError."""
-
-    def connect_ex(self, address: Any, /) -> int:  # noqa: ANN401 - the standard library says no more
-        """Begin to connect; an error's number, or 0."""
-
-    def getsockopt(self, level: int, option: int, /) -> int:
-        """An option."""
-
-    def setsockopt(self, level: int, option: int, value: int, /) -> None:
-        """Set an option."""
-
-    def settimeout(self, seconds: float, /) -> None:
-        """0: nothing waits in a call."""
-
-    def close(self) -> None:
-        """Let it go."""
 
 
 class ClientPoll(Protocol):
@@ -110,14 +87,18 @@ _GONE: Final = select.POLLHUP | select.POLLERR | select.POLLNVAL
 class Pump:
     """Does what the core asks for, and tells it what happened."""
 
-    def __init__(self, core: Core, system: ClientSystem = SYSTEM) -> None:
+    def __init__(
+        self, core: Core, system: ClientSystem = SYSTEM, *, tls: ClientTls | None = None
+    ) -> None:
         self.core = core
+        self._tls = tls
         self._system = system
         self._poll = system.poll()
-        self._sockets: dict[int, ClientSocket] = {}
+        self._sockets: dict[int, StreamSocket] = {}
         self._links: dict[int, int] = {}
         self._unsent: dict[int, bytearray] = {}
         self._dialling: dict[int, list[Door]] = {}
+        self._addresses: dict[int, str] = {}
 
     def until(self, done: Callable[[], bool]) -> None:
         """Work until `done()`; the deadlines of asks see to it that this ends."""
@@ -158,6 +139,7 @@ class Pump:
     def _dial(self, link: int, address: str) -> None:
         try:
             self._dialling[link] = self._system.resolved(address)
+            self._addresses[link] = address
         except OSError as error:
             self.core.lost(link, reason(error), self._now())
         else:
@@ -190,14 +172,26 @@ class Pump:
         made = self._sockets[link]
         code = made.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
-            doors = self._dialling[link]
+            doors, address = self._dialling[link], self._addresses[link]
             self._close(link)
-            self._dialling[link] = doors
+            self._dialling[link], self._addresses[link] = doors, address
             self._dial_next(link, OSError(code, os.strerror(code)))
         else:
             del self._dialling[link]
             self._poll.modify(made.fileno(), select.POLLIN)
+            if self._tls is not None and not self._secure(link, made, self._tls):
+                return
             self.core.dialled(link, self._now())
+
+    def _secure(self, link: int, made: StreamSocket, tls: ClientTls) -> bool:
+        from qsync.client import secured  # noqa: PLC0415 - only where TLS is spoken
+
+        try:
+            self._sockets[link] = secured.dialled(made, tls, self._addresses[link])
+        except (OSError, QsyncError) as error:
+            self._fail(link, error)
+            return False
+        return True
 
     def _send(self, link: int, data: bytes) -> None:
         unsent = self._unsent.get(link)
@@ -234,7 +228,7 @@ class Pump:
             data = self._sockets[link].recv(_RECEIVE_BYTES)
         except BlockingIOError:
             return
-        except OSError as error:
+        except (OSError, TlsFailed) as error:
             self._fail(link, error)
             return
         if data:
@@ -256,7 +250,7 @@ class Pump:
             del self._unsent[link]
             self._poll.modify(made.fileno(), select.POLLIN)
 
-    def _fail(self, link: int, error: OSError) -> None:
+    def _fail(self, link: int, error: OSError | QsyncError) -> None:
         self._close(link)
         self.core.lost(link, reason(error), self._now())
 
@@ -264,6 +258,7 @@ class Pump:
         made = self._sockets.pop(link, None)
         self._unsent.pop(link, None)
         self._dialling.pop(link, None)
+        self._addresses.pop(link, None)
         if made is not None:
             with contextlib.suppress(OSError, KeyError):
                 self._poll.unregister(made.fileno())

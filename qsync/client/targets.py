@@ -1,31 +1,42 @@
-"""Where a cluster is: `host:port`, several of them, or `qsync://user@h1,h2/`."""
+"""Where a cluster is: `host:port`, several of them, or `qsync://user@h1,h2/`; `qsyncs://`: TLS."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from qsync.client import security
+from qsync.client.security import ClientTls
 from qsync.errors import ConfigError
 
 PORT: Final = 3301
 _SCHEME: Final = "qsync://"
+_SECURE: Final = "qsyncs://"
 _PORT_MAX: Final = 65_535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedAddresses:
-    """The addresses to begin with; one is enough, the others are learnt from it."""
+    """The addresses to begin with; one is enough, the others are learnt from it.
+
+    `tls`: how they are spoken to over TLS; None: they are not.
+    """
 
     addresses: tuple[str, ...]
     user: str | None = None
+    tls: ClientTls | None = None
 
 
-def parse(target: str | Iterable[str]) -> SeedAddresses:
-    """Read a target. Raises ConfigError."""
+def parse(target: str | Iterable[str], *, tls: ClientTls | None = None) -> SeedAddresses:
+    """Read a target. `tls` counts where it says nothing of TLS. Raises ConfigError."""
     user: str | None = None
+    tls = tls or security.of_environment()
     if isinstance(target, str):
         text = target.strip()
-        if text.startswith(_SCHEME):
-            text = text.removeprefix(_SCHEME).split("/", 1)[0]
+        if text.startswith((_SCHEME, _SECURE)):
+            scheme, _, text = text.partition("://")
+            text, _, path = text.partition("/")
+            if f"{scheme}://" == _SECURE:
+                tls = security.of_url(path.partition("?")[2])
             name, at, text = text.rpartition("@")
             user = name if at else None
         parts = text.split(",")
@@ -33,7 +44,7 @@ def parse(target: str | Iterable[str]) -> SeedAddresses:
         parts = list(target)
     addresses = tuple(dict.fromkeys(normal(part) for part in parts if part.strip()))
     if addresses:
-        return SeedAddresses(addresses=addresses, user=user)
+        return SeedAddresses(addresses=addresses, user=user, tls=tls)
     raise ConfigError("no address to connect to", hint="give host:port")
 
 

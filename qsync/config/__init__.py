@@ -11,6 +11,7 @@ from qsync.config.sections import (
     PeerConfig,
     ReplicationSection,
     StoreSection,
+    TlsSection,
 )
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "PeerConfig",
     "ReplicationSection",
     "StoreSection",
+    "TlsSection",
 ]

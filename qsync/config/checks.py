@@ -9,8 +9,12 @@ from qsync.config.kinds import Address
 from qsync.config.yaml_file import Problem, SettingOrigin
 
 _PUBLIC = (
-    "can be reached from other machines, and there is neither TLS nor users yet; "
-    "listen on 127.0.0.1, or say `insecure: true`"
+    "can be reached from other machines, and without TLS and certificates of clients (section "
+    "`tls`) whoever dials may do everything; listen on 127.0.0.1, or say `insecure: true`"
+)
+_PUBLIC_METRICS = (
+    "can be reached from other machines, and without TLS (section `tls`) whoever is between reads "
+    "and changes what it says; listen on 127.0.0.1, or say `insecure: true`"
 )
 
 
@@ -58,6 +62,10 @@ class AnyConfig(Protocol):
         """Where its figures are served."""
 
     @property
+    def tls(self) -> sections.TlsSection:
+        """What it shows, and whom it trusts."""
+
+    @property
     def places(self) -> Mapping[str, SettingOrigin]:
         """Where each option was written."""
 
@@ -75,7 +83,7 @@ def inconsistencies(config: AnyConfig, places: Mapping[str, SettingOrigin]) -> l
             value=values.get(key),
             reason=reason,
         )
-        for check in (_network, _peers, _rehearsal, _quorum, _limits, _time)
+        for check in (_network, _tls, _peers, _rehearsal, _quorum, _limits, _time)
         for key, reason in check(config)
     ]
 
@@ -96,7 +104,8 @@ def _own_key(config: AnyConfig) -> str:
 
 
 def _network(config: AnyConfig) -> Iterator[tuple[str, str]]:
-    if not config.listen.loopback and not config.insecure:
+    known = config.tls.on and config.tls.clients is sections.ClientCertificates.REQUIRED
+    if not config.listen.loopback and not config.insecure and not known:
         yield ("listen" if "listen" in config.places else _own_key(config) or "listen"), _PUBLIC
     if own_place(config) is not None and config.advertise is None:
         dialled = address_among_peers(config)
@@ -106,14 +115,28 @@ def _network(config: AnyConfig) -> Iterator[tuple[str, str]]:
                 _elsewhere(dialled),
             )
     metrics = config.metrics.listen
-    if metrics is not None and not metrics.loopback and not config.insecure:
-        yield "metrics.listen", _PUBLIC
+    private = config.tls.on and config.tls.metrics
+    if metrics is not None and not metrics.loopback and not config.insecure and not private:
+        yield "metrics.listen", _PUBLIC_METRICS
     if metrics is not None and metrics.port and metrics == config.listen:
         yield "metrics.listen", "is where the node itself listens"
     if config.advertise is not None and config.advertise.everywhere:
         yield "advertise", "is no address that others can dial"
     if len(config.peers) > 1 and config.listen.everywhere and config.advertise is None:
         yield "listen", "means all interfaces, so `advertise` must say where the others dial"
+
+
+def _tls(config: AnyConfig) -> Iterator[tuple[str, str]]:
+    """All three files or none; what is in them is looked at when the node starts."""
+    tls = config.tls
+    named = {"certificate": tls.certificate, "key": tls.key, "ca": tls.ca}
+    if any(named.values()):
+        for name in (name for name, path in named.items() if path is None):
+            yield f"tls.{name}", "is missing: TLS wants tls.certificate, tls.key and tls.ca"
+        if not config.cluster.id:
+            yield "cluster.id", "is needed for TLS: certificates name the cluster by it"
+    elif "tls.clients" in config.places:
+        yield "tls.clients", "says who needs a certificate, and tls.certificate names none"
 
 
 def _peers(config: AnyConfig) -> Iterator[tuple[str, str]]:

@@ -26,6 +26,7 @@ _SECTIONS: dict[str, type] = {
     "limits": sections.LimitsSection,
     "log": sections.LogSection,
     "metrics": sections.MetricsSection,
+    "tls": sections.TlsSection,
 }
 _PEER = "peers.*."
 _SECRET, _SECRET_FILE = "cluster.secret", "cluster.secret_file"
@@ -51,8 +52,9 @@ class NodeConfig:
     limits: sections.LimitsSection = field(default_factory=sections.LimitsSection)
     log: sections.LogSection = field(default_factory=sections.LogSection)
     metrics: sections.MetricsSection = field(default_factory=sections.MetricsSection)
+    tls: sections.TlsSection = field(default_factory=sections.TlsSection)
     insecure: bool = option(
-        FLAG, "false", "true allows listening beyond this machine without TLS and users"
+        FLAG, "false", "true allows listening beyond this machine to whoever dials, as it comes"
     )
     secret: Secret = field(default=NO_SECRET, compare=False, repr=False)
     """The cluster's, wherever it was written."""
@@ -157,11 +159,8 @@ class NodeConfig:
         peer_places = [place for key, place in places.items() if key.startswith("peers.")]
         if peer_places:
             places["peers"] = peer_places[0]
-        if path is not None and places.get("node.dir", SettingOrigin(str(path))).where == str(path):
-            # Relative to the file, so that a node's directory can be moved.
-            written = parsed.get("node.dir", Path())
-            assert isinstance(written, Path)
-            parsed["node.dir"] = path.parent / written
+        if path is not None:
+            _from_file(parsed, places, path)
         secret = _secret(parsed, places, reader.problems, path)
         if reader.problems:
             raise refusal(reader.problems)
@@ -173,6 +172,15 @@ class NodeConfig:
         if wrong:
             raise refusal(wrong)
         return made
+
+
+def _from_file(parsed: dict[str, object], places: Mapping[str, SettingOrigin], path: Path) -> None:
+    """Paths are relative to the file that says them, so that a node's directory can be moved."""
+    for key in ("node.dir", "tls.certificate", "tls.key", "tls.ca"):
+        written = parsed.get(key, Path() if key == "node.dir" else None)
+        if written is not None and places.get(key, SettingOrigin(str(path))).where == str(path):
+            assert isinstance(written, Path)
+            parsed[key] = path.parent / written
 
 
 def _secret(

@@ -61,6 +61,13 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
+class ClientCertificates(StrEnum):
+    """Whether a client must show a certificate."""
+
+    REQUIRED = "required"
+    OPTIONAL = "optional"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerConfig:
     """One member of the replica set, this node included."""
@@ -199,6 +206,30 @@ class MetricsSection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TlsSection:
+    """TLS 1.3 with clients and other members; off while no certificate is named."""
+
+    certificate: Path | None = option(
+        PATH_OR_NONE, "", "file of its certificate, PEM, made by `qsync cert node`"
+    )
+    key: Path | None = option(PATH_OR_NONE, "", "file of the certificate's key, PEM, not encrypted")
+    ca: Path | None = option(
+        PATH_OR_NONE, "", "file of the authorities it trusts, PEM; two while one replaces the other"
+    )
+    clients: ClientCertificates = option(
+        choice(ClientCertificates),
+        "required",
+        "whether clients must show a certificate; members always must",
+    )
+    metrics: bool = option(FLAG, "true", "serves metrics and health URLs over TLS as well")
+
+    @property
+    def on(self) -> bool:
+        """Is everything said over TLS?"""
+        return self.certificate is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LimitsSection:
     """Where the node says no."""
 
@@ -210,6 +241,12 @@ class LimitsSection:
     tuple_bytes_max: int = option(size("64B", "1GiB"), "1MiB", "largest tuple")
     connections_max: int = option(
         integer(1, 1_000_000), "1000", "client connections; fewer where file descriptors are few"
+    )
+    handshake_timeout: float = option(
+        duration("100ms", "1m"), "5s", "how long a connection may take to say who it is"
+    )
+    handshakes_per_address_max: int = option(
+        integer(1, 1_000_000), "512", "connections of one host that have not said yet who they are"
     )
     unsent_bytes_max: int = option(
         size("1MiB", "1TiB"), "256MiB", "answers that clients have not read, of all together"

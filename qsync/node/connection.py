@@ -8,6 +8,9 @@ from time import perf_counter
 from typing import Final, TypeVar
 
 from qsync.node.effects import Socket
+from qsync.tls.channel import TlsSocket
+from qsync.tls.names import CertifiedName
+from qsync.tls.plain import StreamSocket
 from qsync.wire.frames import Frames
 
 READ_BYTES = 256 * 1024
@@ -66,7 +69,7 @@ class Connection:
 
     def __init__(
         self,
-        sock: Socket,
+        sock: StreamSocket,
         *,
         frame_bytes_max: int,
         opened_at: float,
@@ -94,6 +97,11 @@ class Connection:
         return self.sock.fileno()
 
     @property
+    def identity(self) -> CertifiedName | None:
+        """Whom the certificate at the other end names; None without TLS, or without one."""
+        return self.sock.identity if isinstance(self.sock, TlsSocket) else None
+
+    @property
     def full(self) -> bool:
         """So much waits to be sent that no more is answered."""
         return self.unsent >= UNSENT_BYTES_MAX
@@ -106,7 +114,7 @@ class Connection:
     def read(self) -> list[bytes] | None:
         """Whole payloads that have arrived; None at the end of the stream.
 
-        Raises OSError, and ProtocolError or TooLarge for bytes that are no frames.
+        Raises OSError, ProtocolError or TooLarge for bytes that are no frames, TlsFailed.
         """
         try:
             received = self.sock.recv(READ_BYTES)

@@ -12,23 +12,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from qsync.store.beside import BackgroundWork
+from qsync.tls.plain import StreamSocket
 
 
-class Socket(Protocol):
+class Socket(StreamSocket, Protocol):
     """What is used of `socket.socket`, which fulfils it as it is."""
-
-    @property
-    def family(self) -> int:
-        """IPv4, IPv6, or something of this machine."""
-
-    def fileno(self) -> int:
-        """Its number while it is open."""
-
-    def recv(self, bufsize: int, /) -> bytes:
-        """What is there; nothing at the end of the stream. Raises OSError."""
-
-    def send(self, data: bytes, /) -> int:
-        """How many of the bytes fitted. Raises OSError."""
 
     def accept(self) -> "tuple[Socket, Any]":
         """Who knocked next, and from where. Raises OSError."""
@@ -41,21 +29,6 @@ class Socket(Protocol):
 
     def listen(self, backlog: int, /) -> None:
         """Let others knock. Raises OSError."""
-
-    def getsockname(self) -> Any:  # noqa: ANN401 - the standard library says no more
-        """Its own address."""
-
-    def getsockopt(self, level: int, option: int, /) -> int:
-        """An option. Raises OSError."""
-
-    def setsockopt(self, level: int, option: int, value: int, /) -> None:
-        """Set an option. Raises OSError."""
-
-    def settimeout(self, seconds: float, /) -> None:
-        """0: nothing waits in a call."""
-
-    def close(self) -> None:
-        """Let it go."""
 
 
 class Epoll(Protocol):
@@ -146,7 +119,7 @@ class Effects(Clocks, Protocol):
     def poll(self) -> Epoll:
         """Watches sockets."""
 
-    def unacknowledged(self, sock: Socket) -> int:
+    def unacknowledged(self, sock: StreamSocket) -> int:
         """Bytes that were sent and that the other machine has not taken yet."""
 
     def spare(self) -> Closable | None:

@@ -4,6 +4,7 @@ from typing import Final
 
 from qsync import features, upgrading
 from qsync.core import border
+from qsync.errors import ForeignCluster
 from qsync.node import snapshot_export
 from qsync.node.view import NodeView
 from qsync.version import __version__
@@ -48,8 +49,13 @@ def _features(node: NodeView) -> tuple[str, ...]:
 
 
 def introduce(node: NodeView, hello: Hello) -> None:
-    """A peer connected and says who it is. Raises WrongVersion, NotMember, ProtocolError."""
+    """A peer connected and says who it is.
+
+    Raises WrongVersion, NotMember, ForeignCluster for the name of another, ProtocolError.
+    """
     _admit(node, hello)
+    if node.links.tls is not None:
+        _check_name(node, hello)
     node.book.introduce(hello)
 
 
@@ -62,3 +68,13 @@ def check_greeting(node: NodeView, greeting: Greeting) -> None:
 def _admit(node: NodeView, said: Greeting | Hello) -> None:
     """The log may hold what that release cannot read."""
     upgrading.admit(node.replica.settings, said.name, features.told_in(said.features))
+
+
+def _check_name(node: NodeView, hello: Hello) -> None:
+    """A certificate bears a name, and in the configuration that name is of one replica id."""
+    for peer in node.book.members:
+        if (peer.id == hello.replica) != (peer.name == hello.name):
+            raise ForeignCluster(
+                f"{hello.name} says that it is replica {hello.replica}; in the configuration "
+                f"replica {peer.id} is {peer.name}"
+            )

@@ -14,7 +14,8 @@ import cbor2
 
 from qsync.errors import ProtocolError
 from qsync.node.connection import Connection
-from qsync.node.effects import Effects, Socket
+from qsync.node.effects import Effects
+from qsync.tls.plain import StreamSocket
 from qsync.wire import cbor
 from qsync.wire.frames import seal
 
@@ -47,7 +48,7 @@ def period_of(payload: bytes) -> float | None:
     return period_us / 1e6
 
 
-def watched(sock: Socket) -> None:
+def watched(sock: StreamSocket) -> None:
     """Let the kernel watch a connection between members, too."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if sock.family in (socket.AF_INET, socket.AF_INET6):

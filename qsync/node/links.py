@@ -20,7 +20,9 @@ from qsync.node.addresses import AddressBook
 from qsync.node.connection import ClosedBy, Connection, nonblocking
 from qsync.node.effects import Socket
 from qsync.node.reactor import Reactor
+from qsync.node.tls import NodeTls
 from qsync.record import read_instance
+from qsync.tls.errors import TlsFailed
 from qsync.wire import limits
 from qsync.wire.frames import SealedFrames
 from qsync.wire.session import ConnectionState, Dialer, Greeting, Hello
@@ -71,8 +73,10 @@ class Links:
         step: Callable[[Input], None],
         check: Callable[[Greeting], None],
         secret: bytes,
+        tls: NodeTls | None = None,
     ) -> None:
         self.book = book
+        self.tls = tls
         self.links: dict[Replica, PeerLink] = {}
         self._reactor = reactor
         self._hello = hello
@@ -175,11 +179,17 @@ class Links:
             sock.close()
             self._failed(link, _words(code), refused=code == errno.ECONNREFUSED)
             return
+        try:
+            stream = sock if self.tls is None else self.tls.dialled(sock, link.peer.name)
+        except (OSError, TlsFailed) as error:
+            sock.close()
+            self._failed(link, str(error), refused=False)
+            return
         self._epochs += 1
         link.epoch = self._epochs
         link.status = LinkStatus.GREETING
         connection = Connection(
-            sock,
+            stream,
             frame_bytes_max=limits.HANDSHAKE_BYTES_MAX,
             opened_at=self._now(),
             clock=self._reactor.effects.stopwatch,

@@ -16,7 +16,8 @@ RESERVED_FOR_PEER: Final = 4
 STRANGERS_MAX: Final = 64
 """Connections that have not said yet who they are; one more ends the oldest."""
 
-Accept = Callable[[Socket], None]
+Accept = Callable[[Socket, str], None]
+"""Takes a connection, and from which host it comes; an empty text where there is none."""
 Spare = Callable[[], Closable | None]
 """A descriptor in reserve."""
 
@@ -36,14 +37,14 @@ class Listener:
         """Everybody who knocked."""
         while True:
             try:
-                fresh, _ = self.sock.accept()
+                fresh, where = self.sock.accept()
             except (BlockingIOError, InterruptedError):
                 return
             except OSError:
                 if not self._turn_away():
                     return
                 continue
-            self._accept(nonblocking(fresh))
+            self._accept(nonblocking(fresh), _host(where))
 
     def close(self) -> None:
         """Nobody comes in any more."""
@@ -71,6 +72,11 @@ class Listener:
         finally:
             self._spare = self._reserve()
         return True
+
+
+def _host(where: object) -> str:
+    """Of an address as a socket tells it; those of this machine's own sockets have none."""
+    return str(where[0]) if isinstance(where, tuple) and where else ""
 
 
 def connections_allowed(wanted: int, peers: int) -> int:

@@ -33,9 +33,12 @@ from qsync.node.scrub import Scrubber
 from qsync.node.server import Admission, Server
 from qsync.node.snapshot_transfers import SnapshotTransfers
 from qsync.node.status import status
+from qsync.node.strangers import Strangers
+from qsync.node.sweeping import sweep
 from qsync.node.system import NodeSystem
 from qsync.node.timeline import Timeline
 from qsync.node.timers import Timers
+from qsync.node.tls import opened
 from qsync.node.unfinished import UnfinishedRequests
 from qsync.replica import Replica
 from qsync.status.record import as_members
@@ -44,7 +47,6 @@ from qsync.store.writer import Choice, LogWriter, WriterMode
 
 LINKS, SWEEP, ALIVE = "links", "sweep", "alive"
 """Timers of the shell, beside `EXPIRY`; the machine's own kinds are in `TimerKind`."""
-SWEEP_INTERVAL = 1.0
 
 
 class Node:
@@ -81,6 +83,7 @@ class Node:
             step=self._step,
             check=partial(handshake.check_greeting, self),
             secret=config.secret.key,
+            tls=opened(config, effects.wall),
         )
         self.loop = self._loop(effects)
         if observe is not None:
@@ -140,11 +143,13 @@ class Node:
                 peer_frame_bytes_max=limits.frame_bytes_max,
                 secret=self.config.secret.key,
                 say=self.timeline.say,
+                tls=self.links.tls,
             ),
             step=self._step if events is None else events.asking(self._step),
             check=self.replica.machine.check,
             requests=self.requests,
             now=effects.now,
+            strangers=Strangers.of(limits),
         )
 
     def _answers(self) -> VisibleReads:
@@ -257,12 +262,7 @@ class Node:
             self.requests.expire()
             self.requests.queries.tick()
         if SWEEP in own:
-            self.server.sweep()
-            self.requests.expiry.sweep(now)
-            self.queries.retention.sweep(now)
-            if self.storage.look():
-                self.timeline.append("directory_gone", {"why": self.storage.gone})
-            self.loop.timers.at(SWEEP, now + SWEEP_INTERVAL)
+            self.loop.timers.at(SWEEP, sweep(self, self.queries.retention, now))
         if ALIVE in own:
             period = max(PERIOD_EARLIEST, self.replica.machine.config.replication_timeout)
             self.links.tick(period)

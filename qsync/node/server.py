@@ -15,15 +15,17 @@ from qsync.node.connection import ClosedBy, Connection
 from qsync.node.effects import Effects, Socket
 from qsync.node.listener import STRANGERS_MAX
 from qsync.node.requests import ClientRequests
+from qsync.node.strangers import Strangers
+from qsync.node.tls import NodeTls, check_hello, check_stranger
 from qsync.record import Instance, read_instance
+from qsync.tls.channel import TlsSocket
+from qsync.tls.errors import TlsFailed
 from qsync.wire import limits, peer_messages, peer_sums, snapshots
 from qsync.wire.frames import SealedFrames
 from qsync.wire.peer_sums import PeerSums
 from qsync.wire.session import Acceptor, Greeting, Hello, Party
 from qsync.wire.snapshots import SnapshotMessage
 
-HANDSHAKE_TIMEOUT = 5.0
-"""Seconds a stranger may take to say who it is."""
 BESIDE = b"\x18"
 """Behind the head of an array: the type of the message is above those of the log (CBOR)."""
 
@@ -44,6 +46,8 @@ class Admission:
     """Of the cluster; a peer must prove that it knows it."""
     say: Callable[[str, Mapping[str, object]], None] | None = None
     """Hears of every refusal."""
+    tls: NodeTls | None = None
+    """Without it bytes go as they are."""
 
 
 class Sockets(Protocol):
@@ -92,9 +96,10 @@ class Server:
         check: Callable[[Replica, Message], None],
         requests: ClientRequests,
         now: Callable[[], float],
+        strangers: Strangers | None = None,
     ) -> None:
         self._check_message = check
-        self.strangers: dict[Connection, Acceptor] = {}
+        self.strangers = Strangers() if strangers is None else strangers
         self.clients = 0
         self.refused: dict[str, int] = {}
         self._reactor = reactor
@@ -106,22 +111,45 @@ class Server:
         self._inbound: dict[int, Connection] = {}
         self._instances: dict[int, str] = {}
 
-    def accept(self, sock: Socket) -> None:
-        """A fresh connection: greet it."""
+    def accept(self, sock: Socket, host: str = "") -> None:
+        """A fresh connection: greet it, over TLS as soon as the other side is known."""
+        tls = self._admission.tls
+        stream = sock if tls is None else tls.accepted(sock)
         connection = Connection(
-            sock,
+            stream,
             frame_bytes_max=limits.HANDSHAKE_BYTES_MAX,
             opened_at=self._now(),
             clock=self._reactor.effects.stopwatch,
         )
         if len(self.strangers) + self.clients >= self._admission.connections_max + STRANGERS_MAX:
             self._count("strangers")
-            self._reactor.close(next(iter(self.strangers)), "too many have not said who they are")
+            self._reactor.close(self.strangers.oldest(), "too many have not said who they are")
         acceptor = Acceptor(self._greeting(), secret=self._admission.secret)
         connection.take = self._hello
         connection.lost = self._stranger_lost
-        self.strangers[connection] = acceptor
         self._reactor.add(connection)
+        try:
+            self.strangers.add(connection, acceptor, host)
+        except Overloaded as error:
+            if tls is None:  # over TLS nothing can be said yet
+                self._reactor.send(connection, acceptor.refuse(error))
+                self._reactor.flush()
+            self._count("handshakes_per_address")
+            self._reactor.close(connection, error.message)
+            return
+        if isinstance(stream, TlsSocket):
+            stream.secured = lambda _: self._secured(connection)
+        else:
+            self._reactor.send(connection, acceptor.greet())
+
+    def _secured(self, connection: Connection) -> None:
+        """TLS stands, and what certificate the other side has shown."""
+        acceptor = self.strangers[connection]
+        try:
+            check_stranger(connection.identity, acceptor.greeting.cluster)
+        except QsyncError as error:
+            self._refuse(connection, acceptor, error)
+            raise
         self._reactor.send(connection, acceptor.greet())
 
     def instance_of(self, replica: int) -> str | None:
@@ -134,8 +162,7 @@ class Server:
 
     def sweep(self) -> None:
         """Drop strangers that never said who they are."""
-        late = self._now() - HANDSHAKE_TIMEOUT
-        for connection in [each for each in self.strangers if each.opened_at < late]:
+        for connection in self.strangers.late(self._now()):
             self._count("handshake_timeout")
             self._reactor.close(connection, "no hello in time")
 
@@ -152,7 +179,9 @@ class Server:
                 self._reactor.close(connection, f"no word of node {replica}")
 
     def _stranger_lost(self, connection: Connection, _why: str) -> None:
-        self.strangers.pop(connection, None)
+        self.strangers.remove(connection)
+        if isinstance(connection.sock, TlsSocket) and connection.sock.failed:
+            self._count(TlsFailed.code.lower())
 
     def _hello(self, connection: Connection, payloads: list[bytes]) -> int:
         acceptor = self.strangers[connection]
@@ -160,14 +189,12 @@ class Server:
             hello = acceptor.received(payloads[0])
             if hello.party is Party.PEER and (payloads[1:] or connection.frames.buffered):
                 raise ProtocolError("a peer that speaks before it was agreed to")
-            self._check(hello)
+            self._check(connection, hello)
         except QsyncError as error:
-            self._count(error.code.lower())
-            self._reactor.send(connection, acceptor.refuse(error))
-            self._reactor.flush()
+            self._refuse(connection, acceptor, error)
             self._reactor.close(connection, str(error))
             return len(payloads)
-        del self.strangers[connection]
+        self.strangers.remove(connection)
         self._reactor.send(connection, acceptor.accept())
         if hello.party is Party.PEER:
             self._welcome_peer(connection, hello)
@@ -177,7 +204,15 @@ class Server:
                 return 1 + self._serve(connection, payloads[1:])
         return len(payloads)
 
-    def _check(self, hello: Hello) -> None:
+    def _refuse(self, connection: Connection, acceptor: Acceptor, error: QsyncError) -> None:
+        """Its last words to us are answered with why; whoever asks closes the connection."""
+        self._count(error.code.lower())
+        self._reactor.send(connection, acceptor.refuse(error))
+        self._reactor.flush()
+
+    def _check(self, connection: Connection, hello: Hello) -> None:
+        if self._admission.tls is not None:
+            check_hello(connection.identity, hello)
         if hello.party is Party.CLIENT:
             if self.clients >= self._admission.connections_max:
                 raise Overloaded(

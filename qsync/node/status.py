@@ -8,6 +8,7 @@ import msgspec
 from qsync import features, upgrading
 from qsync.member import MemberRole, Standing
 from qsync.node import limbo_status, member_status, mishaps, retention_status
+from qsync.node.tls import tls_status
 from qsync.node.view import NodeView
 from qsync.record import instance_text
 from qsync.status import health
@@ -201,6 +202,7 @@ def status(node: NodeView) -> NodeStatus:
         members=members,
         standing=standing.value,
         quarantined=None if raft.ballot.member else machine.disk.quarantined,
+        tls=tls_status(node.links.tls),
         errors=parts.errors,
     )
     return msgspec.structs.replace(found, health=health.judge(found))

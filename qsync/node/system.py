@@ -23,6 +23,7 @@ from qsync.form import form
 from qsync.node.effects import Effects, Epoll, Event, Socket, Usage
 from qsync.node.listener import connections_allowed
 from qsync.store.beside import Thread
+from qsync.tls.plain import StreamSocket
 
 _KIBI: Final = 1024
 _SINCE_BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
@@ -69,7 +70,7 @@ class NodeSystem:
         """An epoll."""
         return select.epoll()
 
-    def unacknowledged(self, sock: Socket) -> int:
+    def unacknowledged(self, sock: StreamSocket) -> int:
         """Bytes that the other machine's kernel has not taken."""
         found = array("i", [0])
         try:

@@ -22,6 +22,7 @@ from qsync.status.storage import (
     MemoryStatus,
     SpacesStatus,
 )
+from qsync.status.tls import TlsStatus
 from qsync.status.upgrade import UpgradeStatus
 
 STUCK_S = 5.0
@@ -183,6 +184,7 @@ class NodeStatus(BoxInfo, frozen=True, kw_only=True):
         "`voter`, `learner`, `joining` (a learner that becomes a voter), `stranger`, or `removed`",
     ] = ""
     quarantined: Annotated[str | None, "the damage that it found in its log"] = None
+    tls: Annotated[TlsStatus, "what it shows over TLS"] = field(default_factory=TlsStatus)
     asked: int = 0
 
     @property

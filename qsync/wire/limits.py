@@ -6,7 +6,7 @@ FRAME_BYTES_MAX: Final = 64 * 1024 * 1024
 """One frame between replicas: an append batch and its envelope."""
 CLIENT_FRAME_BYTES_MAX: Final = 16 * 1024 * 1024
 """One frame between a client and a node."""
-HANDSHAKE_BYTES_MAX: Final = 16 * 1024
+HANDSHAKE_BYTES_MAX: Final = 4 * 1024
 """One frame before the handshake is over, when the other side is still a stranger."""
 
 VERSIONS: Final = (1,)

@@ -76,6 +76,14 @@ def test_a_cluster_grows_and_moves_as_it_is_told(tmp_path: Path) -> None:
     assert "Ada" in done.stdout
 
 
+def test_a_cluster_is_secured_as_it_is_told(tmp_path: Path) -> None:
+    done = told("secure-a-cluster.md", tmp_path, ports=3)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert done.stdout.count("Ada") == 2
+    assert "is right" in done.stderr
+    assert "user ann of cluster" in done.stdout
+
+
 def test_all_is_lost_and_restored_as_it_is_told(tmp_path: Path) -> None:
     done = told("back-up-and-restore.md", tmp_path, ports=3)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"

@@ -347,7 +347,7 @@ def no_descriptors() -> Iterator[None]:
 def test_who_knocks_when_no_descriptor_is_left_is_turned_away_and_does_not_knock_for_ever() -> None:
     came: list[Socket] = []
     with socket.create_server(("127.0.0.1", 0)) as sock:
-        door = Listener(sock, came.append, SYSTEM.spare)
+        door = Listener(sock, lambda fresh, _: came.append(fresh), SYSTEM.spare)
         knocking = [socket.create_connection(sock.getsockname()) for _ in range(3)]
         with no_descriptors():
             door.take_all()

@@ -11,7 +11,7 @@ from qsync.core.logstart import EMPTY
 from qsync.data import body
 from qsync.errors import QsyncError
 from qsync.node.info import LOG_START
-from qsync.node.server import HANDSHAKE_TIMEOUT
+from qsync.node.strangers import HANDSHAKE_TIMEOUT
 from qsync.record import Entry, EntryKind, LimboRef, ref_body
 from qsync.wire import packed, replies, requests
 from qsync.wire.frames import Frames

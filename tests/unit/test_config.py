@@ -329,7 +329,7 @@ def test_a_public_address_needs_the_word_insecure(host: str) -> None:
         ({"limits.frame_bytes_max": "1MiB"}, "is more than limits.frame_bytes_max"),
         ({"limits.unfinished_bytes_max": "15MiB"}, "is more than limits.unfinished_bytes_max"),
         ({"replication.timeout": "4s"}, "less than two heartbeats"),
-        ({"metrics.listen": "0.0.0.0:9301"}, "neither TLS nor users"),
+        ({"metrics.listen": "0.0.0.0:9301"}, "section `tls`"),
         ({"metrics.listen": "127.0.0.1:3301"}, "is where the node itself listens"),
     ],
 )

@@ -115,7 +115,7 @@ def test_a_field_of_another_kind_costs_that_field_alone() -> None:
     assert "synchro.queue.len" in read.errors
 
 
-FILLED_IN = ("status", "limbo_status", "member_status", "retention_status")
+FILLED_IN = ("status", "limbo_status", "member_status", "retention_status", "tls")
 CONSTANT = {"GcStatus": {"is_paused"}}
 """Fields that never differ from their default."""
 

@@ -7,12 +7,12 @@ from typing import Final
 
 from qsync.node.effects import Epoll as AnyPoll
 from qsync.node.effects import Event, Usage
-from qsync.node.effects import Socket as AnySocket
 from qsync.sim.dice import Jitter
 from qsync.sim.kernel.disk import LONG_S, KernelDisk
 from qsync.sim.kernel.poll import Happening, SimulatedPoll, Wait
 from qsync.sim.kernel.process import KernelProcess
 from qsync.sim.kernel.streams import NEVER, SimulatedSocket
+from qsync.tls.plain import StreamSocket
 
 _USAGE: Final = Usage(
     pid=1, memory_bytes=1 << 20, files=(16, 1024), hostname="simulated", form="pure"
@@ -77,7 +77,7 @@ class Calls(ClockCalls):
         """Watches sockets of this process."""
         return SimulatedPoll(self.process)
 
-    def unacknowledged(self, sock: AnySocket) -> int:
+    def unacknowledged(self, sock: StreamSocket) -> int:
         """Bytes that are not there yet."""
         assert isinstance(sock, SimulatedSocket)
         return sock.on_its_way(self.process.enter())

@@ -1,0 +1,1 @@
+"""Certificates of a cluster: made, looked at, judged."""

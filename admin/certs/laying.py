@@ -1,0 +1,44 @@
+"""Lays out the certificates of a new cluster: one authority, each node its own, one administrator.
+
+The key of the authority stays in `certs`, which goes to no host: what a node needs is in its own
+directory.
+"""
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from admin.certs import making
+from admin.certs.making import CA_CERTIFICATE, CA_KEY, KeyPair
+
+DIRECTORY: Final = "certs"
+"""Below the directory of a cluster: the authority, and the certificates of people."""
+NODE_DIRECTORY: Final = "tls"
+"""Below the directory of a node."""
+ADMINISTRATOR: Final = "admin"
+OPTIONS: Final = {
+    "tls.certificate": f"{NODE_DIRECTORY}/node.crt",
+    "tls.key": f"{NODE_DIRECTORY}/node.key",
+    "tls.ca": f"{NODE_DIRECTORY}/{CA_CERTIFICATE}",
+}
+"""What is set in a node's file, beside which its directory is."""
+
+
+def lay_out(directory: Path, cluster: str, *, name: str) -> None:
+    """An authority in `directory/certs`, and an administrator's certificate. Raises ConfigError."""
+    where = directory / DIRECTORY
+    authority = making.make_authority(where, name=name)
+    where.chmod(0o700)
+    making.make_user(
+        authority, KeyPair.named(where, ADMINISTRATOR), cluster=cluster, name=ADMINISTRATOR
+    )
+
+
+def add_node(directory: Path, node: Path, *, cluster: str, name: str, hosts: Iterable[str]) -> None:
+    """What a node of that cluster needs, into its directory. Raises ConfigError."""
+    where, into = directory / DIRECTORY, node / NODE_DIRECTORY
+    authority = KeyPair(certificate=where / CA_CERTIFICATE, key=where / CA_KEY)
+    pair = KeyPair.named(into, "node")
+    making.make_node(authority, pair, cluster=cluster, name=name, hosts=list(hosts))
+    shutil.copyfile(authority.certificate, into / CA_CERTIFICATE)

@@ -1,0 +1,37 @@
+"""Checks: certificates and authorities that expire, and files that are not in use."""
+
+from collections.abc import Iterator
+
+from admin.doctor.facts import Facts, Finding, critical, warning
+
+SOON_S: float = 30 * 86400.0
+"""With so much left a certificate is to be replaced."""
+GRAVE_S: float = 3 * 86400.0
+_DAY_S = 86400.0
+_LEAF, _CA = "its certificate", "an authority that it trusts"
+
+
+def certificates_last(facts: Facts) -> Iterator[Finding]:
+    """Certificates and authorities are good for another month."""
+    cures = {
+        _LEAF: "`qsync cert node NAME --overwrite` makes another one; the node reads it by itself",
+        _CA: "make another authority, let all trust both, then replace the certificates",
+    }
+    for node in facts.nodes:
+        for what, left in ((_LEAF, node.tls.left), (_CA, node.tls.ca_left)):
+            if left is None or left >= SOON_S:
+                continue
+            say = critical if left < GRAVE_S else warning
+            told = "has expired" if left < 0 else f"expires in {left / _DAY_S:.0f} days"
+            yield say(node.name, f"{what} {told}; new connections fail then", cures[what])
+
+
+def certificates_read(facts: Facts) -> Iterator[Finding]:
+    """Files that were changed are in use."""
+    for node in facts.nodes:
+        if node.tls.error is not None:
+            yield warning(
+                node.name,
+                f"goes on with its former certificate: {node.tls.error}",
+                "`qsync cert check FILE --key FILE` says what is wrong; it looks every second",
+            )

@@ -1,0 +1,74 @@
+"""A client's sockets and streams over TLS; imported where TLS is spoken, and nowhere else."""
+
+import ssl
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.abc
+from anyio.streams.tls import TLSAttribute, TLSStream
+
+from qsync.client import targets
+from qsync.client.security import ClientTls
+from qsync.tls import files, names
+from qsync.tls.channel import TlsSocket
+from qsync.tls.errors import TlsFailed
+from qsync.tls.files import State, TlsFiles, said_by_tls
+from qsync.tls.names import Bearer, CertifiedName
+from qsync.tls.plain import StreamSocket
+
+_CONTEXTS_MAX: Final = 16
+
+
+def dialled(plain: StreamSocket, tls: ClientTls, address: str) -> TlsSocket:
+    """TLS over a socket that stands, which greets us when its certificate was found good.
+
+    Raises TlsFailed, OSError, and ConfigError for files that cannot be used.
+    """
+    made = TlsSocket.dialled(plain, _context(tls), host=_host(tls, address))
+    made.secured = lambda found: _check(found.identity)
+    return made
+
+
+async def dialled_stream(
+    plain: anyio.abc.SocketStream, tls: ClientTls, address: str
+) -> anyio.abc.ByteStream:
+    """The same for a stream, with the handshake done. Raises as `dialled` does."""
+    try:
+        made = await TLSStream.wrap(
+            plain,
+            server_side=False,
+            hostname=_host(tls, address),
+            ssl_context=_context(tls),
+            standard_compatible=False,
+        )
+    except (ssl.SSLError, anyio.BrokenResourceError, anyio.EndOfStream) as error:
+        raise said_by_tls(error) from None
+    _check(names.named_in(made.extra(TLSAttribute.ssl_object).getpeercert() or {}))  # noqa: S610 - no Django
+    return made
+
+
+def _host(tls: ClientTls, address: str) -> str | None:
+    return targets.split(address)[0] if tls.check_host else None
+
+
+def _check(name: CertifiedName | None) -> None:
+    """The certificate of a user, or of some web site of the same authority, is no node's."""
+    if name is None or name.bearer is not Bearer.NODE:
+        raise TlsFailed(f"the certificate there is of {name or 'nobody in a cluster'}, of no node")
+
+
+def _context(tls: ClientTls) -> ssl.SSLContext:
+    found = TlsFiles(
+        ca=Path(tls.ca),
+        certificate=None if tls.certificate is None else Path(tls.certificate),
+        key=None if tls.key is None else Path(tls.key),
+    )
+    return _made(found, found.state(), check_host=tls.check_host)
+
+
+@lru_cache(_CONTEXTS_MAX)
+def _made(found: TlsFiles, _state: State, *, check_host: bool) -> ssl.SSLContext:
+    """Made once for files as they are: who dials again after a change shows the new ones."""
+    return files.dialer(found, check_host=check_host)

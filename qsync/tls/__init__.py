@@ -1,0 +1,1 @@
+"""TLS below the protocol: who a certificate names, which files count, and bytes in and out."""

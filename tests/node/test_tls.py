@@ -1,0 +1,319 @@
+"""Nodes that speak TLS: who gets in, who does not, and certificates that change under load."""
+
+import shutil
+import ssl
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+
+import qsync
+from admin.certs.making import KeyPair
+from election.messages import Replica
+from qsync.client.aio import AsyncClient
+from qsync.client.one_node import NodeConnection
+from qsync.client.security import ClientTls
+from qsync.config import NodeConfig
+from qsync.errors import QsyncError, Unavailable
+from qsync.node.links import LinkStatus, PeerLink
+from qsync.node.node import Node, open_node
+from qsync.tls import files
+from qsync.wire.proofs import NONCE_BYTES
+from qsync.wire.session import Hello, Party
+from tests.certificates import AGO, AHEAD, Authority
+from tests.node.knocking import CLUSTER as ALONE
+from tests.node.knocking import config as alone
+from tests.node.three import CLUSTER, configs, leaders, link, running, until
+
+NODES = (1, 2, 3)
+
+
+def secured(path: Path, authority: Authority) -> list[NodeConfig]:
+    """Three members with certificates of that authority."""
+    return configs(path, changed={n: authority.flags(authority.node(f"n{n}")) for n in NODES})
+
+
+@asynccontextmanager
+async def one(path: Path, authority: Authority, **flags: str) -> AsyncIterator[Node]:
+    """A node alone, over TLS."""
+    found = alone(path, alone=True, **flags, **_keys(authority))
+    async with open_node(found) as node:
+        yield node
+
+
+def _keys(authority: Authority) -> dict[str, str]:
+    flags = authority.flags(authority.node("n1"))
+    return {key.replace(".", "__"): value for key, value in flags.items()}
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path / "certs", cluster=ALONE)
+
+
+async def dial(node: Node, tls: ClientTls | None, **given: object) -> str:
+    """A client's connection from a thread: who answered, or why it was refused."""
+
+    def ask() -> str:
+        hello = given.get("hello", Hello(party=Party.CLIENT))
+        assert isinstance(hello, Hello)
+        with NodeConnection(node.address, timeout=5.0, tls=tls, hello=hello) as line:
+            return line.greeting.name
+
+    try:
+        return await trio.to_thread.run_sync(ask)
+    except QsyncError as error:
+        return str(error)
+
+
+# -------------------------------------------------------------------- the hostile client's list
+
+
+async def test_a_stranger_gets_in_by_no_way_and_is_told_why(
+    tmp_path: Path, authority: Authority
+) -> None:
+    other = Authority(tmp_path / "other", cluster=ALONE)
+    foreign = authority.user("ann", file="foreign", cluster=CLUSTER)
+    async with one(tmp_path, authority) as node:
+        good = authority.client(authority.user("ann"))
+        assert await dial(node, good) == "n1"
+        cases = {
+            "the other side wants a certificate": authority.client(None),
+            "does not know who signed our certificate": ClientTls(
+                ca=str(authority.ca),
+                certificate=str(other.user("ann").certificate),
+                key=str(other.user("ann").key),
+            ),
+            "nobody who is trusted here signed": other.client(other.user("ann")),
+            "our certificate has expired": authority.client(
+                authority.user("ann", file="late", now=AGO)
+            ),
+            "refuses our certificate": authority.client(
+                authority.user("ann", file="early", now=AHEAD)
+            ),
+            "the certificate is of cluster": authority.client(foreign),
+            "a node's opens no session of a client": authority.client(authority.node("n1")),
+        }
+        for why, tls in cases.items():
+            assert why in await dial(node, tls), why
+        peer = Hello(
+            party=Party.PEER,
+            cluster=ALONE,
+            instance=node.identity.instance,
+            replica=Replica(2),
+            name="n2",
+            nonce=bytes(NONCE_BYTES),
+        )
+        assert "the certificate of user ann" in await dial(node, good, hello=peer)
+        n3 = authority.client(authority.node("n3"))
+        assert "shows the certificate of node n3" in await dial(node, n3, hello=peer)
+        assert node.server.refused["tls"] >= 4
+        assert node.server.refused["access_denied"] == 3
+        assert node.server.refused["foreign_cluster"] == 1
+        assert not node.timeline.counts["mishap"]
+        assert await dial(node, good) == "n1", "and it serves on"
+
+
+async def test_a_client_checks_whom_it_dialled(tmp_path: Path, authority: Authority) -> None:
+    async with one(tmp_path, authority) as node:
+        tls = authority.client(authority.user("ann"))
+        port = node.address.rpartition(":")[2]
+
+        def ask(address: str, tls: ClientTls) -> str:
+            try:
+                with NodeConnection(address, timeout=5.0, tls=tls) as line:
+                    return line.greeting.name
+            except Unavailable as error:
+                return str(error)
+
+        assert await trio.to_thread.run_sync(ask, f"localhost:{port}", tls) == "n1"
+        mismatch = await trio.to_thread.run_sync(ask, f"127.0.0.2:{port}", tls)
+        assert "IP address mismatch" in mismatch or "refused" in mismatch.lower()
+
+
+async def test_where_certificates_are_optional_only_a_client_needs_none(
+    tmp_path: Path, authority: Authority
+) -> None:
+    async with one(tmp_path, authority, tls__clients="optional") as node:
+        assert await dial(node, authority.client(None)) == "n1"
+        peer = Hello(
+            party=Party.PEER,
+            cluster=ALONE,
+            instance=node.identity.instance,
+            replica=Replica(2),
+            name="n2",
+            nonce=bytes(NONCE_BYTES),
+        )
+        said = await dial(node, authority.client(None), hello=peer)
+        assert "n2 shows no certificate" in said
+
+
+async def test_a_slow_handshake_is_ended_in_time_and_half_of_one_holds_nobody_up(
+    tmp_path: Path, authority: Authority
+) -> None:
+    async with one(tmp_path, authority, limits__handshake_timeout="200ms") as node:
+        host, port = node.address.split(":")
+        context = files.dialer(authority.files(authority.user("ann")), check_host=False)
+        out = ssl.MemoryBIO()
+        with suppress(ssl.SSLWantReadError):
+            context.wrap_bio(ssl.MemoryBIO(), out).do_handshake()
+        hello = out.read()
+        slow = [await trio.open_tcp_stream(host, int(port)) for _ in range(20)]
+        for number, stream in enumerate(slow):
+            await stream.send_all(hello[: 1 + number * 10])
+        assert await dial(node, authority.client(authority.user("ann"))) == "n1"
+        for stream in slow:
+            with suppress(trio.BrokenResourceError):
+                assert await stream.receive_some(1) == b""
+            await stream.aclose()
+        assert node.server.refused["handshake_timeout"] == len(slow)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl here")
+async def test_the_real_openssl_is_turned_away_from_1_2_and_without_a_certificate(
+    tmp_path: Path, authority: Authority
+) -> None:
+    user = authority.user("ann")
+    async with one(tmp_path, authority) as node:
+        command = ["openssl", "s_client", "-connect", node.address, "-CAfile", str(authority.ca)]
+        shown = ["-cert", str(user.certificate), "-key", str(user.key)]
+
+        async def run(*more: str) -> bytes:
+            found = await trio.run_process(
+                [*command, *more],
+                stdin=b"",
+                capture_stdout=True,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
+            return bytes(found.stdout)
+
+        old = await run(*shown, "-tls1_2")
+        assert b"alert protocol version" in old
+        before = node.server.refused.get("tls", 0)
+        await run("-tls1_3", "-ign_eof")
+        assert node.server.refused["tls"] > before
+
+
+# ---------------------------------------------------------------------------------- a cluster
+
+
+async def test_every_certificate_changes_under_load_and_no_write_fails(tmp_path: Path) -> None:
+    """Both authorities are trusted, then everybody shows the new one's, then the old one goes."""
+    old = Authority(tmp_path / "old", cluster=CLUSTER)
+    new = Authority(tmp_path / "new", cluster=CLUSTER)
+    found = secured(tmp_path, old)
+    trusted = tmp_path / "trusted.crt"
+    trusted.write_bytes(old.ca.read_bytes())
+    user = old.user("ann")
+    tls = ClientTls(ca=str(trusted), certificate=str(user.certificate), key=str(user.key))
+    addresses = [str(each.address) for each in found]
+    async with running(found) as nodes:
+        await until(lambda: len(leaders(nodes)) == 1, "somebody leads")
+        assert all(link(nodes[a - 1], b) == "up" for a, b in ((1, 2), (2, 3), (3, 1)))
+        async with (
+            qsync.connect_async(addresses, timeout=20, tls=tls) as db,
+            trio.open_nursery() as nursery,
+        ):
+            await db.schema.create_space("t", format=[("id", "unsigned")], is_sync=True)
+            written: list[int] = []
+
+            async def more() -> None:
+                goal = len(written) + 5
+                await until(lambda: len(written) >= goal, "writes go on")
+
+            nursery.start_soon(_write_all, db, written)
+            await more()
+            both = old.ca.read_bytes() + new.ca.read_bytes()
+            await _everybody_reads(nodes, lambda: _replace(old.ca, both))
+            trusted.write_bytes(both)
+            for node in nodes:
+                _renew(node, old, new)
+                await _dialled_anew(node)
+                await more()
+            _copy(new.user("ann"), user)
+            _replace(trusted, new.ca.read_bytes())
+            await _everybody_reads(nodes, lambda: _replace(old.ca, new.ca.read_bytes()))
+            for node in nodes:
+                await _dialled_anew(node)
+            await more()
+            async with qsync.connect_async(addresses, timeout=20, tls=tls) as again:
+                assert await again.space("t").count() >= len(written) - 1
+            nursery.cancel_scope.cancel()
+        assert not any(node.timeline.counts["mishap"] for node in nodes)
+
+
+async def _everybody_reads(nodes: list[Node], change: object) -> None:
+    """A change of files is found by itself."""
+    before = [node.timeline.counts["certificate_read"] for node in nodes]
+    assert callable(change)
+    change()
+    await until(
+        lambda: all(
+            node.timeline.counts["certificate_read"] > count
+            for node, count in zip(nodes, before, strict=True)
+        ),
+        "all have read it",
+    )
+
+
+async def _write_all(db: AsyncClient, written: list[int]) -> None:
+    """One row after the other; what fails ends the test."""
+    while True:
+        await db.space("t").replace([len(written)])
+        written.append(len(written))
+
+
+def _renew(node: Node, old: Authority, new: Authority) -> None:
+    """The node shows a certificate of the new authority, in the files of the old one."""
+    name = node.config.node.name
+    _copy(new.node(name), KeyPair.named(old.path, name))
+    assert node.links.tls is not None
+    assert "serial" in (node.links.tls.look() or {})
+
+
+def _copy(pair: KeyPair, into: KeyPair) -> None:
+    _replace(into.key, pair.key.read_bytes())
+    _replace(into.certificate, pair.certificate.read_bytes())
+
+
+async def _dialled_anew(node: Node) -> None:
+    """Running connections have stayed; the next ones stand by what is read now."""
+    for each in node.links.links.values():
+        await until(partial(_stands, each, 0), "it stands")
+        assert each.connection is not None
+        epoch = each.epoch
+        node.reactor.close(each.connection, "the test wants another")
+        await until(partial(_stands, each, epoch), "it is dialled again")
+
+
+def _stands(link: PeerLink, after: int) -> bool:
+    return link.status is LinkStatus.UP and link.epoch > after
+
+
+def _replace(path: Path, data: bytes) -> None:
+    fresh = path.with_suffix(".fresh")
+    fresh.write_bytes(data)
+    fresh.replace(path)
+
+
+async def test_another_member_s_certificate_is_no_member_s_own(tmp_path: Path) -> None:
+    """Node 3 shows the certificate of node 2: neither dials nor is dialled as itself."""
+    authority = Authority(tmp_path / "certs", cluster=CLUSTER)
+    found = secured(tmp_path, authority)
+    async with running(found[:2]) as nodes:
+        await until(lambda: link(nodes[0], 2) == link(nodes[1], 1) == "up", "1 and 2 agree")
+        hello = Hello(
+            party=Party.PEER,
+            cluster=CLUSTER,
+            instance=nodes[1].identity.instance,
+            replica=Replica(3),
+            name="n2",
+            nonce=bytes(NONCE_BYTES),
+        )
+        n2 = authority.client(authority.node("n2"))
+        assert "FOREIGN_CLUSTER" in await dial(nodes[0], n2, hello=hello)
