@@ -62,13 +62,19 @@ def not_new(seen: Once) -> errors.QsyncError:
 def trimmed(log: LogIndex, known: KnownRequest) -> errors.QsyncError:
     """What is said of a request whose entry is not in the log any more.
 
-    Its session says where it was decided and whether it was rolled back; whether it was done or
-    refused stood in the entry, and so did its results.
+    Its session says where it was decided, and whether it was rolled back or refused, and by which
+    error; the words of that stood in the entry, and so did the results of what was done.
     """
     where = f"entry {known.index} of term {known.term}"
     details: dict[str, object] = {"index": known.index, "term": known.term}
     if known.rolled_back:
         return errors.RolledBack(f"{where} was rolled back", details=details)
+    if known.refused:
+        return errors.error_of(
+            known.refused,
+            f"the request was refused in {where}; why exactly stood in the log, which was trimmed",
+            details=details | {errors.RECORDED: True, errors.COMPACTED: True},
+        )
     return errors.OutcomeUnknown(
         f"the request was decided in {where}, and the log begins behind {log.start.index}",
         hint="it was done, or refused for good: look at the data",

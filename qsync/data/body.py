@@ -157,6 +157,14 @@ def refusal(body: bytes) -> QsyncError | None:
     return _refusal_of(cbor2.loads(body)) if body[:1] == _SIX else None
 
 
+def refused_by(body: bytes) -> int:
+    """The number of the error whose refusal is recorded in it; 0 of a transaction."""
+    if body[:1] != _SIX:
+        return 0
+    number: int = cbor2.loads(body)[5][0]
+    return number
+
+
 def _refusal_of(parts: Sequence[object]) -> QsyncError:
     match parts:
         case [_, _, _, None, None, [int(number), str(message), str(hint), dict(details)]]:

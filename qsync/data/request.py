@@ -223,11 +223,15 @@ class Once(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KnownRequest:
-    """The request is in the log at that place. `rolled_back` is its fate as far as known here."""
+    """The request is in the log at that place. `rolled_back` is its fate as far as known here.
+
+    `refused`: the number of the error that is recorded in its place; 0 where none is known of.
+    """
 
     index: int
     term: int
     rolled_back: bool
+    refused: int = 0
 
 
 Seen = Once | KnownRequest

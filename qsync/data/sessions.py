@@ -17,8 +17,9 @@ from qsync.data.request import EXPIRED, NEW, STALE, KnownRequest, LoggedTransact
 from qsync.data.schema import SESSION
 
 _PREFIX = keys.prefix(SESSION, 0)
-_OUTCOME = ">BBQBQBQB"
-_ARRAY4, _U64, _FALSE, _TRUE = 0x84, 0x1B, 0xF4, 0xF5
+_OUTCOME = "BBQBQBQB"
+_REFUSED = _OUTCOME + "H"
+_ARRAY4, _U64, _FALSE, _TRUE, _U16, _U16_MAX = 0x84, 0x1B, 0xF4, 0xF5, 0x19, 0xFFFF
 _ROW = b"\x84"
 
 
@@ -38,8 +39,13 @@ def born(seed: bytes, at: Position) -> bytes:
     return seed + _PLACE.pack(at.term, at.index)
 
 
-Outcome = tuple[int, int, bool]
-"""Where a request is in the log: index, term; and whether it is known to be rolled back."""
+Outcome = tuple[int, int, int]
+"""Where a request is in the log: index, term; and what is known of its fate.
+
+That is `IN_THE_LOG`, `ROLLED_BACK`, or the number of the error by which it was refused: the log
+that says so may be trimmed.
+"""
+IN_THE_LOG, ROLLED_BACK = 0, -1
 
 
 class Session:
@@ -98,8 +104,9 @@ class Sessions:
             return EXPIRED
         outcome = known.outcomes.get(seq)
         if outcome is not None:
-            index, term, gone = outcome
-            return KnownRequest(index, term, gone or index in rolled)
+            index, term, fate = outcome
+            gone = fate == ROLLED_BACK or index in rolled
+            return KnownRequest(index, term, gone, max(fate, 0))
         return STALE if seq < known.low else NEW
 
     def record(self, txn: LoggedTransaction) -> None:
@@ -110,7 +117,8 @@ class Sessions:
         elif txn.session:
             known = self.head.get(txn.session)
             if known is not None:
-                known.record(txn.seq, txn.low, (txn.index, txn.term, False))
+                fate = body.refused_by(txn.body)
+                known.record(txn.seq, txn.low, (txn.index, txn.term, fate))
 
     def cut(self, txns: Iterable[LoggedTransaction]) -> None:
         """Entries left the log; `txns` are those above the folded index that stay."""
@@ -147,7 +155,7 @@ class Sessions:
         if known is not None and txn.seq in known.outcomes:
             index, term, _ = known.outcomes[txn.seq]
             if index == txn.index:
-                known.outcomes[txn.seq] = (index, term, True)
+                known.outcomes[txn.seq] = (index, term, ROLLED_BACK)
 
 
 def key_of(name: bytes) -> bytes:
@@ -173,7 +181,8 @@ def _advance(table: Table, txn: LoggedTransaction, *, rolled_back: bool) -> None
             table[name] = Session(opened=txn.index)
     known = table.get(txn.session)
     if known is not None:
-        known.record(txn.seq, txn.low, (txn.index, txn.term, rolled_back))
+        fate = ROLLED_BACK if rolled_back else body.refused_by(txn.body)
+        known.record(txn.seq, txn.low, (txn.index, txn.term, fate))
 
 
 def _sweep(table: Table, txn: LoggedTransaction) -> None:
@@ -183,12 +192,22 @@ def _sweep(table: Table, txn: LoggedTransaction) -> None:
 
 
 def _row(name: bytes, session: Session) -> bytes:
-    """`[id, low, opened, [[seq, index, term, rolled back], ...]]`, fixed-width for speed."""
+    """`[id, low, opened, [[seq, index, term, fate], ...]]`, fixed-width for speed.
+
+    A fate is false, true where it was rolled back, or the number of the error that refused it:
+    releases that knew no such number take one for true, which says as well that nothing was done.
+    """
     outcomes = session.outcomes
     flat: list[int] = []
-    for seq, (index, term, rolled) in outcomes.items():
-        flat += (_ARRAY4, _U64, seq, _U64, index, _U64, term, _TRUE if rolled else _FALSE)
-    packed = struct.pack(">" + _OUTCOME[1:] * len(outcomes), *flat)
+    sizes = [">"]
+    for seq, (index, term, fate) in outcomes.items():
+        flat += (_ARRAY4, _U64, seq, _U64, index, _U64, term)
+        if fate <= 0:
+            flat.append(_TRUE if fate == ROLLED_BACK else _FALSE)
+        else:
+            flat += (_U16, min(fate, _U16_MAX))  # numbers of errors are small
+        sizes.append(_OUTCOME if fate <= 0 else _REFUSED)
+    packed = struct.pack("".join(sizes), *flat)
     return b"".join((
         _ROW, body.text(name), body.uint(session.low), body.uint(session.opened),
         body.array(len(outcomes)), packed,
@@ -202,5 +221,11 @@ def _read(row: bytes) -> tuple[bytes, Session]:
     assert isinstance(opened, int)
     assert isinstance(outcomes, list)
     session = Session(opened=opened, low=low)
-    session.outcomes = {seq: (index, term, gone) for seq, index, term, gone in outcomes}
+    session.outcomes = {seq: (index, term, _fate(known)) for seq, index, term, known in outcomes}
     return name, session
+
+
+def _fate(known: object) -> int:
+    if known is True:
+        return ROLLED_BACK
+    return IN_THE_LOG if known is False else int(known)  # type: ignore[call-overload]

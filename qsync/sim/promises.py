@@ -75,6 +75,14 @@ class ClientPromises:
                 gone = self._canon.gone(index, term)
                 properties.told_gone(request, (index, term), gone=gone)
 
+    def told_compacted(self, request: tuple[bytes, int]) -> None:
+        """Property 9: a client hears that nobody knows any more; then it was not refused."""
+        for (index, term), place in self._books.places.items():
+            if place.request == request and place.refused and self._canon.shows(index, term):
+                raise PropertyViolation(
+                    9, f"request {request[1]} was refused at {index}, and its client is not told so"
+                )
+
     def _shows(self, replicated_log: ReplicatedLog, index: int, term: int) -> bool:
         """Can that transaction be read there? What was trimmed is confirmed."""
         if index < replicated_log.log.start.index:

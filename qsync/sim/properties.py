@@ -236,6 +236,15 @@ def requests_known(me: int, known: Requests, wanted: Requests) -> None:
             )
 
 
+def refusal_known(me: int, seq: int, *, by: int, wanted: int) -> None:
+    """Property 9: and by which error it was refused, for when that is not in the log any more."""
+    if by != wanted:
+        raise PropertyViolation(
+            9,
+            f"node {me} takes request {seq} for refused by error {by}; in its log that is {wanted}",
+        )
+
+
 def refused_has_no_effect(request: tuple[bytes, int]) -> None:
     """Called of a refused request that took effect: a definite no must be one."""
     raise PropertyViolation(

@@ -133,7 +133,7 @@ async def test_without_rows_and_snapshot_the_log_is_set_aside(tmp_path: Path) ->
 async def test_a_request_whose_entry_was_trimmed_is_not_done_again_and_told_so(
     tmp_path: Path,
 ) -> None:
-    """It stands in its session that it was decided; whether it was refused stood in the entry."""
+    """It stands in its session that it was decided; and that it was refused, if it was."""
     async with running(tmp_path) as node, qsync.connect_async(node.address) as db:
         await fill(node)
         await db.space("t").replace([0, value(0)])
@@ -142,11 +142,16 @@ async def test_a_request_whose_entry_was_trimmed_is_not_done_again_and_told_so(
         )
         number, (index, term, _) = next(iter(known.outcomes.items()))
         async with qsync.connect_async(node.address) as other:
+            nobodys = f"{session.hex()}:{number + 100}"
+            with pytest.raises(qsync.errors.GivenUp):
+                await other.resolve(nobodys, timeout=20)
             # That something is confirmed is written down with what comes next.
             await other.space("t").replace([0, value(0)])
             await aside(lambda: real.until(lambda: node.storage.spaces.folded >= index, "folded"))
             assert await trim(node) >= index
             with pytest.raises(qsync.errors.OutcomeUnknown, match="look at the data") as told:
                 await other.resolve(f"{session.hex()}:{number}", timeout=20)
+            with pytest.raises(qsync.errors.GivenUp, match="the log, which was trimmed"):
+                await other.resolve(nobodys, timeout=20)
         details = told.value.details
         assert (details["compacted"], details["index"], details["term"]) == (True, index, term)

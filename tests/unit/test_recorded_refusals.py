@@ -7,14 +7,18 @@ import pytest
 
 from admin.cluster.logs import as_members
 from admin.evidence import opening
+from qsync.accepting import trimmed
+from qsync.core.logindex import LogIndex
 from qsync.data import body
 from qsync.data.request import KnownRequest, Request
+from qsync.data.sessions import IN_THE_LOG, ROLLED_BACK, Session, Sessions, write
 from qsync.errors import (
     RECORDED,
     Damaged,
     DuplicateKey,
     GivenUp,
     NotLeader,
+    OutcomeUnknown,
     Overloaded,
     ProtocolError,
     QsyncError,
@@ -22,6 +26,7 @@ from qsync.errors import (
     SessionExpired,
 )
 from tests.unit.book import OPEN, Book, pack, session
+from tests.unit.logs import some, start_behind
 
 ASKED = (b"s" * 23, 7, 3)
 DETAILS: dict[str, object] = {"space": "t", "index": "primary"}
@@ -115,8 +120,32 @@ def test_a_doubted_refusal_takes_the_number_and_is_synchronous(book: Book) -> No
     assert (done.writes, done.results) == ([], [])
     entry = book.entry(done.body)
     book.state.applied(entry.index, entry.term, done)
-    assert book.state.known_request(SESSION, 1) == KnownRequest(book.last, 1, False)
-    assert book.follower().known_request(SESSION, 1) == KnownRequest(book.last, 1, False)
+    known = KnownRequest(book.last, 1, False, DuplicateKey.number)
+    assert book.state.known_request(SESSION, 1) == known
+    assert book.follower().known_request(SESSION, 1) == known
+
+
+def test_a_refusal_whose_entry_was_trimmed_is_told_with_its_error() -> None:
+    log = LogIndex(start_behind(some(9)[-1]))
+    told = trimmed(log, KnownRequest(7, 1, rolled_back=False, refused=DuplicateKey.number))
+    assert isinstance(told, DuplicateKey)
+    assert told.details[RECORDED]
+    unknown = trimmed(log, KnownRequest(7, 1, rolled_back=False))
+    assert isinstance(unknown, OutcomeUnknown)
+
+
+@pytest.mark.parametrize("fate", [IN_THE_LOG, ROLLED_BACK, DuplicateKey.number, 300, 70_000])
+def test_the_row_of_a_session_says_by_which_error_a_request_was_refused(fate: int) -> None:
+    """As releases before did where it was not; and they read a number as "rolled back"."""
+    one = Session(opened=3)
+    one.outcomes = {5: (10, 2, IN_THE_LOG), 6: (11, 2, fate), 7: (12, 2, ROLLED_BACK)}
+    _, row = write(SESSION, one)
+    assert row is not None
+    *_, outcomes = cbor2.loads(row)
+    stored = min(fate, 0xFFFF) if fate > 0 else fate == ROLLED_BACK
+    assert outcomes == [[5, 10, 2, False], [6, 11, 2, stored], [7, 12, 2, True]]
+    known = Sessions([row]).known_request(SESSION, 6, ())
+    assert known == KnownRequest(11, 2, fate == ROLLED_BACK, min(max(fate, 0), 0xFFFF))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from qsync.core.trimming import start_at, trim_log
 from qsync.data import body, keys, sessions
 from qsync.data.fold import at_once
 from qsync.data.keys import FieldType, KeyPart
-from qsync.data.request import Op, ReadKind, Request
+from qsync.data.request import KnownRequest, Op, ReadKind, Request
 from qsync.data.schema import SESSION
 from qsync.data.sessions import PLACE_BYTES
 from qsync.errors import RECORDED, ConfigError, Conflict, QsyncError, SessionExpired, WrongTuple
@@ -317,6 +317,7 @@ def _examine_folded(host: ExploredNode, books: ReferenceRecords) -> None:
 def _examine_sessions(host: ExploredNode, books: ReferenceRecords) -> None:
     """Property 9: what is known of numbered requests follows from the log alone, and all of it."""
     log, wanted = host.replicated_log.log, dict[tuple[bytes, int], tuple[int, int]]()
+    refused: dict[tuple[bytes, int], int] = {}
     for entry in host.replicated_log.entries(Index(1), log.last):
         if entry.kind == EntryKind.TXN:
             session, seq, low, _ = body.decode(entry.body)[:4]
@@ -328,6 +329,8 @@ def _examine_sessions(host: ExploredNode, books: ReferenceRecords) -> None:
             }
             if seq:
                 wanted[session, seq] = (int(entry.index), int(entry.term))
+                refusal = body.refusal(entry.body)
+                refused[session, seq] = 0 if refusal is None else refusal.number
     known = {
         (name, seq): (index, term)
         for name, session in host.core.state.sessions.head.items()
@@ -335,6 +338,10 @@ def _examine_sessions(host: ExploredNode, books: ReferenceRecords) -> None:
         for seq, (index, term, _) in session.outcomes.items()
     }
     properties.requests_known(host.me, known, wanted)
+    for name in wanted:
+        seen = host.core.state.known_request(*name)
+        if isinstance(seen, KnownRequest) and not seen.rolled_back:
+            properties.refusal_known(host.me, name[1], by=seen.refused, wanted=refused[name])
 
 
 def _ended(books: ReferenceRecords, place: Place) -> list[bytes]:

@@ -42,7 +42,7 @@ REQUESTS = (
         prelude=_WRITTEN,
         bounds={"doubts": 2, "resets": 1},
         reaches=frozenset({"recorded", "attached", "told committed"}),
-        kills=frozenset({"records_nothing"}),
+        kills=frozenset({"records_nothing", "refusals_forgotten"}),
     ),
     replace(
         _REQUESTS,

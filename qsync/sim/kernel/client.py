@@ -20,7 +20,7 @@ from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.client.pump import Pump
 from qsync.core.inputs import Consistency
 from qsync.core.ready import TransactionFate
-from qsync.errors import Outcome, QsyncError, RolledBack
+from qsync.errors import COMPACTED, Outcome, OutcomeUnknown, QsyncError, RolledBack
 from qsync.sim import repertoire, transactions
 from qsync.sim.canon import PropertyViolation
 from qsync.sim.history import SimHistory
@@ -263,6 +263,9 @@ class Hand(ScriptedClient):
         if done.error is not None:
             if isinstance(done.error, RolledBack) and seq:
                 self.program.around.promises.told_gone((session, seq))
+            if isinstance(done.error, OutcomeUnknown) and done.error.details.get(COMPACTED):
+                self.counts["told compacted"] += 1
+                self.program.around.promises.told_compacted((session, seq))
             type_ = "info" if done.error.outcome is Outcome.UNKNOWN else "fail"
             return OperationResult(type=type_, reply=_refused(done.error), session=session, seq=seq)
         assert done.answer is not None

@@ -3,7 +3,7 @@
 Some leave the log in perfect order: only what clients are told gives them away.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import replace
 
 from typing_extensions import override
@@ -15,6 +15,7 @@ from qsync.data.request import (
     NEW,
     STALE,
     ExecutedTransaction,
+    KnownRequest,
     LoggedTransaction,
     Op,
     Request,
@@ -96,6 +97,14 @@ class _Uncut(Sessions):
         """What was cut stays known."""
 
 
+class _Unrefused(Sessions):
+    @override
+    def known_request(self, session: bytes, seq: int, rolled: Container[int]) -> Seen:
+        """What stood in the log alone is not known without it."""
+        known = super().known_request(session, seq, rolled)
+        return replace(known, refused=0) if isinstance(known, KnownRequest) else known
+
+
 class _Unfolded(Sessions):
     @override
     def planned(self, after: Table) -> Table:
@@ -105,6 +114,10 @@ class _Unfolded(Sessions):
 
 def _sessions_survive_cut(core: Core) -> None:
     core._state.sessions.__class__ = _Uncut
+
+
+def _refusals_forgotten(core: Core) -> None:
+    core._state.sessions.__class__ = _Unrefused
 
 
 def _sessions_not_folded(core: Core) -> None:
@@ -159,6 +172,12 @@ REQUESTS = (
         rule="protocol.md 5",
         without="a restart forgets the requests of what is in the spaces on disk",
         remodel=_sessions_not_folded,
+    ),
+    Mutant(
+        name="refusals_forgotten",
+        rule="protocol.md 5",
+        without="that a request was refused is forgotten with the log that says so",
+        remodel=_refusals_forgotten,
     ),
     Mutant(
         name="session_opened_twice",
