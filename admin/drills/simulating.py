@@ -24,7 +24,8 @@ from qsync.sim.world import World
 BEGIN_S_MAX = 60.0
 REST_TIMEOUTS = 80
 """After healing, so many election timeouts of virtual time must be enough to come to rest."""
-_WITHOUT = (*FLAWS, *VARIETY, "short_sessions", "little_room", "members", "snapshots", "tune")
+_HABITS = ("short_sessions", "little_room", "members", "snapshots", "retention")
+_WITHOUT = (*FLAWS, *VARIETY, *_HABITS, "tune")
 """What is wrong or late is the drill's business, and so are the settings of the cluster."""
 
 

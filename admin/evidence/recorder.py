@@ -45,6 +45,7 @@ class SimulationRecorder:
 
     def __init__(self, honest: Invariants) -> None:
         self._honest = honest
+        self.retained = self._honest.retained
         self.events: list[Row] = []
         self.status: list[Row] = []
         self.feeds: list[Row] = []

@@ -228,4 +228,5 @@ def _read(row: bytes) -> tuple[bytes, Session]:
 def _fate(known: object) -> int:
     if known is True:
         return ROLLED_BACK
-    return IN_THE_LOG if known is False else int(known)  # type: ignore[call-overload]
+    assert isinstance(known, int)
+    return int(known)

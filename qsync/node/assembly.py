@@ -33,6 +33,7 @@ from qsync.store.importing import pending, settle
 from qsync.store.opening import Founder, found, is_log_missing, open_log, upgrade
 from qsync.store.receiving import remove_incoming
 from qsync.store.snapfiles import SNAPSHOTS, SnapshotFile, newest_whole, restore_rows
+from qsync.store.snapfolder import DiskFolder, SnapshotFolder
 from qsync.store.spaces import SpaceStore
 
 
@@ -74,8 +75,13 @@ class NodeStorage:
 
     @property
     def snapshots(self) -> Path | None:
-        """The folder with the snapshots; None where nothing is written beside the log."""
+        """Where the files of snapshots are; None where there are no files beside the log."""
         return self.directory.path / SNAPSHOTS
+
+    @property
+    def snapshot_folder(self) -> SnapshotFolder | None:
+        """The snapshots that are written here by themselves; None where none are."""
+        return DiskFolder(self.directory.path / SNAPSHOTS)
 
     def look(self) -> bool:
         """Ask whether the log is where it was; true when the answer is no and news."""

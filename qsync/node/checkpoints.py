@@ -6,8 +6,8 @@ from pathlib import Path
 from election.messages import Index
 from qsync.errors import Damaged, StoreError
 from qsync.node.timeline import Timeline
-from qsync.store import faults
-from qsync.store.snapfiles import SnapshotFile, read_snapshot, snapshot_files
+from qsync.store.snapfiles import SnapshotFile
+from qsync.store.snapfolder import SnapshotFolder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class Checkpoint:
 class Checkpoints:
     """`look` whenever a file came or went."""
 
-    def __init__(self, folder: Path | None, *, timeline: Timeline) -> None:
+    def __init__(self, folder: SnapshotFolder | None, *, timeline: Timeline) -> None:
         """`folder`: None where nothing is written beside the log."""
         self.stored: tuple[Checkpoint, ...] = ()
         """Those whose head can be read, oldest first."""
@@ -44,13 +44,16 @@ class Checkpoints:
         known = {each.index: each for each in self.stored}
         found: list[Checkpoint] = []
         try:
-            files = snapshot_files(self._folder)
+            # Also one whose name a kill, or a failed flush, has left half-way: the log is trimmed
+            # by what is here.
+            self._folder.settle()
+            files = self._folder.files()
         except StoreError as error:
             self._timeline.append("snapshot_unreadable", {"why": error.message})
             return
         for file in files:
             try:
-                found.append(known.get(file.index) or _read(file))
+                found.append(known.get(file.index) or _read(self._folder, file))
             except StoreError as error:
                 if file.path not in self._unreadable:
                     self._unreadable.add(file.path)
@@ -59,18 +62,13 @@ class Checkpoints:
         self.stored = tuple(found)
 
 
-def _read(file: SnapshotFile) -> Checkpoint:
-    head, frames = read_snapshot(file.path)
-    del frames
+def _read(folder: SnapshotFolder, file: SnapshotFile) -> Checkpoint:
+    head, bytes_used, time = folder.look(file)
     if head.start.index != file.index:
         raise Damaged(f"{file.path} holds the snapshot at {head.start.index}")
-    try:
-        stat = file.path.stat()
-    except OSError as error:
-        raise faults.typed(error, file.path) from error
     return Checkpoint(
         index=file.index,
         vclock={int(origin): int(lsn) for origin, lsn in head.start.vclock},
-        bytes_used=stat.st_size,
-        time=stat.st_mtime,
+        bytes_used=bytes_used,
+        time=time,
     )

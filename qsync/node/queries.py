@@ -39,7 +39,7 @@ class NodeQueries:
         self.snapshots = SnapshotWriter(
             node.replica.machine.replicated_log,
             node.storage.spaces,
-            node.storage.snapshots,
+            node.storage.snapshot_folder,
             keep=lambda: node.replica.machine.config.checkpoint_count,
             send=node.reactor.send,
             flush=node.reactor.flush,

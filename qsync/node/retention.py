@@ -164,7 +164,7 @@ class Retention:
             self._node.timeline.append("consumer_let_go", {"name": each.name, **fields})
 
     def _see_to_snapshot(self, now: float, stored: RetentionFacts) -> None:
-        if self._node.storage.snapshots is None or self._snapshots.busy:
+        if self._node.storage.snapshot_folder is None or self._snapshots.busy:
             return
         folding, machine = self._node.folding, self._node.replica.machine
         if self._goal is None:

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from qsync.core.replicated_log import ReplicatedLog
@@ -15,7 +14,7 @@ from qsync.node.effects import Effects
 from qsync.node.log_export import Send
 from qsync.node.timeline import Timeline
 from qsync.store.contract import Spaces
-from qsync.store.snapfiles import remove_old, snapshot_files, writing_snapshot
+from qsync.store.snapfolder import SnapshotFolder
 from qsync.wire import replies
 
 ATTEMPTS: Final = 5
@@ -29,7 +28,7 @@ class SnapshotWriter:
         self,
         replicated_log: ReplicatedLog,
         spaces: Spaces,
-        folder: Path | None,
+        folder: SnapshotFolder | None,
         *,
         keep: Callable[[], int],
         send: Send,
@@ -108,17 +107,17 @@ class SnapshotWriter:
                     raise
         raise AssertionError(ATTEMPTS)
 
-    async def _write_to(self, folder: Path) -> int:
+    async def _write_to(self, folder: SnapshotFolder) -> int:
         view = self._spaces.view()
         try:
             # What is folded is confirmed, and so in no rolled-back stretch (membership.md M6 f).
             start = start_at(self._replicated_log, view.folded)
-            there = snapshot_files(folder)
+            there = folder.files()
             if start.index and (not there or there[-1].index < start.index):
-                with closing(writing_snapshot(folder, view, start)) as steps:
+                with closing(folder.writing(view, start)) as steps:
                     for wait in steps:
                         await self._effects.in_thread(wait)
-                remove_old(folder, keep=self._keep())
+                folder.remove_old(keep=self._keep())
                 self._timeline.append("snapshot", {"index": int(start.index)})
             return int(start.index)
         finally:

@@ -44,6 +44,7 @@ PROPERTIES = {
     12: "one after the other",
     13: "operators are answered",
     14: "quorums meet",
+    15: "what is needed is not trimmed",
 }
 """The ten of protocol.md, our own mistakes (0), that a healed cluster comes to rest (11), that what
 clients see could have happened in some order (12), that operators are answered (13), and that no

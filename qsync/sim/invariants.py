@@ -1,6 +1,6 @@
 """The ten properties of protocol.md section 9, asserted after every event of a run."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from typing_extensions import override
 
@@ -12,7 +12,6 @@ from qsync.core.logstart import LogStart
 from qsync.core.messages import Message
 from qsync.core.ready import Settled, Write
 from qsync.core.replicated_log import ReplicatedLog
-from qsync.data import keys
 from qsync.record import Entry, Instance
 from qsync.replica import Replica as Core
 from qsync.sim import properties, snapshots
@@ -21,11 +20,9 @@ from qsync.sim.configurations import ConfigurationRules
 from qsync.sim.lives import DurableLog, LifeCursor, acks, shows, votes
 from qsync.sim.parts import Disk, NodePart
 from qsync.sim.promises import ClientPromises
+from qsync.sim.replayed import StoredRows
+from qsync.sim.retained import RetentionRules
 from qsync.store.memory import MemoryLog
-
-USER_SPACE_MIN = 512
-SESSION_SPACE = 380
-_PRIMARY = 0
 
 
 class DirectoryWitness(DurableLog):
@@ -79,11 +76,13 @@ class DirectoryWitness(DurableLog):
 class NodeCursor:
     """How far a node has been looked at in this life: its log, what it confirmed and shows."""
 
-    __slots__ = ("begins", "confirmed", "last", "life", "promoted", "visible")
+    __slots__ = ("begins", "confirmed", "last", "life", "promoted", "trimmed", "visible")
 
     def __init__(self, core: Core) -> None:
         self.life = LifeCursor(core)
         self.begins = 0
+        self.trimmed = core.machine.replicated_log.log.start.index
+        """Where the log began at the start, or begins since it was looked at."""
         self.last = 0
         self.confirmed = 0
         self.visible = 0
@@ -103,13 +102,14 @@ class Invariants:
         """Of the directory that a node has now."""
         self.leaders: dict[int, Replica] = {}
         self._marks: dict[Replica, NodeCursor] = {}
-        self._sessions: dict[int, str] = {}
         self._decided_in = [0]
         self._folds = 0
         self.rules = ConfigurationRules()
         """Those of who belongs to the cluster."""
         self.starts = snapshots.LogStarts[DirectoryWitness](self.canon, self.rules)
         """Those of where logs begin, and all directories that there ever were."""
+        self.retained = RetentionRules(self.starts, StoredRows(self.books, self.canon))
+        """Those of what may be trimmed."""
 
     def opened(self, me: Replica, instance: Instance, disk: Disk) -> None:
         """A node has that directory; what was on another one counts for that one only."""
@@ -143,7 +143,11 @@ class Invariants:
         mark = self._marks[me]
         if replicated_log.cuts != mark.life.cuts:
             mark.last = mark.visible = mark.confirmed
+            mark.trimmed = replicated_log.log.start.index
         mark.life.look(me, core)
+        if replicated_log.log.start.index > mark.trimmed:
+            mark.trimmed = replicated_log.log.start.index
+            self.retained.forgot(me, core)
         self._begins(me, replicated_log, mark)
         if replicated_log.log.last > mark.last:
             for entry in replicated_log.entries(Index(mark.last + 1), replicated_log.log.last):
@@ -170,7 +174,8 @@ class Invariants:
             return
         mark.begins = start.index
         mark.last, mark.visible = max(mark.last, start.index), max(mark.visible, start.index)
-        self.starts.check(me, start, replicated_log.configurations.codec)
+        who = f"the log of node {me}"
+        self.starts.check(who, start, replicated_log.configurations.codec)
 
     def _leads(self, me: Replica, core: Core, term: int) -> None:
         """Property 3."""
@@ -261,20 +266,7 @@ class Invariants:
     def check_fold(self, node: NodePart) -> None:
         """The rows on disk are the replay of the log up to the folded index."""
         spaces = node.disk.spaces
-        upto = spaces.folded
-        for space in sorted({key[0] for key in self.books.writes if key[0] >= USER_SPACE_MIN}):
-            start = keys.prefix(space, _PRIMARY)
-            stop = keys.prefix(space, _PRIMARY + 1)
-            found = {key[len(start) :]: row for key, row in spaces.scan(start, stop)}
-            wanted = self.canon.replay(space, upto)
-            if found != wanted:
-                text = f"space {space} of node {node.me} at {upto} is not the replay of the log"
-                raise PropertyViolation(10, f"{text}: {_difference(found, wanted)}")
-        sessions = spaces.digest(*keys.space_range(SESSION_SPACE))
-        if self._sessions.setdefault(upto, sessions) != sessions:
-            raise PropertyViolation(
-                10, f"the sessions of node {node.me} at {upto} are not those of others"
-            )
+        self.retained.rows.check(f"node {node.me}", spaces.folded, spaces.scan)
 
     def at_rest(self) -> str | None:
         """After healing: what is not yet equal everywhere; None when all is."""
@@ -302,10 +294,3 @@ class Invariants:
 
 FOLDS_SKIPPED = 16
 """One of so many folds is compared with the replay of the log; the last one always is."""
-
-
-def _difference(found: Mapping[bytes, bytes], wanted: Mapping[bytes, bytes]) -> str:
-    for key in sorted({*found, *wanted}):
-        if found.get(key) != wanted.get(key):
-            return f"at {key.hex()} it has {found.get(key)!r}, not {wanted.get(key)!r}"
-    return "nothing"

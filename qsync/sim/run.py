@@ -253,6 +253,8 @@ def _counts(world: World) -> dict[str, int]:
     counts["orders about members"] = world.turns.members.orders
     counts["changes of members"] = world.invariants.rules.changes
     counts["snapshots installed"] = sum(each.disk.spaces.installed for each in world.nodes)
+    counts["snapshots written"] = sum(len(each.disk.snapshots.written) for each in world.nodes)
+    counts["logs trimmed"] = sum(each.disk.log.trims for each in world.nodes)
     counts["replaced"] = sum(map(_is_replaced, world.nodes))
     counts["messages lost"] = world.room.net.lost
     for client in world.clients:

@@ -32,24 +32,25 @@ class LogStarts(Generic[Directory]):
                 return each.entries[: start.index]
         raise PropertyViolation(7, f"a snapshot stands for {start.index}, which no disk has")
 
-    def check(self, me: int, start: LogStart, codec: Codec) -> None:
-        """It is the end of the confirmed log, with all that holds there (M6 a, f), read anew."""
+    def check(self, who: str, start: LogStart, codec: Codec) -> None:
+        """It is the end of the confirmed log, with all that holds there (M6 a, f), read anew.
+
+        `who` begins there: the log of a node, or what follows a snapshot.
+        """
         index, canon = start.index, self._canon
         known = index <= canon.last
         if not known or (canon.terms[index], canon.crc_at(index)) != (start.term, start.crc):
-            raise PropertyViolation(2, f"the log of node {me} begins behind {index}, not confirmed")
+            raise PropertyViolation(2, f"{who} begins behind {index}, not confirmed")
         if canon.within_stretch(index):
-            raise PropertyViolation(2, f"the log of node {me} begins behind {index}, in a stretch")
+            raise PropertyViolation(2, f"{who} begins behind {index}, in a stretch")
         history = self.past(start)
         vclock = tuple(sorted(Counter(int(each.origin) for each in history).items()))
         if tuple((int(origin), int(lsn)) for origin, lsn in start.vclock) != vclock:
-            raise PropertyViolation(
-                2, f"the log of node {me} begins at {start.vclock}, which is {vclock}"
-            )
+            raise PropertyViolation(2, f"{who} begins at {start.vclock}, which is {vclock}")
         owns = [each for each in history if each.kind in (EntryKind.PROMOTE, EntryKind.DEMOTE)]
         if owns and start.owner.index != owns[-1].index:
             raise PropertyViolation(
-                2, f"the log of node {me} begins with the limbo of {start.owner}, not {owns[-1]}"
+                2, f"{who} begins with the limbo of {start.owner}, not {owns[-1]}"
             )
         founding = self._rules.founding
         mine = configuration_of(start.configuration, codec)
@@ -57,7 +58,7 @@ class LogStarts(Generic[Directory]):
         # Who came later was not told of the first voters, and counts nothing before it knows any.
         if mine != wanted and not (mine is None and wanted == founding):
             raise PropertyViolation(
-                14, f"the log of node {me} begins behind {index} with {mine}; that has {wanted}"
+                14, f"{who} begins behind {index} with {mine}; that has {wanted}"
             )
 
 

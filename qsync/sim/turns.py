@@ -31,10 +31,12 @@ class Turns:
         write: Callable[[Callable[[], None]], None],
         members: MemberOrders,
         trim: Callable[[], None],
+        sweep: Callable[[], None],
     ) -> None:
         self.members = members
         """Who changes the cluster itself."""
         self._trim = trim
+        self._sweep = sweep
         self._scene = scene
         self._write = write
         self._dice = scene.clockwork.dice("operators")
@@ -48,6 +50,8 @@ class Turns:
             self.members.start()
         if "snapshots" in self._scene.swarm.variety.habits:
             self._trim()
+        if "retention" in self._scene.swarm.variety.habits:
+            self._sweep()
         if self._dice.random() < RUNS:
             self._later()
 

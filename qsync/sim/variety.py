@@ -15,7 +15,7 @@ LOSSES = (Fault.UNREACHABLE, Fault.SWAP, Fault.WIPE)
 
 HABITS = (
     *("floors", "schema", "stranger", "short_sessions", "own_settings", "little_room"),
-    *("members", "snapshots"),
+    *("members", "snapshots", "retention"),
 )
 """What clients, operators and nodes may also do. Half of all runs have some of it.
 
@@ -27,7 +27,8 @@ requests come late. `own_settings`: a node is restarted with other settings in i
 `little_room`: every second node has room in memory for a few rows only and folds seldom, so it
 often takes no more transactions. `members`: some nodes are outside of the cluster at first, and
 operators take members in and out, the leader too, and change what they count for. `snapshots`: logs
-are kept short, so who was away, lost its disk or joins needs a snapshot of its leader.
+are kept short, so who was away, lost its disk or joins needs a snapshot of its leader. `retention`:
+nodes write snapshots and trim their logs by themselves, as soon as they are a little longer.
 """
 RESETTLE = Fault.RESETTLE
 """The kind of trouble of `own_settings`."""
@@ -38,6 +39,8 @@ COMMON = (*VARIETY, *LOSSES, *HABITS)
 _SHARE = 0.5
 _SHORT_LOGS = 0.25
 """Of all runs; drawn last, so that all else is as it would be without."""
+_RETENTION = 0.25
+"""Of all runs, but not of those in which others keep the logs short."""
 _SIZES = (1, 2, 4, 7)
 _LAZY = (ElectionMode.VOTER, ElectionMode.OFF, ElectionMode.MANUAL)
 _PACES = (1.0, 1.0, 1.5, 3.0)
@@ -46,8 +49,21 @@ _DRIFT = 0.05
 _OFTEN = 4
 """They are drawn more often than others: most find a cluster that cannot bear them now."""
 _FOUNDERS_MIN = 2
+_BY_ONE_DICE = HABITS.index("snapshots")
+"""So many habits are drawn together, the others each for itself."""
 _SWAPS_MIN_NODES = 3
 """With fewer, no majority is left when a disk is lost (membership.md M5)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionLimits:
+    """Less than a file may say (see `qsync.options.core_options`). Seconds and bytes."""
+
+    count: int
+    threshold: int
+    interval: float
+    size: int
+    cleanup_delay: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +83,8 @@ class Variety:
     habits: tuple[str, ...] = ()
     outside: int = 0
     """So many nodes are no members at first; with few nodes fewer."""
+    retention: RetentionLimits | None = None
+    """None where nobody writes snapshots by itself."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -79,6 +97,11 @@ class Variety:
             bool(self.drift),
         )
         return tuple(name for name, there in zip(VARIETY, has, strict=True) if there) + self.habits
+
+    @property
+    def checkpoint_count(self) -> int:
+        """So many snapshots each node keeps; 0 where nobody writes any by itself."""
+        return 0 if self.retention is None else self.retention.count
 
     @property
     def loses_disks(self) -> bool:
@@ -116,6 +139,10 @@ def draw(plan: Plan, dice: RandomStream, *, nodes: int) -> Variety:
     outside = dice.choice((0, 1, 1, 2)) if "members" in habits else 0
     if dice.random() < _SHORT_LOGS and "snapshots" not in plan.without:
         habits = (*habits, "snapshots")
+    retention = _retention(plan, dice)
+    if "snapshots" in habits:
+        retention = None
+    habits = (*habits, "retention") if retention else habits
     has = frozenset(() if common else VARIETY) - frozenset(plan.without)
     count = plan.nodes or (size if "sizes" in has and size else nodes)
     # Whoever is left when voters go must campaign.
@@ -129,12 +156,26 @@ def draw(plan: Plan, dice: RandomStream, *, nodes: int) -> Variety:
         kinds=() if common and not plan.only else _possible(losses, count, lazy=lazy),
         habits=habits,
         outside=outside,
+        retention=retention,
     )
+
+
+def _retention(plan: Plan, dice: RandomStream) -> RetentionLimits | None:
+    """Drawn last, as short logs are."""
+    has = dice.random() < _RETENTION and "retention" not in plan.without
+    drawn = RetentionLimits(
+        count=dice.choice((1, 2, 2, 3)),
+        threshold=dice.choice((400, 1500, 5000)),
+        interval=dice.choice((0.0, 0.0, 0.5)),
+        size=dice.choice((2000, 10_000, 1 << 30)),
+        cleanup_delay=dice.choice((0.0, 0.0, 0.5)),
+    )
+    return drawn if has else None
 
 
 def _habits(plan: Plan, dice: RandomStream) -> tuple[str, ...]:
     plain = dice.random() >= _SHARE
-    drawn = [name for name in HABITS[:-1] if dice.random() < _SHARE]
+    drawn = [name for name in HABITS[:_BY_ONE_DICE] if dice.random() < _SHARE]
     found = {name for name in drawn if not plain and name not in plan.without}
     if plan.only:
         # The habit that is a kind of trouble is there or not, like the other kinds.

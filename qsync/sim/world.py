@@ -22,11 +22,13 @@ from qsync.sim.invariants import Invariants
 from qsync.sim.kernel import mutants
 from qsync.sim.kernel.client import ClientEnvironment, Hand, Program
 from qsync.sim.kernel.disk import KernelDisk
-from qsync.sim.kernel.machine import Computer, Looker, MemberMachine
+from qsync.sim.kernel.looker import Looker
+from qsync.sim.kernel.machine import Computer, MemberMachine
 from qsync.sim.kernel.operators import NodeOperators
 from qsync.sim.kernel.room import SimulatedKernel, Time
 from qsync.sim.kernel.short_logs import LogTrims
 from qsync.sim.kernel.strikes import KernelFaults
+from qsync.sim.kernel.sweeps import Sweeps
 from qsync.sim.membership import MemberOrders
 from qsync.sim.parts import NodePart
 from qsync.sim.plan import Plan
@@ -48,7 +50,7 @@ CLUSTER: Final = str(uuid.UUID(int=7))
 class WorldLooker(Looker, Protocol):
     """Also of whole clusters."""
 
-    def check_fold(self, node: MemberMachine) -> None:
+    def check_fold(self, node: NodePart) -> None:
         """The rows on a disk are the replay of the log."""
 
     def at_rest(self) -> str | None:
@@ -83,6 +85,7 @@ class World:
         )
         """What all machines share."""
         self.invariants = Invariants(lease_checked=self.leases_hold)
+        self.invariants.retained.checkpoint_count = self.swarm.variety.checkpoint_count
         self.looker: WorldLooker = self.invariants
         """Who is told of everything first; it asks the invariants."""
         if watched_by is not None:
@@ -120,8 +123,8 @@ class World:
         self.history = SimHistory(self.clockwork)
         self.clients = self._clients()
         members = MemberOrders(scene, partial(_place, founders))
-        trims = LogTrims(scene, self.nodes)
-        self.turns = Turns(scene, self.clients[0].write_once, members, trims.start)
+        trim, sweep = LogTrims(scene, self.nodes).start, Sweeps(scene, self.nodes).start
+        self.turns = Turns(scene, self.clients[0].write_once, members, trim, sweep)
         for machine in self.nodes:
             machine.operators = self._operators(machine)
         if plan.mutant is not None:
@@ -136,6 +139,7 @@ class World:
     ) -> MemberMachine:
         me = config.node.id
         disk = KernelDisk(self.clockwork, self.clockwork.dice(f"disk {me}"), self.swarm.platter)
+        disk.snapshots.kept = self.swarm.variety.retention is not None
         identity = Identity(
             cluster=CLUSTER,
             instance=instance,

@@ -10,6 +10,7 @@ import pytest
 from admin.soak.judge import SeedConclusion, judge
 from qsync.core.inputs import Consistency, PromoteAsked
 from qsync.sim.kernel import mutants, process
+from qsync.sim.kernel.broken_retention import RETENTION
 from qsync.sim.kernel.machine import MemberMachine
 from qsync.sim.kernel.process import KernelProcess
 from qsync.sim.plan import Plan
@@ -114,7 +115,8 @@ def test_the_page_has_every_mutant_of_node_and_client_and_its_budget() -> None:
     assert {name: said[name] for name in BUDGETS} == {
         name: str(budget) for name, budget in BUDGETS.items()
     }
-    assert {*mutants.NODES, *mutants.CLIENTS} == {*BUDGETS, IN_A_CROWD, *UNNOTICED}
+    of_retention = RETENTION.keys()  # tests/seeds/test_kernel_retention.py
+    assert {*mutants.NODES, *mutants.CLIENTS} == {*BUDGETS, IN_A_CROWD, *UNNOTICED, *of_retention}
 
 
 def test_an_operator_is_answered_over_a_connection_of_his_own() -> None:

@@ -25,6 +25,7 @@ QUIET = (
     "own_settings",
     "little_room",
     "snapshots",
+    "retention",
 )
 EVENTS, MANY = 900, 1500
 ENTRIES_MIN = 10

@@ -13,9 +13,10 @@ from qsync.faults import Fault
 from qsync.sim import repertoire
 from qsync.sim.canon import PropertyViolation
 from qsync.sim.chosen.choices import SEED, Choices, Chooser, ChosenTime, Question
-from qsync.sim.chosen.scope import WINDOW_S, ChosenScope, Victims
+from qsync.sim.chosen.scope import SWEEP_S, WINDOW_S, ChosenScope, Victims
 from qsync.sim.kernel.machine import MemberMachine
 from qsync.sim.kernel.process import NO_STRIKE, KernelProcess
+from qsync.sim.kernel.sweeps import sweep_soon
 from qsync.sim.plan import Plan
 from qsync.sim.run import come_to_rest
 from qsync.sim.spaces import REGISTERS
@@ -123,12 +124,22 @@ class ChosenRun:
         world.clockwork.after(self._scope.within, self._close)
         for client, script in zip(world.clients, self._scope.clients, strict=False):
             client.perform([_ASKED.get(name, client.asks(name)) for name in script])
+        if self._scope.trims:
+            self._sweep()
         self._until_rest(world.clockwork.now + WINDOW_S)
         self._close()
 
     def _close(self) -> None:
         """From now on no fault begins."""
         self._chooser.open = False
+
+    def _sweep(self) -> None:
+        """As long as faults may begin."""
+        if self._chooser.open:
+            self._world.clockwork.after(SWEEP_S, self._sweep)
+            for machine in self._world.nodes:
+                if machine.reachable:
+                    sweep_soon(machine)
 
     def _until_rest(self, end: float) -> None:
         world, count = self._world, 0
@@ -185,6 +196,7 @@ class ChosenRun:
             tuple([each.process.calls for each in world.programs]),
             tuple(ends),
             (disk.log.last, disk.spaces.folded, len(disk.under_way.pending)),
+            (disk.log.start.index, disk.snapshots.place),
             (disk.under_way.inline is None, len(world.invariants.durable[machine.me].entries)),
             world.invariants.durable[machine.me].ballot,
         )
@@ -212,6 +224,10 @@ class ChosenRun:
         world, happened = self._world, self._happened
         happened["elected"] = len(world.invariants.leaders)
         happened["confirmed"] = world.invariants.canon.last
+        happened["snapshots written"] = sum(
+            len(each.disk.snapshots.written) for each in world.nodes
+        )
+        happened["logs trimmed"] = sum(each.disk.log.trims for each in world.nodes)
         happened["rolled back"] = sum(world.invariants.canon.rolled_back)
         for client in world.clients:
             happened.update(client.counts)

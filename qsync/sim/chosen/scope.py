@@ -15,7 +15,7 @@ from qsync.sim.swarm import (
     SwarmTiming,
     Weather,
 )
-from qsync.sim.variety import Variety
+from qsync.sim.variety import RetentionLimits, Variety
 
 ELECTION_S = 0.4
 BEAT_S = 0.1
@@ -34,6 +34,11 @@ class Victims(Enum):
     LEADER = "the leader"
     FOLLOWERS = "followers"
     ANYBODY = "anybody"
+
+
+TRIMMED_OFTEN = RetentionLimits(count=2, threshold=400, interval=0.0, size=1 << 30, cleanup_delay=0)
+"""A snapshot, and what follows from it, every few writes."""
+SWEEP_S = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +72,8 @@ class ChosenScope:
     patience: float = 2 * ELECTION_S
     """For so long a client waits for an answer."""
     fencing: Fencing = Fencing.SOFT
+    trims: bool = False
+    """Nodes write snapshots and trim their logs by themselves, and look for it often."""
 
     @property
     def drawn(self) -> Swarm:
@@ -78,7 +85,7 @@ class ChosenScope:
                 replication_timeout=BEAT_S,
                 synchro_timeout=20 * ELECTION_S,
                 confirm_delay=0.0,
-                fold_interval=20 * ELECTION_S,
+                fold_interval=SWEEP_S if self.trims else 20 * ELECTION_S,
                 when="uniform",
             ),
             weather=Weather(
@@ -113,7 +120,10 @@ class ChosenScope:
                 weights=(("read", 1),),
                 leased=0.0,
             ),
-            variety=Variety(unfenced=self.fencing is Fencing.OFF),
+            variety=Variety(
+                unfenced=self.fencing is Fencing.OFF,
+                retention=TRIMMED_OFTEN if self.trims else None,
+            ),
             policy="rollback",
             strict=self.fencing is Fencing.STRICT,
             limits=SwarmLimits(),

@@ -3,7 +3,14 @@
 from dataclasses import replace
 
 from qsync.faults import Fault
-from qsync.sim.chosen.scope import ELECTION_S, LONG_S, SHORT_S, ChosenScope, Victims
+from qsync.sim.chosen.scope import (
+    ELECTION_S,
+    LONG_S,
+    SHORT_S,
+    SWEEP_S,
+    ChosenScope,
+    Victims,
+)
 
 _WRITTEN_S = 0.02
 """A write is answered in less, if nothing breaks."""
@@ -57,8 +64,21 @@ _READ = ChosenScope(
     reaches=frozenset({"write ok", "read ok", "taken over", "isolate"}),
     kills=frozenset({"late_is_rolled_back", "retry_applies_twice"}),
 )
+_TRIM = ChosenScope(
+    name="node-trim",
+    claim="a log that is trimmed keeps what its rows and other nodes need, whenever one dies",
+    bounds={Fault.POWER_CUT: 1},
+    victims=Victims.FOLLOWERS,
+    clients=(("write",) * 6,),
+    think=2 * SWEEP_S,
+    within=8 * SWEEP_S,
+    lasts=(SHORT_S,),
+    trims=True,
+    reaches=frozenset({"write ok", "power_cut", "snapshots written", "logs trimmed"}),
+    kills=frozenset({"trims_without_snapshot", "snapshot_not_flushed"}),
+)
 
-QUICK = (_ELECTION, _WRITE, _LATE, _WIPE, _READ)
+QUICK = (_ELECTION, _WRITE, _LATE, _WIPE, _READ, _TRIM)
 LONG = (
     replace(
         _WRITE,
@@ -70,6 +90,14 @@ LONG = (
         victims=Victims.ANYBODY,
         faults=2,
         reaches=frozenset({"write ok", "taken over", "kill"}),
+    ),
+    replace(
+        _TRIM,
+        name="node-trim-kill",
+        claim="the same when one is killed or loses power, and for longer",
+        bounds={Fault.KILL: 1, Fault.POWER_CUT: 1},
+        within=20 * SWEEP_S,
+        reaches=frozenset({"write ok", "power_cut", "kill", "snapshots written", "logs trimmed"}),
     ),
     replace(
         _LATE,

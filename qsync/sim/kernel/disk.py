@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -13,14 +13,17 @@ from qsync.core.logstart import LogStart
 from qsync.core.ready import Write
 from qsync.errors import StoreError
 from qsync.node.assembly import NodeStorage, together, trusted
+from qsync.sim.canon import PropertyViolation
 from qsync.sim.clockwork import VirtualClock
 from qsync.sim.dice import RandomStream
 from qsync.sim.kernel.process import KernelProcess
+from qsync.sim.kernel.snapshots import KernelSnapshots
 from qsync.sim.swarm import DiskFlaws
 from qsync.store import chain
 from qsync.store.contract import FoldedRows, Identity, Opened, Wait
 from qsync.store.memory import MemoryLog, MemorySpaces
-from qsync.store.snapshot import RowsImport
+from qsync.store.snapfolder import SnapshotFolder
+from qsync.store.snapshot import RowsImport, SnapshotHead, chunks
 
 LONG_S: Final = 1.0
 """What a write in place takes at most: the run is not over before its process goes on."""
@@ -39,6 +42,9 @@ class KernelLog(MemoryLog):
 
     def __init__(self, disk: "KernelDisk") -> None:
         super().__init__()
+        self.looks_at_trim: Callable[[LogStart], None] = _unseen
+        self.trims = 0
+        """So often it was trimmed."""
         self._disk = disk
 
     @override
@@ -64,6 +70,16 @@ class KernelLog(MemoryLog):
         super().begin_at(start)
         self._disk.looks_on(start)
 
+    @override
+    def trim(self, start: LogStart) -> None:
+        """Whole and durable at once: files are tried on a real disk (tests/disk)."""
+        if self._disk.broken:
+            raise StoreError("input/output error")
+        if start.index > self.start.index:
+            self.looks_at_trim(start)
+            self.trims += 1
+        super().trim(start)
+
     def gone(self) -> str | None:
         """It is where it was."""
         return None
@@ -82,14 +98,14 @@ class KernelSpaces(MemorySpaces):
 
     rebuilt: str | None = None
 
-    def __init__(self, disk: "KernelDisk") -> None:
+    def __init__(self, disk: "KernelDisk", snapshots: KernelSnapshots) -> None:
         super().__init__()
+        self.snapshots = snapshots
         self.looks_at_fold: Callable[[], None] = _nothing
         self.looks_at_install: Callable[[], None] = _nothing
         self._disk = disk
         self.installed = 0
         """So many snapshots took the place of rows."""
-        self._snapshot: tuple[Index, dict[bytes, bytes]] | None = None
 
     @override
     def folding(self, fold: FoldedRows, rows_max: int) -> Generator[Wait | None, None, None]:
@@ -111,20 +127,26 @@ class KernelSpaces(MemorySpaces):
         """The rows of a snapshot are here, and stay as its file does."""
         super().install(rows)
         self.installed += 1
-        self.keep_snapshot()
+        self.keep_snapshot(rows.head.start)
         self.looks_at_install()
 
-    def keep_snapshot(self) -> Index:
+    def keep_snapshot(self, start: LogStart) -> None:
         """Of what is folded now: it outlives a power cut, as a file that was flushed."""
-        self._snapshot = self.folded, dict(self._rows)
-        return self.folded
+        view = self.view()
+        rows = [row for chunk in chunks(view) for row in chunk.rows]
+        head = SnapshotHead(start=start, sums=view.sums)
+        self.snapshots.put(head, rows, alone=not self.snapshots.kept)
 
-    def restore(self) -> None:
-        """The rows are those of the newest snapshot again."""
-        assert self._snapshot is not None
+    def restore(self, begins: Index) -> None:
+        """The rows are those of the newest snapshot again that the log goes on behind."""
+        found = self.snapshots.newest(least=begins, most=self._disk.log.last)
+        if found is None:
+            raise PropertyViolation(
+                10, f"rows up to {begins} are lost, the log begins there, and no snapshot holds"
+            )
         self.wipe()
-        self.folded = self._synced = self._snapshot[0]
-        self._rows.update(self._snapshot[1])
+        self.folded = self._synced = found.index
+        self._rows.update(found.contents())
 
     def settle(self, begins: Index) -> None:
         """A start goes on with what was done to the log: see `qsync.store.importing.settle`."""
@@ -134,7 +156,7 @@ class KernelSpaces(MemorySpaces):
         elif coming is not None and coming.head.start.index <= begins:
             self._import = None
         if self.folded < begins:
-            self.restore()
+            self.restore(begins)
         assert self.folded >= begins
 
     def bytes_used(self) -> int:
@@ -155,8 +177,11 @@ class KernelDirectory:
         """Others may have it."""
 
 
+@dataclass(slots=True, kw_only=True)
 class KernelStorage(NodeStorage):
-    """What a simulated node has open. Nothing is written down beside the log."""
+    """What a simulated node has open. Nothing but snapshots is written down beside the log."""
+
+    folder: SnapshotFolder | None
 
     @property
     @override
@@ -169,6 +194,12 @@ class KernelStorage(NodeStorage):
     def snapshots(self) -> Path | None:
         """Not in files."""
         return None
+
+    @property
+    @override
+    def snapshot_folder(self) -> SnapshotFolder | None:
+        """In some runs."""
+        return self.folder
 
     @override
     def remake_rows(self) -> None:
@@ -202,7 +233,7 @@ class KernelDisk:
 
     def __init__(self, clockwork: VirtualClock, dice: RandomStream, platter: DiskFlaws) -> None:
         self.log = KernelLog(self)
-        self.spaces = KernelSpaces(self)
+        self.spaces = KernelSpaces(self, KernelSnapshots(self, dice))
         self.broken = False
         self.slowness = 1.0
         self.looks_on: Callable[[Write | LogStart], None] = _unseen
@@ -214,11 +245,21 @@ class KernelDisk:
         self.under_way = CommitUnderWay()
         self.process: KernelProcess | None = None
 
+    @property
+    def snapshots(self) -> KernelSnapshots:
+        """Beside its rows."""
+        return self.spaces.snapshots
+
     def another(self) -> "KernelDisk":
         """An empty one of the same make."""
         twin = KernelDisk(self._clockwork, self._dice, self._platter)
         twin.seal, twin.spaces.looks_at_fold = self.seal, self.spaces.looks_at_fold
         twin.spaces.looks_at_install = self.spaces.looks_at_install
+        twin.log.looks_at_trim = self.log.looks_at_trim
+        twin.snapshots.kept, twin.snapshots.looks_at_file = (
+            self.snapshots.kept,
+            self.snapshots.looks_at_file,
+        )
         return twin
 
     def open(self, process: KernelProcess, identity: Identity) -> NodeStorage:
@@ -236,6 +277,7 @@ class KernelDisk:
             recovered=recovered,
             quarantined=quarantined,
             probe_s=self._platter.write_delay,
+            folder=self.snapshots if self.snapshots.kept else None,
         )
 
     def delay(self) -> float:
@@ -262,13 +304,17 @@ class KernelDisk:
             self._wait(process)
             self.under_way.inline = None
         self._clockwork.after(0.0, self.told)
-        if self.broken or self._dice.chance(self._platter.failure):
-            raise StoreError("input/output error")
+        self.check()
         sealed = self.seal(write)
         self.log.keep(sealed)
         self.looks_on(sealed)
         if not self.under_way.beside:
             process.enter()  # it may die before it tells anybody
+
+    def check(self) -> None:
+        """Raises StoreError when the next write fails."""
+        if self.broken or self._dice.chance(self._platter.failure):
+            raise StoreError("input/output error")
 
     def _wait(self, process: KernelProcess) -> None:
         process.enter()
@@ -322,6 +368,7 @@ class KernelDisk:
             self.under_way.landing = False
         if power:
             self.spaces.crash(system=True)
+            self.snapshots.crash(needed=self.log.start.index)
 
     def folded(self) -> None:
         """Rows went to the disk."""

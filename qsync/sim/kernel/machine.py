@@ -10,6 +10,7 @@ from election.messages import Replica
 from qsync.config import NodeConfig
 from qsync.core.inputs import Input
 from qsync.core.leader import Leader
+from qsync.core.logstart import LogStart
 from qsync.core.messages import HeartbeatResponse
 from qsync.node.assembly import core_config
 from qsync.node.leaving import leave
@@ -20,26 +21,13 @@ from qsync.sim import properties
 from qsync.sim.kernel.calls import Calls
 from qsync.sim.kernel.clock import MachineClocks
 from qsync.sim.kernel.disk import KernelDisk
+from qsync.sim.kernel.limits import limited
+from qsync.sim.kernel.looker import Looker
 from qsync.sim.kernel.process import NO_STRIKE, KernelProcess
 from qsync.sim.kernel.room import SimulatedKernel
-from qsync.sim.kernel.watch import KernelInvariants, KernelObserver
+from qsync.sim.kernel.snapshots import KernelSnapshot
+from qsync.sim.kernel.watch import KernelObserver
 from qsync.store.contract import Identity
-
-
-class Looker(KernelInvariants, Protocol):
-    """Also of lives and of rows on disk."""
-
-    def opened(self, me: Replica, instance: Instance, disk: KernelDisk) -> None:
-        """A machine has that directory from now on."""
-
-    def started(self, me: Replica, core: Core) -> None:
-        """A process has recovered from its disk."""
-
-    def folded(self, me: Replica, core: Core) -> None:
-        """Rows went to its disk."""
-
-    def check_fold(self, node: "MemberMachine") -> None:
-        """The rows on a disk are the replay of the log."""
 
 
 class Callers(Protocol):
@@ -213,6 +201,8 @@ class MemberMachine(MemberView):
         self._lives = 0
         disk.spaces.looks_at_fold = self._folded
         disk.spaces.looks_at_install = partial(looker.check_fold, self)
+        disk.log.looks_at_trim = partial(_trims, self, looker)
+        disk.snapshots.looks_at_file = partial(_wrote, self, looker)
         room.members.append(self)
 
     # -- life and death of the process
@@ -251,15 +241,8 @@ class MemberMachine(MemberView):
         swarm, config = self.room.swarm, node.replica.machine.config
         log = node.replica.machine.replicated_log.log
         log.window, log.step = swarm.limits.index_window, swarm.limits.index_step
-        node.replica.configure(
-            replace(
-                core_config(self.config, instance=self._identity.instance),
-                voters=config.voters,
-                append_entries_max=swarm.limits.append_entries_max,
-                append_bytes_max=swarm.limits.append_bytes_max,
-                confirm_delay=swarm.timing.confirm_delay,
-            )
-        )
+        own = core_config(self.config, instance=self._identity.instance)
+        node.replica.configure(limited(swarm, replace(own, voters=config.voters)))
 
     def stop(self, *, power: bool) -> None:
         """As by kill -9; with `power` the whole machine: its peers are not even told."""
@@ -389,6 +372,21 @@ class MemberMachine(MemberView):
     def _note(self, what: str, core: Core) -> None:
         room, role = self.room, "Z" if self.paused else ""
         room.trace.saw(room.clockwork.now, self.me, core, role, what)
+
+
+def _wrote(machine: MemberMachine, looker: Looker, made: KernelSnapshot) -> None:
+    looker.retained.wrote_snapshot(machine.me, machine.core, made.head.start, made.contents())
+
+
+def _trims(machine: MemberMachine, looker: Looker, start: LogStart) -> None:
+    disk = machine.disk
+    there = disk.log.start.index
+    looker.retained.trims(
+        machine.me,
+        start,
+        written=[each for each in disk.snapshots.written if each >= there],
+        stay=[each for each in disk.snapshots.durable() if each >= there],
+    )
 
 
 def _as_built(_: object) -> None:

@@ -12,6 +12,7 @@ from qsync.errors import Outcome, OutcomeUnknown, QsyncError, RolledBack, Unavai
 from qsync.node.connection import Connection
 from qsync.node.links import PeerLink
 from qsync.node.node import Node
+from qsync.sim.kernel.broken_retention import RETENTION
 from qsync.sim.kernel.client import Program
 from qsync.sim.kernel.machine import MemberMachine
 from qsync.sim.mutants import catalogue
@@ -182,6 +183,7 @@ NODES: Final[Mapping[str, Callable[[Node], None]]] = {
     "never_dials_again": _never_dials_again,
     "silence_unnoticed": _silence_unnoticed,
     "no_turn_limit": _no_turn_limit,
+    **RETENTION,
 }
 CLIENTS: Final[Mapping[str, Callable[[Core], None]]] = {
     "doubt_forgotten": _doubt_forgotten,

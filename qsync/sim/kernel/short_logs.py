@@ -43,7 +43,7 @@ def _trim(node: Node, disk: KernelDisk) -> None:
         return
     start = start_at(replicated_log, upto)
     if start.index > begins:
-        disk.spaces.keep_snapshot()
+        disk.spaces.keep_snapshot(start_at(replicated_log, disk.spaces.folded))
         trim_log(replicated_log, start)
         disk.log.trim(start)
 

@@ -1,0 +1,114 @@
+"""Rules of snapshots and trimming, switched off on purpose: what a node keeps, and for whom."""
+
+from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from election.messages import Index
+from qsync.consumer import ConsumerKind
+from qsync.core.logstart import LogStart
+from qsync.core.retention import HoldKind
+from qsync.core.trimming import start_at
+from qsync.node.node import Node
+from qsync.sim.kernel.snapshots import KernelSnapshots
+from qsync.store.contract import Wait
+from qsync.store.snapfiles import SnapshotFile
+from qsync.store.snapshot import RowsView
+
+
+def _heedless(node: Node, kinds: Iterable[HoldKind | ConsumerKind]) -> None:
+    """The log is trimmed as if nothing of these kinds held it."""
+    retention = node.queries.retention
+    honest, left_out = retention._look, frozenset(kinds)  # noqa: SLF001 - a mutant
+
+    def look() -> object:
+        seen = honest()
+        if seen is None:
+            return None
+        return seen._replace(holds=[each for each in seen.holds if each.kind not in left_out])
+
+    retention._look = look  # type: ignore[method-assign, assignment]  # noqa: SLF001 - a mutant
+
+
+def _trims_without_snapshot(node: Node) -> None:
+    """The log is trimmed as far as rows are on the disk, be there a snapshot of them or not."""
+    _heedless(node, [HoldKind.SNAPSHOT])
+
+
+def _trims_for_nobody(node: Node) -> None:
+    """The log is trimmed whoever else needs it."""
+    _heedless(node, ConsumerKind)
+
+
+def _keeps_one_snapshot(node: Node) -> None:
+    """A new snapshot takes the place of all former ones."""
+    node.queries.snapshots._keep = lambda: 1  # noqa: SLF001 - a mutant
+
+
+def _snapshot_not_flushed(node: Node) -> None:
+    """A snapshot counts before it is on the disk."""
+    if isinstance(node.storage.snapshot_folder, KernelSnapshots):
+        node.storage.snapshot_folder.flushes = False
+
+
+def _snapshots_unsettled(node: Node) -> None:
+    """What has the name of a snapshot at a start counts as one that stays."""
+    folder = node.storage.snapshot_folder
+    if folder is not None:
+        folder.settle = lambda: None  # type: ignore[method-assign]  # a mutant
+
+
+Start = Callable[[Node, LogStart], LogStart]
+
+
+def _another_start(node: Node, start_of: Start) -> None:
+    """A snapshot of the same rows says that a log goes on elsewhere behind it."""
+    folder = node.storage.snapshot_folder
+    if not isinstance(folder, KernelSnapshots):
+        return
+
+    def writing(view: RowsView, start: LogStart) -> Generator[Wait, None, SnapshotFile]:
+        start = start_of(node, start)
+        view.folded = start.index
+        return KernelSnapshots.writing(folder, view, start)
+
+    folder.writing = writing  # type: ignore[method-assign]  # a mutant
+
+
+def _snapshot_of_unconfirmed(node: Node) -> None:
+    """A snapshot is said to be of all that is in the log."""
+
+    def last(node: Node, start: LogStart) -> LogStart:
+        log = node.replica.machine.replicated_log.log
+        index = Index(log.last)
+        return replace(
+            start,
+            index=index,
+            term=log.term_at(index),
+            crc=log.crc_at(index),
+            origin=log.run_at(index).origin,
+            vclock=log.vclock_at(index),
+        )
+
+    _another_start(node, last)
+
+
+def _snapshot_ahead_of_rows(node: Node) -> None:
+    """A snapshot is said to be of all that is confirmed, folded or not."""
+
+    def confirmed(node: Node, _start: LogStart) -> LogStart:
+        replicated_log = node.replica.machine.replicated_log
+        return start_at(replicated_log, replicated_log.confirmed)
+
+    _another_start(node, confirmed)
+
+
+RETENTION: Final[Mapping[str, Callable[[Node], None]]] = {
+    "trims_without_snapshot": _trims_without_snapshot,
+    "trims_for_nobody": _trims_for_nobody,
+    "keeps_one_snapshot": _keeps_one_snapshot,
+    "snapshot_not_flushed": _snapshot_not_flushed,
+    "snapshots_unsettled": _snapshots_unsettled,
+    "snapshot_of_unconfirmed": _snapshot_of_unconfirmed,
+    "snapshot_ahead_of_rows": _snapshot_ahead_of_rows,
+}

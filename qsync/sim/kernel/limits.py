@@ -1,0 +1,27 @@
+"""Limits smaller than a file may set, so that they are reached in a short run."""
+
+from dataclasses import replace
+
+from qsync.core.config import CoreConfig
+from qsync.sim.swarm import Swarm
+
+
+def limited(swarm: Swarm, config: CoreConfig) -> CoreConfig:
+    """A node's configuration with the limits of the run."""
+    config = replace(
+        config,
+        append_entries_max=swarm.limits.append_entries_max,
+        append_bytes_max=swarm.limits.append_bytes_max,
+        confirm_delay=swarm.timing.confirm_delay,
+    )
+    retention = swarm.variety.retention
+    if retention is None:
+        return config
+    return replace(
+        config,
+        checkpoint_interval=retention.interval,
+        checkpoint_wal_threshold=retention.threshold,
+        checkpoint_count=retention.count,
+        wal_cleanup_delay=retention.cleanup_delay,
+        wal_retention_size=retention.size,
+    )
