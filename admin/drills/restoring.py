@@ -13,6 +13,7 @@ from pathlib import Path
 
 from admin.backup import catalogue, places, restoring, taking
 from admin.backup.archiving import Archiver, ArchivingOptions
+from admin.backup.failures import BackupGap, NoBackup
 from admin.backup.points import WantedPoint
 from admin.backup.restoring import NewNode
 from admin.cluster import surveys
@@ -76,10 +77,13 @@ def archive(lab: Lab, every: float) -> Callable[[], None]:
 
 
 def check_restorable(lab: Lab) -> None:
-    """Raises ConfigError or NoBackup unless there is a backup to go back to."""
-    restoring.plan(_load(lab), WantedPoint())
-    if not _settings(lab).is_file():
-        raise ConfigError(f"{_settings(lab)} is gone, and with it how the nodes were set up")
+    """Raises ConfigError or BackupDamaged unless there is a backup to go back to."""
+    try:
+        restoring.plan(_load(lab), WantedPoint())
+    except (NoBackup, BackupGap) as error:
+        raise ConfigError(
+            f"nothing could be restored afterwards: {error.message}", hint="`back_up` comes first"
+        ) from error
 
 
 def destroy(lab: Lab, node: LabNode) -> None:

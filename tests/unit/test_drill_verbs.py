@@ -1,9 +1,13 @@
 """Verbs of drills: each is whole in its class, what it breaks has a name, and a remedy."""
 
+from pathlib import Path
+
 import pytest
 
+from admin.drills import restoring
 from admin.drills.verbs.catalogue import VERBS, remedy
 from admin.drills.verbs.verb import StepVerb, Takes
+from admin.lab import lab
 from qsync.errors import ConfigError
 from qsync.faultpoints import POINTS
 
@@ -30,6 +34,13 @@ def test_what_mends_nothing_is_no_remedy() -> None:
     for word in ("eat", "kill"):
         with pytest.raises(ConfigError, match="nothing that undoes"):
             remedy(word)
+
+
+def test_nothing_is_destroyed_that_no_backup_brings_back(tmp_path: Path) -> None:
+    alone = lab.create(tmp_path / "alone", name="alone", nodes=1)
+    with pytest.raises(ConfigError, match="nothing could be restored afterwards"):
+        restoring.check_restorable(alone)
+    assert restoring.points(alone.dir, since=0.0) == ()
 
 
 def test_every_fault_point_has_a_verb() -> None:

@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from admin.workload.clients import Workload
 from admin.workload.history import History, HistoryLine, OutcomeType
+from admin.workload.tally import ReceiptPlace
 from admin.workload.worker import Worker, WorkerConfig, WorkerGate
 from election.messages import Index, Term
 from qsync.client import retry_policy
@@ -114,3 +115,26 @@ def test_what_nobody_will_ever_say_has_the_number_by_which_a_log_may(end: End) -
         (OutcomeType.INVOKE, session, 1, None),
         (OutcomeType.INFO, session, 1, None),
     ]
+
+
+def test_clients_that_are_paused_wait_for_nobody_and_do_nothing() -> None:
+    load = Workload([], history=History(), clients=1, seed=1)
+    load.tally.ack(1, ReceiptPlace(client=1, term=1, index=1), 0.01)
+    assert load.tally.waiting() > 0
+    load.pause()
+    assert load.is_paused
+    load.start()  # it would die of having nobody to connect to
+    assert load.tally.waiting() == 0
+    load.stop()
+    load.resume()
+    assert not load.is_paused
+    assert load.tally.waiting() > 0
+
+
+def test_of_a_cluster_that_is_gone_nobody_is_asked_what_became_of_a_write() -> None:
+    client = Scripted(unknown)
+    load, _ = did(client, write)
+    load.begin_anew()
+    assert load.resolve() == 0
+    assert client.asked == []
+    assert len(load.tally.unknown) == 1
