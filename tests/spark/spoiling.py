@@ -119,12 +119,13 @@ class Case:
         return row
 
     def follows(self) -> dict[str, object]:
-        """What a PROMOTE that continues this log names, and its term."""
+        """What a PROMOTE that continues this log names, and its term: one that nobody stood in."""
         last = self.last()
+        stood = [num(row, "term") for row in self.tables["events"] if row.get("term")]
         queue = self.queue()
         owner = queue.owner
         ref = {"ref_owner": owner, "ref_lsn": queue.lsns.get(owner, 0)}
-        return {"term": num(last, "term") + 1, **ref}
+        return {"term": max(num(last, "term"), *stood) + 1, **ref}
 
     def sample(self, node: int, **changes: object) -> Row:
         """A node says something more; its log is not looked at."""
