@@ -22,7 +22,7 @@ import trio
 from qsync.form import form
 from qsync.node.effects import Effects, Epoll, Event, Socket, Usage
 from qsync.node.listener import connections_allowed
-from qsync.store.beside import Thread
+from qsync.store.beside import Thread, switching_often
 from qsync.tls.plain import StreamSocket
 
 _KIBI: Final = 1024
@@ -122,7 +122,8 @@ class NodeSystem:
 
     async def in_thread(self, call: Callable[[], int]) -> int:
         """In one of Trio's threads."""
-        return await trio.to_thread.run_sync(call)
+        with switching_often():
+            return await trio.to_thread.run_sync(call)
 
     def beside(self) -> Thread:
         """A thread of its own."""

@@ -1,9 +1,10 @@
 """A thread that does one piece of work after another beside a busy loop."""
 
+import contextlib
 import queue
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 SWITCH_S = 0.0002
@@ -25,19 +26,57 @@ class BackgroundWork(Protocol):
         """Let what runs come to its end; false if it hangs. `put` begins anew."""
 
 
+class _Switching:
+    """How soon a thread gives way to another: often, as long as any works beside a busy loop."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._count = 0
+        self._usual_s = 0.0
+
+    def begin(self) -> None:
+        """A thread begins to work."""
+        with self._lock:
+            if not self._count:
+                self._usual_s = sys.getswitchinterval()
+                sys.setswitchinterval(min(SWITCH_S, self._usual_s))
+            self._count += 1
+
+    def end(self) -> None:
+        """It has ended."""
+        with self._lock:
+            self._count -= 1
+            if not self._count:
+                sys.setswitchinterval(self._usual_s)
+
+
+_SWITCHING = _Switching()
+
+
+@contextlib.contextmanager
+def switching_often() -> Iterator[None]:
+    """Who works in a thread meanwhile holds the interpreter for `SWITCH_S` at a time, not more.
+
+    One call into C holds it for as long as it takes; by itself the interpreter waits 5 ms.
+    """
+    _SWITCHING.begin()
+    try:
+        yield
+    finally:
+        _SWITCHING.end()
+
+
 class Thread:
     """See `Beside`. There is a thread only while there is something to do now and then."""
 
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
         self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
-        self._switch_s = sys.getswitchinterval()
 
     def put(self, work: Work) -> None:
         """Do it in the thread, which is begun if there is none."""
         if self._thread is None:
-            self._switch_s = sys.getswitchinterval()
-            sys.setswitchinterval(min(SWITCH_S, self._switch_s))
+            _SWITCHING.begin()
             self._thread = threading.Thread(target=self._serve, name="log writer", daemon=True)
             self._thread.start()
         self._work.put(work)
@@ -49,7 +88,7 @@ class Thread:
             return True
         self._work.put(None)
         thread.join(CLOSE_S_MAX)
-        sys.setswitchinterval(self._switch_s)
+        _SWITCHING.end()
         return not thread.is_alive()
 
     def _serve(self) -> None:
