@@ -223,6 +223,42 @@ async def leading(settings: NodeConfig, *, found: bool = False) -> AsyncIterator
         yield node.address
 
 
+TRIMMED = {"store.checkpoint_wal_threshold": "64KiB", "store.checkpoint_interval": "0s"}
+BALLAST_BYTES = 60_000
+"""Rows that come and go: they fill files of the log, which are trimmed as a whole."""
+
+
+def trimmed(folder: Path) -> NodeConfig:
+    """A node alone that keeps little of its log."""
+    given = {"cluster.id": CLUSTER, "node.id": "1", "node.name": "n1", "node.dir": str(folder)}
+    given |= {"listen": "127.0.0.1:0", "store.writer": "inline", "store.fold_interval": "5ms"}
+    return NodeConfig.load(None, {}, given | TRIMMED)
+
+
+def keep_trimmed(folder: Path) -> None:
+    """Write down a directory whose log begins behind a snapshot (`FORMAT_TRIMMED`)."""
+    with TemporaryDirectory() as room:
+        place = Path(room) / "n1"
+        trio.run(partial(_live_and_trim, trimmed(place)))
+        with tarfile.open(folder / "trimmed.tar.xz", "w:xz") as packed:
+            packed.add(place, "n1")
+
+
+async def _live_and_trim(settings: NodeConfig) -> None:
+    async with leading(settings, found=True) as address:
+        await trio.to_thread.run_sync(fill, address)
+        await trio.to_thread.run_sync(_outgrow, address)
+
+
+def _outgrow(address: str) -> None:
+    with qsync.connect(address, timeout=20) as db:
+        db.schema.create_space("ballast", is_sync=True)
+        db.space("notes").insert([2, "of a client"])
+        while not db.info("gc.signature"):
+            db.space("ballast").replace([1, bytes(BALLAST_BYTES)])
+        db.space("ballast").delete(1)
+
+
 async def _live(settings: NodeConfig) -> dict[str, object]:
     async with leading(settings, found=True) as address:
         return await trio.to_thread.run_sync(_use, address)
@@ -240,3 +276,4 @@ def _use(address: str) -> dict[str, object]:
 
 if __name__ == "__main__":
     keep(KEPT / qsync.__version__)
+    keep_trimmed(KEPT / qsync.__version__)

@@ -13,6 +13,8 @@ import trio
 import qsync
 from qsync.errors import QsyncError, WrongFormat
 from qsync.node.embedded import EmbeddedNode
+from qsync.store.directory import FORMAT, FORMAT_TRIMMED
+from qsync.store.snapfiles import SNAPSHOTS, snapshot_files
 from qsync.wire import limits, peer_messages, replies
 from qsync.wire.frames import SealedFrames
 from qsync.wire.session import Dialer, Hello, Party
@@ -21,6 +23,7 @@ from tests.disk import releases
 LATER = 99
 """A format that nobody knows yet."""
 RELEASES = sorted(path.name for path in releases.KEPT.iterdir() if path.is_dir())
+ARCHIVES = sorted(f"{path.parent.name}/{path.name}" for path in releases.KEPT.glob("*/*.tar.xz"))
 
 
 @pytest.fixture(params=RELEASES)
@@ -29,10 +32,16 @@ def kept(request: pytest.FixtureRequest) -> Path:
     return releases.KEPT / str(request.param)
 
 
+@pytest.fixture(params=ARCHIVES)
+def archive(request: pytest.FixtureRequest) -> Path:
+    """Each directory that a release left, packed: `trimmed` ones have no beginning of their log."""
+    return releases.KEPT / str(request.param)
+
+
 @pytest.fixture
-def directory(kept: Path, tmp_path: Path) -> Path:
+def directory(archive: Path, tmp_path: Path) -> Path:
     """A node's directory as that release left it."""
-    with tarfile.open(kept / "directory.tar.xz") as packed:
+    with tarfile.open(archive) as packed:
         packed.extractall(tmp_path, filter="data")
     return tmp_path / "n1"
 
@@ -62,6 +71,15 @@ def test_this_release_is_kept() -> None:
     assert qsync.__version__ in RELEASES
 
 
+def test_a_log_from_its_beginning_and_one_without_it_are_kept(
+    directory: Path, archive: Path
+) -> None:
+    trimmed = archive.name.startswith("trimmed")
+    identity = json.loads((directory / "identity.json").read_text(encoding="utf-8"))
+    assert identity["format"] == (FORMAT_TRIMMED if trimmed else FORMAT)
+    assert bool(snapshot_files(directory / SNAPSHOTS)) == trimmed
+
+
 async def test_a_directory_of_a_former_release_has_all_its_rows_and_takes_more(
     directory: Path,
 ) -> None:
@@ -84,9 +102,9 @@ def _look(address: str) -> None:
         assert ["replication.synchro_timeout", "7s"] in rows
 
 
-async def test_a_client_of_a_former_release_is_understood(directory: Path, kept: Path) -> None:
+async def test_a_client_of_a_former_release_is_understood(directory: Path, archive: Path) -> None:
     async with releases.leading(releases.config(directory)) as address:
-        await trio.to_thread.run_sync(partial(_replay, address, wire(kept)))
+        await trio.to_thread.run_sync(partial(_replay, address, wire(archive.parent)))
 
 
 def _replay(address: str, said: Wire) -> None:

@@ -96,6 +96,14 @@ def killed_half_way(found: lab.Lab, late: lab.LabNode, leader: lab.LabNode) -> N
     surveys.wait_answers(late.address, timeout=20)
 
 
+def sender_killed_half_way(found: lab.Lab, late: lab.LabNode, leader: lab.LabNode) -> None:
+    """Whoever leads then goes on, with its own snapshot if that is another one."""
+    until(lambda: is_half_way(late, leader), "both say that some of it is there")
+    found.kill(leader)
+    found.start(leader)
+    surveys.wait_answers(leader.address, timeout=20)
+
+
 def test_a_node_that_was_away_or_wiped_takes_a_snapshot_while_clients_write(tmp_path: Path) -> None:
     with running(tmp_path / "three", nodes=3, **SMALL) as found:
         led = surveys.wait_writable(found.addresses, timeout=20).leader
@@ -115,6 +123,7 @@ def test_a_node_that_was_away_or_wiped_takes_a_snapshot_while_clients_write(tmp_
             found.wipe(late)
             found.start(late)
             surveys.wait_answers(late.address, timeout=20)
+            sender_killed_half_way(found, late, leader)
             until(lambda: installed(late), "the wiped one has it, too")
         surveys.wait_at_rest(found.addresses)
         until(lambda: len(digests(found)) == 1, "all are the same")
