@@ -12,7 +12,6 @@ ERROR_MODULES = (
     "admin.box.ctl",
     "admin.backup.failures",
     "admin.recovery.failures",
-    "qsync.store.superseded",
     "qsync.tls.errors",
     "admin.evidence.manifest",
     "admin.checker.spark.failures",
@@ -265,10 +264,11 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "Repeat the command when it does: it goes on from what is there.",
     ),
     "SUPERSEDED": ErrorHelp(
-        "`qsync recover` made a new cluster of what this directory has. It is kept for a "
+        "`qsync recover` made a new cluster of this one, and this node has met it, or is the "
+        "survivor. It serves nothing any more and does not start; its directory is kept for a "
         "post-mortem.",
-        "Start the directory of the new cluster. To have this machine in it: an empty directory, "
-        "`qsync init DIR --join TARGET`, `qsync member add`.",
+        "Use the new cluster. To have this machine in it: an empty directory, `qsync init DIR "
+        "--join TARGET`, start it, `qsync member add`.",
     ),
     "RECOVERY_REFUSED": ErrorHelp(
         "Going on from one survivor may lose what others have, and must not be done while they "

@@ -20,6 +20,7 @@ class QsyncError(Exception):
     retryable: ClassVar[bool] = False
     outcome: Outcome = Outcome.ROLLED_BACK
     hint: str = ""
+    hint_alone: ClassVar[str] = ""  # where nobody leads
 
     def __init__(
         self,
@@ -33,6 +34,7 @@ class QsyncError(Exception):
         self.message = message
         self.leader = leader
         self.details = details or {}
+        hint = hint or ("" if leader else self.hint_alone)
         if hint:
             self.hint = hint
 
@@ -47,17 +49,7 @@ class NotLeader(QsyncError):
     number = 2
     retryable = True
     hint = "send it to the leader; clients of this library do so by themselves"
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        hint: str = "",
-        leader: str | None = None,
-        details: dict[str, object] | None = None,
-    ) -> None:
-        nobody = "" if leader else "`qsync status` shows who leads, or what an election lacks"
-        super().__init__(message, hint=hint or nobody, leader=leader, details=details)
+    hint_alone = "`qsync status` shows who leads, or what an election lacks"
 
 
 class ReadOnly(QsyncError):
@@ -372,6 +364,14 @@ class ConfigError(QsyncError):
 
     code = "CONFIG"
     number = 60
+
+
+class Superseded(ConfigError):
+    """The history of this directory goes on in another cluster; it is kept for a post-mortem."""
+
+    code = "SUPERSEDED"
+    number = 110
+    hint = "an empty directory joins that cluster: `qsync init DIR --join TARGET`"
 
 
 def all_errors() -> list[type[QsyncError]]:

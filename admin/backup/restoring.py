@@ -28,7 +28,8 @@ from qsync.config import NodeConfig
 from qsync.core.generation import first_term_of, generation_of
 from qsync.core.logstart import LogStart
 from qsync.core.ready import Write
-from qsync.data import schema, tuples
+from qsync.data import ancestors, schema, tuples
+from qsync.data.ancestors import Ancestor
 from qsync.data.members import CODEC, row_of
 from qsync.errors import ConfigError, Damaged
 from qsync.member import Member
@@ -157,12 +158,15 @@ def found_cluster(
     log: DecidedLog,
     term: Term,
     take: Callable[[SpaceStore], None],
-    progress: Callable[[int], None],
+    progress: Callable[[int], None] = lambda _: None,
+    *,
+    ancestor: Ancestor | None = None,
 ) -> FoundedCluster:
     """Make the directory of a new cluster's one node; it goes on where a decided log ends.
 
     `take`: puts the rows in place as they are where that log begins. `progress`: up to which entry
-    of it they were brought. Raises ConfigError when something is in the directory, StoreError.
+    of it they were brought. `ancestor`: the cluster that ends with it, if one does. Raises
+    ConfigError when something is in the directory, StoreError.
     """
     cluster = str(uuid.uuid4())
     text = node.config(cluster)
@@ -188,7 +192,7 @@ def found_cluster(
             take(spaces)
             log.fold_into(spaces, progress)
             start = _founded(log.start_behind(), member)
-            dropped = found_anew(spaces, member)
+            dropped = found_anew(spaces, member, ancestor)
             rows = sum(each.rows for each in spaces.sums.groups.values())
             view = spaces.view()
             try:
@@ -215,16 +219,21 @@ def check_empty(directory: Path) -> None:
         )
 
 
-def found_anew(spaces: Spaces, member: Member) -> tuple[str, ...]:
+def found_anew(spaces: Spaces, member: Member, ancestor: Ancestor | None = None) -> tuple[str, ...]:
     """The rows become those of a cluster with one member. Settings that do not fit it, dropped.
 
     Sessions end with the cluster that they were of (membership.md M8 g), of its members none is a
-    member of this one, and nobody has this one's log.
+    member of this one, and nobody has this one's log. What is restored beside a cluster that may
+    live on supersedes nobody: only with an `ancestor` it descends from that, and its ancestors.
     """
     deletes = [
         key
         for space in (schema.SESSION, schema.CLUSTER, schema.GC_CONSUMERS)
         for key, _ in spaces.scan(*schema.keys_of(space))
+    ]
+    descends = _descent(spaces, ancestor)
+    deletes += [
+        key for key, _ in spaces.scan(*schema.keys_of(schema.ANCESTORS)) if key not in descends
     ]
     dropped: list[str] = []
     for key, row in spaces.scan(*schema.keys_of(schema.SETTINGS)):
@@ -237,12 +246,24 @@ def found_anew(spaces: Spaces, member: Member) -> tuple[str, ...]:
     spaces.fold(
         _Rewrite(
             folded=spaces.folded,
-            puts=[(own, tuples.encode(row_of(member)))],
+            puts=sorted([(own, tuples.encode(row_of(member))), *descends.items()]),
             deletes=sorted(key for key in deletes if key != own),
         )
     )
     spaces.sync()
     return tuple(dropped)
+
+
+def _descent(spaces: Spaces, ancestor: Ancestor | None) -> dict[bytes, bytes]:
+    """The rows of the ancestors, by their keys."""
+    if ancestor is None:
+        return {}
+    rows = (row for _, row in spaces.scan(*schema.keys_of(schema.ANCESTORS)))
+    primary = schema.Schema(schema.SYSTEM).space(schema.ANCESTORS).primary
+    return {
+        primary.key([each.generation], whole=True): tuples.encode(ancestors.row_of(each))
+        for each in [*ancestors.ancestors_of(rows), ancestor]
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -193,6 +193,8 @@ def _tests(found: ClusterSurvey) -> Iterable[str]:
             against.append("it has not caught up since its directory was empty")
         if each.status == "split_brain":
             against.append("split brain")
+        if each.status == "superseded":
+            against.append("superseded")
         if each.last < last:
             against.append(f"{last - each.last} entries behind the longest log")
         verdict = "; ".join(against) if against else "nothing speaks against it"

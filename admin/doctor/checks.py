@@ -31,6 +31,7 @@ CHECKS: tuple[Look, ...] = (
     reach.one_cluster,
     reach.one_version,
     replication.data_agrees,
+    replication.none_superseded,
     replication.log_whole,
     replication.all_vote,
     replication.all_named,

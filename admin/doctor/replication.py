@@ -126,6 +126,18 @@ def data_agrees(facts: Facts) -> Iterator[Finding]:
             )
 
 
+def none_superseded(facts: Facts) -> Iterator[Finding]:
+    """No node runs whose history goes on in another cluster."""
+    for node in facts.nodes:
+        if node.status == "superseded":
+            yield critical(
+                node.name,
+                f"serves nothing: {node.ro_texts[0]}",
+                "stop it and keep its directory; `qsync init DIR --join TARGET` with an empty one, "
+                "start it, `qsync member add` (`qsync explain SUPERSEDED`)",
+            )
+
+
 def log_whole(facts: Facts) -> Iterator[Finding]:
     """No node found damage in its log."""
     for node in facts.nodes:

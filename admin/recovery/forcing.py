@@ -1,8 +1,9 @@
 """One survivor becomes a new cluster of one node, in a directory of its own (membership.md M8).
 
-A generation is a cluster id of its own here, so nodes of different generations exchange nothing
-(M8 b, d), and a node that joins has no configuration until it has the new cluster's own, with which
-the log begins (M8 c). The generation's number is the high part of its terms (M8 f).
+A generation is a cluster id of its own here, so nodes of different generations exchange nothing but
+that the older one is superseded (M8 b, d, e): the new cluster's rows name its ancestor. A node that
+joins has no configuration until it has the new cluster's own, with which the log begins (M8 c). The
+generation's number is the high part of its terms (M8 f).
 """
 
 import time
@@ -19,6 +20,7 @@ from election.messages import Index
 from qsync.core.generation import first_term_of, generation_of
 from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.trimming import start_at
+from qsync.data.ancestors import Ancestor
 from qsync.node.assembly import core_config
 from qsync.store.snapshot import SnapshotHead, chunks
 from qsync.store.spaces import SpaceStore
@@ -80,11 +82,20 @@ def force(left: Survivor, directory: Path, options: Mapping[str, str]) -> Recove
     )
     node = NewNode(directory=directory, options={**_own_options(left), **options})
     made = found_cluster(
-        node, log, first_term_of(generation), lambda fresh: _copy(left, fresh), lambda _: None
+        node,
+        log,
+        first_term_of(generation),
+        lambda fresh: _copy(left, fresh),
+        ancestor=Ancestor(
+            generation=generation - 1,
+            cluster=left.cluster,
+            index=left.last,
+            term=left.last_term,
+        ),
     )
     promise = core_config(left.config).promise
     time.sleep(max(0.0, begun + promise - time.monotonic()))
-    supersede(left.path, cluster=made.config.cluster.id, directory=directory)
+    supersede(left.path, cluster=made.config.cluster.id, where=str(directory))
     return Recovered(
         cluster=made.config.cluster.id,
         directory=directory,

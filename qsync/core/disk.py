@@ -18,6 +18,8 @@ class DiskState:
         """What was damaged at or below what had been acked, when the node started."""
         self.lost: str | None = None
         """Why the spaces cannot be read and are made anew from the log; None when all is well."""
+        self.superseded: str | None = None
+        """The cluster in which the history goes on, once the directory says so (M8 e)."""
         self._replicated_log = replicated_log
         self._began = 0.0
 

@@ -167,6 +167,13 @@ class LeaveAsked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SupersededBy:
+    """The history of this node goes on in that cluster, and its directory says so for good."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
     """The client of this ticket is gone or has been told "unknown". Rolls nothing back."""
 
@@ -188,5 +195,6 @@ Input = (
     | RollbackAsked
     | ChangeAsked
     | LeaveAsked
+    | SupersededBy
     | Forgotten
 )

@@ -30,6 +30,7 @@ from qsync.core.read_requests import ReadRequests
 from qsync.core.ready import Ready, Ticket, TimerKind
 from qsync.core.replica_state import ReplicaState
 from qsync.core.replicated_log import ReplicatedLog, Tail
+from qsync.core.superseding import Superseding, never_leading
 from qsync.core.waiters import Waiter, behind_what
 from qsync.core.writable import Reason, Writable
 from qsync.record import Entry
@@ -89,6 +90,7 @@ class Machine:
             self.state, disk=self.disk, reads=self.read_requests, operations=self.operations
         )
         self.turn = LeaderTurn(self.state)
+        self.superseding = Superseding(self.state, self.disk)
 
     def __repr__(self) -> str:
         role = "leader" if self.leader else self.raft.role.value
@@ -146,6 +148,8 @@ class Machine:
             config = replace(
                 config, voters=before.voters, instance=before.instance, votes=before.votes
             )
+        if self.disk.superseded is not None:
+            config = never_leading(config)
         state.set_configuration(config)
         election, timing = self.raft.state, _timing(config)
         if timing != election.timing or config.fencing is not before.fencing:
@@ -179,6 +183,10 @@ class Machine:
 
     def step(self, event: happened.Input) -> None:
         """Take one input."""
+        if not self.superseding.took(event):
+            self._take(event)
+
+    def _take(self, event: happened.Input) -> None:
         match event:
             case happened.Received():
                 self.messages.received(event)
@@ -202,16 +210,15 @@ class Machine:
             ):
                 self.operations.handle_request(event)
             case happened.Forgotten():
-                self._forget(event.ticket)
+                self.waiters.forget(event.ticket)
+                self.state.reads.forget(event.ticket)
+                self.operations.forget(event.ticket)
+            case happened.SupersededBy():
+                raise AssertionError(event)
             case _:
                 assert_never(event)
         # The log may have another end now, and with it other voters.
         self.state.follow()
-
-    def _forget(self, ticket: Ticket) -> None:
-        self.waiters.forget(ticket)
-        self.state.reads.forget(ticket)
-        self.operations.forget(ticket)
 
     def _written(self, write_id: int) -> None:
         """A Write is durable, and maybe a ballot with it."""
@@ -296,6 +303,7 @@ class Machine:
         if replicated_log.notes:
             ready.notes += replicated_log.notes
             replicated_log.notes = []
+        self.superseding.silence(ready)
         return ready
 
     def _collect_raft(self, ready: Ready) -> None:

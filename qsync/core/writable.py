@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
+from qsync.core import superseding
 from qsync.core.disk import DiskState
 from qsync.core.replica_state import ReplicaState
 from qsync.core.stopping import Demotion, LeadershipTransfer, Stopping
@@ -26,6 +27,7 @@ class ReadOnlyReason(StrEnum):
     LEARNER = "learner"
     REMOVED = "removed"
     SPLIT_BRAIN = "split_brain"
+    SUPERSEDED = "superseded"
     QUARANTINE = "quarantine"
 
 
@@ -135,6 +137,15 @@ def split_brain(*, text: str) -> Reason:
     )
 
 
+def superseded(*, cluster: str) -> Reason:
+    """The history goes on elsewhere."""
+    return Reason(
+        why=ReadOnlyReason.SUPERSEDED,
+        text=superseding.refusal(cluster),
+        lifts="nothing: stop it, and let an empty directory join that cluster",
+    )
+
+
 def quarantine(*, text: str) -> Reason:
     """Damage at or below what was acked."""
     return Reason(why=ReadOnlyReason.QUARANTINE, text=text, lifts="it has caught up with a leader")
@@ -162,6 +173,8 @@ class Writable:
 
     def _reasons(self) -> Iterator[Reason]:
         state = self._state
+        if self._disk.superseded is not None:
+            yield superseded(cluster=self._disk.superseded)
         if state.config.read_only:
             yield CONFIG
         yield from self._membership()

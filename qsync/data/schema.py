@@ -10,6 +10,7 @@ from qsync.data.tuples import Check, Field
 from qsync.errors import NoSuchIndex, NoSuchSpace, ProtocolError, WrongKey
 
 SCHEMA, SPACE, SEQUENCE, SEQUENCE_DATA, INDEX = 272, 280, 284, 285, 288
+ANCESTORS = 321
 CLUSTER, TRUNCATE, GC_CONSUMERS, SESSION, VOTING, SETTINGS = 320, 330, 341, 380, 390, 400
 USER_SPACE_MIN = 512
 """Ids below belong to the system."""
@@ -19,7 +20,8 @@ NAME_CHARACTERS_MAX = 256
 DDL_SPACES = frozenset({SPACE, INDEX, TRUNCATE, SETTINGS})
 """A row written to one of these changes more than itself."""
 OWN_VERBS = frozenset(
-    {SPACE, INDEX, CLUSTER, TRUNCATE, GC_CONSUMERS, SESSION, SEQUENCE, SEQUENCE_DATA, SETTINGS}
+    {SPACE, INDEX, CLUSTER, ANCESTORS, TRUNCATE, GC_CONSUMERS, SESSION}
+    | {SEQUENCE, SEQUENCE_DATA, SETTINGS}
 )
 """Spaces that clients change by operations of their own, never by insert or delete."""
 
@@ -363,6 +365,12 @@ SYSTEM = (
         "_cluster",
         "id:unsigned uuid:string role:string? name:string? address:string?",
         primary="id",
+    ),
+    _system(
+        ANCESTORS,
+        "_ancestors",
+        "generation:unsigned cluster:string index:unsigned term:unsigned",
+        primary="generation",
     ),
     _system(TRUNCATE, "_truncate", "id:unsigned count:unsigned", primary="id"),
     _system(

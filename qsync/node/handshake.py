@@ -4,11 +4,13 @@ from typing import Final
 
 from qsync import features, upgrading
 from qsync.core import border
-from qsync.errors import ForeignCluster
-from qsync.node import snapshot_export
+from qsync.data import schema
+from qsync.data.ancestors import ANCESTORS_MAX, ancestors_of
+from qsync.errors import ForeignCluster, Rebuilding
+from qsync.node import refusals, snapshot_export
 from qsync.node.view import NodeView
 from qsync.version import __version__
-from qsync.wire import packed, proofs
+from qsync.wire import descent, packed, proofs
 from qsync.wire.session import Greeting, Hello, Party
 
 FEATURES: Final = (packed.FEATURE, snapshot_export.FEATURE)
@@ -45,14 +47,35 @@ def hello(node: NodeView, epoch: int) -> Hello:
 
 def _features(node: NodeView) -> tuple[str, ...]:
     own = features.words_of(node.replica.machine.config.features, __version__)
-    return (*FEATURES, *own, *((proofs.FEATURE,) if node.config.secret else ()))
+    return (
+        *FEATURES,
+        *own,
+        *descent.words_of(_ancestors(node)),
+        *((proofs.FEATURE,) if node.config.secret else ()),
+    )
+
+
+def _ancestors(node: NodeView) -> list[str]:
+    """The clusters that this one was made of, the newest of them; none as long as it has no rows.
+
+    They stand where its log begins, so they are confirmed.
+    """
+    try:
+        rows = node.replica.state.select(schema.ANCESTORS)
+    except Rebuilding:
+        return []
+    return [each.cluster for each in ancestors_of(rows)[-ANCESTORS_MAX:]]
 
 
 def introduce(node: NodeView, hello: Hello) -> None:
     """A peer connected and says who it is.
 
-    Raises WrongVersion, NotMember, ForeignCluster for the name of another, ProtocolError.
+    Raises WrongVersion, NotMember, ForeignCluster for the name of another, ProtocolError, and
+    Superseded where this node is that.
     """
+    superseded = node.replica.machine.disk.superseded
+    if superseded is not None:
+        raise refusals.superseded(superseded)
     _admit(node, hello)
     if node.links.tls is not None:
         _check_name(node, hello)

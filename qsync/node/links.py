@@ -61,8 +61,15 @@ class PeerLink:
     """It is nobody's link any more; what happens to it is nobody's news."""
 
 
+def _unheard(_cluster: str, _where: str) -> None:
+    """Nobody writes it down."""
+
+
 class Links:
     """Dials everybody in the book, and keeps dialling; other nodes as the book changes."""
+
+    hear_superseded: Callable[[str, str], None] = staticmethod(_unheard)
+    """Put here by a node: told of a cluster that was made of ours, and where it is."""
 
     def __init__(
         self,
@@ -85,6 +92,7 @@ class Links:
         self._secret = secret
         self._now = reactor.effects.now
         self._epochs = 0
+        self._parted = ""
         self._dice = reactor.effects.dice()
 
     def follow(self) -> None:
@@ -108,6 +116,12 @@ class Links:
                     self._abandon(known, f"it is at {peer.dialled} now")
                     known.failures, known.next_dial = 0, self._now()
 
+    def part(self, why: str) -> None:
+        """Hang up on everybody, and dial nobody any more."""
+        self._parted = why
+        for link in self.links.values():
+            self._abandon(link, why)
+
     def deliver(self, peer: Replica, data: bytes) -> None:
         """Queue a frame for a peer; lost when the link is not up."""
         link = self.links.get(peer)
@@ -121,6 +135,8 @@ class Links:
         if self.book.changed():
             self.follow()
         now = self._now()
+        if self._parted:
+            return now + REDIAL_DELAY_MAX
         soonest = now + REDIAL_DELAY_MAX
         for link in self.links.values():
             if link.status is LinkStatus.DOWN:
@@ -211,6 +227,8 @@ class Links:
                 if answer is not None and dialer.greeting is not None:
                     self._check(dialer.greeting)
             except QsyncError as error:
+                if dialer.superseded_by:
+                    self.hear_superseded(dialer.superseded_by, str(link.peer.dialled))
                 self._reactor.close(connection, str(error))
                 return len(payloads)
             if answer is not None:

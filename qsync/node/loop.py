@@ -201,6 +201,8 @@ class Loop:
 
     def _send(self, messages: list[tuple[Replica, Message]]) -> bool:
         """True if some of it could not be read back from the log, so that there is more to do."""
+        if self.replica.machine.disk.superseded is not None:
+            return False  # what rested on a write that was under way is not said any more
         why = None
         deliver, loses = self._deliver, self.loses
         if loses is not None:

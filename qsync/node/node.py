@@ -34,6 +34,7 @@ from qsync.node.server import Admission, Server
 from qsync.node.snapshot_transfers import SnapshotTransfers
 from qsync.node.status import status
 from qsync.node.strangers import Strangers
+from qsync.node.superseding import supersede
 from qsync.node.sweeping import sweep
 from qsync.node.system import NodeSystem
 from qsync.node.timeline import Timeline
@@ -96,6 +97,7 @@ class Node:
         self.folding = _folding(self)
         self.server.hear_sums = self.folding.comparing.heard
         self.server.hear_snapshot = self.transfers.heard
+        self.server.hear_superseded = self.links.hear_superseded = partial(supersede, self)
         self.loop.snapshot_offered = self.transfers.receiver.offered
 
     def _loop(self, effects: Effects) -> Loop:
@@ -186,8 +188,6 @@ class Node:
     def fault_points(self) -> FaultPoints:
         """What it does to itself on purpose."""
         return self.queries.fault_hooks.points
-
-    # -- running
 
     def listen(self) -> None:
         """Bind. Raises ConfigError when the address is taken, or is not of this machine."""

@@ -1,7 +1,27 @@
 """What a node says about writes that it does not do, or of which it cannot say what became."""
 
+from typing import Final
+
 from qsync import errors
+from qsync.core import superseding
 from qsync.core.ready import Settled, TransactionFate
+from qsync.wire import verbs
+from qsync.wire.verbs import Verb
+
+_OF_THE_NODE: Final = frozenset({Verb.PING, Verb.STATUS, Verb.LOST})
+"""Questions without arguments that are about a node, not about what it has."""
+
+
+def is_of_the_node(request: verbs.Request) -> bool:
+    """Does a superseded node answer that? Its status, its events, its log as it is: yes."""
+    if type(request) is verbs.PlainRequest:
+        return request.verb in _OF_THE_NODE
+    return isinstance(request, verbs.InfoRequest | verbs.LogRequest | verbs.TraceRequest)
+
+
+def superseded(cluster: str) -> errors.Superseded:
+    """Of everything else that is asked there."""
+    return errors.Superseded(superseding.refusal(cluster))
 
 
 def token_of(token: tuple[bytes, int]) -> dict[str, object]:

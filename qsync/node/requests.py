@@ -76,6 +76,7 @@ class ClientRequests:
         self.resume()  # who waits for room goes first
         # The limits are soft: once for all that arrived together.
         room = not self._parked and self._has_room()
+        superseded = self._replica.machine.disk.superseded
         for taken, payload in enumerate(payloads):
             if taken and connection.spent:
                 return taken
@@ -89,7 +90,9 @@ class ClientRequests:
             except errors.TooLarge as error:
                 self._fail(connection, int(str(error.details["id"])), error)
                 continue
-            if type(request) is verbs.WriteRequest:
+            if superseded is not None and not refusals.is_of_the_node(request):
+                self._fail(connection, request.id, refusals.superseded(superseded))
+            elif type(request) is verbs.WriteRequest:
                 if room:
                     self._submit(connection, request)
                 else:

@@ -78,6 +78,10 @@ def _no_snapshot(_peer: Replica, _message: SnapshotMessage) -> None:
     """Nobody sends or takes one."""
 
 
+def _unheard(_cluster: str, _where: str) -> None:
+    """Nobody writes it down."""
+
+
 class Server:
     """Greets, looks at the hello, and hands every payload to where it belongs."""
 
@@ -85,6 +89,8 @@ class Server:
     """Put here by a node: what a peer says of its stored rows is none of the machine's affairs."""
     hear_snapshot: Callable[[Replica, SnapshotMessage], None] = staticmethod(_no_snapshot)
     """Put here by a node: rows of a snapshot pass by the machine, too."""
+    hear_superseded: Callable[[str, str], None] = staticmethod(_unheard)
+    """Put here by a node: told of a cluster that was made of ours, and where it is."""
 
     def __init__(
         self,
@@ -178,6 +184,11 @@ class Server:
                 self._count("silent")
                 self._reactor.close(connection, f"no word of node {replica}")
 
+    def part(self, why: str) -> None:
+        """Hang up on every peer."""
+        for connection in list(self._inbound.values()):
+            self._reactor.close(connection, why)
+
     def _stranger_lost(self, connection: Connection, _why: str) -> None:
         self.strangers.remove(connection)
         if isinstance(connection.sock, TlsSocket) and connection.sock.failed:
@@ -191,6 +202,7 @@ class Server:
                 raise ProtocolError("a peer that speaks before it was agreed to")
             self._check(connection, hello)
         except QsyncError as error:
+            error = self._hears_of_descendant(connection, acceptor) or error
             self._refuse(connection, acceptor, error)
             self._reactor.close(connection, str(error))
             return len(payloads)
@@ -203,6 +215,22 @@ class Server:
             if payloads[1:]:
                 return 1 + self._serve(connection, payloads[1:])
         return len(payloads)
+
+    def _hears_of_descendant(self, connection: Connection, acceptor: Acceptor) -> QsyncError | None:
+        """A cluster was made of ours, and that is proved: written down before it is answered.
+
+        An error if the certificate of who says so bears another name.
+        """
+        if not acceptor.superseded_by:
+            return None
+        assert acceptor.hello is not None
+        if self._admission.tls is not None:
+            try:
+                check_hello(connection.identity, acceptor.hello)
+            except QsyncError as error:
+                return error
+        self.hear_superseded(acceptor.superseded_by, acceptor.told_at)
+        return None
 
     def _refuse(self, connection: Connection, acceptor: Acceptor, error: QsyncError) -> None:
         """Its last words to us are answered with why; whoever asks closes the connection."""

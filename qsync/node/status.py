@@ -225,7 +225,9 @@ class _Parts:
 
 
 def state(machine: "Machine") -> str:
-    """`running`, `loading` (it does not count: a stranger, or damaged) or `split_brain`."""
+    """`running`, `loading` (it does not count: a stranger, or damaged), or what is wrong."""
+    if machine.disk.superseded is not None:
+        return "superseded"
     if machine.follower.split is not None:
         return "split_brain"
     return "loading" if is_recruit(machine) else "running"

@@ -45,10 +45,12 @@ PROPERTIES = {
     13: "operators are answered",
     14: "quorums meet",
     15: "what is needed is not trimmed",
+    16: "superseded is silent",
 }
 """The ten of protocol.md, our own mistakes (0), that a healed cluster comes to rest (11), that what
-clients see could have happened in some order (12), that operators are answered (13), and that no
-two quorums are strangers to each other, whoever comes and goes (14, membership.md)."""
+clients see could have happened in some order (12), that operators are answered (13), that no two
+quorums are strangers to each other, whoever comes and goes (14, membership.md), and that a node
+whose history goes on in another cluster counts for nothing (16, membership.md M8 e)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -318,6 +318,11 @@ def fresh(me: int, consistency: str, replicated_log: ReplicatedLog, floor: Posit
         )
 
 
+def superseded_is_silent(me: int, what: str) -> None:
+    """Property 16, called of what a superseded node does: it counts for nothing (M8 e)."""
+    raise PropertyViolation(16, f"node {me} is superseded, and {what}")
+
+
 def counts_by_its_log(me: int, *, mine: object, wanted: object) -> None:
     """membership.md M1 b, M6 a: who votes is what the log says, wherever it begins here."""
     if mine != wanted:

@@ -42,6 +42,8 @@ def unsound(node: NodeStatus) -> str | None:
 def _takes_part(node: NodeStatus) -> str | None:
     if node.quarantined:
         return f"quarantined: {node.quarantined}"
+    if node.status == "superseded":
+        return "superseded: " + "; ".join(node.ro_texts[:1])
     return f"status is {node.status}" if node.status not in {"running", ""} else None
 
 

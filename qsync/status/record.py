@@ -92,9 +92,9 @@ class BoxInfo(Struct, frozen=True, kw_only=True):
     ro: Annotated[bool, "whether it takes no writes"] = True
     ro_reason: Annotated[str | None, "the weightiest reason in one word; null: it writes"] = None
     ro_reasons: Annotated[tuple[ReadOnlyInfo, ...], "every reason"] = ()
-    status: Annotated[str, "`running`, `loading` (it counts in no quorum yet) or `split_brain`"] = (
-        ""
-    )
+    status: Annotated[
+        str, "`running`, `loading` (it counts in no quorum yet), `split_brain` or `superseded`"
+    ] = ""
     uptime: Annotated[float, "seconds since its directory was opened"] = 0.0
     version: Annotated[str, "its release"] = ""
     package: Annotated[str, "always `qsync`"] = ""

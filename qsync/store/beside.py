@@ -34,7 +34,7 @@ class _Switching:
         self._count = 0
         self._usual_s = 0.0
 
-    def begin(self) -> None:
+    def begin_work(self) -> None:
         """A thread begins to work."""
         with self._lock:
             if not self._count:
@@ -42,7 +42,7 @@ class _Switching:
                 sys.setswitchinterval(min(SWITCH_S, self._usual_s))
             self._count += 1
 
-    def end(self) -> None:
+    def end_work(self) -> None:
         """It has ended."""
         with self._lock:
             self._count -= 1
@@ -59,11 +59,11 @@ def switching_often() -> Iterator[None]:
 
     One call into C holds it for as long as it takes; by itself the interpreter waits 5 ms.
     """
-    _SWITCHING.begin()
+    _SWITCHING.begin_work()
     try:
         yield
     finally:
-        _SWITCHING.end()
+        _SWITCHING.end_work()
 
 
 class Thread:
@@ -76,7 +76,7 @@ class Thread:
     def put(self, work: Work) -> None:
         """Do it in the thread, which is begun if there is none."""
         if self._thread is None:
-            _SWITCHING.begin()
+            _SWITCHING.begin_work()
             self._thread = threading.Thread(target=self._serve, name="log writer", daemon=True)
             self._thread.start()
         self._work.put(work)
@@ -88,7 +88,7 @@ class Thread:
             return True
         self._work.put(None)
         thread.join(CLOSE_S_MAX)
-        _SWITCHING.end()
+        _SWITCHING.end_work()
         return not thread.is_alive()
 
     def _serve(self) -> None:

@@ -4,25 +4,22 @@ import json
 from pathlib import Path
 from typing import Final
 
-from qsync.errors import ConfigError
+from qsync.errors import Superseded
 from qsync.store import faults
-from qsync.store.environment import write_whole
+from qsync.store.environment import sync_directory, write_whole
 
 FILE: Final = "superseded.json"
 
 
-class Superseded(ConfigError):
-    """The history of this directory goes on in another cluster; it is kept for a post-mortem."""
+def supersede(path: Path, *, cluster: str, where: str) -> None:
+    """Write down that the history goes on there; durable when this returns. Raises StoreError.
 
-    code = "SUPERSEDED"
-    number = 110
-
-
-def supersede(path: Path, *, cluster: str, directory: Path) -> None:
-    """Write down that the history goes on there; durable when this returns. Raises StoreError."""
-    told = {"cluster": cluster, "directory": str(directory)}
+    `where`: its address, or the directory of its first member.
+    """
+    told = {"cluster": cluster, "where": where}
     try:
         write_whole(path / FILE, json.dumps(told).encode() + b"\n")
+        sync_directory(path)
     except OSError as error:
         raise faults.typed(error, path) from error
 
@@ -35,9 +32,12 @@ def check(path: Path) -> None:
         return
     except (OSError, ValueError):
         told = {}
+    if not isinstance(told, dict):
+        told = {}
+    where = told.get("where", told.get("directory", "another place"))
     raise Superseded(
         f"{path} was superseded: its history goes on in cluster {told.get('cluster', 'unknown')}, "
-        f"made in {told.get('directory', 'another directory')}",
-        hint="start that one; `qsync log` and `qsync dump` read this one, and an empty directory "
-        "joins the new cluster with `qsync init --join`",
+        f"at {where}",
+        hint="`qsync log` and `qsync dump` read this one. To have this machine in the new cluster: "
+        "`qsync init DIR --join TARGET` with an empty directory, start it, `qsync member add`",
     )

@@ -20,7 +20,7 @@ NONCE_BYTES: Final = 32
 FEATURE: Final = "secret"
 """Said in greeting and hello by who has one."""
 _OPEN: Final = b"qsync without a secret"
-_HELLO, _OK = b"qsync hello", b"qsync ok"
+_HELLO, _OK, _SUPERSEDED = b"qsync hello", b"qsync ok", b"qsync superseded"
 _NO_PROOF: Final = bytes(PROOF_BYTES)
 
 
@@ -35,6 +35,11 @@ def agreed(greeted: bytes, hello: bytes, secret: bytes) -> bytes:
     return _proof(secret, _OK, greeted, hello)
 
 
+def superseded(greeted: bytes, hello: bytes, secret: bytes) -> bytes:
+    """The acceptor's proof that it says "superseded" to this very hello (membership.md M8 e)."""
+    return _proof(secret, _SUPERSEDED, greeted, hello)
+
+
 def check_hello(greeted: bytes, hello: bytes, secret: bytes, *, has: bool, who: str) -> None:
     """Does the proof hold that ends this hello of `who`? Raises AccessDenied or ProtocolError."""
     wanted = _proof(secret, _HELLO, greeted, hello[:-PROOF_BYTES])
@@ -47,6 +52,14 @@ def check_ok(
 ) -> None:
     """Does the acceptor's proof hold? Raises AccessDenied or ProtocolError."""
     if not hmac.compare_digest(_proof(secret, _OK, greeted, hello), proof):
+        raise _refused(secret, has=has, who=who)
+
+
+def check_superseded(
+    greeted: bytes, hello: bytes, proof: bytes, secret: bytes, *, has: bool, who: str
+) -> None:
+    """Does it hold that the acceptor's cluster was made of ours? Raises as `check_ok`."""
+    if not hmac.compare_digest(_proof(secret, _SUPERSEDED, greeted, hello), proof):
         raise _refused(secret, has=has, who=who)
 
 

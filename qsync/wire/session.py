@@ -16,10 +16,12 @@ from qsync.errors import (
     ForeignCluster,
     ProtocolError,
     QsyncError,
+    Superseded,
     WrongVersion,
     error_of,
 )
 from qsync.wire import cbor, limits, proofs
+from qsync.wire.descent import Descent, between, superseded_node, two_recoveries
 from qsync.wire.frames import LENGTH_SIZE, frame
 
 MAGIC: Final = "qsync"
@@ -108,6 +110,9 @@ class Acceptor:
         self.greeting = greeting
         self.hello: Hello | None = None
         self.state = ConnectionState.GREETING
+        self.superseded_by = ""
+        self.told_at = ""
+        """The cluster that was made of ours, once the dialer has proved that; and its address."""
         self._secret = secret
         self._greeted = self._heard = b""
 
@@ -124,12 +129,29 @@ class Acceptor:
             raise ProtocolError("a second hello")
         self.state = _after(self.state, SessionInput.HELLO)
         hello = decode_hello(payload)
-        check_hello(self.greeting, hello)
+        descent = Descent.NONE
+        if hello.party is Party.PEER:
+            mine = self.greeting
+            descent = between(mine.cluster, mine.features, hello.cluster, hello.features)
+        if descent is Descent.NONE:
+            check_hello(self.greeting, hello)
         if hello.party is Party.PEER:
             has = proofs.FEATURE in hello.features
             proofs.check_hello(self._greeted, payload, self._secret, has=has, who=hello.name)
         self.hello, self._heard = hello, payload
+        if descent is not Descent.NONE:
+            raise self._relative(descent, hello)
         return hello
+
+    def _relative(self, descent: Descent, hello: Hello) -> QsyncError:
+        """It has proved that it knows our secret, and is of another generation."""
+        theirs, mine = str(hello.cluster), self.greeting.cluster
+        if descent is Descent.SIBLING:
+            return two_recoveries(mine, theirs)
+        if descent is Descent.DESCENDANT:
+            self.superseded_by, self.told_at = theirs, hello.address
+            return superseded_node(self.greeting.name, theirs)
+        return superseded_node(hello.name, mine)
 
     def accept(self) -> bytes:
         """The frame that ends the handshake."""
@@ -141,9 +163,15 @@ class Acceptor:
         return frame(cbor2.dumps([SessionInput.OK.value, proof]))
 
     def refuse(self, error: QsyncError) -> bytes:
-        """The last frame before closing; it tells the dialer why."""
+        """The last frame before closing; it tells the dialer why.
+
+        That it is superseded is proved to it: it is not to believe that of anybody.
+        """
         self.state = ConnectionState.CLOSED
-        return frame(cbor2.dumps(["no", error.number, error.message[: limits.TEXT_CHARS_MAX]]))
+        said: list[object] = ["no", error.number, error.message[: limits.TEXT_CHARS_MAX]]
+        if isinstance(error, Superseded) and self._heard and not self.superseded_by:
+            said.append(proofs.superseded(self._greeted, self._heard, self._secret))
+        return frame(cbor2.dumps(said))
 
 
 class Dialer:
@@ -160,6 +188,9 @@ class Dialer:
         self.hello = hello
         self.greeting: Greeting | None = None
         self.state = ConnectionState.GREETING
+        self.superseded_by = ""
+        """The cluster that was made of ours, once the acceptor has proved that."""
+        self._descent = Descent.NONE
         self._expected = replica
 
     def received(self, payload: bytes) -> bytes | None:
@@ -175,7 +206,14 @@ class Dialer:
         if word == SessionInput.NO:
             self._refused(fields)
         greeting = _read_greeting(word, fields)
-        check_greeting(self.hello, greeting, replica=self._expected)
+        mine = self.hello
+        if mine.party is Party.PEER and mine.cluster is not None:
+            words = (mine.features, greeting.cluster, greeting.features)
+            self._descent = between(mine.cluster, *words)
+            if self._descent is Descent.SIBLING:
+                raise two_recoveries(mine.cluster, greeting.cluster)
+        if self._descent is Descent.NONE:
+            check_greeting(mine, greeting, replica=self._expected)
         self.state = _after(self.state, SessionInput.GREETING)
         self.greeting = greeting
         framed = encode_hello(self.hello, greeted=payload, secret=self._secret)
@@ -186,6 +224,8 @@ class Dialer:
         fields = cbor.Fields(cbor.loads_array(payload), "answer to hello")
         match fields.text():
             case SessionInput.OK:
+                if self._descent is not Descent.NONE:
+                    raise ProtocolError("a node of another generation agreed to a connection")
                 after = _after(self.state, SessionInput.OK)
                 if self.hello.party is Party.PEER:
                     self._check_proof(fields.raw(proofs.PROOF_BYTES))
@@ -203,7 +243,17 @@ class Dialer:
 
     def _refused(self, fields: cbor.Fields) -> None:
         self.state = _after(self.state, SessionInput.NO)
-        raise error_of(fields.uint(), fields.text())
+        error = error_of(fields.uint(), fields.text())
+        greeting = self.greeting
+        if isinstance(error, Superseded) and self._descent is Descent.DESCENDANT:
+            assert greeting is not None
+            proof = fields.raw(proofs.PROOF_BYTES)
+            has = proofs.FEATURE in greeting.features
+            heard = (self._heard, self._said, proof, self._secret)
+            proofs.check_superseded(*heard, has=has, who=greeting.name)
+            self.superseded_by = greeting.cluster
+            raise superseded_node(self.hello.name, greeting.cluster)
+        raise error
 
 
 def check_hello(mine: Greeting, hello: Hello) -> None:

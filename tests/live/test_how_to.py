@@ -101,6 +101,7 @@ def test_a_lost_majority_is_recovered_from_as_it_is_told(tmp_path: Path) -> None
     done = told("recover-from-a-lost-majority.md", tmp_path, ports=3, more="qsync start c/n3")
     assert done.returncode == 2, f"{done.stdout}\n{done.stderr}"
     assert "qsync: SUPERSEDED" in done.stderr
+    assert "let an empty directory join that cluster" in done.stdout
     assert "nothing known is lost; what only n1, n2 had is not known" in done.stdout
     assert done.stdout.count("Ada") == 3
     members = [line.split() for line in done.stdout.splitlines() if line[:3].strip().isdigit()]

@@ -55,6 +55,8 @@ BREAKS = {
     "quorum_below_majority": {7},
     "rollback_in_two_steps": {2},
     "stale_taken_for_new": {9},
+    "superseded_speaks": {16},
+    "superseded_leads": {16},
 }
 
 FIRST = {

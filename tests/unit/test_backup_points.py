@@ -22,6 +22,7 @@ from admin.backup.points import WantedPoint
 from election.messages import Index, Replica
 from qsync.core.generation import generation_of
 from qsync.data import schema
+from qsync.data.ancestors import Ancestor, ancestors_of
 from qsync.errors import ConfigError, DiskFull, Unavailable
 from qsync.member import Member
 from qsync.record import Instance
@@ -135,6 +136,21 @@ def test_sessions_members_and_misfit_settings_do_not_come_along() -> None:
     assert len(list(spaces.scan(*schema.keys_of(schema.CLUSTER)))) == 1
     assert len(list(spaces.scan(*schema.keys_of(schema.SETTINGS)))) == 1
     assert spaces.folded == Index(history.last)
+
+
+def test_only_what_goes_on_for_a_cluster_descends_from_it() -> None:
+    """A restore may stand beside the cluster that it is of, and is not to stop that."""
+    history = MadeHistory(Random(1))
+    spaces, _ = folded(history, history.last)
+    member = Member(Replica(1), Instance(77), name="n1", address="127.0.0.1:1")
+    first = Ancestor(generation=0, cluster="first", index=5, term=2)
+    second = Ancestor(generation=1, cluster="second", index=9, term=1 << 24)
+    for each in (first, second):
+        restoring.found_anew(spaces, member, each)
+    rows = [row for _, row in spaces.scan(*schema.keys_of(schema.ANCESTORS))]
+    assert ancestors_of(rows) == [first, second]
+    restoring.found_anew(spaces, member)
+    assert not list(spaces.scan(*schema.keys_of(schema.ANCESTORS)))
 
 
 def test_a_point_that_no_backup_reaches_is_refused_in_words(tmp_path: Path) -> None:

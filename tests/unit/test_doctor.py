@@ -132,6 +132,10 @@ ALONE = {
 FOUR = {"nodes": [[n, f"n{n}", f"127.0.0.1:330{n}"] for n in (1, 2, 3, 4)]}
 VOTERS = {"voters": [[n, f"u{n}"] for n in (1, 2, 3)]}
 NOBODY = {"role": "candidate", "leader": None, "ro": True}
+SUPERSEDED = {
+    "status": "superseded",
+    "ro_reasons": [{"why": "superseded", "text": "its history goes on in cluster c"}],
+}
 
 
 def kept(**known: object) -> Facts:
@@ -159,6 +163,7 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
     ("one-cluster", C, "cluster", "different", lambda: facts({2: {"replicaset": {"uuid": "d"}}})),
     ("one-cluster", C, "n1", "same uuid as n2", lambda: facts({2: {"uuid": "u1"}})),
     ("one-version", N, "cluster", "n2 2.0", lambda: facts({2: {"version": "2.0"}})),
+    ("none-superseded", C, "n2", "goes on in cluster", lambda: facts({2: SUPERSEDED})),
     ("data-agrees", C, "n2", "differs", lambda: facts({2: {"status": "split_brain"}})),
     ("log-whole", C, "n2", "entry 7", lambda: facts({2: {"quarantined": "entry 7"}})),
     ("rows-sound", C, "n2", "serves no data", lambda: facts({2: {"spaces": {"error": "rot"}}})),

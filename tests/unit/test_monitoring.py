@@ -175,6 +175,7 @@ FIRING: dict[str, list[NodeStatus]] = {
     "QsyncSnapshotError": [node(1), node(2, gc={"checkpoint_error": "no room"}), node(3)],
     "QsyncDiskFull": [node(1), node(2), node(3, disk={"free": 9, "total": 100})],
     "QsyncSplitBrain": [node(1), node(2), node(3, status="split_brain")],
+    "QsyncSuperseded": [node(1), node(2), node(3, status="superseded")],
     "QsyncQuarantined": [node(1), node(2), node(3, quarantined="entry 7")],
     "QsyncCertificateExpires": [node(1), node(2, tls={"on": True, "left": 5e6, "ca_left": 9e5})],
     "QsyncCertificateNotRead": [node(1), node(2, tls={"on": True, "error": "no key"})],

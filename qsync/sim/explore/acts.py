@@ -17,6 +17,7 @@ from qsync.core.inputs import (
     ReadAsked,
     Received,
     RollbackAsked,
+    SupersededBy,
     TimerFired,
     WriteFailed,
 )
@@ -127,6 +128,13 @@ def _damage(host: ExploredNode, what: object) -> None:
     host.platter.damage()
     host.restart(what)
     host.happened("damaged")
+
+
+def _supersede(host: ExploredNode, _what: object) -> None:
+    """It is proved to it that a cluster was made of its own; its directory says so from now on."""
+    host.begin()
+    host.platter.superseded = "the next"
+    host.step(SupersededBy(cluster=host.platter.superseded))
 
 
 def _reconnect(host: ExploredNode, what: object) -> None:
@@ -278,6 +286,7 @@ _PERFORMERS: dict[str, Callable[[ExploredNode, object], None]] = {
     "crash": _crash,
     "wipe": _wipe,
     "damage": _damage,
+    "supersede": _supersede,
     "trim": clients.trim,
     "refuse": _refuse,
     "tick": _tick,
@@ -368,6 +377,7 @@ _WORDS = {
     "crash": "crashes and starts again",
     "wipe": "dies with its disk, starts on an empty one",
     "damage": "dies, and finds its log damaged",
+    "supersede": "learns that it is superseded",
     "refuse": "is refused by its leader's address",
     "retime": "operator: timeouts half as long",
     "campaign": "campaigns",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from election.messages import Index, Replica, RequestVoteResponse
-from qsync.core.inputs import Connected, Input, SnapshotReceived, Written
+from qsync.core.inputs import Connected, Input, SnapshotReceived, SupersededBy, Written
 from qsync.core.logindex import LogIndex
 from qsync.core.messages import Append, InstallSnapshot, Message
 from qsync.core.ready import Ready, TransactionFate
@@ -98,6 +98,9 @@ class ExploredNode:
         self.core = self.plan.boot(self.platter, self.lives)
         self.core.clock(self.now)
         self.core.start()
+        if self.platter.superseded:
+            # The product does not even start; here it is shown that it might.
+            self.step(SupersededBy(cluster=self.platter.superseded))
         for peer in peers:
             self.connect(peer)
 
@@ -160,8 +163,9 @@ class ExploredNode:
     def land(self) -> None:
         """The write under way is durable."""
         write, letters = self.platter.land()
-        for peer, message in letters:
-            self._send(peer, message)
+        if self.core.machine.disk.superseded is None:
+            for peer, message in letters:
+                self._send(peer, message)
         self.step(Written(id=write.id))
 
     def happened(self, what: str) -> None:
@@ -196,6 +200,8 @@ class ExploredNode:
     def answer(self, ready: Ready) -> None:
         """Whoever waited is told."""
         replicated_log, answers = self.replicated_log, self.diary.answers
+        if self.platter.superseded:
+            _serves_nothing(self, ready)
         for settled in ready.settled:
             entries = self.history()[settled.index - 1 : settled.index]
             sync = bool(entries) and bool(entries[0].flags & WAIT_ACK)
@@ -236,6 +242,8 @@ class ExploredNode:
         return replace(message, entries=tuple(entries))
 
     def _send(self, peer: Replica, message: Message) -> None:
+        if self.platter.superseded:
+            properties.superseded_is_silent(self.me, f"sends a {type(message).__name__}")
         if lives.votes(self.me, peer, message, self.platter):
             assert isinstance(message, RequestVoteResponse)
             self.diary.votes(message.asked_term, peer)
@@ -261,6 +269,16 @@ class ExploredNode:
             tuple(sorted(self.armed)),
             self.core.machine.follower.matched,
         )
+
+
+def _serves_nothing(host: ExploredNode, ready: Ready) -> None:
+    """Of one that is superseded."""
+    if ready.settled:
+        properties.superseded_is_silent(host.me, "tells clients what became of their writes")
+    if any(read.refused is None for read in ready.reads):
+        properties.superseded_is_silent(host.me, "serves a read, or does what it is asked")
+    if host.core.machine.leader is not None:
+        properties.superseded_is_silent(host.me, "leads")
 
 
 RefusalDue = Callable[[ExploredNode, int, str | None], None]

@@ -229,6 +229,16 @@ LOGS = (
         kills=frozenset({"two_changes_in_one", "change_undecided"}),
     ),
     simple_scope(
+        name="superseded",
+        claim="who is superseded leads, counts and serves nothing, and a majority goes on without",
+        prelude="elect 1",
+        bounds={"supersedes": 1, "crashes": 1, "campaigns": 1, "writes": 1},
+        crashing=frozenset({1}),
+        campaigning=frozenset({1, 2}),
+        reaches=frozenset({"superseded", "crash", "elected", "told committed"}),
+        kills=frozenset({"superseded_speaks", "superseded_leads"}),
+    ),
+    simple_scope(
         name="switchover",
         claim="a planned switchover, asked of the leader or of the next one, loses nothing",
         prelude="elect 1; confirm 1",

@@ -31,6 +31,7 @@ BOUNDS = (
     "crashes",
     "wipes",
     "damages",
+    "supersedes",
     "ticks",
     "drifts",
     "leases",
@@ -151,6 +152,8 @@ class ActionMenu:
         if host.plan.whole:
             return [("folds", ExplorerAct(me, "fold"))]
         found = self._operators(host)
+        if int(me) in self._scope.crashing and not host.platter.superseded:
+            found.append(("supersedes", ExplorerAct(me, "supersede")))
         begins = machine.replicated_log.log.start.index
         if int(me) in self._scope.trimming and machine.replicated_log.confirmed > begins:
             found.append(("trims", ExplorerAct(me, "trim")))

@@ -28,6 +28,8 @@ class WriteDisk(DurableLog):
         self.letters: Letters = []
         self.damaged: str | None = None
         """What was found when the log was read, until the node has caught up again."""
+        self.superseded = ""
+        """The cluster in which the history goes on; written down before the node knows of it."""
         self.spaces = spaces
         """The folded spaces; they outlive the process, not the disk."""
         self.start = EMPTY
@@ -93,6 +95,7 @@ class WriteDisk(DurableLog):
         self.instance = Instance(self.instance + 1)
         self.entries, self.confirmed, self.ballot = [], Index(0), NO_BALLOT
         self.start = EMPTY
+        self.superseded = ""
         self.spaces = None if self.spaces is None else MemorySpaces()
 
     def damage(self) -> None:

@@ -13,7 +13,7 @@ from qsync.sim.explore.snapshots import SNAPSHOTS
 
 _ROOM_FOR_SLOW_DISKS = (
     *("rollback-heartbeat", "session-retry", "new-connection", "switchover", "fencing"),
-    *("reads-follower", "damaged-log-slowly", "lead-again"),
+    *("reads-follower", "damaged-log-slowly", "lead-again", "superseded"),
 )
 _ROOM_FOR_ANY_ORDER = (
     *("write-crash-takeover", "session-retry", "transactions", "refusals", "doubts"),

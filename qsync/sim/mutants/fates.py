@@ -267,14 +267,14 @@ def _confirms_after_telling(core: Core) -> None:
 
 def _cancel_rolls_back(core: Core) -> None:
     machine = core.machine
-    honest = machine._forget
+    honest = machine.operations.forget
 
     def forget(ticket: int) -> None:
         honest(ticket)
         if not machine.reasons():
             machine.state.roll_back("its client left")
 
-    put(machine, _forget=forget)
+    put(machine.operations, forget=forget)
 
 
 FATES = (

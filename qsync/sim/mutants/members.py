@@ -9,6 +9,7 @@ from election.voter import Voter
 from qsync.core.configuration import Configuration
 from qsync.core.leader import Leader
 from qsync.core.progress import Membership, quorumth
+from qsync.core.ready import Ready
 from qsync.record import Entry
 from qsync.replica import Replica as Core
 from qsync.sim.mutants.counting import every_leader_is
@@ -91,6 +92,21 @@ def _goes_at_once(core: Core) -> None:
     put(core.machine.state, _follow_removal=forgets)
 
 
+def _speaks_on(core: Core) -> None:
+    def says(_ready: Ready) -> None:
+        """What it would say anyway."""
+
+    put(core.machine.superseding, silence=says)
+
+
+def _leads_superseded(core: Core) -> None:
+    def knows(cluster: str) -> None:
+        """And does nothing about it."""
+        core.machine.disk.superseded = cluster
+
+    put(core.machine.superseding, supersede=knows)
+
+
 MEMBERS = (
     Mutant(
         name="two_voters_at_once",
@@ -133,5 +149,17 @@ MEMBERS = (
         rule="membership.md M10",
         without="as many acks are enough as before the last change of the configuration",
         remodel=partial(every_leader_is, kind=_FormerQuorum),
+    ),
+    Mutant(
+        name="superseded_speaks",
+        rule="membership.md M8 e",
+        without="a superseded node goes on to say and to answer",
+        remodel=_speaks_on,
+    ),
+    Mutant(
+        name="superseded_leads",
+        rule="membership.md M8 e",
+        without="a leader that is superseded does not step down",
+        remodel=_leads_superseded,
     ),
 )

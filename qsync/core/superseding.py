@@ -1,0 +1,84 @@
+"""A node whose history goes on in another cluster: cut off from everybody, for good (M8 e).
+
+The protocol knows such a node already: it is one that no message reaches and none leaves. So
+nothing has to be proved of it, but that it keeps to that.
+"""
+
+from dataclasses import replace
+
+from election.roles import ElectionMode
+from qsync.core import inputs as happened
+from qsync.core.config import CoreConfig
+from qsync.core.disk import DiskState
+from qsync.core.ready import ReadSettled, Ready
+from qsync.core.replica_state import ReplicaState
+
+
+class Superseding:
+    """Whether this node is superseded stands in `DiskState`: its directory says so first."""
+
+    def __init__(self, state: ReplicaState, disk: DiskState) -> None:
+        self._state = state
+        self._disk = disk
+
+    def took(self, event: happened.Input) -> bool:
+        """Is that all that becomes of an input? Who asks a superseded node is refused.
+
+        Neither what peers say nor a connection to them is any of its affairs.
+        """
+        if isinstance(event, happened.SupersededBy):
+            if self._disk.superseded is None:
+                self.supersede(event.cluster)
+            return True
+        if self._disk.superseded is None:
+            return False
+        match event:
+            case happened.Received() | happened.Connected() | happened.SnapshotReceived():
+                return True
+            case (
+                happened.ReadAsked()
+                | happened.PromoteAsked()
+                | happened.DemoteAsked()
+                | happened.RollbackAsked()
+                | happened.ChangeAsked()
+            ):
+                self._state.answer(event.ticket, refusal(self._disk.superseded))
+                return True
+            case _:
+                return False
+
+    def supersede(self, cluster: str) -> None:
+        """Its directory says so: it leads no more, follows nobody, and asks for no votes."""
+        state, self._disk.superseded = self._state, cluster
+        state.set_configuration(never_leading(state.config))
+        state.raft.set_mode(state.config.mode)
+        if state.leader is not None:
+            state.resign("superseded")
+        else:
+            state.raft.state.become_follower()
+            state.follow()
+        state.out.add_event("superseded", by=cluster)
+
+    def silence(self, ready: Ready) -> None:
+        """Nothing is said to peers, and nothing that was decided or read to clients.
+
+        What a client waits for may be lost in the other cluster, or not: nobody here can know.
+        """
+        cluster = self._disk.superseded
+        if cluster is None:
+            return
+        ready.send_now, ready.send_after, ready.settled = [], [], []
+        ready.reads = [
+            each if each.refused else ReadSettled(each.ticket, refusal(cluster))
+            for each in ready.reads
+        ]
+
+
+def never_leading(config: CoreConfig) -> CoreConfig:
+    """The same, of a node that does not campaign, nor is promoted."""
+    return replace(config, mode=ElectionMode.VOTER)
+
+
+def refusal(cluster: str) -> str:
+    """Why it serves nothing."""
+    return f"this node is superseded: its history goes on in cluster {cluster}"

@@ -1,0 +1,24 @@
+"""What a node does when it is proved to it that its history goes on in another cluster (M8 e).
+
+It writes that down before it answers, hangs up on all other nodes, and lives on for whoever asks
+why: it tells its status and reads out its log. It does not start again.
+"""
+
+from qsync.core.inputs import SupersededBy
+from qsync.errors import StoreError
+from qsync.node.view import NodeView
+from qsync.store import superseded
+
+
+def supersede(node: NodeView, cluster: str, where: str) -> None:
+    """Another node has proved it. What cannot be written down counts until the node stops."""
+    if node.replica.machine.disk.superseded is not None:
+        return
+    try:
+        superseded.supersede(node.storage.directory.path, cluster=cluster, where=where)
+    except StoreError as error:
+        node.timeline.append("superseded_unwritten", {"why": str(error)})
+    node.timeline.append("superseded_by", {"cluster": cluster, "where": where})
+    node.loop.step(SupersededBy(cluster=cluster))
+    node.links.part("this node is superseded")
+    node.server.part("this node is superseded")

@@ -1,0 +1,65 @@
+"""Which of two clusters was made of the other: how an old node learns that it is superseded.
+
+A cluster that was made of a survivor tells the ids of those it descends from among the words of its
+handshake (membership.md M8 e). Words alone mark nobody: the side that hears them takes them only
+with the proof that ends a handshake, so who does not know the cluster's secret cannot say them.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+from qsync.errors import SplitBrain, Superseded
+
+_WORD: Final = "ancestor:"
+
+
+class Descent(StrEnum):
+    """What the other side's cluster is to ours."""
+
+    NONE = "none"
+    """The same one, or a foreign one."""
+    ANCESTOR = "ancestor"
+    """Ours was made of theirs: they are superseded."""
+    DESCENDANT = "descendant"
+    """Theirs was made of ours: we are superseded."""
+    SIBLING = "sibling"
+    """Both were made of one cluster, by two recoveries: neither supersedes the other."""
+
+
+def words_of(ancestors: Iterable[str]) -> tuple[str, ...]:
+    """How a handshake tells of them."""
+    return tuple(_WORD + each for each in ancestors)
+
+
+def told_in(words: Iterable[str]) -> frozenset[str]:
+    """The ancestors among the words of a handshake."""
+    return frozenset(word.removeprefix(_WORD) for word in words if word.startswith(_WORD))
+
+
+def between(
+    mine: str, my_words: Iterable[str], theirs: str | None, their_words: Iterable[str]
+) -> Descent:
+    """What the cluster `theirs` is to `mine`, by what both say."""
+    if theirs is None or theirs == mine:
+        return Descent.NONE
+    my_ancestors, their_ancestors = told_in(my_words), told_in(their_words)
+    if mine in their_ancestors:
+        # Two that call each other ancestor tell no truth.
+        return Descent.NONE if theirs in my_ancestors else Descent.DESCENDANT
+    if theirs in my_ancestors:
+        return Descent.ANCESTOR
+    return Descent.SIBLING if my_ancestors & their_ancestors else Descent.NONE
+
+
+def superseded_node(name: str, by: str) -> Superseded:
+    """What is said of a node whose history goes on in that cluster."""
+    return Superseded(f"{name} is superseded: its history goes on in cluster {by}")
+
+
+def two_recoveries(mine: str, theirs: str) -> SplitBrain:
+    """What is said to a sibling."""
+    return SplitBrain(
+        f"clusters {mine} and {theirs} were both made of one cluster, by two recoveries",
+        hint="choose one, and stop the other: nothing brings them together",
+    )
