@@ -146,7 +146,8 @@ def _make_leaf(
         cluster = str(uuid.UUID(named.cluster))
     except ValueError:
         raise ConfigError(
-            f"{named.cluster!r} is no cluster's id", hint="`qsync info TARGET replicaset.uuid`"
+            f"{named.cluster!r} is no cluster's id",
+            hint="`qsync info replicaset.uuid --target TARGET`",
         ) from None
     _refuse_existing(into, overwrite=overwrite)
     issuer, signer = _authority(authority)

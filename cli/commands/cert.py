@@ -29,8 +29,8 @@ def cert() -> None:
     """Make, show and judge certificates for TLS.
 
     An authority signs certificates of nodes and of users of one cluster, which is named by its id
-    (`qsync info TARGET replicaset.uuid`). Keys are P-256, in files that only you can read. The key
-    of the authority is needed to sign and by no node: keep it elsewhere.
+    (`qsync info replicaset.uuid --target TARGET`). Keys are P-256, in files that only you can read.
+    The key of the authority is needed to sign and by no node: keep it elsewhere.
     """
 
 

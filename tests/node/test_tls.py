@@ -13,6 +13,7 @@ import trio
 
 import qsync
 from admin.certs.making import KeyPair
+from admin.metrics.server import open_metrics
 from election.messages import Replica
 from qsync.client.aio import AsyncClient
 from qsync.client.one_node import NodeConnection
@@ -22,6 +23,9 @@ from qsync.errors import QsyncError, Unavailable
 from qsync.node.links import LinkStatus, PeerLink
 from qsync.node.node import Node, open_node
 from qsync.tls import files
+from qsync.tls.files import TlsFiles
+from qsync.wire.frames import LENGTH
+from qsync.wire.limits import HANDSHAKE_BYTES_MAX
 from qsync.wire.proofs import NONCE_BYTES
 from qsync.wire.session import Hello, Party
 from tests.certificates import AGO, AHEAD, Authority
@@ -171,6 +175,60 @@ async def test_a_slow_handshake_is_ended_in_time_and_half_of_one_holds_nobody_up
                 assert await stream.receive_some(1) == b""
             await stream.aclose()
         assert node.server.refused["handshake_timeout"] == len(slow)
+
+
+async def test_metrics_are_told_over_tls_to_who_shows_nothing(
+    tmp_path: Path, authority: Authority
+) -> None:
+    found = alone(tmp_path, alone=True, metrics__listen="127.0.0.1:0", **_keys(authority))
+    async with open_metrics(found) as served, open_node(found) as node:
+        assert served is not None
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(served.serve, node)
+            host, port = served.address.split(":")
+            context = files.dialer(TlsFiles(ca=authority.ca), check_host=True)
+            stream = await trio.open_ssl_over_tcp_stream(
+                host, int(port), ssl_context=context, https_compatible=True
+            )
+            await stream.send_all(b"GET /metrics HTTP/1.1\r\nHost: n\r\nConnection: close\r\n\r\n")
+            said = b""
+            async for more in stream:
+                said += more
+            assert b"qsync_certificate_seconds_left" in said
+            await trio.aclose_forcefully(stream)
+            plain = await trio.open_tcp_stream(host, int(port))
+            await plain.send_all(b"GET /metrics HTTP/1.1\r\nHost: n\r\n\r\n")
+            assert b"qsync" not in await plain.receive_some(65536)
+            await plain.aclose()
+            nursery.cancel_scope.cancel()
+
+
+async def test_one_host_alone_does_not_keep_the_others_out(tmp_path: Path) -> None:
+    """Without TLS, where a refusal can be said: the first ones stay, one more is told why."""
+    found = alone(tmp_path, alone=True, limits__handshakes_per_address_max="3")
+    async with open_node(found) as node:
+        host, port = node.address.split(":")
+        held = [await trio.open_tcp_stream(host, int(port)) for _ in range(3)]
+        for stream in held:
+            assert b"qsync" in await stream.receive_some(4096)
+        assert "limits.handshakes_per_address_max" in await dial(node, None)
+        assert node.server.refused["handshakes_per_address"] == 1
+        await held.pop().aclose()
+        await until(lambda: len(node.server.strangers) == len(held), "it is gone")
+        assert await dial(node, None) == "n1"
+        for stream in held:
+            await stream.aclose()
+
+
+async def test_a_stranger_may_say_no_more_than_a_greeting_takes(tmp_path: Path) -> None:
+    found = alone(tmp_path, alone=True)
+    async with open_node(found) as node:
+        host, port = node.address.split(":")
+        async with await trio.open_tcp_stream(host, int(port)) as stream:
+            await stream.receive_some(4096)
+            await stream.send_all(LENGTH.pack(HANDSHAKE_BYTES_MAX + 1))
+            assert await stream.receive_some(4096) == b"", "hung up before any of it came"
+        assert HANDSHAKE_BYTES_MAX == 4096
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl here")
