@@ -28,7 +28,6 @@ NOTICED: dict[str, tuple[int, int, str]] = {
     "refused_after_append": (1, 1500, "failures-gone"),
     "two_voters_at_once": (8, 1500, "configuration-steps"),
     "change_undecided": (30, 1500, "configuration-steps"),
-    "quorum_of_former_configuration": (24, 1500, "confirm-by-acks"),
 }
 """By mutant: the first seed and the events of a run, and an invariant that must fail."""
 

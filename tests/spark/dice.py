@@ -47,7 +47,8 @@ def _events(dice: Random) -> Iterator[Row]:
         node = dice.randrange(1, 4)
         disk, name = disks[node], dice.choice((*NAMES, *NAMES[1:2] * 6))
         back = dice.choice((0, 0, 0, 0, 1, 1, 1, 2, 3, -1) if name == "durable" else ACKED)
-        index = min(max(len(disk) - back, 0), 30)
+        # A log begins behind an entry, if not with the first one.
+        index = min(max(len(disk) - back, int(name == "begins")), 30)
         crc = truth[index] if dice.random() < 0.97 else dice.randrange(3)
         row: Row = {"node": node, "generation": 1, "life": 1, "number": number, "time_mono": number}
         row |= {"name": name, "index": index, "term": dice.randrange(1, 3)}
