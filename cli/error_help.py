@@ -78,8 +78,11 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "other node and let it catch up.",
     ),
     "ACCESS_DENIED": ErrorHelp(
-        "A member does not know the cluster's secret, or a user has no grant for it.",
-        "Give all members one `cluster.secret`; ask whoever runs the cluster for the grant.",
+        "A user lacks a right (`details` name it and the space), has not logged in or has a wrong "
+        "password; or a member does not know the cluster's secret.",
+        "`qsync user show` says who you are and what you may; who has role super grants the rest "
+        "(`qsync user grant`). QSYNC_USER and QSYNC_PASSWORD say as whom you log in. Give all "
+        "members one `cluster.secret`.",
     ),
     "OVERLOADED": ErrorHelp(
         "More work is waiting than a limit allows: connections_max, inflight_max, or a full limbo.",

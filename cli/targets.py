@@ -1,12 +1,13 @@
 """Where is the cluster? Addresses, a URL, a lab's name or a context from the user's file."""
 
 import os
+import sys
 from pathlib import Path
 
 import click
 
 from admin.lab import lab, secure
-from qsync.client import security
+from qsync.client import login, security
 from qsync.client.security import ClientTls
 from qsync.client.targets import parse
 from qsync.errors import ConfigError
@@ -28,7 +29,14 @@ def resolve(text: str) -> list[str]:
         except ConfigError as error:
             hint = f" ({error.hint})" if error.hint else ""
             raise ValueError(error.message + hint) from None
+        if found.password is not None:
+            raise ValueError(
+                f"no password in a target: others can read it; set {login.PASSWORD} or "
+                f"{login.PASSWORD_FILE}"
+            )
         _speak(found.tls)
+        if found.user is not None:
+            _be(found.user)
         return list(found.addresses)
     if Path(text).is_dir() and lab.exists(Path(text)):
         return list(load_lab(Path(text).absolute()).addresses)
@@ -53,6 +61,13 @@ def _speak(tls: ClientTls | None) -> None:
         os.environ.pop(variable, None)
     if tls is not None:
         os.environ.update({name: value for name, value in tls.as_variables().items() if value})
+
+
+def _be(user: str) -> None:
+    """All that this command asks is asked as that user, whose password may have to be typed."""
+    login.assume(user)
+    if not login.is_password_there() and sys.stdin.isatty():
+        login.remember(click.prompt(f"Password of {user}", hide_input=True, err=True))
 
 
 def _there_is(contexts: dict[str, str]) -> str:

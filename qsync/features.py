@@ -9,8 +9,12 @@ does not starts on such a log.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-KNOWN: Final[frozenset[str]] = frozenset()
-"""Those of this release. None yet: everything that it writes was there from the beginning."""
+USERS: Final = "users"
+"""Rows of `_user` and `_priv`. From there on who may do what is looked up in them."""
+KNOWN: Final[frozenset[str]] = frozenset({USERS})
+"""Those of this release."""
+ON_DEMAND: Final[frozenset[str]] = frozenset({USERS})
+"""Those that somebody asks for: no leader enables them by itself."""
 SETTING: Final = "cluster.features"
 """The row of `_settings` that names those that are enabled, with commas between them."""
 _WORD: Final = "log:"

@@ -18,6 +18,7 @@ from qsync.data.schema import Schema
 from qsync.replica import Replica
 
 RESTS_ON_DATA = (
+    errors.AccessDenied,
     errors.Conflict,
     errors.DuplicateKey,
     errors.SpaceExists,

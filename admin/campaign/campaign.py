@@ -81,7 +81,8 @@ def run(plan: CampaignPlan, tell: Teller) -> CampaignResult:
         if kept is None and not book.figures.clean:
             kept = Path(tempfile.mkdtemp(prefix="qsync-campaign-failed-"))
             book.flush()
-            shutil.copytree(directory, kept, dirs_exist_ok=True)
+            without = shutil.ignore_patterns("*.sock")
+            shutil.copytree(directory, kept, dirs_exist_ok=True, ignore=without)
         return CampaignResult(
             plan=plan,
             figures=book.figures,

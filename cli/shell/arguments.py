@@ -30,6 +30,7 @@ ENGINES: Final = ("lmdb", "memtx")
 COMMIT_OPTIONS: Final = ("is_sync", "is_lazy", "wait", "timeout", "txn_isolation")
 INDEX_OPTIONS: Final = ("parts", "unique", "type", "if_not_exists", "id")
 ALTER_OPTIONS: Final = ("name", "format", "is_sync")
+USER_OPTIONS: Final = ("password", "certificate", "if_not_exists")
 SEQUENCE_OPTIONS: Final = ("start", "step", "min", "max", "cycle", "if_not_exists")
 
 

@@ -12,6 +12,8 @@ WRITES: Final = frozenset(
         *("insert", "replace", "put", "update", "upsert", "delete", "truncate", "commit"),
         *("create_space", "create_index", "alter", "drop", "drop_index"),
         *("create_sequence", "next_value", "cfg"),
+        *("user.create", "user.drop", "user.passwd", "user.grant", "user.revoke"),
+        *("role.create", "role.drop", "role.grant", "role.revoke"),
         *("ctl.promote", "ctl.demote", "ctl.clear_synchro_queue", "ctl.rollback_synchro_queue"),
     }
 )

@@ -10,6 +10,7 @@ from admin.box.ctl import Ctl
 from admin.box.session import Backup, Box, CfgOptions
 from admin.box.space import BoxSpace
 from cli.shell import arguments
+from qsync.client.async_.users import AsyncUsers
 from qsync.status.record import BoxInfo, names
 
 
@@ -40,6 +41,7 @@ SPACE: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Methods of spaces: how each is called, and what it does."""
 
+_GRANT: Final = "(name, 'read,write', 'space', 'orders.*') or (name, role)"
 BOX: Final[Mapping[str, tuple[str, str]]] = {
     "box.info": ("", _doc(Box.info)),
     "box.cfg": ("{option = value}", _doc(CfgOptions)),
@@ -52,6 +54,22 @@ BOX: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "box.schema.space.create": ("(name, {...})", "The same as box.schema.create_space."),
     "box.schema.sequence.create": ("(name, {start, step})", "A sequence of numbers."),
+    "box.schema.user.create": ("(name, {password, if_not_exists})", _doc(AsyncUsers.create)),
+    "box.schema.user.drop": ("(name, {if_exists})", _doc(AsyncUsers.drop)),
+    "box.schema.user.passwd": ("(name, password)", _doc(AsyncUsers.set_password)),
+    "box.schema.user.grant": (_GRANT, _doc(AsyncUsers.grant)),
+    "box.schema.user.revoke": (_GRANT, _doc(AsyncUsers.revoke)),
+    "box.schema.user.info": ("(name)", _doc(AsyncUsers.info)),
+    "box.schema.user.exists": ("(name)", _doc(AsyncUsers.exists)),
+    "box.schema.user.list": ("()", "The names of all users."),
+    "box.schema.role.create": ("(name, {if_not_exists})", _doc(AsyncUsers.create_role)),
+    "box.schema.role.drop": ("(name, {if_exists})", _doc(AsyncUsers.drop_role)),
+    "box.schema.role.grant": (_GRANT, _doc(AsyncUsers.grant)),
+    "box.schema.role.revoke": (_GRANT, _doc(AsyncUsers.revoke)),
+    "box.schema.role.info": ("(name)", _doc(AsyncUsers.info)),
+    "box.schema.role.exists": ("(name)", _doc(AsyncUsers.exists)),
+    "box.schema.role.list": ("()", "The names of all roles."),
+    "box.session.user": ("()", "As whom this session has logged in; nothing without users."),
     "box.begin": ("({is_sync})", _doc(Box.begin)),
     "box.commit": ("({is_sync, is_lazy, wait})", _doc(Box.commit)),
     "box.rollback": ("()", _doc(Box.rollback)),
@@ -96,6 +114,7 @@ TAKES: Final[Mapping[str, tuple[str, ...]]] = {
     "box.schema.create_space": arguments.SPACE_OPTIONS,
     "box.schema.space.create": arguments.SPACE_OPTIONS,
     "box.schema.sequence.create": arguments.SEQUENCE_OPTIONS,
+    "box.schema.user.create": arguments.USER_OPTIONS,
     "create_index": arguments.INDEX_OPTIONS,
     "alter": arguments.ALTER_OPTIONS,
     **dict.fromkeys(("select", "count", "pairs"), arguments.READ_OPTIONS),

@@ -261,6 +261,12 @@ local function schema(conn)
         create_space = create,
         space = { create = create },
         sequence = { create = function(name, options) return ask(conn, "create_sequence", name, options) end },
+        user = verbs(conn, "user.", {
+            "create", "drop", "passwd", "grant", "revoke", "info", "exists", "list",
+        }),
+        role = verbs(conn, "role.", {
+            "create", "drop", "grant", "revoke", "info", "exists", "list",
+        }),
     }
 end
 
@@ -301,6 +307,7 @@ local box = transactions(0, {
     end, function() return ask(0, "backup.start") end, {
         __call = function() return ask(0, "backup.start") end,
     }),
+    session = verbs(0, "session.", { "user" }),
     why = verbs(0, "why.", { "read_only", "waiting", "promote", "demote", "clear_synchro_queue" }),
     info = live(function(_, key) return ask(0, "info", key) end, function() return ask(0, "info") end, {
         __call = function() return ask(0, "info") end,

@@ -37,7 +37,7 @@ from qsync.errors import QsyncError
 
 FILE_COMMANDS = ("\\i", "\\o")
 HISTORY_FILE = "shell_history"
-_SECRET = "password"  # noqa: S105 - a word to look for
+_SECRET = "passw"  # noqa: S105 - a word to look for, of `password` and `passwd`
 _WELCOME = r"Lua 5.4 with `box`; \help lists what there is, \tutorial shows it, Ctrl-D leaves."
 
 

@@ -11,6 +11,7 @@ from cli.shell.dataverbs import NOTHING, DataVerbs, SchemaVerbs, Verb
 from cli.shell.formats import one_line
 from cli.shell.guards import WRITES, consequence
 from cli.shell.runtime import MultipleValues
+from cli.shell.userverbs import UserVerbs
 from qsync.errors import ConfigError, ReadOnly, WrongOperation
 
 
@@ -54,6 +55,7 @@ class Verbs:
             **self.data.verbs(),
             **SchemaVerbs(self.data).verbs(),
             **AdminVerbs().verbs(),
+            **UserVerbs().verbs(),
         }
         self._own = {
             "connect": self._connect,

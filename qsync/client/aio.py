@@ -184,9 +184,11 @@ async def connect_async(
     connect_timeout: float = CONNECT_TIMEOUT_S,
     direct: bool = False,
     tls: ClientTls | None = None,
+    user: str | None = None,
+    password: str | None = None,
 ) -> AsyncGenerator[AsyncClient]:
     """Connect to a cluster, as `connect` does: `async with qsync.connect_async(...) as db`."""
-    found = targets.parse(target, tls=tls)
+    found = targets.parse(target, tls=tls).logged_in(user, password)
     core = Core(found, dice=random.SystemRandom(), direct=direct)
     failure: Exception | None = None
     async with anyio.create_task_group() as group:

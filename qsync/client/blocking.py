@@ -208,22 +208,32 @@ def connect(
     connect_timeout: float = CONNECT_TIMEOUT_S,
     direct: bool = False,
     tls: ClientTls | None = None,
+    user: str | None = None,
+    password: str | None = None,
 ) -> Client:
     """Connect to a cluster: `host:port`, several, or `qsync://user@h1,h2/`; one is enough.
 
     Over TLS with `qsyncs://h1,h2/?ca=FILE&certificate=FILE&key=FILE`, or with `tls`.
 
     `timeout`: seconds for each call unless it says otherwise. `direct`: speak to that one node
-    only, whatever its role, and repeat nothing. Raises Unavailable if nobody welcomes us within
-    `connect_timeout`.
+    only, whatever its role, and repeat nothing. `user` and `password`: as whom to log in; they may
+    stand in the URL (`qsync://user:password@host`) or in QSYNC_USER and QSYNC_PASSWORD. Raises
+    Unavailable if nobody welcomes us within `connect_timeout`.
     """
-    found = targets.parse(target, tls=tls)
+    found = targets.parse(target, tls=tls).logged_in(user, password)
     core = Core(found, dice=random.SystemRandom(), direct=direct)
 
     def again() -> Client:
-        known = core.wires.route.addresses
+        known, who = core.wires.route.addresses, found.credentials
+        name, word = (None, None) if who is None else (who.user, who.password)
         return connect(
-            known, timeout=timeout, connect_timeout=connect_timeout, direct=direct, tls=found.tls
+            known,
+            timeout=timeout,
+            connect_timeout=connect_timeout,
+            direct=direct,
+            tls=found.tls,
+            user=name,
+            password=word,
         )
 
     client = Client(core, timeout=timeout, again=again, tls=found.tls)

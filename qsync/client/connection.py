@@ -6,14 +6,17 @@ load generator are shells around it.
 
 import errno
 import os
+from dataclasses import replace
 from typing import Final
 
 from election.messages import Replica
+from qsync.client.login import Credentials
 from qsync.errors import ConfigError, FailureReason, Unavailable
 from qsync.tls.errors import TlsFailed
-from qsync.wire import limits
+from qsync.wire import limits, proofs
+from qsync.wire.connection_states import ConnectionState
 from qsync.wire.frames import Frames
-from qsync.wire.session import ConnectionState, Dialer, Greeting, Hello, Party
+from qsync.wire.session import Dialer, Greeting, Hello, Party
 
 HUNG_UP: Final = "it hung up"
 LATE: Final = "no answer in time"
@@ -61,14 +64,26 @@ PLAIN_HELLO: Final = Hello(party=Party.CLIENT)
 class ClientConnection:
     """Feed `received` with what comes, send what is in `out`. Once `ready`, requests may be sent.
 
-    `replica`: who must answer there; None takes anybody of the hello's cluster.
+    `replica`: who must answer there; None takes anybody of the hello's cluster. `credentials`: as
+    whom to log in; the node must ask for it.
     """
 
-    def __init__(self, hello: Hello = PLAIN_HELLO, *, replica: Replica | None = None) -> None:
+    def __init__(
+        self,
+        hello: Hello = PLAIN_HELLO,
+        *,
+        replica: Replica | None = None,
+        credentials: Credentials | None = None,
+    ) -> None:
         self.ready = False
         self.out: list[bytes] = []
         self.frames = Frames(limits.HANDSHAKE_BYTES_MAX)
-        self._dialer = Dialer(hello, replica=replica)
+        derive = None
+        if credentials is not None:
+            nonce = os.urandom(proofs.NONCE_BYTES)
+            hello = replace(hello, user=credentials.user, nonce=nonce)
+            derive = credentials.derive
+        self._dialer = Dialer(hello, replica=replica, derive=derive)
 
     @property
     def greeting(self) -> Greeting | None:

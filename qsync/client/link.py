@@ -3,6 +3,7 @@
 from enum import Enum
 
 from qsync.client.connection import ClientConnection
+from qsync.client.login import Credentials
 from qsync.client.pending_request import PendingRequest
 from qsync.wire.session import Hello
 
@@ -25,8 +26,16 @@ class ClientLink(ClientConnection):
     away count too, or calls that end sooner than our patience would never end a dead connection.
     """
 
-    def __init__(self, id: int, address: str, hello: Hello, *, until: float) -> None:
-        super().__init__(hello)
+    def __init__(
+        self,
+        id: int,
+        address: str,
+        hello: Hello,
+        *,
+        until: float,
+        credentials: Credentials | None = None,
+    ) -> None:
+        super().__init__(hello, credentials=credentials)
         self.id = id
         self.address = address
         self.phase = ConnectionPhase.DIALLING

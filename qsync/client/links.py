@@ -33,7 +33,8 @@ class ClientLinks:
         self.direct = direct
         self.check_at = FAR
         self.effects: list[Effect] = []
-        self._hello = Hello(party=Party.CLIENT, user=target.user)
+        self._hello = Hello(party=Party.CLIENT)
+        self._credentials = target.credentials
         self._dice = dice
         self.pace = Pace(dice)
         self._links: dict[int, ClientLink] = {}
@@ -68,7 +69,9 @@ class ClientLinks:
                     self.home = link
                     return
             self._dialled += 1
-            link = ClientLink(self._dialled, address, self._hello, until=FAR)
+            link = ClientLink(
+                self._dialled, address, self._hello, until=FAR, credentials=self._credentials
+            )
             self._links[link.id] = link
             self.effects.append(Dial(link.id, address))
             _limit(self, link, now)
@@ -85,7 +88,7 @@ class ClientLinks:
 
     def welcomed(self, link: ClientLink) -> None:
         """The handshake is over: from now on we belong to that cluster."""
-        self._hello = Hello(party=Party.CLIENT, user=self._hello.user, cluster=link.cluster)
+        self._hello = Hello(party=Party.CLIENT, cluster=link.cluster)
         self.route.answered(link.address)
         if self.home is not None and link.address == self.route.hinted:
             self.leave(self.home)

@@ -7,8 +7,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from election.messages import Replica
-from qsync.client import security, targets
+from qsync.client import login, security, targets
 from qsync.client.connection import HUNG_UP, PLAIN_HELLO, ClientConnection, unavailable
+from qsync.client.login import Credentials
 from qsync.client.security import ClientTls
 from qsync.errors import ConfigError, QsyncError
 from qsync.tls.errors import TlsFailed
@@ -42,9 +43,11 @@ class NodeConnection:
         hello: Hello = PLAIN_HELLO,
         replica: Replica | None = None,
         tls: ClientTls | None = None,
+        credentials: Credentials | None = None,
     ) -> None:
         self.address = address
-        self.connection = ClientConnection(hello, replica=replica)
+        who = credentials or login.of_environment()
+        self.connection = ClientConnection(hello, replica=replica, credentials=who)
         self._timeout = timeout
         self._deadline = time.monotonic() + timeout
         self._payloads: deque[bytes] = deque()

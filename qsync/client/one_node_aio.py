@@ -8,8 +8,9 @@ import anyio
 import anyio.abc
 
 from election.messages import Replica
-from qsync.client import security
+from qsync.client import login, security
 from qsync.client.connection import HUNG_UP, PLAIN_HELLO, ClientConnection, unavailable
+from qsync.client.login import Credentials
 from qsync.client.one_node import TIMEOUT_S
 from qsync.client.security import ClientTls
 from qsync.client.streams import open_stream
@@ -54,9 +55,11 @@ class AsyncNodeConnection:
         hello: Hello = PLAIN_HELLO,
         replica: Replica | None = None,
         tls: ClientTls | None = None,
+        credentials: Credentials | None = None,
     ) -> Self:
         """Connect and shake hands. Raises Unavailable or what the handshake refuses."""
-        connection = ClientConnection(hello, replica=replica)
+        who = credentials or login.of_environment()
+        connection = ClientConnection(hello, replica=replica, credentials=who)
         try:
             with anyio.fail_after(timeout):
                 stream = await open_stream(address, tls or security.of_environment())

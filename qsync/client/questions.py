@@ -1,6 +1,7 @@
 """Questions about a node and its news as values: watching, options, snapshots, traces."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from election.messages import Term
 from qsync.client.calls import ClientCall
@@ -14,11 +15,14 @@ from qsync.wire.verbs import (
     Name,
     OptionsRequest,
     PlainRequest,
+    RightsRequest,
     TraceRequest,
     Verb,
     WatchRequest,
 )
 
+EVERYBODY: Final = "*"
+"""As a name of a question about rights."""
 _WHATS = frozenset(ChangeKind)
 
 
@@ -63,6 +67,19 @@ def snapshot() -> ClientCall[int]:
 def trace(at: int, arm: float) -> ClientCall[dict[str, object]]:
     """What happened to an entry on this node; goes on watching for `arm` seconds."""
     return ClientCall(RetryKind.READ, lambda id: TraceRequest(id, at, arm), _map)
+
+
+def rights(name: str | None) -> ClientCall[dict[str, object]]:
+    """Who we are and what we may do; what somebody else may; with EVERYBODY, of all of them."""
+    return ClientCall(RetryKind.READ, lambda id: RightsRequest(id, name), _map)
+
+
+def all_rights(told: dict[str, object]) -> dict[str, object]:
+    """Users and roles by name, of the answer about everybody; none where there are no users."""
+    found = told.get("all", {})
+    if not isinstance(found, dict):
+        raise ProtocolError("an answer about everybody that is no map")
+    return found
 
 
 def _values(ask: PendingRequest, size: int) -> list[object]:

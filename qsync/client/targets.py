@@ -1,10 +1,12 @@
 """Where a cluster is: `host:port`, several of them, or `qsync://user@h1,h2/`; `qsyncs://`: TLS."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Final, Self
+from urllib.parse import unquote
 
-from qsync.client import security
+from qsync.client import login, security
+from qsync.client.login import Credentials
 from qsync.client.security import ClientTls
 from qsync.errors import ConfigError
 
@@ -23,12 +25,23 @@ class SeedAddresses:
 
     addresses: tuple[str, ...]
     user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    credentials: Credentials | None = None
+    """As whom to log in there; None: nobody does."""
     tls: ClientTls | None = None
+
+    def logged_in(self, user: str | None, password: str | None) -> Self:
+        """The same with credentials: given ones, else of the URL, else of the environment.
+
+        Raises ConfigError for a user without a password.
+        """
+        who = login.of(user or self.user, password or self.password)
+        return replace(self, credentials=who)
 
 
 def parse(target: str | Iterable[str], *, tls: ClientTls | None = None) -> SeedAddresses:
     """Read a target. `tls` counts where it says nothing of TLS. Raises ConfigError."""
-    user: str | None = None
+    user = password = None
     tls = tls or security.of_environment()
     if isinstance(target, str):
         text = target.strip()
@@ -37,14 +50,15 @@ def parse(target: str | Iterable[str], *, tls: ClientTls | None = None) -> SeedA
             text, _, path = text.partition("/")
             if f"{scheme}://" == _SECURE:
                 tls = security.of_url(path.partition("?")[2])
-            name, at, text = text.rpartition("@")
-            user = name if at else None
+            name, _, text = text.rpartition("@")
+            name, _, word = name.partition(":")
+            user, password = unquote(name) or None, unquote(word) or None
         parts = text.split(",")
     else:
         parts = list(target)
     addresses = tuple(dict.fromkeys(normal(part) for part in parts if part.strip()))
     if addresses:
-        return SeedAddresses(addresses=addresses, user=user, tls=tls)
+        return SeedAddresses(addresses=addresses, user=user, password=password, tls=tls)
     raise ConfigError("no address to connect to", hint="give host:port")
 
 

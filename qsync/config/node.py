@@ -27,6 +27,7 @@ _SECTIONS: dict[str, type] = {
     "log": sections.LogSection,
     "metrics": sections.MetricsSection,
     "tls": sections.TlsSection,
+    "audit": sections.AuditSection,
 }
 _PEER = "peers.*."
 _SECRET, _SECRET_FILE = "cluster.secret", "cluster.secret_file"
@@ -53,6 +54,7 @@ class NodeConfig:
     log: sections.LogSection = field(default_factory=sections.LogSection)
     metrics: sections.MetricsSection = field(default_factory=sections.MetricsSection)
     tls: sections.TlsSection = field(default_factory=sections.TlsSection)
+    audit: sections.AuditSection = field(default_factory=sections.AuditSection)
     insecure: bool = option(
         FLAG, "false", "true allows listening beyond this machine to whoever dials, as it comes"
     )

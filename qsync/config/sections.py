@@ -205,6 +205,26 @@ class MetricsSection:
     )
 
 
+class AuditFailure(StrEnum):
+    """What becomes of what should be written down, and cannot be."""
+
+    ALARM = "alarm"
+    REFUSE = "refuse"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditSection:
+    """Who did what, in `audit.jsonl` of the directory; kept where the cluster has users."""
+
+    bytes_max: int = option(
+        size("4KiB", "1TiB"), "64MiB", "size of a file of the trail; then the next one is begun"
+    )
+    files_max: int = option(integer(1, 10_000), "10", "older files that are kept")
+    on_failure: AuditFailure = option(
+        choice(AuditFailure), "alarm", "go on without the line, or refuse what it would tell of"
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsSection:
     """TLS 1.3 with clients and other members; off while no certificate is named."""

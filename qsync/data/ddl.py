@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from qsync.data import keys, schema, tuples
+from qsync.data import indexes, keys, schema, tuples
 from qsync.data.draft import EffectDraft
 from qsync.data.keys import ENCODERS, FieldType, KeyPart
 from qsync.data.schema import SpaceDefinition
@@ -116,7 +116,7 @@ def create_index(draft: EffectDraft, ref: object, name: object, options: object)
     parts = _parts(space.fields, given.get("parts", _first_part(space)))
     if iid == 0 and (not unique or any(part.nullable for part in parts)):
         raise WrongSchema("a primary index is unique and without nil")
-    new = schema.index(space=space.id, id=iid, name=label, unique=unique, parts=parts)
+    new = indexes.index(space=space.id, id=iid, name=label, unique=unique, parts=parts)
     return _put(draft, schema.INDEX, schema.index_row(new))
 
 

@@ -6,10 +6,11 @@ from typing import Protocol
 from election.messages import Position
 from qsync.data import keys, schema, tuples
 from qsync.data.body import Effect
+from qsync.data.indexes import Index
 from qsync.data.keys import Misfit
 from qsync.data.overlay import Row, merge
 from qsync.data.request import SessionChange, Write
-from qsync.data.schema import Index, Schema, SpaceDefinition
+from qsync.data.schema import Schema, SpaceDefinition
 from qsync.errors import Damaged, DuplicateKey, TooLarge, WrongTuple
 
 
@@ -171,7 +172,7 @@ class EffectDraft:
         self, space_id: int, old: bytes | None, new: bytes | None, *, trusted: bool
     ) -> None:
         """A row of one of the schema's spaces was written: do what follows from it."""
-        if space_id == schema.SETTINGS:
+        if space_id in schema.SCHEMA_ONLY:
             self.schema = schema.load(self.scan)
             self.schema_changed = True
             return

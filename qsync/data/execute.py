@@ -5,10 +5,13 @@ from collections.abc import Callable, Sequence
 from election.messages import Position
 from qsync.data import body, consumers, ddl, keys, operators, schema, sessions, settings, tuples
 from qsync.data.draft import EffectDraft, Readable
+from qsync.data.indexes import Index
 from qsync.data.keys import Misfit
 from qsync.data.request import ExecutedTransaction, Limits, Op, Request
-from qsync.data.schema import Index, Schema, SpaceDefinition
+from qsync.data.schema import Schema, SpaceDefinition
+from qsync.data.users import OPERATIONS as USER_OPERATIONS
 from qsync.errors import (
+    AccessDenied,
     Compacted,
     ConfigError,
     Conflict,
@@ -32,6 +35,7 @@ SESSION_BYTES_MAX = 64
 _INSERT, _REPLACE = int(Op.INSERT), int(Op.REPLACE)
 
 LASTING = (
+    AccessDenied,
     Compacted,
     ConfigError,
     Conflict,
@@ -383,4 +387,5 @@ _OPS: dict[int, tuple[int, _Act]] = {
     Op.MOVE_REPLICA: (2, consumers.move_replica),
     Op.LET_GO_CONSUMER: (1, consumers.let_go),
     Op.DROP_CONSUMER: (1, consumers.drop),
+    **USER_OPERATIONS,
 }

@@ -9,9 +9,10 @@ from typing import Final
 from qsync.data import tuples
 from qsync.data.draft import Readable
 from qsync.data.execute import find
+from qsync.data.indexes import Index
 from qsync.data.keys import ABOVE, Misfit
 from qsync.data.request import ReadKind
-from qsync.data.schema import Index, Schema, SpaceDefinition
+from qsync.data.schema import Schema, SpaceDefinition
 from qsync.errors import WrongKey, WrongTuple
 
 BACKWARD = frozenset({"req", "lt", "le"})

@@ -41,6 +41,14 @@ class Op(IntEnum):
     MOVE_REPLICA = 42
     LET_GO_CONSUMER = 43
     DROP_CONSUMER = 44
+    ENABLE_USERS = 50
+    CREATE_USER = 51
+    ALTER_USER = 52
+    DROP_USER = 53
+    CREATE_ROLE = 54
+    DROP_ROLE = 55
+    GRANT = 56
+    REVOKE = 57
 
 
 class ReadKind(StrEnum):
@@ -64,6 +72,7 @@ class Request:
     `doubted`: another attempt under the number may be done yet, so a refusal is recorded.
     `reads`: `[KEY, space, index, key]` and `[RANGE, space, index, iterator, key]`; before it comes
     to the data also `[LOG_POSITION, index, term]`, an entry that was in the log that was read.
+    `user`: who asks, where the cluster has users; None: the node itself, which may do everything.
     """
 
     session: Final[bytes]
@@ -74,6 +83,7 @@ class Request:
     snapshot: Final[int]
     reads: Final[Sequence[Sequence[object]]]
     doubted: Final[bool]
+    user: Final[str | None]
 
     def __init__(
         self,
@@ -86,6 +96,7 @@ class Request:
         snapshot: int = 0,
         reads: Sequence[Sequence[object]] = (),
         doubted: bool = False,
+        user: str | None = None,
     ) -> None:
         self.session = session
         self.seq = seq
@@ -95,6 +106,7 @@ class Request:
         self.snapshot = snapshot
         self.reads = reads
         self.doubted = doubted
+        self.user = user
 
 
 class SessionChange(NamedTuple):

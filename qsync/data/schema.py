@@ -4,12 +4,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from qsync.data import body, keys, tuples
-from qsync.data.keys import FieldType, KeyPart, Misfit
+from qsync import features
+from qsync.data import body, grants, keys, tuples
+from qsync.data.grants import Rights
+from qsync.data.indexes import Index, index
+from qsync.data.keys import FieldType, KeyPart
 from qsync.data.tuples import Check, Field
-from qsync.errors import NoSuchIndex, NoSuchSpace, ProtocolError, WrongKey
+from qsync.errors import NoSuchIndex, NoSuchSpace, ProtocolError
 
-SCHEMA, SPACE, SEQUENCE, SEQUENCE_DATA, INDEX = 272, 280, 284, 285, 288
+SCHEMA, SPACE, SEQUENCE, SEQUENCE_DATA, INDEX, USER, PRIV = 272, 280, 284, 285, 288, 304, 312
 ANCESTORS = 321
 CLUSTER, TRUNCATE, GC_CONSUMERS, SESSION, VOTING, SETTINGS = 320, 330, 341, 380, 390, 400
 USER_SPACE_MIN = 512
@@ -17,75 +20,11 @@ USER_SPACE_MIN = 512
 SPACE_ID_MAX = (1 << 31) - 1
 INDEXES_MAX = 128
 NAME_CHARACTERS_MAX = 256
-DDL_SPACES = frozenset({SPACE, INDEX, TRUNCATE, SETTINGS})
-"""A row written to one of these changes more than itself."""
-OWN_VERBS = frozenset(
-    {SPACE, INDEX, CLUSTER, ANCESTORS, TRUNCATE, GC_CONSUMERS, SESSION}
-    | {SEQUENCE, SEQUENCE_DATA, SETTINGS}
-)
+SCHEMA_ONLY = frozenset({SETTINGS, USER, PRIV})
+DDL_SPACES = frozenset({SPACE, INDEX, TRUNCATE}) | SCHEMA_ONLY
+"""A row written to one of these changes more than itself; of SCHEMA_ONLY no other rows."""
+OWN_VERBS = DDL_SPACES | {CLUSTER, ANCESTORS, GC_CONSUMERS, SESSION, SEQUENCE, SEQUENCE_DATA}
 """Spaces that clients change by operations of their own, never by insert or delete."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Index:
-    """An index of a space. The one with id 0 is the primary one and holds the tuples."""
-
-    space: int
-    id: int
-    name: str
-    unique: bool
-    parts: tuple[KeyPart, ...]
-    prefix: bytes
-    end: bytes
-    extract: Callable[[Sequence[object]], bytes]
-    nullable: tuple[int, ...]
-    """Fields of parts that may be nil. A unique index takes a key with nil any number of times."""
-
-    def locate(self, fields: Sequence[object], primary_key: bytes) -> bytes:
-        """Physical key of a tuple's entry in this secondary index."""
-        key = self.prefix + self.extract(fields)
-        if self.unique and not self._has_nil(fields):
-            return key
-        return key + primary_key
-
-    def key(self, values: object, *, whole: bool = False) -> bytes:
-        """Physical key of these parts (a physical prefix if there are fewer than the index has)."""
-        if not isinstance(values, (list, tuple)):
-            raise WrongKey(f'index "{self.name}": a key is an array of its parts')
-        if whole and len(values) != len(self.parts):
-            raise WrongKey(
-                f'index "{self.name}" has {len(self.parts)} parts, the key has {len(values)}'
-            )
-        try:
-            key = self.prefix + keys.encode(self.parts, values)
-        except Misfit as error:
-            raise WrongKey(f'index "{self.name}": the key {error}') from error
-        return key
-
-    def exact(self, key: Sequence[object]) -> bool:
-        """Does this key, all parts given, lead to at most one tuple?"""
-        return self.unique and None not in key
-
-    def _has_nil(self, fields: Sequence[object]) -> bool:
-        count = len(fields)
-        return any(at >= count or fields[at] is None for at in self.nullable)
-
-
-def index(*, space: int, id: int, name: str, unique: bool, parts: Iterable[KeyPart]) -> Index:
-    """Compile an index."""
-    parts = tuple(parts)
-    prefix = keys.prefix(space, id)
-    return Index(
-        space=space,
-        id=id,
-        name=name,
-        unique=unique,
-        parts=parts,
-        prefix=prefix,
-        end=keys.prefix(space, id + 1),
-        extract=keys.extractor(parts),
-        nullable=tuple(part.field for part in parts if part.nullable),
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,14 +134,18 @@ def part_row(part: KeyPart) -> dict[str, object]:
 class Schema:
     """All spaces, by name and by id. Never changed: a schema change makes a new one.
 
-    `settings` are those that the whole cluster shares: they change like the schema, as a part of
-    the log, and are taken back with it.
+    `settings` are those that the whole cluster shares, and `rights` those of its users (None: it
+    has none, so everybody may do everything). They change like the schema, as a part of the log.
     """
 
     def __init__(
-        self, spaces: Iterable[SpaceDefinition], settings: Mapping[str, str] | None = None
+        self,
+        spaces: Iterable[SpaceDefinition],
+        settings: Mapping[str, str] | None = None,
+        rights: Rights | None = None,
     ) -> None:
         self.settings: Mapping[str, str] = settings or {}
+        self.rights: Rights | None = rights
         self.spaces = tuple(sorted(spaces, key=lambda one: one.id))
         self._by_ref: dict[object, SpaceDefinition] = {one.name: one for one in self.spaces}
         self._by_ref.update({one.id: one for one in self.spaces})
@@ -218,11 +161,18 @@ class Schema:
         try:
             return self._by_ref[ref]
         except KeyError:
-            raise NoSuchSpace(
-                f"there is no space {ref!r}", hint=_alike(ref, [s.name for s in self.spaces])
-            ) from None
+            # Where there are users, not all of them may know of all names.
+            names = [one.name for one in self.spaces] if self.rights is None else []
+            raise NoSuchSpace(f"there is no space {ref!r}", hint=_alike(ref, names)) from None
         except TypeError:
             raise ProtocolError(f"a space is named by text or number, not by {ref!r}") from None
+
+    def name_of(self, ref: str | int) -> str | None:
+        """The name that is meant, whether there is such a space; None for a number of none."""
+        if isinstance(ref, str):
+            return ref
+        found = self.find(ref)
+        return None if found is None else found.name
 
     def find(self, ref: object) -> SpaceDefinition | None:
         """The space of that name or id, if there is one."""
@@ -230,14 +180,19 @@ class Schema:
 
 
 def load(scan: Callable[[bytes, bytes], Iterator[tuple[bytes, bytes]]]) -> Schema:
-    """The schema that the rows of `_space`, `_index` and `_settings` describe."""
+    """The schema that the rows of `_space`, `_index`, `_settings`, `_user`, `_priv` describe."""
     of_space: dict[int, list[Index]] = {}
     for _, data in scan(*keys_of(INDEX)):
         one = read_index(tuples.stored(data))
         of_space.setdefault(one.space, []).append(one)
     spaces = [read_space(tuples.stored(data), of_space) for _, data in scan(*keys_of(SPACE))]
-    rows = [tuples.stored(data) for _, data in scan(*keys_of(SETTINGS))]
-    return Schema([*SYSTEM, *spaces], {str(row[0]): str(row[1]) for row in rows})
+    shared, users, granted = (
+        [tuples.stored(data) for _, data in scan(*keys_of(one))] for one in (SETTINGS, USER, PRIV)
+    )
+    settings = {str(row[0]): str(row[1]) for row in shared}
+    has_users = features.USERS in features.enabled(settings)
+    rights = grants.read(users, granted) if has_users else None
+    return Schema([*SYSTEM, *spaces], settings, rights)
 
 
 def keys_of(space_id: int) -> tuple[bytes, bytes]:
@@ -359,6 +314,13 @@ SYSTEM = (
         "id:unsigned iid:unsigned name:string type:string opts:map parts:array",
         primary="id iid",
         name="id name",
+    ),
+    _system(USER, "_user", "name:string kind:string auth:map", primary="name"),
+    _system(
+        PRIV,
+        "_priv",
+        "grantee:string kind:string object:string privileges:array",
+        primary="grantee kind object",
     ),
     _system(
         CLUSTER,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from election.messages import Index, Position
-from qsync.data import body, conflicts, execute, reading, schema
+from qsync.data import body, conflicts, execute, needs, reading, schema
 from qsync.data.digest import DigestScan
 from qsync.data.draft import EffectDraft
 from qsync.data.history import UnfoldedHistory
@@ -49,6 +49,9 @@ class DataState(UnfoldedHistory):
         """
         upto = self.visible if visible else None
         shape = self.schemas.shown if visible else self.schemas.head
+        shown = self.schemas.shown
+        if shape.rights is not None or shown.rights is not None:
+            needs.check(request, shown, shape)
         view = VersionView(self.overlay, self.backing, upto)
         if request.reads:
             conflicts.validate(

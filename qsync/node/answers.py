@@ -7,7 +7,8 @@ from election.messages import Position
 from qsync import record
 from qsync.core.reads import shown_to_fresh, shows
 from qsync.errors import Compacted, ProtocolError, Rebuilding, WrongKey
-from qsync.node import operator_requests
+from qsync.node import guard, operator_requests
+from qsync.node.auditing import AuditTrail
 from qsync.node.connection import Connection
 from qsync.node.scans import ScanRequest, SlicedScan, prepare
 from qsync.wire import replies, verbs
@@ -27,11 +28,14 @@ Question = (
     | verbs.LogRequest
     | verbs.DryRunRequest
     | verbs.ChangeMemberRequest
+    | verbs.RightsRequest
 )
 
 
 class Queries(Protocol):
     """Who answers what is not about data, some of it later."""
+
+    audit: AuditTrail
 
     @property
     def busy(self) -> bool:
@@ -123,11 +127,14 @@ class VisibleReads:
         """A read that may be of many rows; the arguments are those of `read`."""
         return SlicedScan(self._replica, request, place, at)
 
-    def answer(self, request: Question) -> bytes:
-        """The reply to anything but reads, writes and operations."""
+    def answer(self, request: Question, user: str) -> bytes:
+        """The reply to anything but reads, writes and operations; to that user."""
         match request:
             case verbs.PlainRequest():
-                return self.plain(request)
+                return self.plain(request, user)
+            case verbs.RightsRequest():
+                rights = guard.rights_of(self._replica)
+                return replies.reply(request.id, guard.rights_answer(rights, user, request))
             case verbs.InfoRequest():
                 return self.info(request)
             case verbs.LogRequest():
@@ -139,15 +146,13 @@ class VisibleReads:
             case _:
                 assert_never(request)
 
-    def plain(self, request: verbs.PlainRequest) -> bytes:
+    def plain(self, request: verbs.PlainRequest, user: str) -> bytes:
         """PING, SCHEMA, STATUS, LOST."""
         if request.verb is Verb.PING:
             return replies.reply(request.id)
         if request.verb is Verb.SCHEMA:
-            return replies.reply(
-                request.id,
-                {name: each.describe() for name, each in self._replica.state.spaces().items()},
-            )
+            shape = self._replica.state.schemas.shown
+            return replies.reply(request.id, guard.described(shape, user))
         if request.verb is Verb.STATUS:
             return replies.reply(request.id, self._status())
         if request.verb is Verb.LOST:

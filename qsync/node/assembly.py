@@ -13,10 +13,12 @@ from qsync.core.configuration import Configuration
 from qsync.core.logstart import LogStart
 from qsync.data.overlay import OverlayLimits
 from qsync.data.request import Limits
-from qsync.errors import ConfigError, Damaged
+from qsync.errors import ConfigError, Damaged, Rebuilding
+from qsync.node.effects import Effects
 from qsync.node.folding import STEPS
 from qsync.options.core_options import CORE_OPTIONS
 from qsync.record import read_instance
+from qsync.replica import Replica as NodeReplica
 from qsync.store import faults, superseded
 from qsync.store.contract import (
     Identity,
@@ -281,3 +283,32 @@ def overlay_limits(config: NodeConfig) -> OverlayLimits:
     """How much is kept in memory until it is folded."""
     store = config.store
     return OverlayLimits(store.fold_rows_max * STEPS, store.unfolded_bytes_max)
+
+
+def make_replica(config: NodeConfig, storage: NodeStorage, effects: Effects) -> NodeReplica:
+    """From what is stored. Rows that cannot be read are made anew from the log."""
+    life = int.from_bytes(effects.secret(4)) >> 1
+
+    def make() -> NodeReplica:
+        return NodeReplica(
+            core_config(config, instance=storage.directory.identity.instance),
+            ballot=storage.recovered.ballot,
+            confirmed=storage.recovered.confirmed,
+            stored=storage.log.stored(),
+            tail=storage.log.entries,
+            backing=storage.spaces,
+            folded=storage.spaces.folded,
+            founding=founding(storage.directory.identity),
+            quarantined=storage.quarantined,
+            life=life,
+            start=storage.log.start,
+            limits=data_limits(config),
+            memory=overlay_limits(config),
+        )
+
+    try:
+        return make()
+    except Rebuilding as error:
+        storage.spaces.rebuilt = error.message
+        storage.remake_rows()
+        return make()

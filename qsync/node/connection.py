@@ -20,18 +20,34 @@ UNSENT_BYTES_MAX: Final = 4 << 20
 
 
 class ClientTurn:
-    """Payloads of a client that wait, and until when they are taken in this pass.
+    """Payloads of a client that wait, and until when they are taken in this pass; who it is.
 
     Of a peer: for how many periods nothing was heard, and what was under way to it at the last.
     """
 
-    __slots__ = ("clock", "idle", "inbox", "period", "under_way", "until")
+    __slots__ = (
+        "address",
+        "clock",
+        "idle",
+        "inbox",
+        "noted",
+        "period",
+        "under_way",
+        "until",
+        "user",
+    )
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self.clock = clock
         """By which the length of a turn is measured."""
         self.inbox: list[bytes] = []
         self.until = float("inf")
+        self.user = ""
+        """As whom it has logged in; empty: it has not."""
+        self.address = ""
+        """The host at the other end."""
+        self.noted: set[str] = set()
+        """What was written down of it once, and is not again."""
         self.idle = self.under_way = 0
         self.period = 0.0
         """How often the peer asks whether we live."""
@@ -152,7 +168,8 @@ AnySocket = TypeVar("AnySocket", bound=Socket)
 def nonblocking(sock: AnySocket) -> AnySocket:
     """No waiting in calls, no waiting for small packets."""
     sock.settimeout(0)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if sock.family != socket.AF_UNIX:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return sock
 
 

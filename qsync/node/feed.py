@@ -38,7 +38,7 @@ class Filter:
         """Is it one of them?"""
         space, key, _ = effect
         if self.space is None:
-            return space != schema.SESSION
+            return space not in _UNTOLD
         if space == self.space:
             return key.startswith(self.prefix)
         return space in _WHOLE and keys.decode(key) == [self.space] and _says(effect) in _OF_SPACES
@@ -143,6 +143,8 @@ def _number(value: object) -> int:
     return value
 
 
+_UNTOLD: Final = frozenset({schema.SESSION, schema.USER})
+"""Nobody's news, unless asked for by name: what sessions remember, and what passwords are."""
 _WHOLE: Final = frozenset({schema.TRUNCATE, schema.SPACE})
 """A row written to one of these may speak of a whole space."""
 _OF_SPACES: Final = frozenset({"truncate", "drop"})

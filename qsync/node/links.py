@@ -24,8 +24,9 @@ from qsync.node.tls import NodeTls
 from qsync.record import read_instance
 from qsync.tls.errors import TlsFailed
 from qsync.wire import limits
+from qsync.wire.connection_states import ConnectionState
 from qsync.wire.frames import SealedFrames
-from qsync.wire.session import ConnectionState, Dialer, Greeting, Hello
+from qsync.wire.session import Dialer, Greeting, Hello
 
 REDIAL_EARLIEST, REDIAL_LATEST = 0.02, 0.05
 """Seconds between attempts at first; each failure doubles them."""

@@ -9,13 +9,13 @@ import trio
 
 from qsync.config import NodeConfig
 from qsync.core.inputs import Input
-from qsync.errors import Rebuilding, StoreError
+from qsync.errors import StoreError
 from qsync.faultpoints import FaultPoints
 from qsync.member import MEMBERS_MAX
-from qsync.node import assembly, handshake, info, logs, mishaps
+from qsync.node import guard, handshake, info, local_socket, logs, mishaps
 from qsync.node.addresses import AddressBook
 from qsync.node.answers import VisibleReads
-from qsync.node.assembly import NodeStorage, open_storage
+from qsync.node.assembly import NodeStorage, make_replica, open_storage
 from qsync.node.comparing import Comparing
 from qsync.node.effects import Effects
 from qsync.node.expiry import Expiry
@@ -24,6 +24,7 @@ from qsync.node.keepalive import PERIOD_EARLIEST
 from qsync.node.leaving import leave
 from qsync.node.links import Links
 from qsync.node.listener import not_listening
+from qsync.node.logins import Logins
 from qsync.node.loop import EXPIRY, Loop, LoopObserver
 from qsync.node.queries import NodeQueries
 from qsync.node.reactor import Reactor
@@ -68,7 +69,7 @@ class Node:
         self.address: str = str(config.address)
         self._born = effects.now()
         self.timeline = Timeline(storage.timeline, wall=effects.wall)
-        self.replica: Replica = _replica(config, storage, effects)
+        self.replica: Replica = make_replica(config, storage, effects)
         self.reactor = Reactor(
             begin=self._begin,
             turn=self._turn,
@@ -146,6 +147,12 @@ class Node:
                 secret=self.config.secret.key,
                 say=self.timeline.say,
                 tls=self.links.tls,
+                logins=Logins(
+                    partial(guard.rights_of, self.replica),
+                    secret=effects.secret,
+                    now=effects.now,
+                    audit=self.queries.audit,
+                ),
             ),
             step=self._step if events is None else events.asking(self._step),
             check=self.replica.machine.check,
@@ -344,35 +351,6 @@ def _folding(node: Node) -> Folding:
     )
 
 
-def _replica(config: NodeConfig, storage: NodeStorage, effects: Effects) -> Replica:
-    """From what is stored. Rows that cannot be read are made anew from the log."""
-    life = int.from_bytes(effects.secret(4)) >> 1
-
-    def make() -> Replica:
-        return Replica(
-            assembly.core_config(config, instance=storage.directory.identity.instance),
-            ballot=storage.recovered.ballot,
-            confirmed=storage.recovered.confirmed,
-            stored=storage.log.stored(),
-            tail=storage.log.entries,
-            backing=storage.spaces,
-            folded=storage.spaces.folded,
-            founding=assembly.founding(storage.directory.identity),
-            quarantined=storage.quarantined,
-            life=life,
-            start=storage.log.start,
-            limits=assembly.data_limits(config),
-            memory=assembly.overlay_limits(config),
-        )
-
-    try:
-        return make()
-    except Rebuilding as error:
-        storage.spaces.rebuilt = error.message
-        storage.remake_rows()
-        return make()
-
-
 @asynccontextmanager
 async def open_node(config: NodeConfig) -> AsyncIterator[Node]:
     """Open the directory, listen and serve; hand over what it leads and close at the end.
@@ -389,6 +367,7 @@ async def open_node(config: NodeConfig) -> AsyncIterator[Node]:
     try:
         node.timeline.told = logs.NodeLog(config.node.name, config.cluster.name).tell
         node.listen()
+        local_socket.listen(node, config.node.dir)
         async with trio.open_nursery() as nursery:
             node.start()
             for task in node.tasks():
@@ -397,4 +376,5 @@ async def open_node(config: NodeConfig) -> AsyncIterator[Node]:
             await leave(node)
             nursery.cancel_scope.cancel()
     finally:
+        local_socket.remove(config.node.dir)
         node.close()

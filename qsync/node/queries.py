@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from qsync.core.retention import foldable
 from qsync.errors import QsyncError
 from qsync.node import broadcast, options
+from qsync.node.auditing import AuditTrail
 from qsync.node.connection import Connection
 from qsync.node.fault_hooks import FaultHooks
 from qsync.node.log_export import LogExports
@@ -26,6 +27,12 @@ class NodeQueries:
         self._node = node
         self.watching = Watching(
             node.replica, broadcast.values(node), send=node.reactor.send, now=now
+        )
+        timeline = node.storage.timeline
+        self.audit = AuditTrail(
+            None if timeline is None else timeline.parent,
+            node.config.audit,
+            wall=node.reactor.effects.wall,
         )
         self.tracing = Tracing(node.replica.machine, now=now, wall=node.loop.timers.wall)
         self.fault_hooks = FaultHooks(node, now=now)

@@ -7,7 +7,7 @@ from qsync import errors, refusing
 from qsync.core.inputs import Forgotten, Input
 from qsync.core.ready import ReadSettled, Settled, Ticket, TransactionFate
 from qsync.data.request import Request as Transaction
-from qsync.node import operator_requests, refusals
+from qsync.node import guard, operator_requests, refusals
 from qsync.node.answers import Queries, VisibleReads
 from qsync.node.connection import Connection
 from qsync.node.due import Due
@@ -21,7 +21,6 @@ from qsync.wire.verbs import Verb, WriteFlags
 
 GRACE = 1.0
 """Seconds beyond `synchro_timeout` in which a rollback may still become definite."""
-
 
 # Plain integers: arithmetic on flag enums costs more than the rest of the request.
 _SYNC = int(WriteFlags.SYNC)
@@ -74,6 +73,7 @@ class ClientRequests:
         Raises ProtocolError when they are none of ours.
         """
         self.resume()  # who waits for room goes first
+        rights = guard.rights_of(self._replica)
         # The limits are soft: once for all that arrived together.
         room = not self._parked and self._has_room()
         superseded = self._replica.machine.disk.superseded
@@ -90,7 +90,10 @@ class ClientRequests:
             except errors.TooLarge as error:
                 self._fail(connection, int(str(error.details["id"])), error)
                 continue
-            if superseded is not None and not refusals.is_of_the_node(request):
+            why = rights and guard.refusal(rights, self._replica, connection, request, self.queries)
+            if why is not None:
+                self._fail(connection, request.id, why)
+            elif superseded is not None and not refusals.is_of_the_node(request):
                 self._fail(connection, request.id, refusals.superseded(superseded))
             elif type(request) is verbs.WriteRequest:
                 if room:
@@ -167,6 +170,7 @@ class ClientRequests:
             snapshot=request.snapshot,
             reads=request.reads,
             doubted=bool(flags & _DOUBTED),
+            user=connection.turn.user,
         )
         try:
             done = self._replica.submit(ticket, transaction)
@@ -292,7 +296,8 @@ class ClientRequests:
             self._ask(connection, request.id, operator_requests.roll_back, READ_TIMEOUT)
         elif not self.queries.handle_request(connection, request):
             assert not isinstance(request, verbs.WriteRequest | verbs.NodeRequest)
-            self._reply(connection, request.id, lambda: self._answers.answer(request))
+            user = connection.turn.user
+            self._reply(connection, request.id, lambda: self._answers.answer(request, user))
 
     def _reply(self, connection: Connection, number: int, answer: Callable[[], bytes]) -> None:
         try:

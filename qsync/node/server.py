@@ -14,10 +14,12 @@ from qsync.node import keepalive
 from qsync.node.connection import ClosedBy, Connection
 from qsync.node.effects import Effects, Socket
 from qsync.node.listener import STRANGERS_MAX
+from qsync.node.logins import Logins
 from qsync.node.requests import ClientRequests
 from qsync.node.strangers import Strangers
 from qsync.node.tls import NodeTls, check_hello, check_stranger
 from qsync.record import Instance, read_instance
+from qsync.rights import LOCAL_ADMIN
 from qsync.tls.channel import TlsSocket
 from qsync.tls.errors import TlsFailed
 from qsync.wire import limits, peer_messages, peer_sums, snapshots
@@ -48,6 +50,8 @@ class Admission:
     """Hears of every refusal."""
     tls: NodeTls | None = None
     """Without it bytes go as they are."""
+    logins: Logins | None = None
+    """Who asks clients for their passwords; None: nobody does."""
 
 
 class Sockets(Protocol):
@@ -117,9 +121,12 @@ class Server:
         self._inbound: dict[int, Connection] = {}
         self._instances: dict[int, str] = {}
 
-    def accept(self, sock: Socket, host: str = "") -> None:
-        """A fresh connection: greet it, over TLS as soon as the other side is known."""
-        tls = self._admission.tls
+    def accept(self, sock: Socket, host: str = "", *, local: bool = False) -> None:
+        """A fresh connection: greet it, over TLS as soon as the other side is known.
+
+        `local`: of who owns this node's directory, through the socket in it.
+        """
+        tls = None if local else self._admission.tls
         stream = sock if tls is None else tls.accepted(sock)
         connection = Connection(
             stream,
@@ -130,6 +137,8 @@ class Server:
         if len(self.strangers) + self.clients >= self._admission.connections_max + STRANGERS_MAX:
             self._count("strangers")
             self._reactor.close(self.strangers.oldest(), "too many have not said who they are")
+        connection.turn.user = LOCAL_ADMIN if local else ""
+        connection.turn.address = host
         acceptor = Acceptor(self._greeting(), secret=self._admission.secret)
         connection.take = self._hello
         connection.lost = self._stranger_lost
@@ -191,16 +200,27 @@ class Server:
 
     def _stranger_lost(self, connection: Connection, _why: str) -> None:
         self.strangers.remove(connection)
+        if self._admission.logins is not None:
+            self._admission.logins.open.pop(connection, None)
         if isinstance(connection.sock, TlsSocket) and connection.sock.failed:
             self._count(TlsFailed.code.lower())
 
     def _hello(self, connection: Connection, payloads: list[bytes]) -> int:
         acceptor = self.strangers[connection]
         try:
-            hello = acceptor.received(payloads[0])
-            if hello.party is Party.PEER and (payloads[1:] or connection.frames.buffered):
-                raise ProtocolError("a peer that speaks before it was agreed to")
-            self._check(connection, hello)
+            logins = self._admission.logins
+            if acceptor.hello is not None and logins is not None:
+                hello = acceptor.hello
+                logins.hear_proof(connection, acceptor, payloads[0])
+            else:
+                hello = acceptor.received(payloads[0])
+                if hello.party is Party.PEER and (payloads[1:] or connection.frames.buffered):
+                    raise ProtocolError("a peer that speaks before it was agreed to")
+                self._check(connection, hello)
+                asked = None if logins is None else logins.ask(connection, acceptor, hello)
+                if asked is not None:
+                    self._reactor.send(connection, asked)
+                    return 1
         except QsyncError as error:
             error = self._hears_of_descendant(connection, acceptor) or error
             self._refuse(connection, acceptor, error)

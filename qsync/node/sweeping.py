@@ -1,5 +1,6 @@
 """What a node looks at once in a while: who is late, what has expired, which files are others."""
 
+from qsync.node import guard
 from qsync.node.retention import Retention
 from qsync.node.view import NodeView
 
@@ -10,6 +11,7 @@ SWEEP_INTERVAL = 1.0
 def sweep(node: NodeView, retention: Retention, now: float) -> float:
     """One look, at that time of the node's clock; the time of the next one."""
     node.server.sweep()
+    guard.end_sessions(guard.rights_of(node.replica), node.reactor)
     node.requests.expiry.sweep(now)
     retention.sweep(now)
     if node.storage.look():

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from qsync.errors import Overloaded, QsyncError, WrongKey
-from qsync.node import feed
+from qsync.node import feed, guard
 from qsync.node.connection import Connection
 from qsync.node.feed import FeedBatch, Filter
 from qsync.wire import replies, verbs
@@ -45,6 +45,7 @@ class _ForKey:
 class _ForChanges:
     connection: Connection
     id: int
+    request: verbs.ChangesRequest
     until: float
     after: int
     term: int
@@ -113,6 +114,7 @@ class Watching:
             _ForChanges(
                 connection=connection,
                 id=request.id,
+                request=request,
                 until=until,
                 after=found.upto,
                 term=request.term if found.upto == request.after else 0,
@@ -148,6 +150,8 @@ class Watching:
         """True when it is answered."""
         if parked.connection.closed:
             return True
+        if self._denied(parked):
+            return True
         replicated_log = self._replica.machine.replicated_log
         try:
             shape = self._replica.state.schemas.shown
@@ -160,6 +164,16 @@ class Watching:
         if found.transactions:
             self._tell(parked.connection, parked.id, found, parked.wanted)
         return bool(found.transactions)
+
+    def _denied(self, parked: _ForChanges) -> bool:
+        """True when it was refused, because the asker's right was taken back meanwhile."""
+        rights = guard.rights_of(self._replica)
+        if rights is None:
+            return False
+        error = guard.refusal(rights, self._replica, parked.connection, parked.request)
+        if error is not None:
+            self._send(parked.connection, replies.failed(parked.id, error))
+        return error is not None
 
     def tick(self) -> None:
         """Time has passed: keys that changed, and questions whose time is over."""
@@ -180,6 +194,8 @@ class Watching:
 
     def _over(self, parked: _ForChanges, now: float) -> bool:
         if parked.connection.closed:
+            return True
+        if self._denied(parked):
             return True
         if now < parked.until:
             return False

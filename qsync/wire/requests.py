@@ -16,6 +16,7 @@ from qsync.wire import cbor, limits, packed
 from qsync.wire.common_requests import CONSISTENCIES, FLAGS_MAX, decode_common
 from qsync.wire.frames import LENGTH_SIZE, frame
 from qsync.wire.verbs import (
+    VERB_OF,
     ChangeMemberRequest,
     ChangesRequest,
     ClearRequest,
@@ -35,6 +36,7 @@ from qsync.wire.verbs import (
     PromoteRequest,
     ReadLevel,
     Request,
+    RightsRequest,
     SelectRequest,
     SnapshotReadRequest,
     TraceRequest,
@@ -65,6 +67,7 @@ __all__ = [
     "PromoteRequest",
     "ReadLevel",
     "Request",
+    "RightsRequest",
     "SelectRequest",
     "SnapshotReadRequest",
     "TraceRequest",
@@ -188,7 +191,7 @@ def _fields_of(request: Request) -> list[object]:
         case FaultRequest(id, point, arm, seconds, times, lasts):
             return [id, int(Verb.FAULT), point, arm, seconds < 0, abs(seconds), times, lasts]
         case _:
-            return [request[0], int(_VERBS[type(request)]), *request[1:]]
+            return [request[0], int(VERB_OF[type(request)]), *request[1:]]
 
 
 def _level(level: ReadLevel) -> tuple[int, int, int]:
@@ -337,24 +340,6 @@ def _packed(id: int, fields: cbor.Fields) -> PackedRequest:
 _WRITE: Final = int(Verb.WRITE)
 _WRITE_SIZE: Final = 10
 _CODES: Final = {consistency: code for code, consistency in enumerate(CONSISTENCIES)}
-_VERBS: Final[dict[type, Verb]] = {
-    WriteRequest: Verb.WRITE,
-    InfoRequest: Verb.INFO,
-    PromoteRequest: Verb.PROMOTE,
-    DemoteRequest: Verb.DEMOTE,
-    ClearRequest: Verb.CLEAR,
-    ChangeMemberRequest: Verb.CHANGE_MEMBER,
-    LogRequest: Verb.LOG,
-    DigestRequest: Verb.DIGEST,
-    DryRunRequest: Verb.DRY_RUN,
-    WatchRequest: Verb.WATCH,
-    ChangesRequest: Verb.CHANGES,
-    OptionsRequest: Verb.OPTIONS,
-    TraceRequest: Verb.TRACE,
-    PackedRequest: Verb.PACKED,
-    SnapshotReadRequest: Verb.SNAPSHOT_READ,
-    FaultRequest: Verb.FAULT,
-}
 _READERS: Final[dict[int, Callable[[int, cbor.Fields], Request]]] = {
     Verb.PING: lambda id, _: PlainRequest(id, Verb.PING),
     Verb.SCHEMA: lambda id, _: PlainRequest(id, Verb.SCHEMA),
@@ -381,4 +366,5 @@ _READERS: Final[dict[int, Callable[[int, cbor.Fields], Request]]] = {
     Verb.SNAPSHOT: lambda id, _: PlainRequest(id, Verb.SNAPSHOT),
     Verb.TRACE: lambda id, fields: TraceRequest(id, fields.uint(), fields.seconds()),
     Verb.FAULT: _fault,
+    Verb.RIGHTS: lambda id, fields: RightsRequest(id, fields.text_or_none(limits.NAME_CHARS_MAX)),
 }

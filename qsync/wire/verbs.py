@@ -1,9 +1,9 @@
 """What clients may ask: every request, as a value."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from election.messages import Index, Replica, Term
 from qsync.core.inputs import Consistency
@@ -46,6 +46,7 @@ class Verb(IntEnum):
     PACKED = 24
     CHANGE_MEMBER = 25
     SNAPSHOT_READ = 26
+    RIGHTS = 27
 
 
 class WriteFlags(IntFlag):
@@ -296,6 +297,13 @@ class DryRunRequest(NamedTuple):
     what: str
 
 
+class RightsRequest(NamedTuple):
+    """Who the asker is and what he may do; of the user or role `name`; of all of them for "*"."""
+
+    id: int
+    name: str | None = None
+
+
 RowsRequest = GetRequest | SelectRequest | CountRequest | TxGetRequest
 """What asks for rows."""
 
@@ -323,4 +331,30 @@ Request = (
     | LogRequest
     | DigestRequest
     | DryRunRequest
+    | RightsRequest
 )
+
+VERB_OF: Final[Mapping[type, Verb]] = {
+    WriteRequest: Verb.WRITE,
+    GetRequest: Verb.GET,
+    SelectRequest: Verb.SELECT,
+    CountRequest: Verb.COUNT,
+    TxGetRequest: Verb.TX_GET,
+    InfoRequest: Verb.INFO,
+    PromoteRequest: Verb.PROMOTE,
+    DemoteRequest: Verb.DEMOTE,
+    ClearRequest: Verb.CLEAR,
+    ChangeMemberRequest: Verb.CHANGE_MEMBER,
+    LogRequest: Verb.LOG,
+    DigestRequest: Verb.DIGEST,
+    DryRunRequest: Verb.DRY_RUN,
+    WatchRequest: Verb.WATCH,
+    ChangesRequest: Verb.CHANGES,
+    OptionsRequest: Verb.OPTIONS,
+    TraceRequest: Verb.TRACE,
+    PackedRequest: Verb.PACKED,
+    SnapshotReadRequest: Verb.SNAPSHOT_READ,
+    FaultRequest: Verb.FAULT,
+    RightsRequest: Verb.RIGHTS,
+}
+"""Of every request but a PlainRequest, which bears its own."""

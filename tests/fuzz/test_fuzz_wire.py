@@ -13,16 +13,14 @@ from election.messages import Replica
 from qsync.core.messages import Append
 from qsync.errors import ProtocolError, QsyncError, TooLarge
 from qsync.wire import cbor, peer_messages, replies, requests
+from qsync.wire.connection_states import TABLE, ConnectionState, SessionInput
 from qsync.wire.frames import SEAL_SIZE, Frames, SealedFrames, seal
 from qsync.wire.session import (
-    TABLE,
     Acceptor,
-    ConnectionState,
     Dialer,
     Greeting,
     Hello,
     Party,
-    SessionInput,
     encode_greeting,
     encode_hello,
 )

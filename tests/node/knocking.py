@@ -18,9 +18,10 @@ from qsync.node.assembly import found_cluster
 from qsync.node.node import Node
 from qsync.record import Instance, instance_text
 from qsync.wire import limits, peer_messages
+from qsync.wire.connection_states import ConnectionState
 from qsync.wire.frames import Frames, seal
 from qsync.wire.proofs import NONCE_BYTES
-from qsync.wire.session import ConnectionState, Dialer, Hello, Party
+from qsync.wire.session import Dialer, Hello, Party
 
 CLUSTER = "8c2f6b1e-0c5a-4f62-9d0e-3a7d1b9c4e55"
 PEER = Replica(2)

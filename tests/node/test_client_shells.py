@@ -28,8 +28,9 @@ from qsync.errors import (
     Unavailable,
 )
 from qsync.wire import replies, requests
+from qsync.wire.connection_states import ConnectionState
 from qsync.wire.frames import Frames
-from qsync.wire.session import Acceptor, ConnectionState, Greeting
+from qsync.wire.session import Acceptor, Greeting
 from qsync.wire.verbs import (
     CountRequest,
     GetRequest,

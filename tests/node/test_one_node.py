@@ -15,8 +15,9 @@ from qsync.client.one_node import NodeConnection
 from qsync.client.one_node_aio import AsyncNodeConnection
 from qsync.errors import FailureReason, ForeignCluster, NoSuchSpace, QsyncError, Unavailable
 from qsync.wire import replies
+from qsync.wire.connection_states import ConnectionState
 from qsync.wire.frames import LENGTH_SIZE, Frames
-from qsync.wire.session import Acceptor, ConnectionState, Greeting
+from qsync.wire.session import Acceptor, Greeting
 from qsync.wire.verbs import PlainRequest, Verb
 
 GREETING = Greeting(cluster="c-1", instance="i-1", replica=Replica(7), name="n7")

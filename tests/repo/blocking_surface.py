@@ -26,6 +26,7 @@ NAMES: Final = {
     "AsyncSpace": "Space",
     "AsyncTransaction": "Transaction",
     "AsyncTransactionSpace": "TransactionSpace",
+    "AsyncUsers": "ClientUsers",
     "AsyncValues": "Values",
     "StopAsyncIteration": "StopIteration",
     "__aenter__": "__enter__",

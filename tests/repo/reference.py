@@ -27,12 +27,16 @@ from qsync import errors
 from qsync.config import NodeConfig
 from qsync.config.aliases import ALIASES
 from qsync.data.keys import ENCODERS, FieldType
+from qsync.data.needs import OP_NEEDS
+from qsync.data.request import Op
 from qsync.faultpoints import POINTS
 from qsync.faults import ABOUT, Fault
 from qsync.happenings import HAPPENINGS as ALL
 from qsync.options.core_options import CORE_OPTIONS
+from qsync.rights import ROLES
 from qsync.sim.explore.menu import FAULTS as EXPLORED
 from qsync.sim.swarm import NAMES as NEMESIS
+from qsync.wire.verb_rights import VERB_RIGHTS
 from tests.repo import invariant_rows, status_fields, tree
 
 DOCS = tree.ROOT / "docs" / "reference"
@@ -155,6 +159,32 @@ def commands() -> Iterator[str]:
         yield from _command(found, f"qsync {name}")
 
 
+def rights_of_verbs() -> Iterator[str]:
+    """What each verb takes."""
+    yield from _table("verb", "right")
+    for verb, right in VERB_RIGHTS.items():
+        yield f"| {verb.name} | {right.words} |"
+
+
+def rights_of_operations() -> Iterator[str]:
+    """What each operation of a transaction takes, on a space called SPACE."""
+    yield from _table("operation", "rights")
+    for op, needs in OP_NEEDS.items():
+        found = needs("", [op, "SPACE", {"name": "NEW"} if op == Op.ALTER_SPACE else None])
+        words = [
+            str(each.privilege) + (f" on {each.space}" if each.space else "") for each in found
+        ]
+        own = "; of one's own password session" if op == Op.ALTER_USER else ""
+        yield f"| {Op(op).name} | {', '.join(words)}{own} |"
+
+
+def ready_made_roles() -> Iterator[str]:
+    """The roles that are there from birth."""
+    yield from _table("role", "rights, on the universe")
+    for name, held in ROLES.items():
+        yield f"| `{name}` | {', '.join(sorted(held))} |"
+
+
 BLOCKS: Mapping[str, Callable[[], Iterable[str]]] = {
     "options": options,
     "shared options": shared,
@@ -174,6 +204,9 @@ BLOCKS: Mapping[str, Callable[[], Iterable[str]]] = {
     "planted faults": invariant_rows.planted_faults,
     "box info": status_fields.box_info,
     "beyond box info": status_fields.beyond_box_info,
+    "rights of verbs": rights_of_verbs,
+    "rights of operations": rights_of_operations,
+    "ready made roles": ready_made_roles,
 }
 
 

@@ -41,6 +41,9 @@ class Door:
     def flush(self) -> None:
         """There is nobody to flush to."""
 
+    def connections(self) -> list[Connection]:
+        return self.opened
+
     def close(self, connection: Connection, why: str, *, by: ClosedBy = ClosedBy.US) -> None:
         connection.closed = by
         connection.sock.close()

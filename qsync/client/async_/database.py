@@ -12,6 +12,7 @@ from qsync.client.async_.runner import AsyncFeedRunner, AsyncRunner
 from qsync.client.async_.schema import AsyncSchema
 from qsync.client.async_.space import AsyncSpace
 from qsync.client.async_.transaction import AsyncTransaction
+from qsync.client.async_.users import AsyncUsers
 from qsync.client.calls import ClientCall
 from qsync.client.options import GRACE_S, OPERATE_S, WINDOW, WriteOptions
 from qsync.client.rows import Key, Receipt
@@ -98,6 +99,7 @@ class AsyncDatabase(AsyncNode, ABC):
         self.schema = AsyncSchema(self)
         self.members = AsyncMembership(self)
         self.consumers = AsyncConsumers(self)
+        self.users = AsyncUsers(self)
 
     @abstractmethod
     async def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word

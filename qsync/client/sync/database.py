@@ -16,6 +16,7 @@ from qsync.client.sync.runner import BlockingRunner, FeedRunner
 from qsync.client.sync.schema import ClientSchema
 from qsync.client.sync.space import Space
 from qsync.client.sync.transaction import Transaction
+from qsync.client.sync.users import ClientUsers
 from qsync.errors import QsyncError
 from qsync.wire.verbs import Name
 
@@ -99,6 +100,7 @@ class Database(NodeCalls, ABC):
         self.schema = ClientSchema(self)
         self.members = ClientMembership(self)
         self.consumers = ClientConsumers(self)
+        self.users = ClientUsers(self)
 
     @abstractmethod
     def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:

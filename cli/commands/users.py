@@ -1,0 +1,371 @@
+"""`qsync user` and `qsync role`: who may log in, and what they may do."""
+
+import secrets
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+import click
+
+from cli.exits import NoFile
+from cli.options import json_option, target_option, timeout_option
+from cli.output import document, say, style, text
+from qsync.errors import ConfigError, WrongOperation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from qsync.client.blocking import Client
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_GENERATED_BYTES = 18
+_FILE_BYTES_MAX = 4096
+
+
+@click.group(
+    epilog="Example: qsync user create ann, then qsync user grant ann read,write --space 'orders.*'"
+)
+def user() -> None:
+    """Who may log in: users, their passwords, and what they may do.
+
+    The first user that is created has the role super, and from then on everybody logs in:
+    QSYNC_USER and QSYNC_PASSWORD (or QSYNC_PASSWORD_FILE) say as whom. Who owns a node's directory
+    needs no password there.
+    """
+
+
+@click.group(epilog="Example: qsync role create clerk, then qsync role grant clerk read --space a")
+def role() -> None:
+    """Names that rights are granted to, and that are granted to users."""
+
+
+def _common(command: Callable[P, R]) -> Callable[P, R]:
+    return target_option(timeout_option("10s")(json_option(command)))
+
+
+def _dry_run(command: Callable[P, R]) -> Callable[P, R]:
+    return click.option("--dry-run", is_flag=True, help="Only say what would be done.")(command)
+
+
+def _password_options(command: Callable[P, R]) -> Callable[P, R]:
+    for option in (
+        click.option(
+            "--password-file",
+            metavar="FILE",
+            help="Take it from a file; `-` is standard input. Asked for without.",
+        ),
+        click.option("--generate", is_flag=True, help="Make one up, and print it once."),
+    ):
+        command = option(command)
+    return command
+
+
+def _list(kind: str, target: list[str], timeout: float) -> None:
+    with _connected(target, timeout) as db:
+        found = {name: one for name, one in db.users.list().items() if _kind(one) == kind}
+    if style().as_json:
+        document(f"{kind}s", **{f"{kind}s": found})
+        return
+    if not found:
+        say("this cluster has no users: everybody may do everything")
+    for name, one in found.items():
+        text(f"{name:<20} {_in_words(one)}".rstrip())
+
+
+@user.command("list", epilog="Example: qsync user list --json")
+@_common
+def list_users(*, target: list[str], timeout: float) -> None:
+    """List the users, how they log in, and what they may do."""
+    _list("user", target, timeout)
+
+
+@role.command("list", epilog="Example: qsync role list")
+@_common
+def list_roles(*, target: list[str], timeout: float) -> None:
+    """List the roles, ready-made ones included, and what they give."""
+    _list("role", target, timeout)
+
+
+def _show(name: str | None, target: list[str], timeout: float) -> None:
+    with _connected(target, timeout) as db:
+        found = db.users.info(name)
+    if style().as_json:
+        document("rights", **found)
+        return
+    if not found.get("users"):
+        say("this cluster has no users: everybody may do everything")
+        return
+    text(f"{found.get('name')}: {_in_words(found)}")
+
+
+@user.command("show", epilog="Example: qsync user show ann")
+@click.argument("name", required=False)
+@_common
+def show_user(*, name: str | None, target: list[str], timeout: float) -> None:
+    """Show what NAME may do; without it, who we are and what we may."""
+    _show(name, target, timeout)
+
+
+@role.command("show", epilog="Example: qsync role show clerk")
+@click.argument("name")
+@_common
+def show_role(*, name: str, target: list[str], timeout: float) -> None:
+    """Show what a role gives."""
+    _show(name, target, timeout)
+
+
+@user.command(epilog="Example: qsync user create ann --password-file ann.txt")
+@click.argument("name")
+@_password_options
+@click.option("--no-password", is_flag=True, help="Only a certificate of that name logs in.")
+@click.option("--if-not-exists", is_flag=True, help="Done if there is one of that name.")
+@_dry_run
+@_common
+def create(
+    *,
+    name: str,
+    password_file: str | None,
+    generate: bool,
+    no_password: bool,
+    if_not_exists: bool,
+    dry_run: bool,
+    target: list[str],
+    timeout: float,
+) -> None:
+    """Create a user, with a password that is typed, read from a file, or made up."""
+    with _connected(target, timeout) as db:
+        first = not db.users.info().get("users")
+        what = f"user {name} would be created"
+        if first:
+            what += ", the first one: with role super, and from then on everybody must log in"
+        if dry_run:
+            _would("create", name, what)
+            return
+        password = None if no_password else _password(name, password_file, generate=generate)
+        db.users.create(name, password, if_not_exists=if_not_exists)
+    generated = password if generate else None
+    _did("create", name, f"user {name} is there", password=generated, first=first)
+    if first:
+        say("it is the first user and may do everything; from now on everybody must log in")
+
+
+@user.command(epilog="Example: qsync user passwd ann --generate")
+@click.argument("name", required=False)
+@_password_options
+@_common
+def passwd(
+    *,
+    name: str | None,
+    password_file: str | None,
+    generate: bool,
+    target: list[str],
+    timeout: float,
+) -> None:
+    """Set another password: one's own without NAME, that of others with role super."""
+    with _connected(target, timeout) as db:
+        who = name or db.users.info().get("user")
+        if not isinstance(who, str):
+            raise WrongOperation("this cluster has no users yet")
+        password = _password(who, password_file, generate=generate)
+        db.users.set_password(who, password)
+    generated = password if generate else None
+    _did("passwd", who, f"user {who} has another password", password=generated)
+
+
+@user.command(epilog="Example: qsync user certificate ann --refuse")
+@click.argument("name")
+@click.option("--allow/--refuse", required=True, help="May a certificate of that name log in?")
+@_common
+def certificate(*, name: str, allow: bool, target: list[str], timeout: float) -> None:
+    """Say whether a certificate of the cluster's authority logs NAME in."""
+    with _connected(target, timeout) as db:
+        db.users.allow_certificate(name, allow=allow)
+    word = "logs in" if allow else "does not log in"
+    _did("certificate", name, f"a certificate of {name} {word}")
+
+
+@user.command("drop", epilog="Example: qsync user drop ann --dry-run")
+@click.argument("name")
+@click.option("--if-exists", is_flag=True, help="Done if there is none of that name.")
+@_dry_run
+@_common
+def drop_user(
+    *, name: str, if_exists: bool, dry_run: bool, target: list[str], timeout: float
+) -> None:
+    """Drop a user with all it was granted; its connections end within a second."""
+    with _connected(target, timeout) as db:
+        if dry_run:
+            _would("drop", name, f"user {name} would go, who has {_in_words(db.users.info(name))}")
+            return
+        db.users.drop(name, if_exists=if_exists)
+    _did("drop", name, f"user {name} is gone")
+
+
+@role.command("create", epilog="Example: qsync role create clerk")
+@click.argument("name")
+@click.option("--if-not-exists", is_flag=True, help="Done if there is one of that name.")
+@_common
+def create_role(*, name: str, if_not_exists: bool, target: list[str], timeout: float) -> None:
+    """Create a role that has nothing yet."""
+    with _connected(target, timeout) as db:
+        db.users.create_role(name, if_not_exists=if_not_exists)
+    _did("create", name, f"role {name} is there")
+
+
+@role.command("drop", epilog="Example: qsync role drop clerk --dry-run")
+@click.argument("name")
+@click.option("--if-exists", is_flag=True, help="Done if there is none of that name.")
+@_dry_run
+@_common
+def drop_role(
+    *, name: str, if_exists: bool, dry_run: bool, target: list[str], timeout: float
+) -> None:
+    """Drop a role, also from those who have it."""
+    with _connected(target, timeout) as db:
+        if dry_run:
+            _would(
+                "drop", name, f"role {name} would go, which has {_in_words(db.users.info(name))}"
+            )
+            return
+        db.users.drop_role(name, if_exists=if_exists)
+    _did("drop", name, f"role {name} is gone")
+
+
+def _grants(command: Callable[P, R]) -> Callable[P, R]:
+    for option in (
+        click.option("--role", "granted_role", metavar="ROLE", help="A role, with all it has."),
+        click.option("--space", metavar="NAME", help="On a space, or all that begin: 'orders.*'."),
+        click.argument("privileges", required=False, default=""),
+        click.argument("grantee", metavar="NAME"),
+    ):
+        command = option(command)
+    return _dry_run(_common(command))
+
+
+def _grant(
+    verb: str,
+    grantee: str,
+    privileges: str,
+    *,
+    space: str | None,
+    role: str | None,
+    dry_run: bool,
+    target: list[str],
+    timeout: float,
+) -> None:
+    named = [each.strip() for each in privileges.split(",") if each.strip()]
+    if bool(named) == bool(role) or (space and role):
+        raise click.UsageError("give PRIVILEGES such as read,write, or --role ROLE")
+    what = f"role {role}" if role else f"{','.join(named)} on {space or 'everything'}"
+    with _connected(target, timeout) as db:
+        if dry_run:
+            now = _in_words(db.users.info(grantee))
+            _would(verb, grantee, f"{grantee} would be {_DONE[verb]} {what}; now it has {now}")
+            return
+        change = db.users.grant if verb == "grant" else db.users.revoke
+        change(grantee, named, space=space, role=role)
+    _did(verb, grantee, f"{grantee} is {_DONE[verb]} {what}")
+
+
+_DONE = {"grant": "granted", "revoke": "deprived of"}
+
+
+def _granting(group: click.Group, verb: str, about: str) -> None:
+    """The same command for users and for roles."""
+
+    @group.command(
+        verb, help=about, epilog=f"Example: qsync {group.name} {verb} NAME read --space a"
+    )
+    @_grants
+    def command(
+        *,
+        grantee: str,
+        privileges: str,
+        space: str | None,
+        granted_role: str | None,
+        dry_run: bool,
+        target: list[str],
+        timeout: float,
+    ) -> None:
+        _grant(
+            verb,
+            grantee,
+            privileges,
+            space=space,
+            role=granted_role,
+            dry_run=dry_run,
+            target=target,
+            timeout=timeout,
+        )
+
+
+for _group in (user, role):
+    _granting(_group, "grant", "Grant PRIVILEGES (read,write,...) to NAME, or a role.")
+    _granting(_group, "revoke", "Take back what was granted with the same words.")
+
+
+@contextmanager
+def _connected(target: Sequence[str], timeout: float) -> "Iterator[Client]":
+    from qsync.client.blocking import connect  # noqa: PLC0415 - slow to import
+
+    with connect(list(target), timeout=timeout, connect_timeout=timeout) as db:
+        yield db
+
+
+def _password(name: str, file: str | None, *, generate: bool) -> str:
+    """A new password. Raises ConfigError where nobody can be asked."""
+    if generate:
+        return secrets.token_urlsafe(_GENERATED_BYTES)
+    if file == "-":
+        return sys.stdin.readline().rstrip("\r\n")
+    if file is not None:
+        try:
+            with Path(file).open("rb") as opened:
+                return opened.read(_FILE_BYTES_MAX).decode().strip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise NoFile(f"{file}: {error}") from None
+    if not sys.stdin.isatty():
+        raise ConfigError(
+            f"{name} needs a password, and nobody can be asked",
+            hint="--password-file FILE (or -), --generate, or --no-password",
+        )
+    answer: str = click.prompt(
+        f"Password of {name}", hide_input=True, confirmation_prompt=True, err=True
+    )
+    return answer
+
+
+def _would(verb: str, name: str, what: str) -> None:
+    if style().as_json:
+        document("dry-run", verb=verb, name=name, would=what)
+    else:
+        say(what)
+
+
+def _did(verb: str, name: str, what: str, **more: object) -> None:
+    given = {key: value for key, value in more.items() if value is not None}
+    if style().as_json:
+        document("user-changed", verb=verb, name=name, **given)
+        return
+    say(what)
+    if "password" in given:
+        text(str(given["password"]))
+
+
+def _kind(one: object) -> object:
+    return one.get("kind") if isinstance(one, dict) else None
+
+
+def _in_words(one: object) -> str:
+    """What somebody may do, in a line."""
+    if not isinstance(one, dict) or not isinstance(one.get("rights"), dict):
+        return "nothing"
+    rights = one["rights"]
+    parts = [", ".join(rights.get("universe", []))]
+    parts += [f"{space}: {', '.join(found)}" for space, found in rights.get("spaces", {}).items()]
+    if rights.get("roles"):
+        parts.append(f"by roles {', '.join(rights['roles'])}")
+    return "; ".join(part for part in parts if part) or "nothing"

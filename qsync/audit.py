@@ -1,0 +1,122 @@
+"""Who did what: lines that each hold the hash of the one before, so that a cut shows.
+
+    {"n": 7, "time": ..., "event": ..., ..., "before": HASH OF LINE 6, "hash": HASH OF THE REST}
+
+A line that is changed, left out, moved or put in between breaks the chain there. Lines that were
+cut off the end are found by a hash that somebody kept elsewhere (`qsync audit verify --head`).
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+FILE: Final = "audit.jsonl"
+BEGIN: Final = "0" * 64
+"""What the first line of all has as the hash before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditHead:
+    """Where a trail ends: how many lines it has, and the hash of the last."""
+
+    number: int = 0
+    hash: str = BEGIN
+
+    def __str__(self) -> str:
+        return f"{self.number}:{self.hash}"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFault:
+    """A line that does not follow from the one before it. `place`: file and line, from 1."""
+
+    place: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditVerdict:
+    """What a trail says of itself. `first`: the number that it begins with."""
+
+    first: int
+    head: AuditHead
+    lines: int
+    faults: tuple[AuditFault, ...]
+
+
+def line(
+    head: AuditHead, event: str, time: str, fields: Mapping[str, object]
+) -> tuple[str, AuditHead]:
+    """The next line, and the head then. Fields of our own names are refused by assertion."""
+    assert not fields.keys() & {"n", "time", "event", "before", "hash"}
+    number = head.number + 1
+    said = {"n": number, "time": time, "event": event, **fields, "before": head.hash}
+    digest = _digest(said)
+    text = json.dumps({**said, "hash": digest}, ensure_ascii=False, default=str)
+    return text, AuditHead(number, digest)
+
+
+def head_of(text: str) -> AuditHead:
+    """The head behind a line that was written. Raises ValueError if it is none, or was changed."""
+    found = _read(text)
+    return AuditHead(int(str(found["n"])), str(found["hash"]))
+
+
+def verify(lines: Iterable[tuple[str, str]], *, kept: Iterable[AuditHead] = ()) -> AuditVerdict:
+    """Judge lines, each with its place, oldest first. `kept`: heads that were kept elsewhere."""
+    faults: list[AuditFault] = []
+    wanted = {each.number: each.hash for each in kept}
+    first, count, head = 0, 0, None
+    for place, text in lines:
+        count += 1
+        try:
+            found = _read(text)
+        except ValueError as error:
+            faults.append(AuditFault(place, str(error)))
+            continue
+        now = AuditHead(int(str(found["n"])), str(found["hash"]))
+        faults += _following(place, head, now, str(found["before"]))
+        if wanted.pop(now.number, now.hash) != now.hash:
+            faults.append(AuditFault(place, f"line {now.number} is another than was kept"))
+        first = first or now.number
+        head = now
+    end = head or AuditHead()
+    faults += [
+        AuditFault("end", f"line {number}, whose hash was kept, is not there: the trail was cut")
+        for number in sorted(wanted)
+        if number > end.number or not first
+    ]
+    return AuditVerdict(first, end, count, tuple(faults))
+
+
+def _following(
+    place: str, head: AuditHead | None, now: AuditHead, before: str
+) -> Iterator[AuditFault]:
+    if head is None:
+        if now.number == 1 and before != BEGIN:
+            yield AuditFault(place, "the first line follows something")
+        return
+    if now.number != head.number + 1:
+        yield AuditFault(place, f"line {now.number} comes behind line {head.number}")
+    elif before != head.hash:
+        yield AuditFault(place, f"line {now.number} does not follow the line before it")
+
+
+def _read(text: str) -> dict[str, object]:
+    """A line whose hash is right. Raises ValueError that says what is wrong."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        raise ValueError("is no JSON: it is torn or was changed") from None
+    if not isinstance(found, dict) or not {"n", "before", "hash"} <= found.keys():
+        raise ValueError("is no line of an audit trail")
+    if type(found["n"]) is not int or found["hash"] != _digest(found):
+        raise ValueError("was changed: its hash is not that of what it says")
+    return found
+
+
+def _digest(said: Mapping[str, object]) -> str:
+    rest = {key: value for key, value in said.items() if key != "hash"}
+    return sha256(json.dumps(rest, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,0 +1,124 @@
+"""What each operation of a transaction takes, and whether who asks for it has that.
+
+The rule: no effect in the log without a right that was confirmed before it. So the asker must have
+every right as of what is confirmed, and still have it behind all that is pending: a grant counts
+once it is confirmed, and taking it back counts from its place in the log on.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from qsync.data.request import Op, ReadKind, Request
+from qsync.data.schema import Schema
+from qsync.rights import Need, Privilege
+
+Operation = Sequence[object]
+
+
+def check(request: Request, *shapes: Schema) -> None:
+    """Raises AccessDenied, naming the right, unless the asker has all of them by each schema."""
+    user = request.user
+    if user is None:
+        return
+    wanted = [*of_operations(user, request.ops), *_of_reads(request.reads)]
+    former = None
+    for shape in shapes:
+        if shape.rights is not None and shape is not former:
+            shape.rights.check(user, wanted, shape.name_of)
+        former = shape
+
+
+def of_operations(user: str, ops: Sequence[Operation]) -> Iterator[Need]:
+    """What these operations take. Nonsense takes everything; it is refused for itself later."""
+    for op in ops:
+        found = OP_NEEDS.get(op[0]) if op and isinstance(op[0], int) else None
+        if found is None:
+            yield Need(Privilege.SUPER)
+        else:
+            yield from found(user, op)
+
+
+def _of_reads(reads: Sequence[Operation]) -> Iterator[Need]:
+    """A condition on what was read tells of it."""
+    for read in reads:
+        if len(read) > 1 and read[0] != ReadKind.LOG_POSITION:
+            yield _on(read, Privilege.READ)
+
+
+def _on(op: Operation, privilege: Privilege) -> Need:
+    """On the space that stands second. What names no space takes the right everywhere."""
+    space = op[1] if len(op) > 1 else None
+    return Need(privilege, space if isinstance(space, str | int) else None)
+
+
+_Of = Callable[[str, Operation], Sequence[Need]]
+
+
+def _space(*privileges: Privilege) -> _Of:
+    return lambda _, op: [_on(op, each) for each in privileges]
+
+
+def _universe(privilege: Privilege) -> _Of:
+    return lambda _, __: [Need(privilege)]
+
+
+def _alter(_: str, op: Operation) -> Sequence[Need]:
+    """A space that gets another name comes among those of that name."""
+    found = [_on(op, Privilege.ALTER)]
+    options = op[2] if len(op) > 2 else None
+    if isinstance(options, Mapping) and "name" in options:
+        found.append(_on([0, options["name"]], Privilege.CREATE))
+    return found
+
+
+def _alter_user(user: str, op: Operation) -> Sequence[Need]:
+    """Everybody may change his own password, and nothing else."""
+    match op:
+        case [_, str(name), dict(options)] if name == user and set(options) <= {"password"}:
+            return [Need(Privilege.SESSION)]
+        case _:
+            return [Need(Privilege.SUPER)]
+
+
+_WRITE = _space(Privilege.WRITE)
+_WRITE_AND_READ = _space(Privilege.WRITE, Privilege.READ)
+"""Their results show what was there."""
+_READ = _space(Privilege.READ)
+_LOG_IN = _universe(Privilege.SESSION)
+_ALL = _universe(Privilege.SUPER)
+
+OP_NEEDS: Final[Mapping[int, _Of]] = {
+    Op.INSERT: _WRITE,
+    Op.REPLACE: _WRITE,
+    Op.UPDATE: _WRITE_AND_READ,
+    Op.UPSERT: _WRITE,
+    Op.DELETE: _WRITE_AND_READ,
+    Op.TRUNCATE: _WRITE,
+    Op.CREATE_SPACE: _space(Privilege.CREATE),
+    Op.ALTER_SPACE: _alter,
+    Op.DROP_SPACE: _space(Privilege.DROP),
+    Op.CREATE_INDEX: _space(Privilege.ALTER),
+    Op.DROP_INDEX: _space(Privilege.ALTER),
+    Op.NEXT_VALUE: _WRITE,
+    Op.CREATE_SEQUENCE: _space(Privilege.CREATE),
+    Op.CHANGE_SETTINGS: _universe(Privilege.SETTINGS),
+    Op.REQUIRE_EQUAL: _READ,
+    Op.REQUIRE_EXISTENCE: _READ,
+    Op.OPEN_SESSION: _LOG_IN,
+    Op.EXPIRE_SESSION: _LOG_IN,
+    Op.GIVE_UP: _LOG_IN,
+    Op.REGISTER_CONSUMER: _universe(Privilege.READ),
+    Op.ADVANCE_CONSUMER: _universe(Privilege.READ),
+    Op.MOVE_REPLICA: _universe(Privilege.MEMBER),
+    Op.LET_GO_CONSUMER: _universe(Privilege.MEMBER),
+    Op.DROP_CONSUMER: _universe(Privilege.MEMBER),
+    Op.ENABLE_USERS: _ALL,
+    Op.CREATE_USER: _ALL,
+    Op.ALTER_USER: _alter_user,
+    Op.DROP_USER: _ALL,
+    Op.CREATE_ROLE: _ALL,
+    Op.DROP_ROLE: _ALL,
+    Op.GRANT: _ALL,
+    Op.REVOKE: _ALL,
+}
+"""One row for each operation. What stands here is what a table of the documentation shows."""

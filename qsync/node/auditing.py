@@ -1,0 +1,198 @@
+"""A node's audit trail: kept where the cluster has users, beside its log, in files of their own.
+
+A line is flushed to the kernel before what it tells of is answered. Where that fails, the policy
+decides (`audit.on_failure`): `alarm` goes on, and status and metrics count the miss; `refuse`
+refuses whatever would have been written down.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from qsync import audit
+from qsync.audit import AuditHead
+from qsync.config.sections import AuditFailure, AuditSection
+from qsync.data.request import Op
+from qsync.errors import StoreError
+from qsync.node.connection import Connection
+from qsync.wire import verb_rights, verbs
+from qsync.wire.verbs import Verb
+
+_LINE_CHARS_MAX: Final = 4096
+"""Of what an operation was asked with; longer texts are cut."""
+NOTED_MAX: Final = 64
+"""Of one connection: rights that it lacked, and what it took away."""
+_TAIL_BYTES: Final = 16 * _LINE_CHARS_MAX
+"""How much of the file's end is read to go on behind it; more than any two lines."""
+OPERATIONS: Final = frozenset(
+    {
+        *(Verb.PROMOTE, Verb.DEMOTE, Verb.CLEAR, Verb.ROLLBACK_QUEUE, Verb.CHANGE_MEMBER),
+        *(Verb.OPTIONS, Verb.SNAPSHOT, Verb.FAULT),
+    }
+)
+"""Each of these is a line."""
+TAKING: Final = frozenset({Verb.LOG, Verb.PACKED, Verb.SNAPSHOT_READ})
+"""Of these the first one of a connection is."""
+DATA_OPS: Final = frozenset(
+    {
+        *(Op.INSERT, Op.REPLACE, Op.UPDATE, Op.UPSERT, Op.DELETE, Op.NEXT_VALUE),
+        *(Op.REQUIRE_EQUAL, Op.REQUIRE_EXISTENCE, Op.OPEN_SESSION, Op.EXPIRE_SESSION, Op.GIVE_UP),
+        *(Op.REGISTER_CONSUMER, Op.ADVANCE_CONSUMER, Op.MOVE_REPLICA),
+    }
+)
+"""What the log tells well enough. Any other operation of a write is a line."""
+
+
+class AuditTrail:
+    """One per node. `path`: its file, which is begun with the first line."""
+
+    def __init__(
+        self, directory: Path | None, section: AuditSection, *, wall: Callable[[], float]
+    ) -> None:
+        self.head = AuditHead()
+        self.unwritten = 0
+        """Lines that the disk did not take."""
+        self._path = None if directory is None else directory / audit.FILE
+        self._section = section
+        self._wall = wall
+        self._known = False
+
+    def write_line(self, event: str, fields: Mapping[str, object]) -> None:
+        """Write a line. Raises StoreError where it cannot be written and the policy is `refuse`."""
+        if self._path is None:
+            return
+        try:
+            self._recall(self._path)
+            time = datetime.fromtimestamp(self._wall(), UTC).isoformat(timespec="milliseconds")
+            text, head = audit.line(self.head, event, time, fields)
+            self._rotate(self._path)
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(text + "\n")
+            self.head = head
+        except (OSError, ValueError) as error:
+            self.unwritten += 1
+            if self._section.on_failure is AuditFailure.REFUSE:
+                raise StoreError(
+                    f"it cannot be written down who does what: {error}",
+                    hint="audit.on_failure is refuse; make room, or mend the trail",
+                ) from None
+
+    def note_request(self, connection: Connection, request: verbs.Request) -> None:
+        """A client asks something that it may ask. Raises StoreError as `write_line` does."""
+        verb = verb_rights.verb_of(request)
+        what: object
+        if verb in OPERATIONS:
+            what = _arguments(request)
+            if what == {"given": {}}:  # it only asks for the options
+                return
+        elif verb in TAKING:
+            if not _first(connection, verb.name):
+                return
+            what = _arguments(request)
+        elif isinstance(request, verbs.WriteRequest):
+            named = [each for each in map(_operation, request.ops) if each is not None]
+            if not named:
+                return
+            what = {"operations": named}
+        else:
+            return
+        self.write_line(verb.name.lower(), _who(connection) | {"asked": _cut(what)})
+
+    def note_login(self, user: str, address: str) -> None:
+        """Somebody has shown who he is."""
+        self.write_line("login", {"user": user, "address": address})
+
+    def note_failure(self, user: str, address: str, why: str) -> None:
+        """Somebody has not."""
+        self.write_line("login_failed", {"user": user, "address": address, "why": why})
+
+    def note_denied(self, connection: Connection, missing: str) -> None:
+        """Somebody asked for what he may not: a line a right, or he could fill the disk."""
+        if not _first(connection, missing):
+            return
+        self.write_line("denied", _who(connection) | {"why": missing})
+
+    def _recall(self, path: Path) -> None:
+        """Go on behind the last whole line of a former life."""
+        if self._known:
+            return
+        if not path.exists():
+            path = path.with_suffix(".1.jsonl")
+        for text in reversed(_last_lines(path)):
+            try:
+                self.head = audit.head_of(text)
+            except ValueError:
+                continue  # torn by a crash; it stays, and whoever verifies the trail is told
+            break
+        self._known = True
+
+    def _rotate(self, path: Path) -> None:
+        if not path.exists() or path.stat().st_size < self._section.bytes_max:
+            return
+        for number in range(self._section.files_max - 1, 0, -1):
+            older = path.with_suffix(f".{number}.jsonl")
+            if older.exists():
+                older.replace(path.with_suffix(f".{number + 1}.jsonl"))
+        path.replace(path.with_suffix(".1.jsonl"))
+        path.with_suffix(f".{self._section.files_max}.jsonl").unlink(missing_ok=True)
+
+
+def files_of(directory: Path) -> list[Path]:
+    """The files of a node's trail, oldest first."""
+    path = directory / audit.FILE
+    older = [each for each in directory.glob("audit.*.jsonl") if each.stem.split(".")[-1].isdigit()]
+    older.sort(key=lambda each: -int(each.stem.split(".")[-1]))
+    return [*older, *([path] if path.exists() else [])]
+
+
+def _first(connection: Connection, what: str) -> bool:
+    """Was this not written down of the connection yet? Beyond NOTED_MAX nothing more is."""
+    noted = connection.turn.noted
+    if what in noted or len(noted) >= NOTED_MAX:
+        return False
+    noted.add(what)
+    return True
+
+
+def _who(connection: Connection) -> dict[str, object]:
+    return {"user": connection.turn.user, "address": connection.turn.address}
+
+
+def _arguments(request: verbs.Request) -> dict[str, object]:
+    fields: dict[str, object] = request._asdict()
+    return {key: value for key, value in fields.items() if key not in {"id", "verb"}}
+
+
+def _operation(op: list[object]) -> list[object] | None:
+    """An operation that is to be written down, without what passwords are checked by."""
+    if not op or not isinstance(op[0], int) or op[0] in DATA_OPS:
+        return None
+    try:
+        name = Op(op[0]).name.lower()
+    except ValueError:
+        return None
+    return [name, *(_public(each) for each in op[1:])]
+
+
+def _public(value: object) -> object:
+    if isinstance(value, bytes):
+        return "(bytes)"
+    if isinstance(value, dict):
+        return {key: "(set)" if key == "password" else _public(one) for key, one in value.items()}
+    return value
+
+
+def _cut(value: object) -> object:
+    text = str(value)
+    return value if len(text) <= _LINE_CHARS_MAX else text[:_LINE_CHARS_MAX] + "..."
+
+
+def _last_lines(path: Path) -> list[str]:
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _TAIL_BYTES))
+            return file.read().decode(errors="replace").splitlines()
+    except FileNotFoundError:
+        return []

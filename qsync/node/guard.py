@@ -1,0 +1,135 @@
+"""Whether a client may ask what it asks: judged where it arrives, by what is confirmed there.
+
+The work of one look-up where a cluster has no users. Writes are judged once more where they are
+executed, by what is pending as well (`qsync.data.needs`).
+"""
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+from qsync import features
+from qsync.data.grants import USER, Rights, denied
+from qsync.data.schema import Schema
+from qsync.errors import AccessDenied, QsyncError, StoreError, WrongOperation
+from qsync.node.auditing import AuditTrail
+from qsync.node.connection import Connection
+from qsync.rights import LOCAL_ADMIN, ROLES, Privilege
+from qsync.wire import verb_rights, verbs
+from qsync.wire.verbs import RightsRequest
+
+if TYPE_CHECKING:
+    from qsync.replica import Replica
+
+EVERYBODY: Final = "*"
+"""As a name in a RightsRequest."""
+_NOBODY: Final = Rights({}, (), ())
+"""While the rows are made anew nobody knows what they will say of users."""
+
+
+class Noting(Protocol):
+    """Who has the audit trail of a node."""
+
+    audit: AuditTrail
+
+
+class OpenConnections(Protocol):
+    """What is used of a reactor."""
+
+    def connections(self) -> list[Connection]:
+        """Every open connection."""
+
+    def close(self, connection: Connection, why: str) -> None:
+        """Drop one."""
+
+
+def end_sessions(rights: Rights | None, reactor: OpenConnections) -> None:
+    """Hang up on clients whose users may not be here any more."""
+    if rights is None:
+        return
+    for connection in reactor.connections():
+        if not connection.urgent and not may_stay(rights, connection.turn.user):
+            reactor.close(connection, "its user may not log in any more")
+
+
+def rights_of(replica: "Replica") -> Rights | None:
+    """What is confirmed here; None where the cluster has no users."""
+    found = replica.raw.schemas.shown.rights
+    if replica.lost is not None and features.USERS in features.enabled(replica.settings):
+        return _NOBODY
+    return found
+
+
+def refusal(
+    rights: Rights,
+    replica: "Replica",
+    connection: Connection,
+    request: verbs.Request,
+    noting: Noting | None = None,
+) -> QsyncError | None:
+    """Why it is not answered; None if it is. `noting`: who has the trail where that is a line."""
+    audit = None if noting is None else noting.audit
+    user = connection.turn.user
+    try:
+        needs = verb_rights.needs_of(user, request)
+        missing = rights.missing(user, needs, replica.raw.schemas.shown.name_of)
+        if missing is not None:
+            if audit is not None:
+                audit.note_denied(connection, str(missing))
+            return denied(user, missing)
+        if audit is not None:
+            audit.note_request(connection, request)
+    except (AccessDenied, StoreError) as error:
+        return error
+    return None
+
+
+def may_stay(rights: Rights | None, user: str) -> bool:
+    """May a connection of that user go on? Of who came before there were users it may not."""
+    return rights is None or rights.missing(user, [], lambda _: None) is None
+
+
+def described(shape: Schema, user: str) -> dict[str, object]:
+    """The answer to SCHEMA: the spaces of which the user may know."""
+    rights = shape.rights
+    return {
+        each.name: each.describe()
+        for each in shape.spaces
+        if rights is None or rights.sees(user, each.name)
+    }
+
+
+def rights_answer(rights: Rights | None, user: str, request: RightsRequest) -> dict[str, object]:
+    """The answer to RIGHTS. Raises WrongOperation for a name that is nobody's."""
+    if rights is None:
+        return {"user": None, "users": False}
+    about: dict[str, object] = {"user": user, "users": True}
+    if request.name == EVERYBODY:
+        names = [*sorted(rights.auth), *sorted(rights.roles), *ROLES]
+        return about | {"all": {name: _one(rights, name) for name in names}}
+    name = user if request.name is None else request.name
+    if name == LOCAL_ADMIN:
+        everything = {"universe": [Privilege.SUPER.value], "roles": [], "spaces": {}}
+        return about | {"name": name, "kind": USER, "rights": everything}
+    if name not in rights.auth and name not in rights.roles and name not in ROLES:
+        raise WrongOperation(f"there is no user or role {name!r}")
+    return about | {"name": name, **_one(rights, name)}
+
+
+def _one(rights: Rights, name: str) -> dict[str, object]:
+    held = rights.held(name)
+    spaces = held.named | {f"{begin}*": found for begin, found in held.begins.items()}
+    auth = rights.auth.get(name, {})
+    ways = [
+        way
+        for way, key in (("password", "stored"), ("certificate", "certificate"))
+        if auth.get(key)
+    ]
+    return {
+        "kind": USER if name in rights.auth else "role",
+        "logs_in_by": ways,
+        "granted": [each.row()[1:] for each in rights.grants_of(name)],
+        "rights": {
+            "universe": sorted(held.everywhere),
+            "roles": sorted(held.roles),
+            "spaces": {space: sorted(found) for space, found in sorted(spaces.items())},
+        },
+    }

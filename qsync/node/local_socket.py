@@ -1,0 +1,75 @@
+"""The socket in a node's own directory: who may write there is told by the kernel, not a password.
+
+Only the node's own user and root can connect (mode 0600, and SO_PEERCRED is asked as well), and
+they may do everything.
+"""
+
+import contextlib
+import os
+import socket
+import struct
+from pathlib import Path
+from typing import Final, Protocol
+
+from qsync.node.effects import Socket
+from qsync.node.reactor import Reactor
+from qsync.node.server import Server
+from qsync.node.timeline import Timeline
+
+FILE: Final = "qsync.sock"
+_PATH_BYTES_MAX: Final = 107
+"""Longest path of such a socket on Linux."""
+_MODE: Final = 0o600
+_PEER: Final = struct.Struct("3i")
+"""Process, user and group at the other end."""
+_BACKLOG: Final = 64
+
+
+class LocalNode(Protocol):
+    """What is used of a node."""
+
+    reactor: Reactor
+    server: Server
+    timeline: Timeline
+
+
+def listen(node: LocalNode, directory: Path) -> None:
+    """Let the owner of the directory in. Without it the node works as well: that is noted."""
+    path = directory / FILE
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        path.unlink(missing_ok=True)  # of a former life: the directory is locked, so it is nobody's
+        _bind(sock, path)
+        path.chmod(_MODE)
+        sock.listen(_BACKLOG)  # nobody gets in before this, whatever the mode was
+    except OSError as error:
+        sock.close()
+        node.timeline.append("no_local_socket", {"why": str(error)})
+        return
+    node.reactor.listen(sock, lambda fresh, _: node.server.accept(fresh, local=is_owner(fresh)))
+
+
+def remove(directory: Path) -> None:
+    """Nobody is behind it any more. Who was killed leaves it, and the next one takes it away."""
+    with contextlib.suppress(OSError):
+        (directory / FILE).unlink(missing_ok=True)
+
+
+def is_owner(sock: Socket) -> bool:
+    """Is it root, or the user that this process runs as, at the other end?"""
+    assert isinstance(sock, socket.socket)
+    said = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+    _, uid, _ = _PEER.unpack(said)
+    return uid in {0, os.geteuid()}
+
+
+def _bind(sock: socket.socket, path: Path) -> None:
+    """A long path is named through its directory's descriptor."""
+    if len(os.fsencode(path)) <= _PATH_BYTES_MAX:
+        sock.bind(str(path))
+        return
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        sock.bind(f"/proc/self/fd/{folder}/{path.name}")
+    finally:
+        os.close(folder)

@@ -1,0 +1,184 @@
+"""Who a client is: asked for its password where the cluster has users, slowly for those who guess.
+
+Nothing here waits. Who failed too often is refused until its time has come, by name and by address,
+so that neither many names from one place nor one name from many places can be tried at speed.
+"""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from qsync.data.grants import Rights
+from qsync.errors import AccessDenied, Overloaded
+from qsync.node.auditing import AuditTrail
+from qsync.node.connection import Connection
+from qsync.rights import Need, Privilege
+from qsync.tls.names import Bearer
+from qsync.wire import proofs, scram
+from qsync.wire.scram import PasswordKeys
+from qsync.wire.session import Acceptor, Hello, Party
+
+FAILURES_FREE: Final = 5
+"""Failures that cost nothing, of a name or an address."""
+DELAY_S: Final = 1.0
+"""After the next one; each one more doubles it."""
+DELAY_S_MAX: Final = 60.0
+FORGIVEN_S: Final = 900.0
+"""So long after the last failure it is forgotten."""
+KEPT_MAX: Final = 10_000
+"""Names and addresses that are remembered; the oldest go first."""
+WRONG: Final = "user or password is wrong"
+
+
+class _Failures(NamedTuple):
+    times: int
+    at: float
+
+
+class LoginDelays:
+    """Failures by name and by address, and how long each has to wait. Times are the caller's."""
+
+    def __init__(self) -> None:
+        self._failures: dict[str, _Failures] = {}
+
+    def wait(self, keys: tuple[str, ...], now: float) -> float:
+        """Seconds until one of these may try again; 0: now."""
+        return max(0.0, *(self._until(key, now) - now for key in keys))
+
+    def failed(self, keys: tuple[str, ...], now: float) -> None:
+        """Somebody tried, and was wrong."""
+        for key in keys:
+            former = self._failures.pop(key, _Failures(0, now))
+            count = 1 if now - former.at > FORGIVEN_S else former.times + 1
+            self._failures[key] = _Failures(count, now)
+        while len(self._failures) > KEPT_MAX:
+            del self._failures[next(iter(self._failures))]
+
+    def succeeded(self, name: str) -> None:
+        """The name is forgiven; its address is not, or who has one account could try others."""
+        self._failures.pop(name, None)
+
+    def _until(self, key: str, now: float) -> float:
+        count, at = self._failures.get(key, _Failures(0, now))
+        if count < FAILURES_FREE or now - at > FORGIVEN_S:
+            return now
+        return at + min(DELAY_S_MAX, DELAY_S * 2.0 ** min(count - FAILURES_FREE, 32))
+
+
+class LoginChallenge(NamedTuple):
+    """A challenge that is out: for whom, and what the proof is held against."""
+
+    user: str
+    keys: PasswordKeys
+    known: bool
+    address: str
+
+
+class Logins:
+    """Judges hellos of clients, and their proofs. `rights` are those that are confirmed here."""
+
+    def __init__(
+        self,
+        rights: Callable[[], Rights | None],
+        *,
+        secret: Callable[[int], bytes],
+        now: Callable[[], float],
+        audit: AuditTrail,
+    ) -> None:
+        self.delays = LoginDelays()
+        self.open: dict[Connection, LoginChallenge] = {}
+        """Of those who have been asked and have not proven it yet."""
+        self._audit = audit
+        self._rights = rights
+        self._secret = secret
+        self._now = now
+
+    def challenge_of(self, hello: Hello, address: str) -> LoginChallenge | None:
+        """What a client has to prove; None where there are no users. Raises AccessDenied.
+
+        Overloaded, with `retry_after`, when there were too many failures.
+        """
+        rights = self._rights()
+        if rights is None:
+            return None
+        user = hello.user
+        if not user or len(hello.nonce) != proofs.NONCE_BYTES:
+            raise AccessDenied(
+                "this cluster has users: log in",
+                hint="set QSYNC_USER and QSYNC_PASSWORD, or `qsync.connect(..., user=, password=)`",
+            )
+        wait = self.delays.wait(_keys(user, address), self._now())
+        if wait > 0:
+            raise Overloaded(
+                f"too many logins failed; the next one may come in {wait:.1f} s",
+                details={"retry_after": wait},
+            )
+        found = _keys_of(rights, user)
+        keys = found or scram.decoy(rights.key, user)
+        return LoginChallenge(user, keys, found is not None, address)
+
+    def ask(self, connection: Connection, acceptor: Acceptor, hello: Hello) -> bytes | None:
+        """The frame that asks a client for its password; None where nothing is to be proven.
+
+        The owner of the directory has been told by the kernel, the bearer of a certificate by TLS.
+        Raises as `challenge_of` and `certify` do.
+        """
+        if hello.party is Party.PEER or connection.turn.user:
+            return None
+        name, address = connection.identity, connection.turn.address
+        if name is not None and name.bearer is Bearer.USER and not hello.user:
+            self.certify(name.name, address)
+            connection.turn.user = name.name
+            return None
+        asked = self.challenge_of(hello, address)
+        if asked is None:
+            return None
+        self.open[connection] = asked
+        return acceptor.challenge(asked.keys, self._secret(proofs.NONCE_BYTES))
+
+    def hear_proof(self, connection: Connection, acceptor: Acceptor, payload: bytes) -> None:
+        """The answer of somebody who was asked. Raises AccessDenied if the proof does not hold."""
+        asked = self.open.pop(connection)
+        self.judge(asked, proven=acceptor.proven(payload, asked.keys))
+        connection.turn.user = asked.user
+
+    def judge(self, asked: LoginChallenge, *, proven: bool) -> None:
+        """The proof came. Raises AccessDenied, always in the same words."""
+        if not proven or not asked.known:
+            self.delays.failed(_keys(asked.user, asked.address), self._now())
+            self._audit.note_failure(asked.user, asked.address, WRONG)
+            raise AccessDenied(WRONG)
+        self.delays.succeeded(_by_name(asked.user))
+        rights = self._rights()
+        if rights is not None:
+            rights.check(asked.user, [Need(Privilege.SESSION)], lambda _: None)
+        self._audit.note_login(asked.user, asked.address)
+
+    def certify(self, user: str, address: str) -> None:
+        """Somebody has shown the certificate of that user. Raises AccessDenied if it does not do.
+
+        Where there are no users it is as good as any other.
+        """
+        rights = self._rights()
+        if rights is None:
+            return
+        if not rights.auth.get(user, {}).get("certificate"):
+            self._audit.note_failure(user, address, "certificate")
+            raise AccessDenied(f"no user {user!r} logs in by certificate here")
+        rights.check(user, [Need(Privilege.SESSION)], lambda _: None)
+        self._audit.note_login(user, address)
+
+
+def _by_name(user: str) -> str:
+    return f"user {user}"
+
+
+def _keys(user: str, address: str) -> tuple[str, ...]:
+    return _by_name(user), f"address {address}"
+
+
+def _keys_of(rights: Rights, user: str) -> PasswordKeys | None:
+    match rights.auth.get(user):
+        case {"salt": bytes(s), "iterations": int(n), "stored": bytes(a), "server": bytes(b)}:
+            return PasswordKeys(s, n, a, b)
+        case _:
+            return None

@@ -1,0 +1,178 @@
+"""Users of a running node: logging in, losing rights, and who needs no password at all."""
+
+import json
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+import trio
+
+import qsync
+from qsync import audit
+from qsync.client.login import Credentials
+from qsync.client.one_node_aio import AsyncNodeConnection
+from qsync.errors import AccessDenied, QsyncError, Unavailable
+from qsync.node import auditing, local_socket
+from qsync.node.embedded import EmbeddedNode
+from qsync.wire import limits, replies, requests, verbs
+from qsync.wire.connection_states import ConnectionState
+from qsync.wire.frames import Frames
+from qsync.wire.session import Dialer, Hello, Party
+from qsync.wire.verbs import PlainRequest, RightsRequest, Verb
+from tests.node.knocking import config
+
+PASSWORD = "correct horse"
+WITHIN_S = 5.0
+
+
+async def prepare(address: str) -> None:
+    """A space, `root`, and `ann`, who may read it."""
+    async with qsync.connect_async(address) as db:
+        await db.schema.create_space("mine", is_sync=True)
+        await db.users.create("root", PASSWORD)
+    async with qsync.connect_async(address, user="root", password=PASSWORD) as root:
+        await root.users.create("ann", PASSWORD)
+        await root.users.grant("ann", ["read", "write"], space="mine")
+
+
+def trail(directory: Path) -> list[dict[str, object]]:
+    """All lines that a node has written down."""
+    return [
+        json.loads(line)
+        for path in auditing.files_of(directory)
+        for line in path.read_text().splitlines()
+    ]
+
+
+async def refused(line: AsyncNodeConnection, request: verbs.Request) -> QsyncError | None:
+    """The error that comes, or None for an answer."""
+    try:
+        await line.ask(request)
+    except QsyncError as error:
+        return error
+    return None
+
+
+async def _life(path: Path) -> None:
+    async with qsync.Node(config(path, alone=True)) as node:
+        address = node.address
+        early = await AsyncNodeConnection.open(address)
+        await prepare(address)
+        await _who_came_before_is_sent_away(early)
+        await _who_gives_no_password_is_refused(address)
+        await _a_wrong_password_is_refused(address)
+        await _a_revoked_reader_is_refused_at_the_next_answer(address)
+        await _who_is_dropped_is_disconnected(address)
+        await trio.to_thread.run_sync(_the_owner_needs_no_password, path / "n1")
+
+
+async def _who_came_before_is_sent_away(early: AsyncNodeConnection) -> None:
+    async with early:
+        error = await refused(early, PlainRequest(1, Verb.STATUS))
+        assert isinstance(error, AccessDenied | Unavailable)
+
+
+async def _who_gives_no_password_is_refused(address: str) -> None:
+    with pytest.raises(AccessDenied, match="log in"):
+        await AsyncNodeConnection.open(address)
+
+
+async def _a_wrong_password_is_refused(address: str) -> None:
+    for user in ("root", "nobody"):
+        with pytest.raises(AccessDenied, match="user or password is wrong"):
+            await AsyncNodeConnection.open(address, credentials=Credentials(user, "wrong password"))
+
+
+async def _a_revoked_reader_is_refused_at_the_next_answer(address: str) -> None:
+    ann = Credentials("ann", PASSWORD)
+    async with (
+        qsync.connect_async(address, user="root", password=PASSWORD) as root,
+        await AsyncNodeConnection.open(address, credentials=ann) as reader,
+        await AsyncNodeConnection.open(address, credentials=ann) as writer,
+    ):
+        here = verbs.ChangesRequest(1, None, "mine", [], 0.0)
+        _, upto, *_ = await reader.ask(here)
+        assert isinstance(upto, int)
+        found: list[QsyncError | None] = []
+
+        async def wait_for_news() -> None:
+            found.append(await refused(reader, here._replace(after=upto, wait=2.0)))
+
+        with trio.fail_after(WITHIN_S):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(wait_for_news)
+                await root.users.revoke("ann", ["read", "write"], space="mine")
+        assert isinstance(found[0], AccessDenied)
+        write = verbs.WriteRequest(1, b"", 0, 0, 0, [[1, "mine", b"\x81\x01"]])
+        assert isinstance(await refused(writer, write), AccessDenied)
+
+
+async def _who_is_dropped_is_disconnected(address: str) -> None:
+    async with (
+        qsync.connect_async(address, user="root", password=PASSWORD) as root,
+        await AsyncNodeConnection.open(
+            address, credentials=Credentials("ann", PASSWORD)
+        ) as session,
+    ):
+        await root.users.drop("ann")
+        with trio.fail_after(WITHIN_S), pytest.raises(Unavailable):
+            await session.receive()
+
+
+def _the_owner_needs_no_password(directory: Path) -> None:
+    path = directory / local_socket.FILE
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    dialer, frames = Dialer(Hello(party=Party.CLIENT)), Frames(limits.HANDSHAKE_BYTES_MAX)
+    with socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(WITHIN_S)
+        line.connect(str(path))
+        while dialer.state is not ConnectionState.READY:
+            for payload in frames.feed(line.recv(4096)):
+                said = dialer.received(payload)
+                if said is not None:
+                    line.sendall(said)
+        line.sendall(requests.encode(RightsRequest(1)))
+        answers: list[bytes] = []
+        while not answers:
+            answers = frames.feed(line.recv(65536))
+    told = replies.decode(answers[0])[1]
+    assert isinstance(told, list)
+    about = told[0]
+    assert isinstance(about, dict)
+    assert about["user"] == "admin"
+    assert about["rights"]["universe"] == ["super"]
+
+
+def test_a_life_with_users(tmp_path: Path) -> None:
+    trio.run(_life, tmp_path)
+    directory = tmp_path / "n1"
+    assert not (directory / local_socket.FILE).exists()
+    lines = trail(directory)
+    events = [line["event"] for line in lines]
+    assert {"login", "login_failed", "denied", "write"} <= set(events)
+    made = [line["asked"] for line in lines if line["event"] == "write"]
+    assert "create_user" in str(made)
+    assert "(set)" in str(made)
+    assert "stored" not in str(made)
+    texts = [
+        (f"{path.name}:{at}", text)
+        for path in auditing.files_of(directory)
+        for at, text in enumerate(path.read_text().splitlines(), 1)
+    ]
+    verdict = audit.verify(texts)
+    assert verdict.faults == ()
+    assert verdict.lines == len(lines)
+    assert audit.verify(texts[:5] + texts[6:]).faults
+    assert audit.verify(texts[:-1], kept=[verdict.head]).faults
+
+
+def test_a_path_that_is_too_long_for_a_socket_is_no_obstacle(tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * 60) / ("e" * 60)
+    deep.mkdir(parents=True)
+
+    async def live() -> None:
+        async with EmbeddedNode(config(deep, alone=True)):
+            assert (deep / "n1" / local_socket.FILE).is_socket()
+
+    trio.run(live)

@@ -1,0 +1,144 @@
+"""Who may log in, and how slowly those who guess are served. Time is the test's own."""
+
+import pytest
+
+from qsync.config.sections import AuditSection
+from qsync.data.grants import Rights
+from qsync.errors import AccessDenied, Overloaded
+from qsync.node import logins
+from qsync.node.auditing import AuditTrail
+from qsync.node.logins import LoginDelays, Logins
+from qsync.rights import Grant, GrantedOn, Privilege
+from qsync.wire import scram
+from qsync.wire.session import Hello, Party
+
+KEPT = scram.kept("correct horse", b"salt", 4096)
+LOG_IN = Grant("ann", GrantedOn.UNIVERSE, "", frozenset({Privilege.SESSION, Privilege.USAGE}))
+RIGHTS = Rights(
+    {"ann": {**KEPT.options(), "certificate": True}, "bob": {}}, (), [LOG_IN], b"k" * 32
+)
+
+
+QUIET = AuditTrail(None, AuditSection(), wall=lambda: 0.0)
+
+
+class Door:
+    """A Logins with a clock."""
+
+    def __init__(self, rights: Rights | None = RIGHTS) -> None:
+        self.now = 0.0
+        self.rights = rights
+        self.logins = Logins(lambda: self.rights, secret=bytes, now=lambda: self.now, audit=QUIET)
+
+    def knock(self, user: str | None = "ann", *, right: bool, address: str = "10.0.0.1") -> None:
+        hello = Hello(party=Party.CLIENT, user=user, nonce=bytes(32))
+        asked = self.logins.challenge_of(hello, address)
+        assert asked is not None
+        self.logins.judge(asked, proven=right)
+
+
+def test_where_there_are_no_users_nobody_is_asked() -> None:
+    assert Door(None).logins.challenge_of(Hello(party=Party.CLIENT), "") is None
+
+
+@pytest.mark.parametrize(
+    "hello", [Hello(party=Party.CLIENT), Hello(party=Party.CLIENT, user="ann")]
+)
+def test_who_does_not_begin_to_log_in_is_told_how(hello: Hello) -> None:
+    with pytest.raises(AccessDenied, match="QSYNC_USER"):
+        Door().logins.challenge_of(hello, "")
+
+
+@pytest.mark.parametrize("user", ["ann", "bob", "nobody"])
+def test_all_who_fail_hear_the_same(user: str) -> None:
+    """A wrong password, a user without one, and nobody at all."""
+    with pytest.raises(AccessDenied) as told:
+        Door().knock(user, right=False)
+    assert told.value.message == logins.WRONG
+
+
+@pytest.mark.parametrize("user", ["bob", "nobody"])
+def test_no_proof_holds_for_who_has_no_password(user: str) -> None:
+    with pytest.raises(AccessDenied):
+        Door().knock(user, right=True)
+
+
+def test_who_may_not_log_in_is_refused_though_he_knows_the_password() -> None:
+    door = Door(Rights({"ann": KEPT.options()}, (), ()))
+    with pytest.raises(AccessDenied, match="lacks the right session"):
+        door.knock(right=True)
+
+
+def fail(door: Door, times: int, user: str = "ann", address: str = "10.0.0.1") -> None:
+    for _ in range(times):
+        with pytest.raises(AccessDenied):
+            door.knock(user, right=False, address=address)
+
+
+def test_after_a_few_failures_a_name_has_to_wait_wherever_it_comes_from() -> None:
+    door = Door()
+    for number in range(logins.FAILURES_FREE):
+        fail(door, 1, address=f"10.0.0.{number}")
+    with pytest.raises(Overloaded) as told:
+        door.knock(right=True, address="10.0.0.99")
+    assert told.value.details["retry_after"] == logins.DELAY_S
+    door.now = logins.DELAY_S
+    door.knock(right=True, address="10.0.0.99")
+
+
+def test_after_a_few_failures_an_address_has_to_wait_whatever_names_it_tries() -> None:
+    door = Door()
+    for number in range(logins.FAILURES_FREE):
+        fail(door, 1, user=f"user{number}")
+    with pytest.raises(Overloaded):
+        door.knock(right=True)
+    door.knock(right=True, address="10.0.0.2")
+
+
+def test_each_failure_more_doubles_the_wait_up_to_a_limit() -> None:
+    delays, now, waits = LoginDelays(), 0.0, []
+    for _ in range(logins.FAILURES_FREE + 10):
+        delays.failed(("x",), now)
+        waits.append(delays.wait(("x",), now))
+        now += waits[-1]
+    assert waits[: logins.FAILURES_FREE] == [*[0.0] * (logins.FAILURES_FREE - 1), logins.DELAY_S]
+    assert waits[logins.FAILURES_FREE] == 2 * logins.DELAY_S
+    assert waits[-1] == logins.DELAY_S_MAX
+
+
+def test_success_forgives_the_name_and_not_the_address() -> None:
+    door = Door()
+    fail(door, logins.FAILURES_FREE - 1)
+    door.knock(right=True)
+    fail(door, 1)
+    door.knock(right=True, address="10.0.0.2")
+    with pytest.raises(Overloaded):
+        door.knock(right=True)
+
+
+def test_failures_are_forgotten_after_a_while() -> None:
+    door = Door()
+    fail(door, logins.FAILURES_FREE)
+    door.now = logins.FORGIVEN_S + 1
+    fail(door, logins.FAILURES_FREE - 1)
+    door.knock(right=True)
+
+
+def test_only_so_many_names_are_remembered() -> None:
+    delays = LoginDelays()
+    for _ in range(logins.FAILURES_FREE):
+        delays.failed(("first",), 0.0)
+    for number in range(logins.KEPT_MAX - 1):
+        delays.failed((f"user {number}",), 0.0)
+    assert delays.wait(("first",), 0.0) > 0
+    delays.failed(("one more",), 0.0)
+    assert delays.wait(("first",), 0.0) == 0
+
+
+def test_a_certificate_logs_in_where_the_user_allows_it() -> None:
+    door = Door()
+    door.logins.certify("ann", "")
+    Door(None).logins.certify("nobody", "")
+    for user in ("bob", "nobody"):
+        with pytest.raises(AccessDenied, match="certificate"):
+            door.logins.certify(user, "")

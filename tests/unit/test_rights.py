@@ -1,0 +1,387 @@
+"""Users, roles and grants in the log: what they are, and whom an operation is refused."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from qsync import features, rights
+from qsync.data import grants, needs, schema, tuples
+from qsync.data.fold import Fold
+from qsync.data.request import Op, Request
+from qsync.data.state import DataState
+from qsync.errors import AccessDenied, Overloaded, ProtocolError, QsyncError, WrongOperation
+from qsync.rights import LOCAL_ADMIN, Need, Privilege
+from qsync.wire import verb_rights
+from qsync.wire.verbs import Verb
+from tests.unit.book import Book
+
+KEY = bytes(32)
+PASSWORD: dict[str, object] = {
+    "salt": b"salt",
+    "iterations": 4096,
+    "stored": bytes(32),
+    "server": bytes(32),
+}
+
+
+def users_book() -> Book:
+    """Users are enabled; `root` was the first one, `ann` has nothing yet."""
+    book = Book()
+    book.space("mine", is_sync=True)
+    book.space("other")
+    book.write(
+        [Op.ENABLE_USERS, KEY], [Op.CREATE_USER, "root", {"password": PASSWORD}], create("ann")
+    )
+    return book
+
+
+def create(name: str) -> list[object]:
+    return [Op.CREATE_USER, name, None]
+
+
+def grant(who: str, what: str, on: str = "space", name: str = "mine") -> list[object]:
+    return [Op.GRANT, who, what, on, name]
+
+
+def revoke(who: str, what: str, on: str = "space", name: str = "mine") -> list[object]:
+    return [Op.REVOKE, who, what, on, name]
+
+
+def ask(
+    book: Book,
+    user: str | None,
+    *ops: list[object],
+    reads: Sequence[Sequence[object]] = (),
+    snapshot: int = 0,
+) -> QsyncError | None:
+    """Why it is refused; nothing is written."""
+    try:
+        asked = Request(ops=ops, user=user, reads=reads, snapshot=snapshot)
+        book.state.execute(asked)
+    except QsyncError as error:
+        return error
+    return None
+
+
+def put(space: object = "mine", id_: int = 1) -> list[object]:
+    return [Op.REPLACE, space, tuples.encode([id_, "a", 1])]
+
+
+def denied(error: QsyncError | None) -> Need:
+    """What was missing."""
+    assert isinstance(error, AccessDenied), error
+    space = error.details["space"]
+    assert space is None or isinstance(space, str | int)
+    return Need(Privilege(str(error.details["privilege"])), space)
+
+
+def test_without_users_nobody_is_asked_who_he_is() -> None:
+    book = Book()
+    book.space("mine")
+    assert book.state.schemas.shown.rights is None
+    assert ask(book, "", put()) is None
+    assert ask(book, "stranger", put()) is None
+
+
+def test_enabling_is_a_feature_of_the_log_and_is_done_once() -> None:
+    book = users_book()
+    assert features.enabled(book.state.schemas.shown.settings) == {features.USERS}
+    book.write([Op.ENABLE_USERS, bytes(range(32))])
+    rights = book.state.schemas.shown.rights
+    assert rights is not None
+    assert rights.key == KEY
+
+
+def test_users_cannot_be_made_where_they_are_not_enabled() -> None:
+    assert isinstance(ask(Book(), None, create("ann")), WrongOperation)
+
+
+def test_the_first_user_may_do_everything_and_the_next_one_nothing() -> None:
+    book = users_book()
+    assert ask(book, "root", put(), create("bob"), grant("ann", "super", "universe", "")) is None
+    assert denied(ask(book, "ann", put())) == Need(Privilege.WRITE, "mine")
+    assert denied(ask(book, "ann", create("bob"))) == Need(Privilege.SUPER)
+    assert denied(ask(book, "", put())) == Need(Privilege.SESSION)
+    assert denied(ask(book, "gone", put())) == Need(Privilege.SESSION)
+
+
+def test_the_node_itself_and_its_owner_need_no_grant() -> None:
+    book = users_book()
+    assert ask(book, None, put()) is None
+    assert ask(book, LOCAL_ADMIN, put(), create("bob")) is None
+
+
+def test_a_grant_is_on_one_space_by_name_or_number() -> None:
+    book = users_book()
+    book.write(grant("ann", "write"))
+    assert ask(book, "ann", put("mine")) is None
+    assert ask(book, "ann", put(book.state.schemas.shown.space("mine").id)) is None
+    assert denied(ask(book, "ann", put("other"))) == Need(Privilege.WRITE, "other")
+
+
+def test_what_is_refused_is_told_alike_whether_it_exists() -> None:
+    book = users_book()
+    book.write(grant("ann", "write"))
+    foreign, missing = ask(book, "ann", put("other")), ask(book, "ann", put("absent"))
+    assert str(foreign).replace("other", "absent") == str(missing)
+    number = book.state.schemas.shown.space("other").id
+    foreign, missing = ask(book, "ann", put(number)), ask(book, "ann", put(99_999))
+    assert str(foreign).replace(str(number), "99999") == str(missing)
+
+
+def test_nobody_is_told_of_names_that_are_like_the_one_he_gave() -> None:
+    book = users_book()
+    book.write(grant("ann", "write", name="oth*"))
+    error = ask(book, "ann", put("othe"))
+    assert error is not None
+    assert "other" not in str(error)
+
+
+def test_a_transaction_is_judged_as_a_whole() -> None:
+    book = users_book()
+    book.write(grant("ann", "write"))
+    before = book.all("mine")
+    assert denied(ask(book, "ann", put("mine"), put("other"))) == Need(Privilege.WRITE, "other")
+    assert book.all("mine") == before
+
+
+def test_a_prefix_covers_what_begins_so_and_what_will() -> None:
+    book = users_book()
+    book.write(grant("ann", "create,write,drop", name="orders.*"))
+    made: list[object] = [Op.CREATE_SPACE, "orders.new", None]
+    assert ask(book, "ann", made) is None
+    assert denied(ask(book, "ann", [Op.CREATE_SPACE, "orders", None])).space == "orders"
+
+
+def test_a_space_is_renamed_only_to_where_one_may_create() -> None:
+    book = users_book()
+    book.write(grant("ann", "alter"))
+    there: list[object] = [Op.ALTER_SPACE, "mine", {"name": "other2"}]
+    assert denied(ask(book, "ann", there)) == Need(Privilege.CREATE, "other2")
+    book.write(grant("ann", "create", name="other*"))
+    assert ask(book, "ann", there) is None
+
+
+def test_results_that_show_a_tuple_take_the_right_to_read_it() -> None:
+    book = users_book()
+    book.write(grant("ann", "write"))
+    delete: list[object] = [Op.DELETE, "mine", 0, [1]]
+    assert denied(ask(book, "ann", delete)) == Need(Privilege.READ, "mine")
+    book.write(grant("ann", "read"))
+    assert ask(book, "ann", delete) is None
+
+
+def test_a_condition_on_what_was_read_takes_the_right_to_read() -> None:
+    book = users_book()
+    book.write(grant("ann", "write"))
+    error = ask(book, "ann", put(), reads=[["k", "other", 0, [1]]], snapshot=int(book.last))
+    assert denied(error) == Need(Privilege.READ, "other")
+
+
+def test_roles_are_unfolded_and_taken_back() -> None:
+    book = users_book()
+    book.write([Op.CREATE_ROLE, "clerk", None], [Op.CREATE_ROLE, "staff", None])
+    book.write(grant("clerk", "write"), grant("staff", "usage", "role", "clerk"))
+    book.write(grant("ann", "usage", "role", "staff"))
+    assert ask(book, "ann", put()) is None
+    book.write(revoke("staff", "usage", "role", "clerk"))
+    assert denied(ask(book, "ann", put())) == Need(Privilege.WRITE, "mine")
+
+
+def test_a_role_cannot_have_itself() -> None:
+    book = users_book()
+    book.write([Op.CREATE_ROLE, "a", None], [Op.CREATE_ROLE, "b", None])
+    book.write(grant("a", "usage", "role", "b"))
+    for wrong in (grant("b", "usage", "role", "a"), grant("a", "usage", "role", "a")):
+        assert isinstance(ask(book, "root", wrong), WrongOperation)
+
+
+@pytest.mark.parametrize("name", rights.ROLES)
+def test_ready_made_roles_give_what_they_say(name: str) -> None:
+    book = users_book()
+    book.write(grant("ann", "usage", "role", name))
+    found = book.state.schemas.shown.rights
+    assert found is not None
+    assert found.held("ann").everywhere == rights.ROLES[name] | rights.NEWCOMER
+
+
+@pytest.mark.parametrize("privilege", sorted(rights.NEWCOMER))
+def test_without_session_or_usage_nothing_else_counts(privilege: Privilege) -> None:
+    book = users_book()
+    book.write(grant("ann", "write"))
+    book.write(revoke("ann", privilege, "universe", ""))
+    assert denied(ask(book, "ann", put())) == Need(privilege)
+
+
+def test_rows_of_users_are_read_by_nobody_but_super() -> None:
+    book = users_book()
+    book.write(grant("ann", "usage", "role", "reader"))
+    found = book.state.schemas.shown
+    assert found.rights is not None
+    wanted = [Need(Privilege.READ, "_user")]
+    assert found.rights.missing("ann", wanted, found.name_of) == wanted[0]
+    assert found.rights.missing("ann", [Need(Privilege.READ, schema.USER)], found.name_of)
+    assert found.rights.missing("root", wanted, found.name_of) is None
+    assert found.rights.missing("ann", [Need(Privilege.READ, "_space")], found.name_of) is None
+
+
+def test_everybody_changes_his_own_password_and_no_more() -> None:
+    book = users_book()
+    own: list[object] = [Op.ALTER_USER, "ann", {"password": PASSWORD}]
+    assert ask(book, "ann", own) is None
+    assert denied(ask(book, "ann", [Op.ALTER_USER, "root", {"password": PASSWORD}]))
+    assert denied(ask(book, "ann", [Op.ALTER_USER, "ann", {"certificate": True}]))
+
+
+def test_who_is_dropped_loses_everything_also_for_a_namesake() -> None:
+    book = users_book()
+    book.write(grant("ann", "write"))
+    book.write([Op.DROP_USER, "ann", None])
+    assert denied(ask(book, "ann", put())) == Need(Privilege.SESSION)
+    book.write(create("ann"))
+    assert denied(ask(book, "ann", put())) == Need(Privilege.WRITE, "mine")
+
+
+def test_a_dropped_role_is_taken_from_all_who_have_it() -> None:
+    book = users_book()
+    book.write([Op.CREATE_ROLE, "clerk", None], grant("clerk", "write"))
+    book.write(grant("ann", "usage", "role", "clerk"))
+    book.write([Op.DROP_ROLE, "clerk", None])
+    assert denied(ask(book, "ann", put()))
+    assert all("clerk" not in row for row in book.all("_priv"))
+
+
+# -- a right counts once it is confirmed, and its loss from its place in the log on
+
+
+def test_a_grant_that_is_pending_gives_nothing() -> None:
+    book = users_book()
+    book.pend(grant("ann", "write"))
+    assert denied(ask(book, "ann", put())) == Need(Privilege.WRITE, "mine")
+    book.state.see(book.last)
+    assert ask(book, "ann", put()) is None
+
+
+def test_a_revocation_that_is_pending_takes_already() -> None:
+    book = users_book()
+    book.write(grant("ann", "write"))
+    book.pend(revoke("ann", "write"))
+    assert denied(ask(book, "ann", put())) == Need(Privilege.WRITE, "mine")
+
+
+def test_a_revocation_that_is_rolled_back_took_nothing() -> None:
+    book = users_book()
+    book.write(grant("ann", "write"))
+    book.pend(revoke("ann", "write"))
+    book.state.roll_back(book.last, book.last)
+    assert ask(book, "ann", put()) is None
+
+
+def test_followers_and_who_opens_again_judge_alike() -> None:
+    book = users_book()
+    book.write(grant("ann", "write", name="mi*"))
+    follower = book.follower()
+    assert follower.schemas.shown.rights is not None
+    assert follower.schemas.shown.rights.held("ann").begins == {"mi": {Privilege.WRITE}}
+    book.fold()
+    again = book.follower(book.store)
+    assert again.schemas.shown.rights is not None
+    assert again.schemas.shown.rights.held("ann").begins == {"mi": {Privilege.WRITE}}
+
+
+# -- what is refused as nonsense
+
+WRONG: dict[str, tuple[list[object], type[QsyncError]]] = {
+    "a reserved name": ([Op.CREATE_USER, "super", None], WrongOperation),
+    "the owner of the directory": ([Op.CREATE_USER, LOCAL_ADMIN, None], WrongOperation),
+    "no name": ([Op.CREATE_USER, "", None], WrongOperation),
+    "a line in a name": ([Op.CREATE_USER, "a\nb", None], WrongOperation),
+    "a long name": ([Op.CREATE_USER, "a" * 65, None], WrongOperation),
+    "a name that is there": (create("ann"), WrongOperation),
+    "a role of a user's name": ([Op.CREATE_ROLE, "ann", None], WrongOperation),
+    "an option that there is not": ([Op.CREATE_USER, "bob", {"colour": 1}], WrongOperation),
+    "options that are no map": ([Op.CREATE_USER, "bob", 7], ProtocolError),
+    "few iterations": (
+        [Op.CREATE_USER, "bob", {"password": PASSWORD | {"iterations": 4095}}],
+        ProtocolError,
+    ),
+    "too many iterations": (
+        [Op.CREATE_USER, "bob", {"password": PASSWORD | {"iterations": 1_000_001}}],
+        ProtocolError,
+    ),
+    "a short key": (
+        [Op.CREATE_USER, "bob", {"password": PASSWORD | {"stored": b"1"}}],
+        ProtocolError,
+    ),
+    "a user that there is not": ([Op.DROP_USER, "bob", None], WrongOperation),
+    "a role that there is not": ([Op.DROP_ROLE, "ann", None], WrongOperation),
+    "a password of nobody": ([Op.ALTER_USER, "bob", {"password": PASSWORD}], WrongOperation),
+    "a grant to nobody": (grant("bob", "read"), WrongOperation),
+    "an unknown privilege": (grant("ann", "fly"), WrongOperation),
+    "no privilege": ([Op.GRANT, "ann", [], "universe", ""], WrongOperation),
+    "an unknown kind": (grant("ann", "read", "planet", "x"), WrongOperation),
+    "promote on a space": (grant("ann", "promote"), WrongOperation),
+    "a star alone": (grant("ann", "read", name="*"), WrongOperation),
+    "a star inside": (grant("ann", "read", name="a*b"), WrongOperation),
+    "a role of nobody": (grant("ann", "usage", "role", "clerk"), WrongOperation),
+    "what was not granted": (revoke("ann", "read"), WrongOperation),
+    "a row by hand": ([Op.INSERT, "_priv", tuples.encode(["a", "b", "c", []])], QsyncError),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_nonsense_is_refused(case: str) -> None:
+    op, error = WRONG[case]
+    assert isinstance(ask(users_book(), "root", op), error)
+
+
+def filled(space_id: int, rows: list[list[object]]) -> Book:
+    """With these rows in the store, as if they had been folded."""
+    book = users_book()
+    book.fold()
+    space = book.state.schemas.shown.space(space_id)
+    puts = [(space.primary.prefix + space.primary.extract(row), tuples.encode(row)) for row in rows]
+    last = book.last
+    book.store.fold(Fold(folded=last, puts=puts, deletes=[], txns=0, rows=0, keys=[], sessions={}))
+    book.state = DataState(book.store, folded=last)
+    return book
+
+
+def test_there_are_so_many_users_and_no_more() -> None:
+    """Two are there already: the first one, and `ann`."""
+    rows: list[list[object]] = [[f"r{n}", "role", {}] for n in range(rights.USERS_MAX - 3)]
+    book = filled(schema.USER, rows)
+    assert ask(book, "root", create("last")) is None
+    book.write(create("last"))
+    assert isinstance(ask(book, "root", create("one more")), Overloaded)
+
+
+def test_there_are_so_many_grants_and_no_more() -> None:
+    there = len(users_book().all("_priv"))
+    rows: list[list[object]] = [
+        ["ann", "space", f"s{n}", ["read"]] for n in range(rights.GRANTS_MAX - there - 1)
+    ]
+    book = filled(schema.PRIV, rows)
+    book.write(grant("ann", "read", name="last"))
+    assert isinstance(ask(book, "root", grant("ann", "read", name="one more")), Overloaded)
+
+
+# -- tables without holes
+
+
+def test_every_operation_has_its_row() -> None:
+    assert set(needs.OP_NEEDS) == set(Op)
+
+
+def test_every_verb_has_its_row() -> None:
+    verb_rights.check_whole()
+    assert set(verb_rights.VERB_RIGHTS) == set(Verb)
+
+
+def test_an_operation_without_a_row_takes_everything() -> None:
+    assert list(needs.of_operations("ann", [[999, "mine"]])) == [Need(Privilege.SUPER)]
+
+
+def test_what_is_granted_reads_back() -> None:
+    one = rights.Grant("ann", rights.GrantedOn.SPACE, "a*", frozenset({Privilege.READ}))
+    assert grants.grant_of(one.row()) == one
