@@ -51,6 +51,7 @@ RULES: Final[Mapping[str, str]] = {
     "membership.md M6 g": "what is not folded for good is not trimmed",
     "membership.md M7": "an old copy of a directory",
     "membership.md M8": "forced recovery",
+    "membership.md M8 e": "who meets a newer generation is superseded",
     "membership.md M9": "supervised elections",
     "membership.md M10": "the quorum expression is part of the configuration",
     "membership.md M11": "a promise is given",
