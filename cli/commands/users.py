@@ -32,8 +32,7 @@ def user() -> None:
     """Who may log in: users, their passwords, and what they may do.
 
     The first user that is created has the role super, and from then on everybody logs in:
-    QSYNC_USER and QSYNC_PASSWORD (or QSYNC_PASSWORD_FILE) say as whom. Who owns a node's directory
-    needs no password there.
+    QSYNC_USER and QSYNC_PASSWORD (or QSYNC_PASSWORD_FILE) say as whom. Keep that first password.
     """
 
 
