@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from admin.doctor.facts import CLUSTER, Facts, Finding, notice, warning
 from election import quorum
 from qsync.config import Address
+from qsync.status.record import NodeStatus
 
 QUORUM = "replication.synchro_quorum"
 PREFERRED = "election.preferred"
@@ -98,12 +99,17 @@ def listens_safely(facts: Facts) -> Iterator[Finding]:
     for node in facts.nodes:
         for key in ("listen", "metrics.listen"):
             address = facts.of(node).text(key)
-            if address and not Address(address).loopback and not node.tls.on:
+            if address and not Address(address).loopback and not _is_over_tls(facts, node, key):
                 yield warning(
                     node.name,
                     f"{key} = {address} is open to the network without TLS",
                     "give it certificates (section `tls`), a firewall or a tunnel, or loopback",
                 )
+
+
+def _is_over_tls(facts: Facts, node: NodeStatus, key: str) -> bool:
+    """Metrics have an option of their own, which leaves them in the clear beside all the rest."""
+    return node.tls.on and (key == "listen" or facts.of(node).text("tls.metrics") != "false")
 
 
 def members_prove(facts: Facts) -> Iterator[Finding]:

@@ -124,6 +124,17 @@ def with_settings(**changes: str) -> Facts:
     return replace(calm, settings={**calm.settings, 2: settings(**changes)})
 
 
+def with_tls(metrics: str) -> Facts:
+    """The second node listens to the network over TLS, and says so of its metrics or not."""
+    over = {
+        "listen": "10.0.0.1:1",
+        "metrics": {"listen": "10.0.0.1:1"},
+        "tls": {"metrics": metrics},
+    }
+    calm = facts({2: {"tls": {"on": True}}})
+    return replace(calm, settings={**calm.settings, 2: NodeSettings(over)})
+
+
 ALONE = {
     "nodes": [[1, "n1", "127.0.0.1:3301"]],
     "peers": [],
@@ -275,6 +286,7 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
         "metrics.listen = 10.0.0.1:1",
         lambda: with_settings(metrics__listen="10.0.0.1:1", insecure="true"),
     ),
+    ("listens-safely", W, "n2", "metrics.listen = 10.0.0.1:1", lambda: with_tls("false")),
     (
         "members-prove",
         W,
@@ -403,6 +415,11 @@ def test_missing_facts_are_no_trouble() -> None:
     )
     results = checks.run(Facts(survey=ClusterSurvey(samples=(bare,))))
     assert checks.wrong(results) == []
+
+
+def test_who_listens_to_the_network_over_tls_listens_safely() -> None:
+    (result,) = checks.run(with_tls("true"), checks.chosen(["listens-safely"]))
+    assert result.findings == ()
 
 
 def test_the_worst_comes_first_and_notes_do_not_count() -> None:
