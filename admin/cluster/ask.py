@@ -1,11 +1,17 @@
 """One question to one node over a connection of its own: no retries, no looking for the leader."""
 
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from qsync.client.one_node import TIMEOUT_S, NodeConnection
-from qsync.errors import ProtocolError
+from qsync.errors import ProtocolError, QsyncError, Unavailable
+from qsync.status import decode
+from qsync.status.record import NodeStatus
 from qsync.wire import replies
 from qsync.wire.verbs import PlainRequest, Request, Verb
+
+ASKED_AT_ONCE_MAX = 31
 
 
 def status(address: str, *, timeout: float = TIMEOUT_S) -> dict[str, object]:
@@ -13,6 +19,34 @@ def status(address: str, *, timeout: float = TIMEOUT_S) -> dict[str, object]:
     with NodeConnection(address, timeout=timeout) as line:
         asked = {"asked": time.monotonic_ns()}
         return replies.read_map(line.ask(PlainRequest(1, Verb.STATUS))) | asked
+
+
+def statuses(addresses: Sequence[str], timeout: float) -> dict[str, NodeStatus | QsyncError]:
+    """What each of many nodes says of itself, or why there is no answer; all are asked at once."""
+
+    def one(address: str) -> NodeStatus | QsyncError:
+        try:
+            return decode.status(status(address, timeout=timeout))
+        except QsyncError as error:
+            return error
+
+    if not addresses:
+        return {}
+    with ThreadPoolExecutor(min(len(addresses), ASKED_AT_ONCE_MAX)) as pool:
+        return dict(zip(addresses, pool.map(one, addresses), strict=True))
+
+
+def first_to_answer(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> str:
+    """The first of the addresses that answers. Raises Unavailable."""
+    silences: dict[str, object] = {}
+    for address in seeds:
+        try:
+            NodeConnection(address, timeout=timeout).close()
+        except Unavailable as error:
+            silences[address] = error.message
+        else:
+            return address
+    raise Unavailable("no node answers", details={"nodes": silences})
 
 
 def value(address: str, request: Request, *, timeout: float = TIMEOUT_S) -> list[object]:

@@ -3,18 +3,16 @@
 import contextlib
 import time
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 
-from admin.cluster import ask
-from qsync.client.one_node import TIMEOUT_S, NodeConnection
+from admin.cluster import ask, sides
+from qsync.client.one_node import TIMEOUT_S
 from qsync.errors import ConfigError, QsyncError, Unavailable
-from qsync.status import decode, health
+from qsync.status import health
 from qsync.status.members import IN_TOUCH, PeerStatus
 from qsync.status.record import NodeStatus
 
-ASKED_AT_ONCE_MAX = 31
 ASKED_AGAIN_S = 0.05
 SETTLE_S = 2.0
 """How long the rest of a cluster that takes writes already may take to join."""
@@ -42,10 +40,14 @@ class UnreachableNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSurvey:
-    """The answers of one round, by id."""
+    """The answers of one round, by id.
+
+    `apart`: nodes that answered and have no part in this cluster, superseded or of another one.
+    """
 
     samples: tuple[NodeStatus, ...]
     silent: tuple[UnreachableNode, ...] = ()
+    apart: tuple[NodeStatus, ...] = ()
 
     @property
     def voters(self) -> int:
@@ -82,25 +84,38 @@ class ClusterVerdict:
 def survey(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> ClusterSurvey:
     """Ask the seeds, learn of the other members and ask them too.
 
-    Raises Unavailable when nobody answers.
+    It is of one cluster (`sides`): that of the first seed that is not superseded. Raises
+    Unavailable when nobody answers.
     """
-    answers = _ask_all(seeds, timeout)
-    samples = {each.id: each for each in answers.values() if isinstance(each, NodeStatus)}
-    if not samples:
+    answers = ask.statuses(seeds, timeout)
+    if not any(isinstance(each, NodeStatus) for each in answers.values()):
         silences = {address: str(answer) for address, answer in answers.items()}
         raise Unavailable("no node answers", details={"nodes": silences})
-    members = {id: (name, address) for each in samples.values() for id, name, address in each.nodes}
-    rest = [address for id, (_, address) in members.items() if id not in samples]
-    answers.update(_ask_all([each for each in rest if each not in answers], timeout))
-    samples |= {each.id: each for each in answers.values() if isinstance(each, NodeStatus)}
+    while True:
+        heard = [each for each in answers.values() if isinstance(each, NodeStatus)]
+        ours, apart = sides.parted(heard)
+        samples = {each.id: each for each in ours}
+        members = {id: (name, address) for each in ours for id, name, address in each.nodes}
+        rest = [address for id, (_, address) in members.items() if id not in samples]
+        if not (unasked := [each for each in rest if each not in answers]):
+            break
+        answers |= ask.statuses(unasked, timeout)  # who answers may be of the cluster that goes on
     silent = [
-        UnreachableNode(
-            id=id, name=name, address=address, why=str(answers.get(address, "not asked"))
-        )
+        UnreachableNode(id=id, name=name, address=address, why=_silence(answers.get(address)))
         for id, (name, address) in sorted(members.items())
         if id not in samples
     ]
-    return ClusterSurvey(samples=tuple(samples[id] for id in sorted(samples)), silent=tuple(silent))
+    return ClusterSurvey(
+        samples=tuple(samples[id] for id in sorted(samples)),
+        silent=tuple(silent),
+        apart=tuple(apart),
+    )
+
+
+def _silence(answer: NodeStatus | QsyncError | None) -> str:
+    if isinstance(answer, NodeStatus):
+        return f"a node of cluster {answer.replicaset.uuid} answers there"
+    return str(answer or "not asked")
 
 
 def judge(found: ClusterSurvey) -> ClusterVerdict:
@@ -134,19 +149,6 @@ def judge(found: ClusterSurvey) -> ClusterVerdict:
         term=leader.term,
         sentence=_sentence(found, leader, away, margin=margin, quorum=quorum, health=health),
     )
-
-
-def first_to_answer(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> str:
-    """The first of the addresses that answers. Raises Unavailable."""
-    silences: dict[str, object] = {}
-    for address in seeds:
-        try:
-            NodeConnection(address, timeout=timeout).close()
-        except Unavailable as error:
-            silences[address] = error.message
-        else:
-            return address
-    raise Unavailable("no node answers", details={"nodes": silences})
 
 
 def wait_writable(seeds: Sequence[str], *, timeout: float) -> ClusterSurvey:
@@ -272,19 +274,6 @@ def peer_of(found: ClusterSurvey, id: int) -> PeerStatus | None:
     return next((peer for peer in peers if peer.id == id), None)
 
 
-def _ask_all(addresses: Sequence[str], timeout: float) -> dict[str, NodeStatus | QsyncError]:
-    def one(address: str) -> NodeStatus | QsyncError:
-        try:
-            return decode.status(ask.status(address, timeout=timeout))
-        except QsyncError as error:
-            return error
-
-    if not addresses:
-        return {}
-    with ThreadPoolExecutor(min(len(addresses), ASKED_AT_ONCE_MAX)) as pool:
-        return dict(zip(addresses, pool.map(one, addresses), strict=True))
-
-
 def _nobody_answers(found: ClusterSurvey) -> ClusterVerdict:
     whys = ", ".join(f"{each.address}: {each.why}" for each in found.silent)
     return ClusterVerdict(
@@ -302,7 +291,9 @@ def _nobody_leads(found: ClusterSurvey) -> ClusterVerdict:
     term = max(each.term for each in found.samples)
     answer = f"{len(found.samples)} of {found.voters} voters answer"
     empty = [each.name for each in found.samples if each.recruit]
-    if all(each.stranger and not each.voters for each in found.samples):
+    if all(sides.is_superseded(each) for each in found.samples):
+        sentence = f"Down: {'; '.join(map(sides.sentence, found.samples))}."
+    elif all(each.stranger and not each.voters for each in found.samples):
         sentence = (
             f"Down: {answer}, all of them strangers: nobody has founded a cluster in their "
             "directories."

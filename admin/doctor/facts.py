@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from admin.cluster import ask, surveys
-from admin.cluster.surveys import ASKED_AT_ONCE_MAX, ClusterSurvey, ClusterVerdict, UnreachableNode
+from admin.cluster.ask import ASKED_AT_ONCE_MAX
+from admin.cluster.surveys import ClusterSurvey, ClusterVerdict, UnreachableNode
 from qsync import units
 from qsync.client.one_node import TIMEOUT_S
 from qsync.errors import QsyncError
@@ -114,6 +115,11 @@ class Facts:
     def silent(self) -> tuple[UnreachableNode, ...]:
         """Members that did not."""
         return self.survey.silent
+
+    @property
+    def apart(self) -> tuple[NodeStatus, ...]:
+        """Those that answered and have no part in this cluster."""
+        return self.survey.apart
 
     @property
     def leader(self) -> NodeStatus | None:

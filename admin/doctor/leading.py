@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from admin.cluster import sides
 from admin.doctor.facts import CLUSTER, Facts, Finding, critical, notice, warning
 
 ELECTIONS_PER_HOUR_MAX = 4.0
@@ -13,6 +14,8 @@ IDLE_SHARE_MAX = 0.5
 def leader_writes(facts: Facts) -> Iterator[Finding]:
     """Somebody leads and takes writes."""
     leader = facts.leader
+    if facts.nodes and all(sides.is_superseded(node) for node in facts.nodes):
+        return  # nobody is to lead here: `none_superseded` says what is to be done
     if leader is None:
         yield critical(
             CLUSTER,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from admin.cluster import sides
 from admin.doctor.facts import CLUSTER, Facts, Finding, critical, notice, warning
 from qsync.member import Standing
 from qsync.status.members import IN_TOUCH
@@ -48,9 +49,10 @@ def members_agree(facts: Facts) -> Iterator[Finding]:
 
 def one_cluster(facts: Facts) -> Iterator[Finding]:
     """All nodes belong to one cluster and are told apart."""
-    ids = {node.replicaset.uuid for node in facts.nodes}
+    serving = [*facts.nodes, *(each for each in facts.apart if not sides.is_superseded(each))]
+    ids = {node.replicaset.uuid for node in serving}
     if len(ids) > 1:
-        whose = ", ".join(f"{node.name} {node.replicaset.uuid}" for node in facts.nodes)
+        whose = ", ".join(f"{node.name} {node.replicaset.uuid}" for node in serving)
         yield critical(
             CLUSTER,
             f"nodes of different clusters answer: {whose}",

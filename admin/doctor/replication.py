@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from admin.cluster import surveys
+from admin.cluster import sides, surveys
 from admin.doctor.facts import Facts, Finding, critical, notice, warning
 
 AGE_SHARE_MAX = 0.5
@@ -128,11 +128,11 @@ def data_agrees(facts: Facts) -> Iterator[Finding]:
 
 def none_superseded(facts: Facts) -> Iterator[Finding]:
     """No node runs whose history goes on in another cluster."""
-    for node in facts.nodes:
-        if node.status == "superseded":
+    for node in (*facts.nodes, *facts.apart):
+        if sides.is_superseded(node):
             yield critical(
                 node.name,
-                f"serves nothing: {node.ro_texts[0]}",
+                f"serves nothing: {sides.sentence(node)}",
                 "stop it and keep its directory; `qsync init DIR --join TARGET` with an empty one, "
                 "start it, `qsync member add` (`qsync explain SUPERSEDED`)",
             )

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Literal
 from typing_extensions import override
 
 from admin.cluster import ask
-from admin.cluster.surveys import ASKED_AT_ONCE_MAX, ClusterSurvey
+from admin.cluster.ask import ASKED_AT_ONCE_MAX
+from admin.cluster.surveys import ClusterSurvey
 from qsync.client.load import LoadRequest, Workload
 from qsync.errors import QsyncError
 from qsync.wire import replies

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from admin.cluster import ask, surveys
+from admin.cluster import ask, sides, surveys
 from cli.exits import CheckFailed
 from cli.options import Duration, json_option, target_argument, target_option, timeout_option
 from cli.output import WIDTH_ELSEWHERE, console, document, style
@@ -37,7 +37,8 @@ def status(*, target: list[str], watch: float | None, fail_on: str | None, timeo
     """Show all nodes in one table, and in one sentence: can it commit, what would break it.
 
     TARGET is host:port, several with commas, qsync://host1,host2/, a lab's name, or a context. One
-    address is enough, the other nodes are discovered.
+    address is enough, the other nodes are discovered. Nodes that are superseded, or of another
+    cluster, are named under the table, and no part of the verdict.
     """
     while True:
         found = surveys.survey(target, timeout=timeout)
@@ -62,7 +63,7 @@ def info(*, path: str | None, target: list[str], timeout: float) -> None:
 
     The first node of the target that answers is asked: name another by its address.
     """
-    address = surveys.first_to_answer(target, timeout=timeout)
+    address = ask.first_to_answer(target, timeout=timeout)
     answer = ask.only(ask.value(address, InfoRequest(1, path), timeout=timeout))
     if style().as_json:
         document("info", path=path, value=answer)
@@ -86,6 +87,20 @@ def as_members(found: "ClusterSurvey", verdict: "ClusterVerdict") -> dict[str, o
         "sentence": verdict.sentence,
         "limbo": None if found.leader is None else _limbo(found.leader),
         "nodes": sorted(nodes, key=lambda each: str(each["name"])),
+        "apart": [_apart(each) for each in found.apart],
+    }
+
+
+def _apart(node: "NodeStatus") -> dict[str, object]:
+    """A node that answers and has no part in this cluster."""
+    return {
+        "name": node.name,
+        "id": node.id,
+        "uuid": node.uuid,
+        "address": node.address,
+        "cluster": node.replicaset.uuid,
+        "status": node.status,
+        "message": sides.sentence(node),
     }
 
 

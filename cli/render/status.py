@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from admin.cluster import sides
 from admin.cluster.surveys import (
     ClusterHealth,
     ClusterSurvey,
@@ -43,6 +44,7 @@ def status(
     else:
         parts.append(table(found, width=width, plain=plain))
     parts += [Text(line, style="dim") for line in details(found)]
+    parts += [Text(f"{_WARNING} {sides.sentence(each)}") for each in found.apart]
     parts.append(Text(verdict.sentence, style=f"bold {_COLOURS[verdict.health]}"))
     if verdict.health is not ClusterHealth.HEALTHY:
         parts += [Text(line) for line in advice(found)]

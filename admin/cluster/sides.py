@@ -1,0 +1,44 @@
+"""Which of the nodes that answer are of the cluster that is asked about, and which stand apart.
+
+A cluster that was recovered elsewhere leaves superseded nodes behind, which name the members of the
+former one and are named by them; another cluster may have come to an address of this one. What
+they say is no part of a verdict on this cluster: their ids, terms and members are others.
+"""
+
+from collections.abc import Iterable
+
+from qsync.status.record import NodeStatus
+
+
+def parted(answers: Iterable[NodeStatus]) -> tuple[list[NodeStatus], list[NodeStatus]]:
+    """Those of the cluster of the first that is not superseded, and all others.
+
+    Where all are superseded nothing else is known, so they are what is asked about. A stranger is
+    of no cluster yet, and may become a member of this one.
+    """
+    heard = list(answers)
+    clusters = [each.replicaset.uuid for each in heard if not is_superseded(each)]
+    ours = next((each for each in clusters if each), None)
+    if not clusters:
+        ours = heard[0].replicaset.uuid if heard else None
+
+    def belongs(node: NodeStatus) -> bool:
+        if clusters and is_superseded(node):
+            return False
+        return ours is None or node.replicaset.uuid in {ours, ""}
+
+    return [each for each in heard if belongs(each)], [each for each in heard if not belongs(each)]
+
+
+def is_superseded(node: NodeStatus) -> bool:
+    """Its history goes on in another cluster, and it serves nothing any more."""
+    return node.status == "superseded"
+
+
+def sentence(node: NodeStatus) -> str:
+    """Why a node stands apart: `n2 (10.0.0.2:3301) is superseded: its history goes on in ...`."""
+    who = f"{node.name} ({node.address})"
+    if not is_superseded(node):
+        return f"{who} is of another cluster: {node.replicaset.uuid}"
+    why = next(iter(node.ro_texts), "its history goes on in another cluster")
+    return f"{who} is {why.removeprefix('this node is ')}"
