@@ -43,6 +43,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "member": ("cli.commands.member:member", "Who votes; a lost disk's place for a new one."),
     "user": ("cli.commands.users:user", "Who may log in, and what they may do."),
     "role": ("cli.commands.users:role", "Names that rights are granted to and by."),
+    "audit": ("cli.commands.audit:audit", "Who did what at a node, and whether that is all."),
     "log": ("cli.commands.log:log", "Read or verify a node's log, online or from its directory."),
     "bench": ("cli.commands.bench:bench", "Put load on a cluster and measure it."),
     "drill": ("cli.commands.drill:drill", "Break a cluster on purpose, mend it, judge it."),

@@ -7,14 +7,17 @@ cut off the end are found by a hash that somebody kept elsewhere (`qsync audit v
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from typing import Final
 
 FILE: Final = "audit.jsonl"
 BEGIN: Final = "0" * 64
 """What the first line of all has as the hash before it."""
+_HEAD: Final = re.compile(r"[1-9][0-9]{0,17}:[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,35 @@ def head_of(text: str) -> AuditHead:
     return AuditHead(int(str(found["n"])), str(found["hash"]))
 
 
+def files_of(directory: Path) -> list[Path]:
+    """The files of a node's trail, oldest first."""
+    path = directory / FILE
+    older = [each for each in directory.glob("audit.*.jsonl") if each.stem.split(".")[-1].isdigit()]
+    older.sort(key=lambda each: -int(each.stem.split(".")[-1]))
+    return [*older, *([path] if path.exists() else [])]
+
+
+def lines_of(files: Iterable[Path]) -> Iterator[tuple[str, str]]:
+    """All lines with their places, FILE:LINE, from 1. Raises OSError."""
+    for path in files:
+        with path.open("rb") as file:
+            for number, found in enumerate(file, 1):
+                yield f"{path.name}:{number}", found.decode(errors="replace").removesuffix("\n")
+
+
+def fields_of(text: str) -> dict[str, object]:
+    """What a line says. Raises ValueError if it is none, or was changed."""
+    return _read(text)
+
+
+def parse_head(text: str) -> AuditHead:
+    """A head as it is printed, NUMBER:HASH. Raises ValueError."""
+    number, _, digest = text.partition(":")
+    if not _HEAD.fullmatch(text):
+        raise ValueError(f"{text!r} is no head: it is NUMBER:HASH, as `qsync audit verify` prints")
+    return AuditHead(int(number), digest)
+
+
 def verify(lines: Iterable[tuple[str, str]], *, kept: Iterable[AuditHead] = ()) -> AuditVerdict:
     """Judge lines, each with its place, oldest first. `kept`: heads that were kept elsewhere."""
     faults: list[AuditFault] = []
@@ -108,7 +140,7 @@ def _read(text: str) -> dict[str, object]:
     """A line whose hash is right. Raises ValueError that says what is wrong."""
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError("is no JSON: it is torn or was changed") from None
     if not isinstance(found, dict) or not {"n", "before", "hash"} <= found.keys():
         raise ValueError("is no line of an audit trail")

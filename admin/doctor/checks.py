@@ -54,6 +54,7 @@ CHECKS: tuple[Look, ...] = (
     retention.log_held,
     backups.backups_recent,
     disks.events_written,
+    disks.audit_written,
     settings.settings_agree,
     settings.timeouts_fit_disks,
     settings.writes_outlive_elections,

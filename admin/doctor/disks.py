@@ -129,3 +129,15 @@ def events_written(facts: Facts) -> Iterator[Finding]:
                 f"could not write {count} events to its timeline.jsonl",
                 "is its directory full or read-only?",
             )
+
+
+def audit_written(facts: Facts) -> Iterator[Finding]:
+    """The audit trail has all lines."""
+    for node in facts.nodes:
+        count = node.counters.get("audit_unwritten", 0)
+        if count:
+            yield warning(
+                node.name,
+                f"could not write {count} lines to its audit.jsonl",
+                "its event audit_unwritten says why; make room, or mend the file",
+            )

@@ -305,5 +305,6 @@ FAMILIES: tuple[Family, ...] = (
     _gauge("open_files", "file descriptors in use", lambda n: n.files[0] if n.files else None),
     _gauge("open_files_max", "file descriptors allowed", lambda n: n.files[1] if n.files else None),
     _count("events_unwritten_total", "events_unwritten", "events that the timeline file lacks"),
+    _count("audit_unwritten_total", "audit_unwritten", "lines that the audit trail lacks"),
 )
 """In the order in which they are shown."""

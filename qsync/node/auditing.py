@@ -1,8 +1,8 @@
 """A node's audit trail: kept where the cluster has users, beside its log, in files of their own.
 
 A line is flushed to the kernel before what it tells of is answered. Where that fails, the policy
-decides (`audit.on_failure`): `alarm` goes on, and status and metrics count the miss; `refuse`
-refuses whatever would have been written down.
+decides (`audit.on_failure`): `alarm` goes on, `refuse` refuses whatever would have been written
+down. Either way status and metrics count the miss, and the first in a row is an event.
 """
 
 from collections.abc import Callable, Mapping
@@ -48,7 +48,12 @@ class AuditTrail:
     """One per node. `path`: its file, which is begun with the first line."""
 
     def __init__(
-        self, directory: Path | None, section: AuditSection, *, wall: Callable[[], float]
+        self,
+        directory: Path | None,
+        section: AuditSection,
+        *,
+        wall: Callable[[], float],
+        alarm: Callable[[str], None],
     ) -> None:
         self.head = AuditHead()
         self.unwritten = 0
@@ -56,6 +61,9 @@ class AuditTrail:
         self._path = None if directory is None else directory / audit.FILE
         self._section = section
         self._wall = wall
+        self._alarm = alarm
+        """Hears why a line is missing, of the first one in a row: strangers can cause them."""
+        self._failing = False
         self._known = False
 
     def write_line(self, event: str, fields: Mapping[str, object]) -> None:
@@ -67,11 +75,14 @@ class AuditTrail:
             time = datetime.fromtimestamp(self._wall(), UTC).isoformat(timespec="milliseconds")
             text, head = audit.line(self.head, event, time, fields)
             self._rotate(self._path)
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(text + "\n")
-            self.head = head
+            _append(self._path, text)
+            self.head, self._failing = head, False
         except (OSError, ValueError) as error:
             self.unwritten += 1
+            failing, self._failing = self._failing, True
+            if not failing:
+                self._alarm(str(error))
+            self._known = False  # half a line may be there, or all of it
             if self._section.on_failure is AuditFailure.REFUSE:
                 raise StoreError(
                     f"it cannot be written down who does what: {error}",
@@ -117,14 +128,11 @@ class AuditTrail:
         """Go on behind the last whole line of a former life."""
         if self._known:
             return
-        if not path.exists():
-            path = path.with_suffix(".1.jsonl")
-        for text in reversed(_last_lines(path)):
-            try:
-                self.head = audit.head_of(text)
-            except ValueError:
-                continue  # torn by a crash; it stays, and whoever verifies the trail is told
-            break
+        for each in reversed(audit.files_of(path.parent)):
+            found = _last_head(each)
+            if found is not None:
+                self.head = found
+                break
         self._known = True
 
     def _rotate(self, path: Path) -> None:
@@ -135,15 +143,8 @@ class AuditTrail:
             if older.exists():
                 older.replace(path.with_suffix(f".{number + 1}.jsonl"))
         path.replace(path.with_suffix(".1.jsonl"))
-        path.with_suffix(f".{self._section.files_max}.jsonl").unlink(missing_ok=True)
-
-
-def files_of(directory: Path) -> list[Path]:
-    """The files of a node's trail, oldest first."""
-    path = directory / audit.FILE
-    older = [each for each in directory.glob("audit.*.jsonl") if each.stem.split(".")[-1].isdigit()]
-    older.sort(key=lambda each: -int(each.stem.split(".")[-1]))
-    return [*older, *([path] if path.exists() else [])]
+        for each in audit.files_of(path.parent)[: -self._section.files_max]:
+            each.unlink()
 
 
 def _first(connection: Connection, what: str) -> bool:
@@ -188,11 +189,25 @@ def _cut(value: object) -> object:
     return value if len(text) <= _LINE_CHARS_MAX else text[:_LINE_CHARS_MAX] + "..."
 
 
-def _last_lines(path: Path) -> list[str]:
-    try:
-        with path.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - _TAIL_BYTES))
-            return file.read().decode(errors="replace").splitlines()
-    except FileNotFoundError:
-        return []
+def _append(path: Path, text: str) -> None:
+    """On a line of its own, also where the line before it was torn. Raises OSError."""
+    with path.open("a+b") as file:
+        if file.seek(0, 2):
+            file.seek(-1, 2)
+            if file.read(1) != b"\n":
+                text = "\n" + text
+        file.write((text + "\n").encode())
+
+
+def _last_head(path: Path) -> AuditHead | None:
+    """Of the last line that is whole. Raises OSError."""
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - _TAIL_BYTES))
+        lines = file.read().decode(errors="replace").split("\n")
+    for text in reversed(lines):
+        try:
+            return audit.head_of(text)
+        except ValueError:
+            continue  # torn by a crash; it stays, and whoever verifies the trail sees it
+    return None

@@ -33,6 +33,7 @@ class NodeQueries:
             None if timeline is None else timeline.parent,
             node.config.audit,
             wall=node.reactor.effects.wall,
+            alarm=lambda why: node.timeline.append("audit_unwritten", {"why": why}),
         )
         self.tracing = Tracing(node.replica.machine, now=now, wall=node.loop.timers.wall)
         self.fault_hooks = FaultHooks(node, now=now)

@@ -280,6 +280,7 @@ def _counters(node: NodeView) -> dict[str, int]:
         "disk_failures": counts["disk_failed"],
         "consumers_let_go": counts["consumer_let_go"],
         "events_unwritten": node.timeline.unwritten,
+        "audit_unwritten": node.requests.queries.audit.unwritten,
         "snapshots_sent": counts["snapshot_sent"],
         "snapshots_installed": counts["snapshot_installed"],
         "rebuilds": node.folding.care.rebuilds,

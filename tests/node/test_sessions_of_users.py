@@ -13,7 +13,7 @@ from qsync import audit
 from qsync.client.login import Credentials
 from qsync.client.one_node_aio import AsyncNodeConnection
 from qsync.errors import AccessDenied, QsyncError, Unavailable
-from qsync.node import auditing, local_socket
+from qsync.node import local_socket
 from qsync.node.embedded import EmbeddedNode
 from qsync.wire import limits, replies, requests, verbs
 from qsync.wire.connection_states import ConnectionState
@@ -40,7 +40,7 @@ def trail(directory: Path) -> list[dict[str, object]]:
     """All lines that a node has written down."""
     return [
         json.loads(line)
-        for path in auditing.files_of(directory)
+        for path in audit.files_of(directory)
         for line in path.read_text().splitlines()
     ]
 
@@ -155,11 +155,7 @@ def test_a_life_with_users(tmp_path: Path) -> None:
     assert "create_user" in str(made)
     assert "(set)" in str(made)
     assert "stored" not in str(made)
-    texts = [
-        (f"{path.name}:{at}", text)
-        for path in auditing.files_of(directory)
-        for at, text in enumerate(path.read_text().splitlines(), 1)
-    ]
+    texts = list(audit.lines_of(audit.files_of(directory)))
     verdict = audit.verify(texts)
     assert verdict.faults == ()
     assert verdict.lines == len(lines)

@@ -1,0 +1,132 @@
+"""`qsync audit`: who did what at a node, read and judged from its files."""
+
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from typing_extensions import override
+
+from cli.exits import CheckFailed, NoFile
+from cli.options import json_option
+from cli.output import document, say, style, text, value
+from qsync import audit as trails
+from qsync.audit import AuditHead
+
+_SOURCE = click.argument("source", metavar="FILE|DIR", type=click.Path(path_type=Path))
+_SHOWN_FIRST = ("n", "time", "event", "user", "address", "before", "hash")
+
+
+@click.group(
+    epilog="Example: qsync audit verify ./n1, and later qsync audit verify ./n1 --head NUMBER:HASH"
+)
+def audit() -> None:
+    """What a node of a cluster with users has written down: who did what, and when.
+
+    DIR is the directory of a node, which may run: all of its trail; FILE is one file of it.
+    """
+
+
+class _Head(click.ParamType[AuditHead]):
+    name = "NUMBER:HASH"
+
+    @override
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> AuditHead:
+        try:
+            return trails.parse_head(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+@audit.command(epilog="Example: qsync audit show ./n1 --user ann --count 20")
+@_SOURCE
+@click.option("--user", metavar="NAME", help="Only what that user did, or tried.")
+@click.option("--event", metavar="NAME", help="Only such events: login, denied, write, ...")
+@click.option("--count", "-n", type=click.IntRange(1), help="The last so many of them.")
+@json_option
+def show(*, source: Path, user: str | None, event: str | None, count: int | None) -> None:
+    """Print lines of a trail, oldest first; with --json one JSON object a line.
+
+    A line that was changed is named beside the output, and the exit code is 6; whether lines are
+    missing says `qsync audit verify`.
+    """
+    broken: list[str] = []
+    kept: deque[dict[str, object]] = deque(maxlen=count)
+    for place, line in _lines(source):
+        try:
+            said = trails.fields_of(line)
+        except ValueError as error:
+            broken.append(f"{place} {error}")
+            say(broken[-1])
+            continue
+        if user in {None, said.get("user")} and event in {None, said["event"]}:
+            if count is None:
+                _print(said)
+            else:
+                kept.append(said)
+    for said in kept:
+        _print(said)
+    if broken:
+        raise CheckFailed(f"{source}: {broken[0]}")
+
+
+@audit.command(epilog="Example: qsync audit verify ./n1 --head 812:9f86d08188...")
+@_SOURCE
+@click.option(
+    "--head", "heads", type=_Head(), multiple=True,
+    help="One that was printed before, and kept elsewhere: that line must still be there.",
+)  # fmt: skip
+@json_option
+def verify(*, source: Path, heads: tuple[AuditHead, ...]) -> None:
+    """Say whether lines were changed, taken out, moved or put in; exits with 6 then.
+
+    Each line holds the hash of the one before. A trail whose end was cut off is whole in itself:
+    that is found by --head alone. Whoever can write the files and knows this can write all of them
+    anew, so keep a head where he cannot reach it. A node writes on meanwhile: that is no fault.
+    """
+    verdict = trails.verify(_lines(source), kept=heads)
+    end = str(verdict.head) if verdict.first else None
+    if style().as_json:
+        document(
+            "audit.verify",
+            whole=not verdict.faults,
+            lines=verdict.lines,
+            first=verdict.first,
+            last=verdict.head.number,
+            head=end,
+            faults=[{"place": each.place, "what": each.text} for each in verdict.faults],
+        )
+    else:
+        for each in verdict.faults:
+            text(f"{each.place}: {each.text}")
+        older = "; older ones were rotated away" if verdict.first > 1 else ""
+        say(f"{verdict.lines} lines, {verdict.first} to {verdict.head.number}{older}")
+        text(f"head {end or 'none'}")
+    if verdict.faults:
+        first = verdict.faults[0]
+        raise CheckFailed(f"{source}: {first.place}: {first.text}")
+
+
+def _lines(source: Path) -> Iterator[tuple[str, str]]:
+    """All lines with their places. Raises NoFile."""
+    try:
+        files = trails.files_of(source) if source.is_dir() else [source]
+        if not files:
+            raise NoFile(
+                f"{source} holds no {trails.FILE}",
+                hint="a node begins its trail with the first user of its cluster",
+            )
+        yield from trails.lines_of(files)
+    except OSError as error:
+        raise NoFile(f"{source}: {error.strerror}") from None
+
+
+def _print(said: dict[str, object]) -> None:
+    if style().as_json:
+        value(said)
+        return
+    who = f"{said.get('user') or '-'}@{said.get('address') or '-'}"
+    rest = [f"{key}={one}" for key, one in said.items() if key not in _SHOWN_FIRST]
+    text(f"{said['n']:>6} {said['time']} {said['event']:<12} {who} {' '.join(rest)}".rstrip())

@@ -1,0 +1,202 @@
+"""The audit trail: what is written, where it goes on, and how each kind of tampering shows."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cli.main import run
+from qsync import audit
+from qsync.audit import AuditHead
+from qsync.config.sections import AuditFailure, AuditSection
+from qsync.errors import StoreError
+from qsync.node.auditing import AuditTrail
+
+SMALL = AuditSection(bytes_max=2000, files_max=2)
+
+
+def opened(
+    directory: Path, section: AuditSection | None = None, alarms: list[str] | None = None
+) -> AuditTrail:
+    told = [] if alarms is None else alarms
+    return AuditTrail(directory, section or AuditSection(), wall=lambda: 0.0, alarm=told.append)
+
+
+def written(directory: Path, count: int = 5, section: AuditSection | None = None) -> AuditTrail:
+    trail = opened(directory, section)
+    for number in range(count):
+        trail.note_login(f"user{number}", "10.0.0.1")
+    return trail
+
+
+def judged(directory: Path, *kept: AuditHead) -> list[str]:
+    verdict = audit.verify(audit.lines_of(audit.files_of(directory)), kept=kept)
+    return [f"{each.place}: {each.text}" for each in verdict.faults]
+
+
+def edit(directory: Path, change: Callable[[list[str]], list[str]]) -> None:
+    path = directory / audit.FILE
+    path.write_text("".join(change(path.read_text().splitlines(keepends=True))))
+
+
+def test_a_trail_is_whole_over_lives_and_goes_on_where_it_ended(tmp_path: Path) -> None:
+    first = written(tmp_path, 3)
+    second = written(tmp_path, 2)
+    assert judged(tmp_path, first.head, second.head) == []
+    assert second.head.number == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda s: [*s[:2], s[2].replace("user2", "user9"), *s[3:]], "audit.jsonl:3: was changed"),
+        (lambda s: [*s[:2], *s[3:]], "audit.jsonl:3: line 4 comes behind line 2"),
+        (lambda s: [*s[:2], s[1], *s[2:]], "audit.jsonl:3: line 2 comes behind line 2"),
+        (lambda s: [s[0], s[2], s[1], *s[3:]], "audit.jsonl:2: line 3 comes behind line 1"),
+        (lambda s: [*s[:4], s[4][:30]], "audit.jsonl:5: is no JSON"),
+        (lambda s: [*s, "[" * 100_000 + "\n"], "audit.jsonl:6: is no JSON"),
+        (lambda s: [*s, "{}\n"], "audit.jsonl:6: is no line of an audit trail"),
+    ],
+    ids=["changed", "taken out", "twice", "moved", "torn", "deep", "foreign"],
+)
+def test_what_is_done_to_a_trail_is_named_with_its_place(
+    change: Callable[[list[str]], list[str]], told: str, tmp_path: Path
+) -> None:
+    written(tmp_path)
+    edit(tmp_path, change)
+    assert judged(tmp_path)[0].startswith(told)
+
+
+def test_a_line_with_a_hash_of_its_own_does_not_follow(tmp_path: Path) -> None:
+    """Whoever knows how lines are made still has to make all that come after."""
+    written(tmp_path)
+
+    def forge(lines: list[str]) -> list[str]:
+        before = audit.head_of(lines[1])
+        forged, _ = audit.line(before, "login", "now", {"user": "nobody", "address": ""})
+        return [*lines[:2], forged + "\n", *lines[3:]]
+
+    edit(tmp_path, forge)
+    assert judged(tmp_path) == ["audit.jsonl:4: line 4 does not follow the line before it"]
+
+
+def test_an_end_that_was_cut_or_made_anew_is_found_by_a_head_that_was_kept(tmp_path: Path) -> None:
+    head = written(tmp_path).head
+    edit(tmp_path, lambda lines: lines[:3])
+    assert judged(tmp_path) == []
+    assert judged(tmp_path, head) == [
+        "end: line 5, whose hash was kept, is not there: the trail was cut"
+    ]
+    written(tmp_path, 2)
+    assert judged(tmp_path, head) == ["audit.jsonl:5: line 5 is another than was kept"]
+    (tmp_path / audit.FILE).unlink()
+    assert judged(tmp_path, head)
+
+
+def test_behind_a_torn_line_the_next_one_is_whole(tmp_path: Path) -> None:
+    written(tmp_path)
+    edit(tmp_path, lambda lines: [*lines[:4], lines[4][:30]])
+    assert written(tmp_path, 2).head.number == 6
+    told = judged(tmp_path)
+    assert len(told) == 1
+    assert told[0].startswith("audit.jsonl:5: is no JSON: it is torn")
+
+
+def test_a_trail_goes_on_in_the_next_file_and_keeps_so_many(tmp_path: Path) -> None:
+    head = written(tmp_path, 60, SMALL).head
+    files = audit.files_of(tmp_path)
+    assert [each.name for each in files] == ["audit.2.jsonl", "audit.1.jsonl", "audit.jsonl"]
+    assert judged(tmp_path, head) == []
+    verdict = audit.verify(audit.lines_of(files))
+    assert 1 < verdict.first < 60
+    assert judged(tmp_path, AuditHead(1, "0" * 64)) == []  # it was rotated away
+    files[1].unlink()
+    assert "comes behind line" in judged(tmp_path)[0]
+
+
+@pytest.mark.parametrize("last", [None, "", '{"n": 1'], ids=["none", "empty", "torn"])
+def test_a_crash_after_the_change_of_files_does_not_begin_again(
+    last: str | None, tmp_path: Path
+) -> None:
+    head = written(tmp_path, 3).head
+    (tmp_path / audit.FILE).rename(tmp_path / "audit.1.jsonl")
+    if last is not None:
+        (tmp_path / audit.FILE).write_text(last)
+    assert written(tmp_path, 1).head.number == head.number + 1
+
+
+def test_refuse_refuses_what_cannot_be_written_and_alarm_counts_it(tmp_path: Path) -> None:
+    (tmp_path / audit.FILE).mkdir()
+    alarms: list[str] = []
+    alarm = opened(tmp_path, alarms=alarms)
+    for _ in range(2):
+        alarm.note_login("ann", "10.0.0.1")
+    assert alarm.unwritten == 2
+    assert len(alarms) == 1
+    assert "Is a directory" in alarms[0]
+    refuse = opened(tmp_path, replace(AuditSection(), on_failure=AuditFailure.REFUSE))
+    with pytest.raises(StoreError, match="cannot be written down") as told:
+        refuse.note_login("ann", "10.0.0.1")
+    assert "audit.on_failure" in str(told.value.hint)
+    (tmp_path / audit.FILE).rmdir()
+    refuse.note_login("ann", "10.0.0.1")
+    assert refuse.unwritten == 1
+    assert judged(tmp_path, refuse.head) == []
+
+
+def test_the_command_says_what_is_there_and_prints_a_head_that_it_takes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head = written(tmp_path).head
+    assert run(["audit", "verify", str(tmp_path)]) == 0
+    found = capsys.readouterr()
+    assert found.out == f"head {head}\n"
+    assert found.err == "5 lines, 1 to 5\n"
+    assert run(["audit", "verify", str(tmp_path / audit.FILE), "--head", str(head), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["whole"], told["lines"], told["head"]) == (True, 5, str(head))
+
+
+def test_the_command_ends_with_6_where_the_trail_is_not_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head = written(tmp_path).head
+    edit(tmp_path, lambda lines: [*lines[:2], *lines[3:4]])
+    assert run(["audit", "verify", str(tmp_path), "--head", str(head), "--json"]) == 6
+    told = json.loads(capsys.readouterr().out)
+    assert told["whole"] is False
+    assert [each["place"] for each in told["faults"]] == ["audit.jsonl:3", "end"]
+    assert run(["audit", "verify", str(tmp_path)]) == 6
+    assert "audit.jsonl:3: line 4 comes behind line 2" in capsys.readouterr().out
+
+
+def test_show_prints_what_was_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trail = written(tmp_path)
+    trail.note_failure("user1", "10.0.0.2", "wrong")
+    assert run(["audit", "show", str(tmp_path), "--user", "user1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [each.split()[2:] for each in lines] == [
+        ["login", "user1@10.0.0.1"],
+        ["login_failed", "user1@10.0.0.2", "why=wrong"],
+    ]
+    assert run(["audit", "show", str(tmp_path), "--event", "login", "-n", "2", "--json"]) == 0
+    shown = [json.loads(each)["n"] for each in capsys.readouterr().out.splitlines()]
+    assert shown == [4, 5]
+    edit(tmp_path, lambda lines: [lines[0].replace("user0", "user9"), *lines[1:]])
+    assert run(["audit", "show", str(tmp_path)]) == 6
+    found = capsys.readouterr()
+    assert len(found.out.splitlines()) == 5
+    assert "audit.jsonl:1 was changed" in found.err
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [(["verify", "."], 1), (["show", "nothing.jsonl"], 1), (["verify", ".", "--head", "7"], 2)],
+)
+def test_what_is_not_there_or_no_head_is_refused(
+    args: list[str], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["audit", *args]) == code
