@@ -161,8 +161,8 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "Upgrade the older one; nodes one release at a time.",
     ),
     "FOREIGN_CLUSTER": ErrorHelp(
-        "`cluster.id` differs, an address in `peers` is of another cluster, or two directories "
-        "run under one replica id.",
+        "`cluster.id` differs, an address in `peers` is of another cluster, two directories "
+        "run under one replica id, or a node shows a client the certificate of another one.",
         "Compare the configurations with `qsync config diff`; stop one of the two.",
     ),
     "NOT_MEMBER": ErrorHelp(

@@ -9,6 +9,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final, TypeVar
 
 import anyio
@@ -21,6 +22,7 @@ from qsync.client.blocking import CONNECT_TIMEOUT_S, TIMEOUT_S
 from qsync.client.connection import HUNG_UP, reason
 from qsync.client.core import Core
 from qsync.client.effects import Close, Dial, Send
+from qsync.client.links import certify
 from qsync.client.pending_request import PendingRequest
 from qsync.client.response_timeout import FAR
 from qsync.client.security import ClientTls
@@ -137,7 +139,8 @@ class AsyncShell:
         why = HUNG_UP
         with line.scope:
             try:
-                async with await open_stream(address, self._tls) as stream:
+                shown = partial(certify, self.core.wires, link)
+                async with await open_stream(address, self._tls, shown) as stream:
                     self.core.dialled(link, time.monotonic())
                     async with anyio.create_task_group() as pair:
                         pair.start_soon(self._write, stream, line)

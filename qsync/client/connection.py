@@ -11,8 +11,9 @@ from typing import Final
 
 from election.messages import Replica
 from qsync.client.login import Credentials
-from qsync.errors import ConfigError, FailureReason, Unavailable
+from qsync.errors import ConfigError, FailureReason, ForeignCluster, Unavailable
 from qsync.tls.errors import TlsFailed
+from qsync.tls.names import CertifiedName
 from qsync.wire import limits, proofs
 from qsync.wire.connection_states import ConnectionState
 from qsync.wire.frames import Frames
@@ -76,6 +77,7 @@ class ClientConnection:
         credentials: Credentials | None = None,
     ) -> None:
         self.ready = False
+        self.certified: CertifiedName | None = None
         self.out: list[bytes] = []
         self.frames = Frames(limits.HANDSHAKE_BYTES_MAX)
         derive = None
@@ -90,11 +92,19 @@ class ClientConnection:
         """Who answers there, as it said itself; None before."""
         return self._dialer.greeting
 
+    def certify(self, name: CertifiedName) -> None:
+        """The connection is over TLS, and that is the node whose certificate is shown there.
+
+        Whoever greets must be that node, or it gets no hello.
+        """
+        self.certified = name
+
     def received(self, data: bytes) -> list[bytes]:
         """The payloads of answers that are whole now.
 
         Raises the node's refusal, ForeignCluster and WrongVersion of a peer that is not the wanted
-        one, TooLarge and ProtocolError of nonsense; the connection must be closed then.
+        or not the certified one, TooLarge and ProtocolError of nonsense; the connection must be
+        closed then.
         """
         payloads = self.frames.feed(data)
         return payloads if self.ready else self._shake_hands(payloads)
@@ -102,6 +112,8 @@ class ClientConnection:
     def _shake_hands(self, payloads: list[bytes]) -> list[bytes]:
         for at, payload in enumerate(payloads, 1):
             hello = self._dialer.received(payload)
+            if self.greeting is not None and self.certified is not None:
+                check_certified(self.certified, self.greeting)
             if hello is not None:
                 self.out.append(hello)
             if self._dialer.state is ConnectionState.READY:
@@ -109,3 +121,17 @@ class ClientConnection:
                 self.frames.bytes_max = limits.CLIENT_FRAME_BYTES_MAX
                 return payloads[at:]
         return []
+
+
+def check_certified(name: CertifiedName, greeting: Greeting) -> None:
+    """Is it the bearer of its certificate who greets? Raises ForeignCluster.
+
+    Not AccessDenied: another node may well be who it says.
+    """
+    if name.cluster != greeting.cluster:
+        raise ForeignCluster(
+            f"{greeting.name} is of cluster {greeting.cluster}, and shows a certificate of "
+            f"cluster {name.cluster}"
+        )
+    if name.name != greeting.name:
+        raise ForeignCluster(f"{greeting.name} shows the certificate of {name}")

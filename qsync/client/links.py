@@ -12,6 +12,7 @@ from qsync.client.response_timeout import FAR
 from qsync.client.route import STAGGER_S, Pace, Route
 from qsync.client.targets import SeedAddresses
 from qsync.errors import Overloaded, QsyncError
+from qsync.tls.names import CertifiedName
 from qsync.wire.session import Hello, Party
 
 _STANDINGS: Final = {
@@ -235,6 +236,13 @@ class ClientLinks:
                 yield link.until
         if self.pace.resume_at > now:
             yield self.pace.resume_at
+
+
+def certify(wires: ClientLinks, id: int, name: CertifiedName) -> None:
+    """The connection of that id is over TLS, and shows the certificate of that node."""
+    link = wires.find(id)
+    if link is not None:
+        link.certify(name)
 
 
 def _limit(wires: ClientLinks, link: ClientLink, now: float) -> None:

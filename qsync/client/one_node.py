@@ -114,7 +114,7 @@ class NodeConnection:
         from qsync.client import secured  # noqa: PLC0415 - only where TLS is spoken
 
         try:
-            self.socket = secured.dialled(self.plain, tls, self.address)
+            self.socket = secured.dialled(self.plain, tls, self.address, self.connection.certify)
         except (OSError, TlsFailed) as error:
             raise unavailable(self.address, error) from None
 

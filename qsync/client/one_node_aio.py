@@ -62,7 +62,8 @@ class AsyncNodeConnection:
         connection = ClientConnection(hello, replica=replica, credentials=who)
         try:
             with anyio.fail_after(timeout):
-                stream = await open_stream(address, tls or security.of_environment())
+                secure = tls or security.of_environment()
+                stream = await open_stream(address, secure, connection.certify)
                 made = cls(address, stream, connection, timeout=timeout)
                 try:
                     while not connection.ready:

@@ -7,12 +7,14 @@ import select
 import socket
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, Protocol
 
 from qsync.client import targets
 from qsync.client.connection import reason
 from qsync.client.core import Core
 from qsync.client.effects import Close, Dial, Send
+from qsync.client.links import certify
 from qsync.client.response_timeout import FAR
 from qsync.client.security import ClientTls
 from qsync.client.sockets import ClientSocket
@@ -187,7 +189,8 @@ class Pump:
         from qsync.client import secured  # noqa: PLC0415 - only where TLS is spoken
 
         try:
-            self._sockets[link] = secured.dialled(made, tls, self._addresses[link])
+            shown = partial(certify, self.core.wires, link)
+            self._sockets[link] = secured.dialled(made, tls, self._addresses[link], shown)
         except (OSError, QsyncError) as error:
             self._fail(link, error)
             return False

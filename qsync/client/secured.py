@@ -1,6 +1,7 @@
 """A client's sockets and streams over TLS; imported where TLS is spoken, and nowhere else."""
 
 import ssl
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -19,20 +20,22 @@ from qsync.tls.names import Bearer, CertifiedName
 from qsync.tls.plain import StreamSocket
 
 _CONTEXTS_MAX: Final = 16
+Certify = Callable[[CertifiedName], None]
 
 
-def dialled(plain: StreamSocket, tls: ClientTls, address: str) -> TlsSocket:
+def dialled(plain: StreamSocket, tls: ClientTls, address: str, certify: Certify) -> TlsSocket:
     """TLS over a socket that stands, which greets us when its certificate was found good.
 
-    Raises TlsFailed, OSError, and ConfigError for files that cannot be used.
+    `certify`: called with whom it names, before a byte of the greeting is given out. Raises
+    TlsFailed, OSError, and ConfigError for files that cannot be used.
     """
     made = TlsSocket.dialled(plain, _context(tls), host=_host(tls, address))
-    made.secured = lambda found: _check(found.identity)
+    made.secured = lambda found: certify(_node(found.identity))
     return made
 
 
 async def dialled_stream(
-    plain: anyio.abc.SocketStream, tls: ClientTls, address: str
+    plain: anyio.abc.SocketStream, tls: ClientTls, address: str, certify: Certify
 ) -> anyio.abc.ByteStream:
     """The same for a stream, with the handshake done. Raises as `dialled` does."""
     try:
@@ -45,7 +48,8 @@ async def dialled_stream(
         )
     except (ssl.SSLError, anyio.BrokenResourceError, anyio.EndOfStream) as error:
         raise said_by_tls(error) from None
-    _check(names.named_in(made.extra(TLSAttribute.ssl_object).getpeercert() or {}))  # noqa: S610 - no Django
+    shown = made.extra(TLSAttribute.ssl_object).getpeercert() or {}  # noqa: S610 - no Django
+    certify(_node(names.named_in(shown)))
     return made
 
 
@@ -53,10 +57,11 @@ def _host(tls: ClientTls, address: str) -> str | None:
     return targets.split(address)[0] if tls.check_host else None
 
 
-def _check(name: CertifiedName | None) -> None:
+def _node(name: CertifiedName | None) -> CertifiedName:
     """The certificate of a user, or of some web site of the same authority, is no node's."""
     if name is None or name.bearer is not Bearer.NODE:
         raise TlsFailed(f"the certificate there is of {name or 'nobody in a cluster'}, of no node")
+    return name
 
 
 def _context(tls: ClientTls) -> ssl.SSLContext:

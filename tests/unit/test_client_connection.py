@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from election.messages import Replica
 from qsync.client.connection import PLAIN_HELLO, ClientConnection
 from qsync.errors import AccessDenied, ForeignCluster, ProtocolError, QsyncError, TooLarge
+from qsync.tls.names import Bearer, CertifiedName
 from qsync.wire import limits, replies
 from qsync.wire.frames import LENGTH, LENGTH_SIZE
 from qsync.wire.session import Acceptor, Greeting, Hello
@@ -80,6 +81,34 @@ def test_who_is_not_the_wanted_peer_gets_no_hello(hello: Hello, replica: Replica
     with pytest.raises(ForeignCluster):
         connection.received(Acceptor(GREETING).greet())
     assert connection.out == []
+
+
+CERTIFIED = CertifiedName(GREETING.cluster, Bearer.NODE, GREETING.name)
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        (replace(CERTIFIED, name="n2"), "n1 shows the certificate of node n2"),
+        (replace(CERTIFIED, cluster="c-2"), "shows a certificate of cluster c-2"),
+    ],
+    ids=["name", "cluster"],
+)
+def test_who_greets_as_another_than_its_certificate_gets_no_hello(
+    shown: CertifiedName, words: str
+) -> None:
+    connection = ClientConnection()
+    connection.certify(shown)
+    with pytest.raises(ForeignCluster, match=words):
+        connection.received(Acceptor(GREETING).greet())
+    assert connection.out == []
+
+
+def test_who_greets_as_its_certificate_is_welcome() -> None:
+    connection = ClientConnection()
+    connection.certify(CERTIFIED)
+    assert connection.received(Acceptor(GREETING).greet() + acceptor_ok()) == []
+    assert connection.ready
 
 
 @pytest.mark.parametrize(
