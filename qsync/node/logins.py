@@ -102,9 +102,10 @@ class Logins:
             return None
         user = hello.user
         if not user or len(hello.nonce) != proofs.NONCE_BYTES:
+            # All in the message: a refusal takes no hint along.
             raise AccessDenied(
-                "this cluster has users: log in",
-                hint="set QSYNC_USER and QSYNC_PASSWORD, or `qsync.connect(..., user=, password=)`",
+                "this cluster has users: log in with QSYNC_USER and QSYNC_PASSWORD, "
+                "or qsync.connect(..., user=, password=)"
             )
         wait = self.delays.wait(_keys(user, address), self._now())
         if wait > 0:

@@ -1,0 +1,165 @@
+"""Users and roles as an operator has them: `qsync user`, `qsync role`, and the shell's words."""
+
+import io
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.main import run
+from qsync.client.login import PASSWORD, PASSWORD_FILE, USER
+from tests.live import real
+
+pytestmark = pytest.mark.slow
+ROOT_PASSWORD = "correct horse"
+ROOT = {USER: "root", PASSWORD: ROOT_PASSWORD}
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A cluster of one with a space, and `root`, who was made by the command."""
+    directory = tmp_path_factory.mktemp("users")
+    secret = directory / "secret"
+    secret.write_text(ROOT_PASSWORD + "\n")
+    with real.running(directory / "lab", nodes=1) as found, pytest.MonkeyPatch.context() as patch:
+        for name in (USER, PASSWORD, PASSWORD_FILE):
+            patch.delenv(name, raising=False)
+        address = found.addresses[0]
+        made = "box.schema.space.create('stock', {is_sync = true}):create_index('pk')"
+        assert run(["-e", made, address]) == 0
+        assert run(["user", "create", "root", "--password-file", str(secret), "-t", address]) == 0
+        yield address
+
+
+class Operator:
+    """Gives commands as somebody, and has what they print."""
+
+    def __init__(self, target: str, capsys: pytest.CaptureFixture[str]) -> None:
+        self.target = target
+        self._capsys = capsys
+        self.err = ""
+
+    def __call__(self, *args: str, as_: dict[str, str] | None = None, code: int = 0) -> str:
+        self._capsys.readouterr()
+        with pytest.MonkeyPatch.context() as patch:
+            for name in (USER, PASSWORD, PASSWORD_FILE):
+                patch.delenv(name, raising=False)
+            for name, text in (ROOT if as_ is None else as_).items():
+                patch.setenv(name, text)
+            found = run([*args, "--target", self.target])
+        printed = self._capsys.readouterr()
+        self.err = printed.err
+        assert found == code, printed
+        return printed.out
+
+    def told(self, *args: str) -> dict[str, object]:
+        found: dict[str, object] = json.loads(self(*args, "--json"))
+        return found
+
+    def lua(self, line: str, as_: dict[str, str] | None = None, code: int = 0) -> str:
+        return self("shell", "-e", line, as_=as_, code=code).strip()
+
+
+@pytest.fixture
+def operator(target: str, capsys: pytest.CaptureFixture[str]) -> Operator:
+    return Operator(target, capsys)
+
+
+def test_the_first_user_may_do_everything_and_nobody_comes_in_without(operator: Operator) -> None:
+    assert operator("user", "show") == "root: session, super, usage; by roles super\n"
+    operator("user", "show", as_={}, code=4)
+    assert "QSYNC_USER" in operator.err
+    operator("user", "show", as_={USER: "root", PASSWORD: "wrong horse"}, code=4)
+
+
+def test_a_user_is_made_granted_to_deprived_and_dropped(operator: Operator) -> None:
+    assert operator.told("user", "create", "ann", "--generate", "--dry-run")["would"]
+    made = operator.told("user", "create", "ann", "--generate")
+    ann = {USER: "ann", PASSWORD: str(made["password"])}
+    assert len(ann[PASSWORD]) >= 20
+    operator("user", "create", "ann", "--generate", code=1)
+    operator("user", "create", "ann", "--generate", "--if-not-exists")
+    operator("get", "stock", "1", as_=ann, code=4)
+    operator("user", "grant", "ann", "read,write", "--space", "st*", "--dry-run")
+    operator("get", "stock", "1", as_=ann, code=4)
+    operator("user", "grant", "ann", "read,write", "--space", "st*")
+    operator("replace", "stock", "[1, 2]", as_=ann)
+    operator("user", "revoke", "ann", "write", "--space", "st*")
+    operator("replace", "stock", "[1, 3]", as_=ann, code=4)
+    assert "write" in operator.err
+    assert operator("user", "list").splitlines()[0].startswith("ann")
+    operator("user", "drop", "ann", "--dry-run")
+    operator("user", "drop", "ann")
+    operator("user", "drop", "ann", "--if-exists")
+    operator("user", "drop", "ann", code=1)
+    operator("user", "show", as_=ann, code=4)
+
+
+def test_a_role_gives_what_it_has_and_goes_from_those_who_have_it(operator: Operator) -> None:
+    operator("user", "create", "bob", "--no-password")
+    operator("role", "create", "clerk")
+    operator("role", "grant", "clerk", "read", "--space", "stock")
+    operator("user", "grant", "bob", "--role", "clerk")
+    assert operator("user", "show", "bob") == "bob: session, usage; stock: read; by roles clerk\n"
+    assert operator("role", "show", "clerk") == "clerk: stock: read\n"
+    assert {"clerk", "super", "reader"} <= {*map(str, _names(operator, "role"))}
+    operator("role", "drop", "clerk", "--dry-run")
+    operator("role", "drop", "clerk")
+    assert operator("user", "show", "bob") == "bob: session, usage\n"
+    operator("user", "certificate", "bob", "--refuse")
+    assert _names(operator, "user")["bob"]
+
+
+def _names(operator: Operator, kind: str) -> dict[str, object]:
+    found = operator.told(kind, "list")[f"{kind}s"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_password_is_changed_by_its_owner_from_a_file_or_standard_input(
+    operator: Operator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("first password\n"))
+    operator("user", "create", "cid", "--password-file", "-")
+    cid = {USER: "cid", PASSWORD: "first password"}
+    file = tmp_path / "new"
+    file.write_text("second password\n")
+    operator("user", "passwd", "--password-file", str(file), as_=cid)
+    operator("user", "show", as_=cid, code=4)
+    cid = {USER: "cid", PASSWORD_FILE: str(file)}
+    assert operator("user", "show", as_=cid).startswith("cid: ")
+    operator("user", "passwd", "root", "--password-file", str(file), as_=cid, code=4)
+    operator("user", "create", "dan", "--password-file", str(tmp_path / "none"), code=1)
+    operator("user", "create", "dan", code=2)
+    operator("user", "create", "dan", "--password-file", os.devnull, code=4)
+    operator("user", "grant", "cid", code=2)
+
+
+def test_the_shell_has_the_words_for_users_and_roles(operator: Operator) -> None:
+    lua = operator.lua
+    lua("box.schema.user.create('eva', {password = 'eva password'})")
+    eva = {USER: "eva", PASSWORD: "eva password"}
+    lua("box.schema.user.create('eva', {if_not_exists = true})")
+    lua("box.schema.role.create('keeper')")
+    lua("box.schema.role.grant('keeper', 'read,write', 'space', 'stock')")
+    lua("box.schema.user.grant('eva', 'keeper')")
+    assert "keeper" in lua("return box.schema.user.info('eva')")
+    assert "eva" in lua("return box.session.user()", as_=eva)
+    lua("box.space.stock:replace{7, 'seven'}", as_=eva)
+    lua("box.schema.user.grant('eva', 'super', 'universe')", as_=eva, code=4)
+    lua("box.schema.role.revoke('keeper', 'write', 'space', 'stock')")
+    lua("box.space.stock:replace{7, 'eight'}", as_=eva, code=4)
+    lua("box.schema.user.passwd('eva again')", as_=eva)
+    eva[PASSWORD] = "eva again"
+    assert "seven" in lua("return box.space.stock:get(7)", as_=eva)
+    lua("box.schema.user.revoke('eva', 'keeper')")
+    lua("box.space.stock:get(7)", as_=eva, code=1)
+    assert "there is no space 'stock'" in operator.err  # it is not hers to know of
+    assert "true" in lua("return box.schema.role.exists('keeper')")
+    lua("box.schema.role.drop('keeper')")
+    assert "false" in lua("return box.schema.role.exists('keeper')")
+    lua("box.schema.user.drop('eva')")
+    assert "eva" not in lua("return box.schema.user.list()")
+    lua("box.schema.user.grant('eva', 'read', 'moon')", code=1)
