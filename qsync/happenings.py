@@ -48,6 +48,7 @@ HAPPENINGS: Final[dict[str, HappeningKind]] = {
     "faults": _warning("fault points were armed or disarmed: something will break on purpose"),
     "mishap": _error("a mistake of qsync itself cost one connection; the traceback is with it"),
     "stalled": _warning("everything stood still for a second or longer, and the cause"),
+    "no_local_socket": _warning("there is no socket for the owner of the node, and why"),
     "refused": _warning("a connection was refused, and why"),
     "certificate_read": _info("files of certificates changed, and the new ones are in use"),
     "certificate_refused": _warning("files of certificates changed and cannot be used"),
@@ -77,6 +78,9 @@ HAPPENINGS: Final[dict[str, HappeningKind]] = {
     "hand_over_failed": _warning("the next leader did not have the log in time"),
     "hand_over_refused": _warning("the leader did not hand over when it was asked to"),
     "transfer_failed": _warning("the next leader did not take over in time"),
+    "superseded": _error("it takes no part any more"),
+    "superseded_by": _error("its history goes on in another cluster: it serves nothing any more"),
+    "superseded_unwritten": _error("that it is superseded could not be written down, and why"),
     # -- the log
     "configuration": _info("other voters count from now on"),
     "rollback": _warning("transactions of the limbo are rolled back, and why"),

@@ -109,14 +109,16 @@ def _member_was_struck(cluster: "SimulatedCluster", node: "MemberMachine") -> bo
 def _features_enabled(_: "LiveFacts", __: Condition, survey: ClusterSurvey) -> bool:
     known = {name for each in survey.samples for name in each.upgrade.knows}
     used = [set(each.upgrade.features) for each in survey.samples]
-    return bool(known) and all(known <= each for each in used)
+    wanted = known - features.ON_DEMAND
+    return bool(wanted) and all(wanted <= each for each in used)
 
 
 def _simulated_features_enabled(cluster: "SimulatedCluster", _: Condition) -> bool:
     cores = [node.core for node in cluster.world.nodes if node.up]
     known = {name for core in cores for name in core.machine.config.features}
     used = [features.enabled(core.settings) for core in cores]
-    return bool(known) and all(known <= each for each in used)
+    wanted = known - features.ON_DEMAND
+    return bool(wanted) and all(wanted <= each for each in used)
 
 
 def _ends_with_0(_: "LiveFacts", condition: Condition, __: ClusterSurvey) -> bool:

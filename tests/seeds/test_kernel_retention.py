@@ -25,13 +25,13 @@ from qsync.store.snapfolder import DiskFolder
 from tests.unit.test_logstart import SOME
 
 EVENTS = 1200
-SEEDS = (3, 12, 15)
+SEEDS = (3, 26, 32)
 """Runs with the habit `retention`."""
 BY_A_KILL = "snapshots_unsettled"
 NOTICED = {
     "trims_without_snapshot": 3,
-    "trims_for_nobody": 12,
-    "keeps_one_snapshot": 12,
+    "trims_for_nobody": 26,
+    "keeps_one_snapshot": 26,
     "snapshot_not_flushed": 3,
     "snapshot_of_unconfirmed": 3,
     "snapshot_ahead_of_rows": 3,
