@@ -93,7 +93,7 @@ def _decided(run: RunTables) -> Iterator[tuple[LogTable, int, Fates]]:
     confirmed = run.confirmed
     for whose, log in run.logs.items():
         upto = confirmed.get(whose, 0)
-        yield log, upto, replay(log, upto) if log.first == 1 else Fates()
+        yield log, upto, replay(log, upto)
 
 
 def _has_receipt(row: Row) -> bool:

@@ -60,7 +60,7 @@ def _gone(run: RunTables) -> dict[Request, tuple[LogTable, int]]:
         return gone
     for whose, log in sorted(run.logs.items()):
         upto = confirmed.get(whose, 0)
-        rolled = replay(log, upto).rolled_back_by if log.first == 1 else {}
+        rolled = replay(log, upto).rolled_back_by
         for place, request in enumerate(log.request):
             if request is None:
                 continue

@@ -43,8 +43,6 @@ def _stretches(run: RunTables) -> dict[int, tuple[int, LogTable]]:
     found: dict[int, tuple[int, LogTable]] = {}
     confirmed = run.confirmed
     for whose, log in sorted(run.logs.items()):
-        if log.first != 1:
-            continue
         first: dict[int, int] = {}
         for victim, record in replay(log, confirmed.get(whose, 0)).rolled_back_by.items():
             first[record] = min(victim, first.get(record, victim))

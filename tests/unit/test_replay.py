@@ -261,3 +261,13 @@ def test_a_copy_of_a_directory_is_not_the_instance() -> None:
     assert broken(DIRECTORIES, opened, event("opened", 1, index=11, peer=3, floor=5)) == [
         "node 1 opened inode 11 of device 3 as the instance that was inode 10 of device 3"
     ]
+
+
+def test_a_log_that_is_made_anew_to_begin_at_a_snapshot_is_another_file() -> None:
+    first, other = (event("log-opened", 1, peer=3, index=each, time=each) for each in (11, 12))
+    begins = event("begins", 1, index=9, time=11 * S)
+    assert not broken(DIRECTORIES, first, begins, other)
+    (why,) = broken(DIRECTORIES, first, begins, event("ack", 1, index=9), other)
+    assert "opened inode 12" in why
+    at_its_start = event("begins", 1, index=9, time=first.time_mono)
+    assert broken(DIRECTORIES, first, at_its_start, other)

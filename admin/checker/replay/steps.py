@@ -198,22 +198,30 @@ class Directories(Automaton):
     """membership.md M7 a, c: an instance is one directory, and a copy of it is another one.
 
     In one life also the log is one file, however often it is opened: a process that goes on in
-    another one has forgotten what it acked (b).
+    another one has forgotten what it acked (b). Only a log that is made anew to begin at a snapshot
+    is another one, and is opened once it begins there.
     """
 
     id = DIRECTORIES
-    names = frozenset({"opened", "log-opened"})
+    names = frozenset({"opened", "log-opened", "begins", "ack"})
 
     def __init__(self, quorum: int) -> None:
         super().__init__(quorum)
         self._opened: dict[tuple[int, ...], NodeEvent] = {}
+        self._anew: set[tuple[int, ...]] = set()
 
     @override
     def step(self, each: NodeEvent) -> None:
         """`floor`: the instance; `peer` and `index`: device and inode."""
+        if each.name in {"begins", "ack"}:
+            self._begin(each)
+            return
         self.found.facts += 1
         is_log = each.name == "log-opened"
         which = (*each.whose, each.life) if is_log else (each.node, each.floor or 0)
+        if is_log and which in self._anew:
+            self._anew.remove(which)
+            self._opened[which] = each
         before = self._opened.setdefault(which, each)
         if (before.peer, before.index) != (each.peer, each.index):
             as_what = "the log of one life" if is_log else "the instance"
@@ -223,6 +231,17 @@ class Directories(Automaton):
             )
             rows = (before.shows(), each.shows())
             self.found.broken(DIRECTORIES, message, rows, node=each.node, index=each.number)
+
+    def _begin(self, each: NodeEvent) -> None:
+        """The log begins later: made anew, if it is opened before anything is acked again."""
+        life = (*each.whose, each.life)
+        opened = self._opened.get(life)
+        if each.name == "ack":
+            self._anew.discard(life)
+        elif (
+            opened is not None and opened.time_mono != each.time_mono
+        ):  # it says so at a start, too
+            self._anew.add(life)
 
 
 AUTOMATA: tuple[type[Automaton], ...] = (PromiseReplay, AckReplay, PlaceReplay, Directories)
