@@ -20,15 +20,16 @@ from qsync.sim.floors import Tokens, Wall, floors_of
 from qsync.sim.history import SimHistory
 from qsync.sim.invariants import Invariants
 from qsync.sim.kernel import mutants
+from qsync.sim.kernel.chores import Chore
 from qsync.sim.kernel.client import ClientEnvironment, Hand, Program
 from qsync.sim.kernel.disk import KernelDisk
 from qsync.sim.kernel.looker import Looker
 from qsync.sim.kernel.machine import Computer, MemberMachine
 from qsync.sim.kernel.operators import NodeOperators
 from qsync.sim.kernel.room import SimulatedKernel, Time
-from qsync.sim.kernel.short_logs import LogTrims
+from qsync.sim.kernel.short_logs import trim_soon
 from qsync.sim.kernel.strikes import KernelFaults
-from qsync.sim.kernel.sweeps import Sweeps
+from qsync.sim.kernel.sweeps import sweep_soon
 from qsync.sim.membership import MemberOrders
 from qsync.sim.parts import NodePart
 from qsync.sim.plan import Plan
@@ -123,7 +124,8 @@ class World:
         self.history = SimHistory(self.clockwork)
         self.clients = self._clients()
         members = MemberOrders(scene, partial(_place, founders))
-        trim, sweep = LogTrims(scene, self.nodes).start, Sweeps(scene, self.nodes).start
+        trim = Chore(scene, self.nodes, name="trims", do=trim_soon).start
+        sweep = Chore(scene, self.nodes, name="sweeps", do=sweep_soon).start
         self.turns = Turns(scene, self.clients[0].write_once, members, trim, sweep)
         for machine in self.nodes:
             machine.operators = self._operators(machine)

@@ -1,37 +1,17 @@
 """Operators whose nodes keep a short log: who was away needs a snapshot (membership.md M6)."""
 
-from collections.abc import Sequence
 from functools import partial
-from typing import Final
 
 from election.messages import Index
 from qsync.core.trimming import start_at, trim_log
 from qsync.node.node import Node
 from qsync.sim.kernel.disk import KernelDisk
 from qsync.sim.kernel.machine import MemberMachine
-from qsync.sim.troubles import NemesisContext
-
-OFTEN: Final = 0.5
 
 
-class LogTrims:
-    """Their dice are their own, so runs without them are as they would be."""
-
-    def __init__(self, scene: NemesisContext, machines: Sequence[MemberMachine]) -> None:
-        self._scene = scene
-        self._machines = machines
-        self._dice = scene.clockwork.dice("trims")
-
-    def start(self) -> None:
-        """From now on, now and then, until everything is healed."""
-        pause = self._dice.about(self._scene.swarm.nemesis.interval / 4)
-        self._scene.clockwork.after(pause, self._scene.unless_over, self._again)
-
-    def _again(self) -> None:
-        self.start()
-        for machine in self._machines:
-            if machine.reachable and self._dice.chance(OFTEN):
-                machine.process.soon(partial(_trim, machine.node, machine.disk))
+def trim_soon(machine: MemberMachine) -> None:
+    """In its next turn the node's log becomes short."""
+    machine.process.soon(partial(_trim, machine.node, machine.disk))
 
 
 def _trim(node: Node, disk: KernelDisk) -> None:
