@@ -29,9 +29,9 @@ from qsync.client.security import ClientTls
 from qsync.client.streams import open_stream
 from qsync.errors import QsyncError
 from qsync.tls.files import said_by_tls
+from qsync.wire import limits
 
 T = TypeVar("T")
-_RECEIVE_BYTES: Final = 256 * 1024
 _BROKEN: Final = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 GOODBYE_S: Final = 0.5
 """How long leaving may take to send what is still to be sent."""
@@ -156,7 +156,7 @@ class AsyncShell:
         """Until it ends, and why it did."""
         while True:
             try:
-                data = await stream.receive(_RECEIVE_BYTES)
+                data = await stream.receive(limits.RECEIVE_BYTES)
             except (anyio.EndOfStream, *_BROKEN):
                 return HUNG_UP
             except OSError as error:  # of TLS: all others are among those above

@@ -20,11 +20,10 @@ from qsync.core.inputs import Consistency
 from qsync.data.request import Op
 from qsync.errors import NotLeader, Outcome, QsyncError, ReadOnly, Unavailable
 from qsync.tls.errors import TlsFailed
-from qsync.wire import cbor, replies, requests
+from qsync.wire import cbor, limits, replies, requests
 from qsync.wire.session import Hello, Party
 from qsync.wire.verbs import GetRequest, ReadLevel, WriteRequest
 
-_RECEIVE_BYTES: Final = 256 * 1024
 _HELLO: Final = Hello(party=Party.CLIENT, name="load")
 _STATUS_AT: Final = replies.PACKED_STATUS_AT
 
@@ -209,7 +208,7 @@ class LoadGenerator:
 
     def _receive(self, line: "_Line") -> None:
         try:
-            data = line.socket.recv(_RECEIVE_BYTES)
+            data = line.socket.recv(limits.RECEIVE_BYTES)
         except BlockingIOError:
             return  # of a message of TLS, a part has come
         except (OSError, TlsFailed) as error:

@@ -13,7 +13,7 @@ from qsync.client.login import Credentials
 from qsync.client.security import ClientTls
 from qsync.errors import ConfigError, QsyncError
 from qsync.tls.errors import TlsFailed
-from qsync.wire import replies, requests
+from qsync.wire import limits, replies, requests
 from qsync.wire.session import Hello
 from qsync.wire.verbs import Request
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 TIMEOUT_S: Final = 2.0
 """How long a handshake or an answer may take, unless told otherwise."""
-_RECEIVE_BYTES: Final = 256 * 1024
 _SHORTEST_S: Final = 0.001
 """A socket takes 0 for "do not wait at all"."""
 
@@ -121,7 +120,7 @@ class NodeConnection:
     def _receive(self) -> None:
         self._limit()
         try:
-            received = self.socket.recv(_RECEIVE_BYTES)
+            received = self.socket.recv(limits.RECEIVE_BYTES)
         except BlockingIOError:
             return  # of a message of TLS, a part has come
         except (OSError, TlsFailed) as error:

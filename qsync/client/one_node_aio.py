@@ -17,11 +17,10 @@ from qsync.client.streams import open_stream
 from qsync.errors import ConfigError, QsyncError
 from qsync.tls.errors import TlsFailed
 from qsync.tls.files import said_by_tls
-from qsync.wire import replies, requests
+from qsync.wire import limits, replies, requests
 from qsync.wire.session import Hello
 from qsync.wire.verbs import Request
 
-_RECEIVE_BYTES: Final = 256 * 1024
 _BROKEN: Final = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
@@ -112,7 +111,7 @@ class AsyncNodeConnection:
             self._payloads.clear()
             return waiting
         try:
-            data = await self._stream.receive(_RECEIVE_BYTES)
+            data = await self._stream.receive(limits.RECEIVE_BYTES)
         except anyio.EndOfStream:
             raise unavailable(self.address, ConnectionError(HUNG_UP)) from None
         except _BROKEN as error:

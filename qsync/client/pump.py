@@ -21,6 +21,7 @@ from qsync.client.sockets import ClientSocket
 from qsync.errors import QsyncError
 from qsync.tls.errors import TlsFailed
 from qsync.tls.plain import StreamSocket
+from qsync.wire import limits
 
 Door = tuple[int, Any]
 """Family and address of a socket."""
@@ -81,7 +82,6 @@ class _Sockets:
 SYSTEM: Final[ClientSystem] = _Sockets()
 
 
-_RECEIVE_BYTES: Final = 256 * 1024
 _UNDER_WAY: Final = (0, errno.EINPROGRESS)
 _GONE: Final = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
@@ -228,7 +228,7 @@ class Pump:
 
     def _read(self, link: int) -> None:
         try:
-            data = self._sockets[link].recv(_RECEIVE_BYTES)
+            data = self._sockets[link].recv(limits.RECEIVE_BYTES)
         except BlockingIOError:
             return
         except (OSError, TlsFailed) as error:

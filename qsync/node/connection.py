@@ -11,9 +11,9 @@ from qsync.node.effects import Socket
 from qsync.tls.channel import TlsSocket
 from qsync.tls.names import CertifiedName
 from qsync.tls.plain import StreamSocket
+from qsync.wire import limits
 from qsync.wire.frames import Frames
 
-READ_BYTES = 256 * 1024
 """How much is read from one socket in one pass."""
 UNSENT_BYTES_MAX: Final = 4 << 20
 """With so much waiting to be sent nothing more of that connection is read or answered."""
@@ -133,7 +133,7 @@ class Connection:
         Raises OSError, ProtocolError or TooLarge for bytes that are no frames, TlsFailed.
         """
         try:
-            received = self.sock.recv(READ_BYTES)
+            received = self.sock.recv(limits.RECEIVE_BYTES)
         except (BlockingIOError, InterruptedError):
             return []
         if not received:
