@@ -2,7 +2,7 @@
 
 import time
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -45,9 +45,14 @@ class NamedStall:
     piece: str
     cause: str
 
+    @property
+    def why(self) -> str:
+        """Who, and what held it up."""
+        cause = self.cause if self.cause == self.piece else f"{self.piece}: {self.cause}"
+        return f"{self.who} {cause}"
+
     def __str__(self) -> str:
-        why = self.cause if self.cause == self.piece else f"{self.piece}: {self.cause}"
-        return f"{self.who} {why} {(self.end - self.begin) * 1e3:.0f} ms"
+        return f"{self.why} {(self.end - self.begin) * 1e3:.0f} ms"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +75,22 @@ class LoadStall:
 
     def __str__(self) -> str:
         when = datetime.fromtimestamp(self.at, UTC).strftime("%H:%M:%S.%f")[:-3]
-        why = "; ".join(map(str, self.causes[:CAUSES_SHOWN])) or "no node knows of anything"
-        more = len(self.causes) - CAUSES_SHOWN
+        told = _summed(self.causes)
+        why = "; ".join(told[:CAUSES_SHOWN]) or "no node knows of anything"
+        more = len(told) - CAUSES_SHOWN
         why += f"; and {more} more" if more > 0 else ""
         return f"{when}  {self.seconds * 1e3:7.1f} ms  {self.requests:6} answers  {why}"
+
+
+def _summed(causes: Sequence[NamedStall]) -> list[str]:
+    """What one node says more than once is said once, with the time it took in all."""
+    took: dict[str, list[float]] = {}
+    for each in causes:
+        took.setdefault(each.why, []).append((each.end - each.begin) * 1e3)
+    return [
+        f"{why} {sum(ms):.0f} ms" + (f" in {len(ms)} pieces" if len(ms) > 1 else "")
+        for why, ms in sorted(took.items(), key=lambda item: -sum(item[1]))
+    ]
 
 
 class TimedLatencies(_Array):
@@ -165,15 +182,26 @@ def of_nodes(found: ClusterSurvey) -> list[NamedStall]:
 
 def stalls_told(name: str, answer: Mapping[str, object]) -> list[NamedStall]:
     """What one node said. What cannot be read of it is left out: releases may differ."""
-    recent = answer.get("recent")
-    found: list[NamedStall] = []
-    for each in recent if isinstance(recent, list) else []:
+    found = []
+    for piece, cause, end, ms in [*_recent(answer.get("recent")), *_brief(answer.get("brief"))]:
+        begin = end - ms / 1e3
+        found.append(NamedStall(who=name, begin=begin, end=end, piece=piece, cause=cause))
+    return found
+
+
+def _recent(said: object) -> Iterator[tuple[str, str, float, float]]:
+    for each in said if isinstance(said, list) else []:
         match each:
             case {"time": float(end), "ms": float(ms), "piece": str(piece), "cause": str(cause)}:
-                stall = NamedStall(
-                    who=name, begin=end - ms / 1e3, end=end, piece=piece, cause=cause
-                )
-                found.append(stall)
+                yield piece, cause, end, ms
             case _:
                 continue
-    return found
+
+
+def _brief(said: object) -> Iterator[tuple[str, str, float, float]]:
+    for each in said if isinstance(said, list) else []:
+        match each:
+            case [float(end), float(ms), str(piece), str(cause)]:
+                yield piece, cause, end, ms
+            case _:
+                continue

@@ -11,12 +11,16 @@ from typing import Final, Protocol
 
 SLOW_SECONDS: Final = 0.02
 """A piece that takes so long is a stall."""
+BRIEF_SECONDS: Final = 0.004
+"""A shorter one is remembered from here on: several in a row make somebody wait as long."""
 PART_SECONDS: Final = 0.002
 """A part of a piece that takes so long is named with it."""
 LONG_SECONDS: Final = 1.0
 """One that takes so long is said in the log of the process, too."""
 STALLS_MAX: Final = 256
 """The newest stalls that are remembered."""
+BRIEF_MAX: Final = 4096
+"""The newest of the shorter ones."""
 BATCH, TIMERS, FOLDING, WAITING = "batch", "timers", "folding", "waiting"
 """Pieces; `waiting`: nothing ran, and yet a timer was late."""
 COMMIT, COLLECTION, NO_PROCESSOR = "log commit", "garbage collection", "no processor"
@@ -42,6 +46,8 @@ class Stalls:
     def __init__(self, say: Callable[[str, Mapping[str, object]], None] | None = None) -> None:
         """`say` hears of those that were long."""
         self.recent: deque[dict[str, object]] = deque(maxlen=STALLS_MAX)
+        self.brief: deque[tuple[float, float, str, str]] = deque(maxlen=BRIEF_MAX)
+        """Each with when it was over (seconds since 1970), ms, piece and cause."""
         self.counts: Counter[str] = Counter()
         """How many there were since the start, by cause."""
         self._say = say
@@ -68,7 +74,7 @@ class Stalls:
             return
         if self._begun:
             self._parts[name] = self._parts.get(name, 0.0) + seconds
-        elif seconds >= SLOW_SECONDS:
+        elif seconds >= BRIEF_SECONDS:
             # In a thread of its own, or where nobody waited: it still holds up who waits for it.
             self._add(name, name, seconds, used=None)
 
@@ -85,7 +91,7 @@ class Stalls:
         seconds = ended - begun
         if self._due and ended > self._due:
             self._busy += ended - max(begun, self._due)
-        if seconds >= SLOW_SECONDS:
+        if seconds >= BRIEF_SECONDS:
             used = clocks.processor() - self._used
             self._add(piece, self._cause(piece, seconds, used), seconds, used=used)
         if self._parts:
@@ -103,7 +109,7 @@ class Stalls:
             return
         self._due = 0.0
         late = clocks.stopwatch() - due - self._busy
-        if late >= SLOW_SECONDS:
+        if late >= BRIEF_SECONDS:
             self._add(WAITING, NO_PROCESSOR, late, used=None)
 
     def describe(self) -> dict[str, object]:
@@ -112,6 +118,7 @@ class Stalls:
             "slow_ms": SLOW_SECONDS * 1e3,
             "counts": dict(self.counts),
             "recent": list(self.recent),
+            "brief": [list(each) for each in self.brief],
         }
 
     def _cause(self, piece: str, seconds: float, used: float) -> str:
@@ -122,14 +129,18 @@ class Stalls:
 
     def _add(self, piece: str, cause: str, seconds: float, *, used: float | None) -> None:
         assert self._clocks is not None
+        ended, ms = round(self._clocks.wall(), 4), round(seconds * 1e3, 1)
+        if seconds < SLOW_SECONDS:
+            self.brief.append((ended, ms, piece, cause))
+            return
         self.counts[cause] += 1
         self.recent.append({
-            "time": round(self._clocks.wall(), 4),
-            "ms": round(seconds * 1e3, 1),
+            "time": ended,
+            "ms": ms,
             "piece": piece,
             "cause": cause,
             "processor_ms": None if used is None else round(used * 1e3, 1),
             "parts": {name: round(each * 1e3, 1) for name, each in self._parts.items()},
         })  # fmt: skip
         if self._say is not None and seconds >= LONG_SECONDS:
-            self._say("stalled", {"ms": round(seconds * 1e3, 1), "piece": piece, "cause": cause})
+            self._say("stalled", {"ms": ms, "piece": piece, "cause": cause})

@@ -26,12 +26,19 @@ def test_a_stall_is_explained_by_what_happened_meanwhile_the_longest_first() -> 
     known = [held("n1", 9.0, 9.5), held("n2", 10.05, 10.08), held("n3", 10.0, 10.09)]
     (found,) = stalls_of([(10.10, 0.10)], known)
     assert [each.who for each in found.causes] == ["n3", "n2"]
-    (crowded,) = stalls_of([(10.10, 0.10)], known * 3)
+    (crowded,) = stalls_of([(10.10, 0.10)], [held(f"n{at}", 10.0, 10.09) for at in range(6)])
     assert str(crowded).endswith("; and 2 more")
     assert found.describe()["causes"] == [
         "n3 batch: log commit 90 ms",
         "n2 batch: log commit 30 ms",
     ]
+
+
+def test_pieces_in_a_row_are_summed_for_people() -> None:
+    known = [held("n1", 10.0, 10.01), held("n1", 10.02, 10.03), held("n2", 10.0, 10.015)]
+    (found,) = stalls_of([(10.04, 0.04)], known)
+    said = "n1 batch: log commit 20 ms in 2 pieces; n2 batch: log commit 15 ms"
+    assert str(found).endswith(said)
 
 
 def test_no_late_answers_are_no_stalls() -> None:
@@ -66,3 +73,9 @@ def test_what_a_node_says_is_read_as_far_as_it_can_be() -> None:
     assert (found.who, round(found.begin, 2), found.end) == ("n1", 49.96, 50.0)
     assert str(found) == "n1 folding 40 ms"
     assert not stalls.stalls_told("n1", {})
+
+
+def test_shorter_pieces_are_read_too() -> None:
+    (found,) = stalls.stalls_told("n1", {"brief": [[50.0, 8.0, "batch", "log commit"], [1, 2], 3]})
+    assert (round(found.begin, 3), found.end) == (49.992, 50.0)
+    assert str(found) == "n1 batch: log commit 8 ms"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from qsync.node import garbage
 from qsync.node.stalls import (
     BATCH,
+    BRIEF_SECONDS,
     COLLECTION,
     COMMIT,
     FOLDING,
@@ -58,6 +59,20 @@ def test_a_long_piece_is_a_stall_and_a_short_one_is_none() -> None:
     assert stalls.recent[0]["ms"] == 40.0
     assert stalls.recent[0]["processor_ms"] == 40.0
     assert stalls.describe()["counts"] == {FOLDING: 1}
+
+
+def test_a_brief_piece_is_remembered_apart_and_not_counted() -> None:
+    stalls, clocks = watched()
+    for seconds in (BRIEF_SECONDS / 2, SLOW_SECONDS / 2):
+        stalls.begin_piece()
+        clocks.work(seconds)
+        stalls.end_piece(FOLDING)
+    assert stalls.describe() == {
+        "slow_ms": 20.0,
+        "counts": {},
+        "recent": [],
+        "brief": [[1e9 + clocks.at, 10.0, FOLDING, FOLDING]],
+    }
 
 
 def test_the_part_that_took_most_of_it_is_the_cause() -> None:
