@@ -16,7 +16,7 @@ UV := $(firstword $(shell command -v uv 2>/dev/null) $(wildcard $(BIN)/uv))
 export PYTHONSAFEPATH := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env compiled pure demo bench bench-peers bench-spark drills test other-form format-check format lint imports tidy types unit sim live repo \
+.PHONY: help env compiled pure demo bench bench-peers bench-spark drills test test-all other-form format-check format lint imports tidy types unit sim live repo \
         wheel spark spark-anywhere coverage soak corpus explore mutants campaign fuzz news clean
 
 help: ## this list
@@ -78,12 +78,16 @@ drills: $(VENV)/.installed ## the whole catalogue on real processes, 3 and 5 nod
 # ------------------------------------------------------------------------------------ testing
 # Cheapest failure first; the last line is pytest's verdict on all tests.
 
-test: format-check lint imports tidy types other-form ## everything CI runs, in CI's order
+test: format-check lint imports types ## what to run before a change goes out: a few minutes, two cores
+	@echo "== tests (slow rings in their short form: tests/rings.yaml)"
+	@$(BIN)/python -m pytest tests -q -n auto -m "not full and not soak" --durations=10 --durations-min=4 $(ARGS)
+
+test-all: format-check lint imports tidy types other-form ## everything CI runs, in CI's order: half an hour
 	@echo "== simulator, under another hash seed"
 	@PYTHONHASHSEED=0 $(BIN)/python -m pytest tests/seeds/test_seeds.py tests/seeds/test_kernel.py \
 	  -q -n auto -m "not soak"
 	@echo "== all tests"
-	@PYTHONHASHSEED=1 $(BIN)/python -m pytest tests -q -n auto --dist loadgroup -m "not soak" $(ARGS)
+	@PYTHONHASHSEED=1 $(BIN)/python -m pytest tests -q -n auto -m "not soak" --durations=20 --durations-min=10 $(ARGS)
 
 other-form: $(VENV)/.developed ## scenarios and the core compiled (or pure, where the checkout is compiled)
 	@echo "== the other form"
@@ -115,7 +119,7 @@ types: $(VENV)/.developed ## mypy --strict
 
 unit: $(VENV)/.developed ## pure parts and scenarios, in seconds
 	@echo "== unit"
-	@$(BIN)/python -m pytest tests/unit tests/scenarios -q -n auto -m "not slow and not soak" $(ARGS)
+	@$(BIN)/python -m pytest tests/unit tests/scenarios -q -n auto -m "not slow and not full and not soak" $(ARGS)
 
 sim: $(VENV)/.developed ## simulated clusters, fixed seeds, under two hash seeds
 	@PYTHONHASHSEED=0 $(BIN)/python -m pytest tests/seeds -q $(ARGS)

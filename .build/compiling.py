@@ -5,7 +5,8 @@
     python .build/compiling.py --pure      removes what the first one made
 
 `hook.py` beside this file calls it while a wheel is built. C files go to the compiler one a
-processor at a time, and what was compiled before from the same text is taken from `build/mypyc`.
+processor at a time, and what was compiled before from the same text is taken from `build/mypyc`
+(of a wheel: from the folder that QSYNC_COMPILE_WORK names, if it does).
 """
 
 import argparse
@@ -157,15 +158,14 @@ def compile_into(
 def _compile(target: Path, root: Path, level: str, work: Path) -> list[Path]:
     extensions = _written_in_c(root, work)
     flags = [*_words("CFLAGS"), "-fPIC", f"-O{level}", "-g0", "-w"]
-    folders = {folder for each in extensions for folder in each.include_dirs}
-    folders |= {sysconfig.get_path("include"), str(work / LIBRARY.rpartition(".")[0])}
-    flags += sorted(f"-I{folder}" for folder in folders)
     flags += [
         f"-D{name}" + ("" if value is None else f"={value}")
         for name, value in extensions[0].define_macros
     ]
-    headers = b"".join(path.read_bytes() for path in sorted(work.rglob("*.h")))
-    known = hashlib.sha256(repr(flags).encode() + headers)
+    folders = {folder for each in extensions for folder in each.include_dirs}
+    known = _known(flags, {work, *map(Path, folders)})
+    folders |= {sysconfig.get_path("include"), str(work / LIBRARY.rpartition(".")[0])}
+    flags += sorted(f"-I{folder}" for folder in folders)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         # The largest first: then no processor waits for the last one.
         files = {Path(name) for each in extensions for name in each.sources}
@@ -178,6 +178,15 @@ def _compile(target: Path, root: Path, level: str, work: Path) -> list[Path]:
             )
         )
         return list(pool.map(lambda each: _linked(each, objects, target), extensions))
+
+
+def _known(flags: list[str], folders: set[Path]) -> Any:
+    """What an object file depends on beside its source: what headers say, not where they are."""
+    headers = {path.read_bytes() for folder in folders for path in folder.rglob("*.h")}
+    known = hashlib.sha256(repr((sys.version, flags)).encode())
+    for text in sorted(headers):
+        known.update(text)
+    return known
 
 
 def _written_in_c(root: Path, work: Path) -> list[Any]:

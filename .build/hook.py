@@ -11,6 +11,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 FORM = "QSYNC_FORM"
 """An environment variable: `pure` asks for a wheel without compiled modules."""
+WORK = "QSYNC_COMPILE_WORK"
+"""An environment variable: a folder that keeps what was compiled, for the next wheel."""
 NEEDS = ["mypy>=2.4", "setuptools>=77", "sortedcontainers-stubs>=2.4.3", "types-pyyaml>=6.0.12"]
 """What compiling needs beside the libraries that we call, whose types it reads."""
 
@@ -43,9 +45,10 @@ class CustomBuildHook(BuildHookInterface):
             return
         compiling, root = _compiling(), Path(self.root)
         self._made = Path(tempfile.mkdtemp(prefix="qsync-"))
-        level = os.environ.get("QSYNC_COMPILE_LEVEL", "2")
+        level, kept = os.environ.get("QSYNC_COMPILE_LEVEL", "2"), os.environ.get(WORK)
+        work = Path(kept) if kept else None
         try:
-            made = compiling.compile_into(self._made, root=root, level=level)
+            made = compiling.compile_into(self._made, root=root, level=level, work=work)
         except compiling.NotCompiledError as why:
             self.app.display_warning(f"qsync is built in its pure form: {why}")
             return

@@ -3,28 +3,18 @@
 import os
 import signal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from qsync import form
+from tests import order, rings
+
+if TYPE_CHECKING:
+    from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).parent
-TIERS = (
-    "repo",
-    "unit",
-    "scenarios",
-    "fuzz",
-    "seeds",
-    "node",
-    "disk",
-    "live",
-    "terminal",
-    "spark",
-)
-"""Folders by how soon they can tell that something is wrong."""
-REAL = ("node", "disk", "live", "terminal")
-"""Folders of real processes, sockets and disks: one after another, whatever runs beside them."""
 
 # Who starts tests in the background may ignore Ctrl-C and the end of the terminal; the processes
 # that they start must not.
@@ -62,27 +52,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """With `-n`, one worker has everything real, and a file stays with one worker.
+    """What `make test` leaves out is said in one place."""
+    if rings.is_full(item.nodeid):
+        item.add_marker(pytest.mark.full)
 
-    What a module makes for its tests is made once.
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> "LoadScopeScheduling":
+    """With `-n`, a process has all tests of a file: what they share is made once.
+
+    By their names: xdist's own groups (`--dist loadgroup`) do nothing under pytest 9.2, where the
+    name of a test cannot be changed any more.
     """
-    group = _group(item)
-    if group is not None:
-        item.add_marker(pytest.mark.xdist_group(group))
+    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415 - only where there is `-n`
+
+    config.option.loadscopereorder = False  # the order of tiers, not of sizes
+    scheduler = LoadScopeScheduling(config, log)
+    scheduler._split_scope = order.shared
+    return scheduler
 
 
 def _cost(item: pytest.Item) -> tuple[bool, int]:
     tier = item.path.relative_to(ROOT).parts[0]
-    place = TIERS.index(tier) if tier in TIERS else len(TIERS)
-    return item.get_closest_marker("slow") is not None, place
-
-
-def _group(item: pytest.Item) -> str | None:
-    """What has to stay together; None of what makes nothing that others need."""
-    tier = item.path.relative_to(ROOT).parts[0]
-    if tier == "seeds":
-        return None
-    return "real" if tier in REAL else "spark" if tier == "spark" else item.path.name
+    return item.get_closest_marker("slow") is not None, order.TIERS.index(tier)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -11,7 +11,7 @@ def main(arguments: list[str] | None = None) -> int:
     """0: all scopes hold, and all broken rules are noticed."""
     parser = argparse.ArgumentParser(prog="python -m tests.model", description=__doc__)
     parser.add_argument("scopes", nargs="*", metavar="SCOPE", help="of these; all unless given")
-    parser.add_argument("--quick", action="store_true", help="those of `make test`")
+    parser.add_argument("--quick", action="store_true", help="those of `make test-all`")
     parser.add_argument("--mutant", choices=[*MUTANTS, "all"], help="a rule that is not kept")
     asked = parser.parse_args(arguments)
     unknown = [name for name in asked.scopes if name not in SCOPES]

@@ -218,7 +218,7 @@ QUICK = (
         quick=True,
     ),
 )
-"""Seconds each; `make test`."""
+"""Seconds each; `make test-all`."""
 
 LONG = (
     _scope(

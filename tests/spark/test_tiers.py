@@ -41,6 +41,18 @@ def judged(
     return found
 
 
+@pytest.fixture(scope="module")
+def in_one_process(
+    planted: dict[str, tuple[Bundle, frozenset[str]]],
+) -> dict[str, dict[str, RuleFinding]]:
+    """What each rule finds in each run without Spark."""
+    found = {}
+    for name, (bundle, _) in planted.items():
+        run = load(bundle.path)
+        found[name] = {rule.id: rule.find(run) for rule in RULES}
+    return found
+
+
 def test_spark_raises_exactly_what_was_planted(
     judged: dict[str, dict[str, RuleFinding]], planted: dict[str, tuple[Bundle, frozenset[str]]]
 ) -> None:
@@ -52,11 +64,9 @@ def test_spark_raises_exactly_what_was_planted(
 
 
 def test_both_tiers_find_the_same_breaches_at_the_same_places(
-    judged: dict[str, dict[str, RuleFinding]], planted: dict[str, tuple[Bundle, frozenset[str]]]
+    judged: dict[str, dict[str, RuleFinding]], in_one_process: dict[str, dict[str, RuleFinding]]
 ) -> None:
-    for name, (bundle, _) in planted.items():
-        run = load(bundle.path)
-        here = {rule.id: rule.find(run) for rule in RULES}
+    for name, here in in_one_process.items():
         places = {id_: {each.where for each in found.breaches} for id_, found in here.items()}
         there = {
             id_: {each.where for each in found.breaches} for id_, found in judged[name].items()
@@ -67,15 +77,14 @@ def test_both_tiers_find_the_same_breaches_at_the_same_places(
 
 
 def test_both_tiers_examine_as_many_facts_and_say_the_same_of_what_is_broken(
-    judged: dict[str, dict[str, RuleFinding]], planted: dict[str, tuple[Bundle, frozenset[str]]]
+    judged: dict[str, dict[str, RuleFinding]], in_one_process: dict[str, dict[str, RuleFinding]]
 ) -> None:
     facts: dict[tuple[str, str], tuple[int, int]] = {}
-    for name, (bundle, _) in planted.items():
-        run = load(bundle.path)
-        for rule in RULES:
-            here, there = rule.find(run), judged[name][rule.id]
+    for name, found in in_one_process.items():
+        for id_, here in found.items():
+            there = judged[name][id_]
             if here.facts != there.facts:
-                facts[name, rule.id] = (here.facts, there.facts)
+                facts[name, id_] = (here.facts, there.facts)
             said = {each.where: (each.message, each.witness) for each in here.breaches}
             assert {e.where: (e.message, e.witness) for e in there.breaches} == said, name
     assert not facts

@@ -1,0 +1,30 @@
+"""In which order tests run, and which of them one after another in one process."""
+
+from pathlib import PurePosixPath
+
+TIERS = (
+    "repo",
+    "unit",
+    "scenarios",
+    "fuzz",
+    "model",
+    "seeds",
+    "node",
+    "disk",
+    "spark",
+    "live",
+    "terminal",
+)
+"""Folders by how soon they can tell that something is wrong.
+
+Of the slow ones Spark comes first: one process has all its tests, and must not begin last.
+"""
+ALONE = ("model", "seeds")
+"""Folders of tests that share nothing with each other."""
+
+
+def shared(test: str) -> str:
+    """What has to stay together with the test of this id: Spark, a file, or that test alone."""
+    file, _, _ = test.partition("::")
+    tier = PurePosixPath(file).parts[1]
+    return test if tier in ALONE else tier if tier == "spark" else file
