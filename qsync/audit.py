@@ -3,10 +3,13 @@
     {"n": 7, "time": ..., "event": ..., ..., "before": HASH OF LINE 6, "hash": HASH OF THE REST}
 
 A line that is changed, left out, moved or put in between breaks the chain there. Lines that were
-cut off the end are found by a hash that somebody kept elsewhere (`qsync audit verify --head`).
+cut off the end are found by a hash that is kept elsewhere: by the other nodes, in lines of their
+trails (`qsync audit verify --witness`), or by somebody else (`--head`).
 """
 
 import json
+import os
+import pwd
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +20,10 @@ from typing import Final
 FILE: Final = "audit.jsonl"
 BEGIN: Final = "0" * 64
 """What the first line of all has as the hash before it."""
+HEAD: Final = "head"
+"""The event of a line that holds the head of another node's trail."""
+TAIL_BYTES: Final = 64 << 10
+"""How much of a file's end is read to go on behind it; more than any two lines."""
 _HEAD: Final = re.compile(r"[1-9][0-9]{0,17}:[0-9a-f]{64}")
 
 
@@ -73,6 +80,64 @@ def files_of(directory: Path) -> list[Path]:
     older = [each for each in directory.glob("audit.*.jsonl") if each.stem.split(".")[-1].isdigit()]
     older.sort(key=lambda each: -int(each.stem.split(".")[-1]))
     return [*older, *([path] if path.exists() else [])]
+
+
+def append(path: Path, text: str) -> None:
+    """On a line of its own, also where the line before it was torn. Raises OSError."""
+    with path.open("a+b") as file:
+        if file.seek(0, 2):
+            file.seek(-1, 2)
+            if file.read(1) != b"\n":
+                text = "\n" + text
+        file.write((text + "\n").encode())
+
+
+def last_head(directory: Path) -> AuditHead:
+    """Behind the last whole line of a node's trail; of no lines where there is none.
+
+    Raises OSError.
+    """
+    for path in reversed(files_of(directory)):
+        for text in reversed(tail(path)):
+            try:
+                return head_of(text)
+            except ValueError:
+                continue  # torn by a crash; it stays, and whoever verifies the trail sees it
+    return AuditHead()
+
+
+def tail(path: Path, size: int = TAIL_BYTES) -> list[str]:
+    """The lines at the end of a file, the first of them perhaps in part. Raises OSError."""
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, 2) - size))
+        return file.read().decode(errors="replace").split("\n")
+
+
+def note_offline(directory: Path, event: str, time: str, fields: Mapping[str, object]) -> None:
+    """A line about a node that does not run, by who is at its machine. Raises OSError."""
+    who = {"user": _account(), "address": "local", **fields}
+    text, _ = line(last_head(directory), event, time, who)
+    append(directory / FILE, text)
+
+
+def _account() -> str:
+    """Whose process this is, by the machine."""
+    number = os.getuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"uid {number}"
+
+
+def heads_told(lines: Iterable[tuple[str, str]], instance: str) -> Iterator[AuditHead]:
+    """What the trail of one node holds of the trail of another. Lines that were changed do not."""
+    for _, text in lines:
+        try:
+            said = _read(text)
+            if (said["event"], said.get("instance")) == (HEAD, instance):
+                yield parse_head(str(said["head"]))
+        except (KeyError, ValueError):
+            continue  # whoever verifies that trail sees it
 
 
 def lines_of(files: Iterable[Path]) -> Iterator[tuple[str, str]]:

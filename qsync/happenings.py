@@ -91,6 +91,7 @@ HAPPENINGS: Final[dict[str, HappeningKind]] = {
     "consumer_let_go": _warning("the log is no longer kept for a consumer"),
     "consumers_unwritten": _warning("what consumers have read could not be written down"),
     "audit_unwritten": _error("the audit trail lacks a line; that it lacks more is only counted"),
+    "audit_cut": _error("another node's audit trail has lost lines that were there"),
     # -- snapshots
     "snapshot": _info("a snapshot was written"),
     "snapshot_failed": _warning("a snapshot was not written, sent or received, and why"),

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +25,7 @@ from admin.backup.replaying import DecidedLog
 from admin.backup.rows import frames_of
 from election import quorum
 from election.messages import Ballot, Index, Replica, Term
+from qsync import audit
 from qsync.config import NodeConfig
 from qsync.core.generation import first_term_of, generation_of
 from qsync.core.logstart import LogStart
@@ -31,7 +33,7 @@ from qsync.core.ready import Write
 from qsync.data import ancestors, schema, tuples
 from qsync.data.ancestors import Ancestor
 from qsync.data.members import CODEC, row_of
-from qsync.errors import ConfigError, Damaged
+from qsync.errors import ConfigError, Damaged, StoreError
 from qsync.member import Member
 from qsync.record import CHAIN_SEED, Entry, read_instance
 from qsync.store.contract import Identity, Spaces
@@ -83,6 +85,22 @@ class NewNode:
                 f"{fixed[0]} is not chosen: what is restored is a new cluster of one node"
             )
         return NodeConfig.template({**self.options, "cluster.id": cluster})
+
+
+@dataclass(frozen=True, slots=True)
+class AuditNote:
+    """What was done to the directory of a node that does not run."""
+
+    event: str
+    fields: Mapping[str, object]
+
+    def write(self, directory: Path) -> None:
+        """As a line of its audit trail. Raises StoreError."""
+        try:
+            now = datetime.now(UTC).isoformat(timespec="milliseconds")
+            audit.note_offline(directory, self.event, now, self.fields)
+        except OSError as error:
+            raise StoreError(f"{directory / audit.FILE}: {error.strerror}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +167,16 @@ def restore(
         Term(made.term),
         lambda spaces: take_rows(found, made.point, spaces, progress),
         lambda at: progress("log", at - backup.index, made.index),
+        noted=AuditNote(
+            "restored",
+            {
+                "cluster": made.origin,
+                "from": found.place.url,
+                "backup": backup.index,
+                "index": made.index,
+                "left_out": made.left_out,
+            },
+        ),
     )
     return replace(made, rows=founded.rows, dropped=founded.dropped), founded.config
 
@@ -161,12 +189,14 @@ def found_cluster(
     progress: Callable[[int], None] = lambda _: None,
     *,
     ancestor: Ancestor | None = None,
+    noted: AuditNote,
 ) -> FoundedCluster:
     """Make the directory of a new cluster's one node; it goes on where a decided log ends.
 
     `take`: puts the rows in place as they are where that log begins. `progress`: up to which entry
-    of it they were brought. `ancestor`: the cluster that ends with it, if one does. Raises
-    ConfigError when something is in the directory, StoreError.
+    of it they were brought. `ancestor`: the cluster that ends with it, if one does. `noted`: with
+    which line its audit trail begins. Raises ConfigError when something is in the directory,
+    StoreError.
     """
     cluster = str(uuid.uuid4())
     text = node.config(cluster)
@@ -203,6 +233,7 @@ def found_cluster(
             new_log.recover()
             new_log.write(_ballot(term))
             new_log.begin_at(start)
+    noted.write(node.directory)
     _finish(node.directory, text)
     return FoundedCluster(config=config, index=start.index, rows=rows, dropped=dropped)
 

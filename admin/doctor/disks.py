@@ -132,7 +132,7 @@ def events_written(facts: Facts) -> Iterator[Finding]:
 
 
 def audit_written(facts: Facts) -> Iterator[Finding]:
-    """The audit trail has all lines."""
+    """The audit trails have all lines."""
     for node in facts.nodes:
         count = node.counters.get("audit_unwritten", 0)
         if count:
@@ -140,4 +140,10 @@ def audit_written(facts: Facts) -> Iterator[Finding]:
                 node.name,
                 f"could not write {count} lines to its audit.jsonl",
                 "its event audit_unwritten says why; make room, or mend the file",
+            )
+        if node.counters.get("audit_cuts", 0):
+            yield warning(
+                node.name,
+                "heard of an audit trail that has lost lines",
+                "its event audit_cut names the node; `qsync audit verify DIR --ask TARGET` there",
             )

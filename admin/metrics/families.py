@@ -306,5 +306,6 @@ FAMILIES: tuple[Family, ...] = (
     _gauge("open_files_max", "file descriptors allowed", lambda n: n.files[1] if n.files else None),
     _count("events_unwritten_total", "events_unwritten", "events that the timeline file lacks"),
     _count("audit_unwritten_total", "audit_unwritten", "lines that the audit trail lacks"),
+    _count("audit_cuts_total", "audit_cuts", "times that another's audit trail had lost lines"),
 )
 """In the order in which they are shown."""

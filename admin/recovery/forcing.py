@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from admin.backup.replaying import DecidedLog
-from admin.backup.restoring import NewNode, found_cluster
+from admin.backup.restoring import AuditNote, NewNode, found_cluster
 from admin.recovery.failures import RecoveryRefused
 from admin.recovery.survey import RecoverySurvey
 from admin.recovery.survivor import Survivor
@@ -81,6 +81,10 @@ def force(left: Survivor, directory: Path, options: Mapping[str, str]) -> Recove
         index=left.last,
     )
     node = NewNode(directory=directory, options={**_own_options(left), **options})
+    noted = AuditNote(
+        "forced_recovery",
+        {"cluster": left.cluster, "from": str(left.path), "to": str(directory), "index": left.last},
+    )
     made = found_cluster(
         node,
         log,
@@ -92,10 +96,12 @@ def force(left: Survivor, directory: Path, options: Mapping[str, str]) -> Recove
             index=left.last,
             term=left.last_term,
         ),
+        noted=noted,
     )
     promise = core_config(left.config).promise
     time.sleep(max(0.0, begun + promise - time.monotonic()))
     supersede(left.path, cluster=made.config.cluster.id, where=str(directory))
+    noted.write(left.path)
     return Recovered(
         cluster=made.config.cluster.id,
         directory=directory,

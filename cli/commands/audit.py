@@ -1,5 +1,6 @@
 """`qsync audit`: who did what at a node, read and judged from its files."""
 
+import json
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,7 @@ import click
 from typing_extensions import override
 
 from cli.exits import CheckFailed, NoFile
-from cli.options import json_option
+from cli.options import TargetOption, json_option
 from cli.output import document, say, style, text, value
 from qsync import audit as trails
 from qsync.audit import AuditHead
@@ -18,7 +19,7 @@ _SHOWN_FIRST = ("n", "time", "event", "user", "address", "before", "hash")
 
 
 @click.group(
-    epilog="Example: qsync audit verify ./n1, and later qsync audit verify ./n1 --head NUMBER:HASH"
+    epilog="Example: qsync audit show ./n1 --user ann; qsync audit verify ./n1 --ask 10.0.0.2:3301"
 )
 def audit() -> None:
     """What a node of a cluster with users has written down: who did what, and when.
@@ -72,21 +73,50 @@ def show(*, source: Path, user: str | None, event: str | None, count: int | None
         raise CheckFailed(f"{source}: {broken[0]}")
 
 
-@audit.command(epilog="Example: qsync audit verify ./n1 --head 812:9f86d08188...")
+@audit.command(epilog="Example: qsync audit verify ./n1 --witness ./n2 --witness ./n3")
 @_SOURCE
 @click.option(
     "--head", "heads", type=_Head(), multiple=True,
     help="One that was printed before, and kept elsewhere: that line must still be there.",
 )  # fmt: skip
+@click.option(
+    "--witness",
+    "witnesses",
+    multiple=True,
+    metavar="FILE|DIR",
+    type=click.Path(path_type=Path),
+    help="The trail of another node of the cluster: what it holds of this one must be there.",
+)
+@click.option(
+    "--ask", "asked", type=TargetOption(), metavar="TARGET",
+    help="The same of every node that answers there.",
+)  # fmt: skip
 @json_option
-def verify(*, source: Path, heads: tuple[AuditHead, ...]) -> None:
+def verify(
+    *,
+    source: Path,
+    heads: tuple[AuditHead, ...],
+    witnesses: tuple[Path, ...],
+    asked: list[str] | None,
+) -> None:
     """Say whether lines were changed, taken out, moved or put in; exits with 6 then.
 
     Each line holds the hash of the one before. A trail whose end was cut off is whole in itself:
-    that is found by --head alone. Whoever can write the files and knows this can write all of them
-    anew, so keep a head where he cannot reach it. A node writes on meanwhile: that is no fault.
+    that is found by a head that is kept elsewhere. The other nodes keep one about every minute
+    (`audit.heads_interval`): --witness or --ask compare with theirs. --head is for one that you
+    have kept where nobody reaches it. A node writes on meanwhile: that is no fault.
     """
-    verdict = trails.verify(_lines(source), kept=heads)
+    told: list[AuditHead] = []
+    if witnesses or asked:
+        instance = _instance(source)
+        for witness in witnesses:
+            told += trails.heads_told(_lines(witness), instance)
+        if asked:
+            from admin.cluster import audit_heads  # noqa: PLC0415 - only here
+
+            told += audit_heads.known(asked, instance)
+    # First the heads, then the lines: a node writes on.
+    verdict = trails.verify(_lines(source), kept=[*told, *heads])
     end = str(verdict.head) if verdict.first else None
     if style().as_json:
         document(
@@ -96,6 +126,7 @@ def verify(*, source: Path, heads: tuple[AuditHead, ...]) -> None:
             first=verdict.first,
             last=verdict.head.number,
             head=end,
+            witnessed=len(told),
             faults=[{"place": each.place, "what": each.text} for each in verdict.faults],
         )
     else:
@@ -103,10 +134,24 @@ def verify(*, source: Path, heads: tuple[AuditHead, ...]) -> None:
             text(f"{each.place}: {each.text}")
         older = "; older ones were rotated away" if verdict.first > 1 else ""
         say(f"{verdict.lines} lines, {verdict.first} to {verdict.head.number}{older}")
+        if witnesses or asked:
+            say(f"{len(told)} heads of it are kept by other nodes")
         text(f"head {end or 'none'}")
     if verdict.faults:
         first = verdict.faults[0]
         raise CheckFailed(f"{source}: {first.place}: {first.text}")
+
+
+def _instance(source: Path) -> str:
+    """Of the directory that a trail is in. Raises NoFile."""
+    path = (source if source.is_dir() else source.parent) / "identity.json"
+    try:
+        return str(json.loads(path.read_text("utf-8"))["instance"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise NoFile(
+            f"{path} does not say which node's trail this is",
+            hint="name the directory of the node",
+        ) from None
 
 
 def _lines(source: Path) -> Iterator[tuple[str, str]]:

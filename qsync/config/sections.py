@@ -223,6 +223,9 @@ class AuditSection:
     on_failure: AuditFailure = option(
         choice(AuditFailure), "alarm", "go on without the line, or refuse what it would tell of"
     )
+    heads_interval: float = option(
+        duration("0s", "1d"), "1m", "how often the others hear how far the trail is; 0: never"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

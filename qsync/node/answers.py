@@ -8,6 +8,7 @@ from qsync import record
 from qsync.core.reads import shown_to_fresh, shows
 from qsync.errors import Compacted, ProtocolError, Rebuilding, WrongKey
 from qsync.node import guard, operator_requests
+from qsync.node.audit_heads import AuditHeads
 from qsync.node.auditing import AuditTrail
 from qsync.node.connection import Connection
 from qsync.node.scans import ScanRequest, SlicedScan, prepare
@@ -36,6 +37,7 @@ class Queries(Protocol):
     """Who answers what is not about data, some of it later."""
 
     audit: AuditTrail
+    audit_heads: AuditHeads
 
     @property
     def busy(self) -> bool:

@@ -21,10 +21,12 @@ from qsync.wire.verbs import Verb
 
 _LINE_CHARS_MAX: Final = 4096
 """Of what an operation was asked with; longer texts are cut."""
+_REREAD_BYTES: Final = 1 << 20
+"""How much of the ends of the files is read for what was noted in a former life."""
+_OWN: Final = frozenset({"n", "time", "event", "before", "hash"})
+"""What a line says of itself."""
 NOTED_MAX: Final = 64
 """Of one connection: rights that it lacked, and what it took away."""
-_TAIL_BYTES: Final = 16 * _LINE_CHARS_MAX
-"""How much of the file's end is read to go on behind it; more than any two lines."""
 OPERATIONS: Final = frozenset(
     {
         *(Verb.PROMOTE, Verb.DEMOTE, Verb.CLEAR, Verb.ROLLBACK_QUEUE, Verb.CHANGE_MEMBER),
@@ -42,6 +44,16 @@ DATA_OPS: Final = frozenset(
     }
 )
 """What the log tells well enough. Any other operation of a write is a line."""
+
+
+HAPPENINGS: Final = frozenset(
+    {
+        *("started", "stopped", "elected", "stepped_down", "fenced", "promote", "split_brain"),
+        *("member", "member_changed", "configuration", "superseded", "superseded_by"),
+        *("certificate_read", "certificate_refused", "snapshot_installed", "audit_cut"),
+    }
+)
+"""Of what happens on the node each of these is a line: who leads, who the members are, restarts."""
 
 
 class AuditTrail:
@@ -65,29 +77,82 @@ class AuditTrail:
         """Hears why a line is missing, of the first one in a row: strangers can cause them."""
         self._failing = False
         self._known = False
+        self._news = False
+        """There are lines since the head was taken last, beside those about other trails."""
 
     def write_line(self, event: str, fields: Mapping[str, object]) -> None:
         """Write a line. Raises StoreError where it cannot be written and the policy is `refuse`."""
+        why = self._write(event, fields)
+        if why is not None and self._section.on_failure is AuditFailure.REFUSE:
+            raise StoreError(
+                f"it cannot be written down who does what: {why}",
+                hint="audit.on_failure is refuse; make room, or mend the trail",
+            )
+
+    def note_happening(self, event: str, fields: Mapping[str, object]) -> None:
+        """Something has happened, which nobody can refuse any more."""
+        if event in HAPPENINGS:
+            self._write(event, {key: value for key, value in fields.items() if key not in _OWN})
+
+    def note_head(self, fields: Mapping[str, object]) -> None:
+        """Another node has told the head of its trail; that is no news to tell it."""
+        self._write(audit.HEAD, fields, is_news=False)
+
+    def take_news(self) -> bool:
+        """Were there lines since it was asked last? What is in the files at first counts, too."""
         if self._path is None:
-            return
+            return False
+        try:
+            self._recall(self._path)
+        except (OSError, ValueError):
+            return False  # the next line that cannot be written raises the alarm
+        news, self._news = self._news, False
+        return news
+
+    def latest(self, event: str) -> list[dict[str, object]]:
+        """Lines of that event near the end, oldest first; none where they cannot be read."""
+        found: list[dict[str, object]] = []
+        if self._path is None:
+            return found
+        try:
+            texts = [
+                text
+                for path in audit.files_of(self._path.parent)[-2:]
+                for text in audit.tail(path, _REREAD_BYTES)
+            ]
+        except OSError:
+            return found
+        for text in texts:
+            try:
+                said = audit.fields_of(text)
+            except ValueError:
+                continue
+            if said["event"] == event:
+                found.append(said)
+        return found
+
+    def _write(
+        self, event: str, fields: Mapping[str, object], *, is_news: bool = True
+    ) -> str | None:
+        """Why it could not be written, if it could not."""
+        if self._path is None:
+            return None
         try:
             self._recall(self._path)
             time = datetime.fromtimestamp(self._wall(), UTC).isoformat(timespec="milliseconds")
             text, head = audit.line(self.head, event, time, fields)
             self._rotate(self._path)
-            _append(self._path, text)
-            self.head, self._failing = head, False
+            audit.append(self._path, text)
         except (OSError, ValueError) as error:
             self.unwritten += 1
             failing, self._failing = self._failing, True
             if not failing:
                 self._alarm(str(error))
             self._known = False  # half a line may be there, or all of it
-            if self._section.on_failure is AuditFailure.REFUSE:
-                raise StoreError(
-                    f"it cannot be written down who does what: {error}",
-                    hint="audit.on_failure is refuse; make room, or mend the trail",
-                ) from None
+            return str(error)
+        self.head, self._failing = head, False
+        self._news = self._news or is_news
+        return None
 
     def note_request(self, connection: Connection, request: verbs.Request) -> None:
         """A client asks something that it may ask. Raises StoreError as `write_line` does."""
@@ -128,11 +193,9 @@ class AuditTrail:
         """Go on behind the last whole line of a former life."""
         if self._known:
             return
-        for each in reversed(audit.files_of(path.parent)):
-            found = _last_head(each)
-            if found is not None:
-                self.head = found
-                break
+        found = audit.last_head(path.parent)
+        if found.number:
+            self.head, self._news = found, True
         self._known = True
 
     def _rotate(self, path: Path) -> None:
@@ -187,27 +250,3 @@ def _public(value: object) -> object:
 def _cut(value: object) -> object:
     text = str(value)
     return value if len(text) <= _LINE_CHARS_MAX else text[:_LINE_CHARS_MAX] + "..."
-
-
-def _append(path: Path, text: str) -> None:
-    """On a line of its own, also where the line before it was torn. Raises OSError."""
-    with path.open("a+b") as file:
-        if file.seek(0, 2):
-            file.seek(-1, 2)
-            if file.read(1) != b"\n":
-                text = "\n" + text
-        file.write((text + "\n").encode())
-
-
-def _last_head(path: Path) -> AuditHead | None:
-    """Of the last line that is whole. Raises OSError."""
-    with path.open("rb") as file:
-        size = file.seek(0, 2)
-        file.seek(max(0, size - _TAIL_BYTES))
-        lines = file.read().decode(errors="replace").split("\n")
-    for text in reversed(lines):
-        try:
-            return audit.head_of(text)
-        except ValueError:
-            continue  # torn by a crash; it stays, and whoever verifies the trail sees it
-    return None

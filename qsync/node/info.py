@@ -11,6 +11,8 @@ from qsync.status.record import BoxInfo, as_members
 SCHEMA: Final = "qsync/info/1"
 LOG_START: Final = "log_start"
 """Behind which entry the log begins (`qsync.core.logstart`), as bytes."""
+AUDIT: Final = "audit"
+"""How far the audit trail is, and those of the others."""
 EVENTS_SHOWN = 100
 """How many of the newest events an answer holds."""
 
@@ -22,6 +24,7 @@ def parts(node: NodeView) -> Mapping[str, Callable[[], object]]:
         "settings": lambda: settings(node),
         "events": lambda: node.timeline.latest(EVENTS_SHOWN),
         "stalls": node.timeline.stalls.describe,
+        AUDIT: lambda: audit_trails(node),
         LOG_START: lambda: log_start(node),
     }
 
@@ -29,6 +32,16 @@ def parts(node: NodeView) -> Mapping[str, Callable[[], object]]:
 def log_start(node: NodeView) -> bytes:
     """Behind which entry the log begins at this moment."""
     return node.replica.machine.replicated_log.log.start.encode()
+
+
+def audit_trails(node: NodeView) -> dict[str, object]:
+    """The head of its own trail, and the latest head of each other that it has written down."""
+    queries = node.requests.queries
+    return {
+        "instance": node.identity.instance,
+        "head": str(queries.audit.head),
+        "others": queries.audit_heads.describe(),
+    }
 
 
 def settings(node: NodeView) -> dict[str, object]:

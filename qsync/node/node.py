@@ -98,6 +98,7 @@ class Node:
         self.folding = _folding(self)
         self.server.hear_sums = self.folding.comparing.heard
         self.server.hear_snapshot = self.transfers.heard
+        self.server.hear_audit = self.queries.hear_audit
         self.server.hear_superseded = self.links.hear_superseded = partial(supersede, self)
         self.loop.snapshot_offered = self.transfers.receiver.offered
 

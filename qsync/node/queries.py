@@ -1,10 +1,13 @@
 """Questions about the node rather than its data: news, options, traces, snapshots."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
+from election.messages import Replica
+from qsync.audit import AuditHead
 from qsync.core.retention import foldable
 from qsync.errors import QsyncError
-from qsync.node import broadcast, options
+from qsync.node import broadcast, guard, options
+from qsync.node.audit_heads import AuditHeads, HeadNews
 from qsync.node.auditing import AuditTrail
 from qsync.node.connection import Connection
 from qsync.node.fault_hooks import FaultHooks
@@ -34,6 +37,13 @@ class NodeQueries:
             node.config.audit,
             wall=node.reactor.effects.wall,
             alarm=lambda why: node.timeline.append("audit_unwritten", {"why": why}),
+        )
+        node.timeline.audited = self._happened
+        self.audit_heads = AuditHeads(
+            self.audit,
+            interval=node.config.audit.heads_interval,
+            send=self._send_peers,
+            alarm=node.timeline.append,
         )
         self.tracing = Tracing(node.replica.machine, now=now, wall=node.loop.timers.wall)
         self.fault_hooks = FaultHooks(node, now=now)
@@ -129,6 +139,23 @@ class NodeQueries:
         self.snapshot_exports.close_unused()
         if self._snapshots:
             self._snapshots = [each for each in self._snapshots if not self._folded(*each)]
+
+    def hear_audit(self, peer: Replica, head: AuditHead) -> None:
+        """A peer tells how far its audit trail is."""
+        instance = self._node.server.instance_of(peer)
+        if instance is None or guard.rights_of(self._node.replica) is None:
+            return
+        name = self._node.book.name_of(peer) or str(int(peer))
+        self.audit_heads.heard(HeadNews(peer, name, instance, head))
+
+    def _happened(self, name: str, fields: Mapping[str, object]) -> None:
+        if guard.rights_of(self._node.replica) is not None:
+            self.audit.note_happening(name, fields)
+
+    def _send_peers(self, data: bytes) -> None:
+        for peer in self._node.links.links:
+            self._node.links.deliver(peer, data)
+        self._node.reactor.flush()
 
     def _send(self, connection: Connection, data: bytes) -> None:
         self._node.reactor.send(connection, data)

@@ -7,6 +7,7 @@ from math import ceil
 from typing import Protocol
 
 from election.messages import Replica
+from qsync.audit import AuditHead
 from qsync.core.inputs import Input, Received
 from qsync.core.messages import Message
 from qsync.errors import ForeignCluster, Overloaded, ProtocolError, QsyncError
@@ -22,7 +23,7 @@ from qsync.record import Instance, read_instance
 from qsync.rights import LOCAL_ADMIN
 from qsync.tls.channel import TlsSocket
 from qsync.tls.errors import TlsFailed
-from qsync.wire import limits, peer_messages, peer_sums, snapshots
+from qsync.wire import limits, peer_audit, peer_messages, peer_sums, snapshots
 from qsync.wire.frames import SealedFrames
 from qsync.wire.peer_sums import PeerSums
 from qsync.wire.session import Acceptor, Greeting, Hello, Party
@@ -82,6 +83,10 @@ def _no_snapshot(_peer: Replica, _message: SnapshotMessage) -> None:
     """Nobody sends or takes one."""
 
 
+def _no_head(_peer: Replica, _head: AuditHead) -> None:
+    """Nobody keeps it."""
+
+
 def _unheard(_cluster: str, _where: str) -> None:
     """Nobody writes it down."""
 
@@ -93,6 +98,8 @@ class Server:
     """Put here by a node: what a peer says of its stored rows is none of the machine's affairs."""
     hear_snapshot: Callable[[Replica, SnapshotMessage], None] = staticmethod(_no_snapshot)
     """Put here by a node: rows of a snapshot pass by the machine, too."""
+    hear_audit: Callable[[Replica, AuditHead], None] = staticmethod(_no_head)
+    """Put here by a node: the same for the head of a peer's audit trail."""
     hear_superseded: Callable[[str, str], None] = staticmethod(_unheard)
     """Put here by a node: told of a cluster that was made of ours, and where it is."""
 
@@ -315,6 +322,8 @@ class Server:
         """What is none of the machine's affairs; false if it is."""
         if peer_sums.is_sums(payload):
             self.hear_sums(replica, peer_sums.decode(payload))
+        elif peer_audit.is_head(payload):
+            self.hear_audit(replica, peer_audit.decode(payload))
         elif snapshots.is_of_snapshot(payload):
             self.hear_snapshot(replica, snapshots.decode(payload))
         else:

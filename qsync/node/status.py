@@ -281,6 +281,7 @@ def _counters(node: NodeView) -> dict[str, int]:
         "consumers_let_go": counts["consumer_let_go"],
         "events_unwritten": node.timeline.unwritten,
         "audit_unwritten": node.requests.queries.audit.unwritten,
+        "audit_cuts": counts["audit_cut"],
         "snapshots_sent": counts["snapshot_sent"],
         "snapshots_installed": counts["snapshot_installed"],
         "rebuilds": node.folding.care.rebuilds,

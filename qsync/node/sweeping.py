@@ -11,7 +11,10 @@ SWEEP_INTERVAL = 1.0
 def sweep(node: NodeView, retention: Retention, now: float) -> float:
     """One look, at that time of the node's clock; the time of the next one."""
     node.server.sweep()
-    guard.end_sessions(guard.rights_of(node.replica), node.reactor)
+    rights = guard.rights_of(node.replica)
+    guard.end_sessions(rights, node.reactor)
+    if rights is not None:
+        node.requests.queries.audit_heads.tick(now)
     node.requests.expiry.sweep(now)
     retention.sweep(now)
     if node.storage.look():

@@ -34,6 +34,8 @@ class Timeline:
         self.sums: Counter[str] = Counter()
         self.told: Tell | None = None
         """Hears of every event, for the log of the process."""
+        self.audited: Tell | None = None
+        """Hears of every event, for the audit trail of a cluster with users."""
         self.stalls = Stalls(self.say)
         """What is no event but held everything up."""
         self._path = path
@@ -48,6 +50,8 @@ class Timeline:
         line = json.dumps({"time": time, "event": name, **fields}, default=str)
         self.events.append(json.loads(line))
         self.counts[name] += 1
+        if self.audited is not None:
+            self.audited(name, fields)
         number = fields.get(_SUMS.get(name, ""))
         if isinstance(number, int):
             self.sums[name] += number

@@ -9,6 +9,7 @@ from admin.recovery import forcing
 from admin.recovery.survivor import opened
 from cli.main import run
 from election.messages import Index
+from qsync import audit
 from qsync.client.one_node_aio import AsyncNodeConnection
 from qsync.config import NodeConfig
 from qsync.core.inputs import Consistency
@@ -42,6 +43,10 @@ async def test_who_meets_the_cluster_that_was_made_of_its_own_serves_nothing_any
 ) -> None:
     with opened(old / "n3") as left:
         made = forcing.force(left, old / "new", {})
+    for directory in (old / "new", old / "n3"):
+        ((_, text),) = audit.lines_of(audit.files_of(directory))
+        said = audit.fields_of(text)
+        assert (said["event"], said["to"]) == ("forced_recovery", str(old / "new"))
     new = NodeConfig.load(old / "new/node.yaml", {})
     first = NodeConfig.load(old / "n1/node.yaml", {})
     other = NodeConfig.load(old / "n2/node.yaml", {}, {"cluster.secret": "what-nobody-knows"})

@@ -12,7 +12,8 @@ from qsync import audit
 from qsync.audit import AuditHead
 from qsync.config.sections import AuditFailure, AuditSection
 from qsync.errors import StoreError
-from qsync.node.auditing import AuditTrail
+from qsync.happenings import HAPPENINGS as HAPPENED
+from qsync.node.auditing import HAPPENINGS, AuditTrail
 
 SMALL = AuditSection(bytes_max=2000, files_max=2)
 
@@ -144,6 +145,33 @@ def test_refuse_refuses_what_cannot_be_written_and_alarm_counts_it(tmp_path: Pat
     refuse.note_login("ann", "10.0.0.1")
     assert refuse.unwritten == 1
     assert judged(tmp_path, refuse.head) == []
+
+
+def test_what_has_happened_is_not_refused_and_only_some_of_it_is_a_line(tmp_path: Path) -> None:
+    refuse = opened(tmp_path, replace(AuditSection(), on_failure=AuditFailure.REFUSE))
+    for name in ("elected", "votes", "snapshot", "stepped_down"):
+        refuse.note_happening(name, {"term": 7, "time": "of the event", "why": "x"})
+    found = [audit.fields_of(text) for _, text in audit.lines_of(audit.files_of(tmp_path))]
+    assert [(each["event"], each["term"]) for each in found] == [
+        ("elected", 7),
+        ("stepped_down", 7),
+    ]
+    assert HAPPENED.keys() >= HAPPENINGS
+    (tmp_path / audit.FILE).unlink()
+    (tmp_path / audit.FILE).mkdir()
+    refuse.note_happening("elected", {"term": 8})
+    assert refuse.unwritten == 1
+
+
+def test_a_line_about_a_node_that_does_not_run_goes_on_with_its_trail(tmp_path: Path) -> None:
+    head = written(tmp_path, 2).head
+    audit.note_offline(tmp_path, "restored", "now", {"index": 7})
+    *_, (_, text) = audit.lines_of(audit.files_of(tmp_path))
+    said = audit.fields_of(text)
+    assert (said["n"], said["before"], said["index"]) == (3, head.hash, 7)
+    assert said["user"]
+    assert written(tmp_path, 1).head.number == 4
+    assert judged(tmp_path) == []
 
 
 def test_the_command_says_what_is_there_and_prints_a_head_that_it_takes(

@@ -244,6 +244,7 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
     ("disk-room", W, "n2", "0% of", lambda: facts({2: disk(free=9 << 30, total=4 << 40)})),
     ("events-written", N, "n2", "3 events", lambda: facts({2: counted(events_unwritten=3)})),
     ("audit-written", W, "n2", "2 lines", lambda: facts({2: counted(audit_unwritten=2)})),
+    ("audit-written", W, "n2", "has lost lines", lambda: facts({2: counted(audit_cuts=1)})),
     (
         "settings-agree",
         W,

@@ -1,0 +1,41 @@
+"""What the nodes of a cluster keep of each other's audit trails, asked of those that answer."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from admin.cluster import ask, surveys
+from qsync.audit import AuditHead, parse_head
+from qsync.errors import ProtocolError, QsyncError
+from qsync.wire import replies
+from qsync.wire.verbs import InfoRequest
+
+AUDIT = "audit"
+"""The part of INFO that tells it."""
+
+
+def known(seeds: Sequence[str], instance: str) -> list[AuditHead]:
+    """Heads of the trail in the directory of that instance, its own node's included.
+
+    Raises Unavailable when nobody answers, ProtocolError for what is no head.
+    """
+    found: list[AuditHead] = []
+    for node in surveys.survey(seeds).samples:
+        try:
+            said = replies.read_map(ask.value(node.address, InfoRequest(1, AUDIT)))
+        except QsyncError:
+            continue  # of a release that keeps none, or gone since
+        found += _heads(said, instance)
+    return found
+
+
+def _heads(said: Mapping[str, object], instance: str) -> Iterator[AuditHead]:
+    others = said.get("others")
+    for each in [said, *(others if isinstance(others, list) else ())]:
+        if not isinstance(each, dict) or each.get("instance") != instance:
+            continue
+        text = str(each.get("head"))
+        if text.startswith("0:"):
+            continue  # it has written nothing yet
+        try:
+            yield parse_head(text)
+        except ValueError as error:
+            raise ProtocolError(f"what a node keeps of an audit trail: {error}") from None

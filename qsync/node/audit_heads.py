@@ -1,0 +1,108 @@
+"""Each node keeps the heads of the others' audit trails in its own, so that a cut one shows.
+
+A node tells the others now and then how many lines its trail has, and the hash of the last. They
+write that down as a line of theirs, `head`, once for each head. Who cuts or remakes the trail of
+one node would have to remake those of all the others, too. `qsync audit verify` compares.
+
+A line about another's head is no news: otherwise two idle nodes would write for ever about what the
+other one has written about them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from election.messages import Replica
+from qsync.audit import HEAD, AuditHead, parse_head
+from qsync.node.auditing import AuditTrail
+from qsync.wire import peer_audit
+
+INSTANCES_MAX: Final = 256
+"""Directories of others whose heads are remembered; the one that was not heard longest goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadNews:
+    """What a node says of its trail. `instance`: of the directory that the trail is in."""
+
+    replica: Replica
+    name: str
+    instance: str
+    head: AuditHead
+
+
+class AuditHeads:
+    """Of one node. `tick` now and then, where the cluster has users."""
+
+    def __init__(
+        self,
+        trail: AuditTrail,
+        *,
+        interval: float,
+        send: Callable[[bytes], None],
+        alarm: Callable[[str, Mapping[str, object]], None],
+    ) -> None:
+        """Tells the others once in `interval` seconds, 0: never. `send`: to all of them."""
+        self._trail = trail
+        self._interval = interval
+        self._send = send
+        self._alarm = alarm
+        self._due = 0.0
+        self._told = AuditHead()
+        self._noted: dict[str, HeadNews] = {}
+
+    def tick(self, now: float) -> None:
+        """Tell the others, when it is time. Who was away hears the same head again."""
+        if not self._interval or now < self._due:
+            return
+        self._due = now + self._interval
+        if self._trail.take_news():
+            self._told = self._trail.head
+        if self._told.number:
+            self._send(peer_audit.encode(self._told))
+
+    def heard(self, news: HeadNews) -> None:
+        """Another node tells of its trail."""
+        if not self._noted:
+            self._noted = {
+                each.instance: each for each in map(_read, self._trail.latest(HEAD)) if each
+            }
+        before = self._noted.pop(news.instance, None)
+        self._noted[news.instance] = news
+        if len(self._noted) > INSTANCES_MAX:
+            del self._noted[next(iter(self._noted))]
+        if before is not None and before.head == news.head:
+            return
+        if before is not None and news.head.number <= before.head.number:
+            self._alarm(
+                "audit_cut",
+                {"node": news.name, "had": before.head.number, "has": news.head.number},
+            )
+        self._trail.note_head(
+            {
+                "node": int(news.replica),
+                "name": news.name,
+                "instance": news.instance,
+                "head": str(news.head),
+            }
+        )
+
+    def describe(self) -> list[dict[str, object]]:
+        """The latest head of every other trail that was heard of in this life."""
+        return [
+            {"name": each.name, "instance": each.instance, "head": str(each.head)}
+            for each in self._noted.values()
+        ]
+
+
+def _read(said: Mapping[str, object]) -> HeadNews | None:
+    """A line of a former life; None if another release wrote it in another way."""
+    try:
+        return HeadNews(
+            Replica(int(str(said["node"]))),
+            str(said["name"]),
+            str(said["instance"]),
+            parse_head(str(said["head"])),
+        )
+    except (KeyError, ValueError):
+        return None
