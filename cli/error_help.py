@@ -262,6 +262,12 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "The place was begun by another cluster; a cluster that was restored is another one, too.",
         "Give each cluster a place of its own.",
     ),
+    "BACKUP_KEY": ErrorHelp(
+        "The place is sealed, and no key or another one was given; or a key was given and the "
+        "place is not sealed, as after somebody has put another one there.",
+        "`--key-file FILE`, `--ask-key`, or QSYNC_BACKUP_KEY_FILE: the key that the place was "
+        "begun with. There is no other way in.",
+    ),
     "BACKUP_PLACE": ErrorHelp(
         "The folder or the service where backups are kept did not answer, or refused.",
         "Repeat the command when it does: it goes on from what is there.",

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from admin.backup import manifest, names
+from admin.backup import manifest, names, sealing
 from admin.backup.failures import BackupDamaged, ForeignBackup, NoBackup
 from admin.backup.manifest import BackupManifest, LogManifest, PlaceManifest
 from admin.backup.places import BackupPlace
+from admin.backup.sealing import SealedPlace
 from qsync import record
 from qsync.core import logstart
 from qsync.core.logstart import LogStart
@@ -24,6 +25,11 @@ class Catalogue:
     log: list[LogManifest] = field(default_factory=list)
     unfinished: list[int] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
+
+    @property
+    def sealed(self) -> bool:
+        """Nobody reads it without its key."""
+        return isinstance(self.place, SealedPlace)
 
     def chain(self, index: int, crc: int) -> list[LogManifest]:
         """The parts of the log that lead on from an entry, as far as there are any."""
@@ -62,7 +68,10 @@ class Catalogue:
 
 
 def load(place: BackupPlace) -> Catalogue:
-    """Read all manifests. Raises NoBackup, BackupDamaged when it cannot be told whose they are."""
+    """Read all manifests. Raises NoBackup, BackupDamaged when it cannot be told whose they are.
+
+    Of a sealed place BackupKeyRefused unless it is a SealedPlace with the right secret.
+    """
     try:
         content = place.read(names.PLACE)
     except NoBackup:
@@ -70,7 +79,9 @@ def load(place: BackupPlace) -> Catalogue:
             f"{place.url} holds no backups of qsync",
             hint="`qsync backup create` makes the first one there",
         ) from None
-    found = Catalogue(place, manifest.decode(PlaceManifest, names.PLACE, content).cluster)
+    about = manifest.decode(PlaceManifest, names.PLACE, content)
+    sealing.check_sealed(place, about.seal, about.cluster)
+    found = Catalogue(place, about.cluster)
     for folder in place.folders(names.BASE):
         if folder.isdecimal():
             _load_backup(found, int(folder))
@@ -83,7 +94,7 @@ def load(place: BackupPlace) -> Catalogue:
 
 
 def load_or_begin(place: BackupPlace, cluster: str) -> Catalogue:
-    """The same for who adds to it; a place where nothing is becomes the cluster's.
+    """The same for who adds to it; a place where nothing is becomes the cluster's, sealed or not.
 
     Raises ForeignBackup when it is another cluster's, NoBackup when other things are there.
     """
@@ -96,7 +107,7 @@ def load_or_begin(place: BackupPlace, cluster: str) -> Catalogue:
                 f"{place.url} holds no backups, but other things: {', '.join(others[:5])}",
                 hint="name a place of its own, where nothing is yet",
             ) from None
-        place.write(names.PLACE, manifest.encode(PlaceManifest(cluster=cluster)))
+        place.write(names.PLACE, manifest.encode(_begun(place, cluster)))
         return Catalogue(place, cluster)
     if found.cluster != cluster:
         raise ForeignBackup(
@@ -158,11 +169,22 @@ def read_part(place: BackupPlace, part: manifest.Part) -> bytes:
     return content
 
 
+def _begun(place: BackupPlace, cluster: str) -> PlaceManifest:
+    if not isinstance(place, SealedPlace):
+        return PlaceManifest(cluster=cluster)
+    return PlaceManifest(
+        cluster=cluster, format=manifest.SEALED_FORMAT, seal=place.begin_seal(cluster)
+    )
+
+
 def _load_backup(found: Catalogue, index: int) -> None:
     try:
         content = found.place.read(names.backup(index))
     except NoBackup:
         found.unfinished.append(index)
+        return
+    except BackupDamaged as error:
+        found.damage.append(error.message)
         return
     try:
         found.backups.append(manifest.decode(BackupManifest, names.backup(index), content))

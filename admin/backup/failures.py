@@ -34,6 +34,14 @@ class ForeignBackup(QsyncError):
     hint = "one place for each cluster: name another one"
 
 
+class BackupKeyRefused(QsyncError):
+    """The place is sealed and this key is not its key, or it is not sealed and a key was given."""
+
+    code = "BACKUP_KEY"
+    number = 106
+    hint = "--key-file FILE, QSYNC_BACKUP_KEY_FILE or QSYNC_BACKUP_KEY, or --ask-key"
+
+
 class BackupPlaceLost(QsyncError):
     """The place where backups are kept cannot be read or written. What is there stays."""
 

@@ -7,10 +7,13 @@ from dataclasses import asdict, dataclass, fields
 from typing import Final, TypeVar
 
 from admin.backup.failures import BackupDamaged
+from admin.backup.sealing import PlaceSeal
 from qsync.errors import WrongFormat
 
 FORMAT: Final = 1
 """Raised when a reader of the former format would misunderstand."""
+SEALED_FORMAT: Final = 2
+"""Of the manifest of a sealed place: readers that know of no seals refuse it."""
 _SUM: Final = "sum"
 
 T = TypeVar("T", "PlaceManifest", "BackupManifest", "LogManifest")
@@ -28,10 +31,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceManifest:
-    """Whose backups are kept at a place. Written first, never changed."""
+    """Whose backups are kept at a place, and how it is sealed. Written first, never changed."""
 
     cluster: str
     format: int = FORMAT
+    seal: PlaceSeal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,9 +126,10 @@ def decode(cls: type[T], name: str, content: bytes) -> T:
         raise BackupDamaged(f"{name} is no manifest: {error!r}") from error
     if total != _sum(found):
         raise BackupDamaged(f"{name} is not as it was written: its checksum does not hold")
-    if found.get("format") != FORMAT:
+    known_format = SEALED_FORMAT if found.get("seal") else FORMAT
+    if found.get("format") != known_format:
         raise WrongFormat(
-            f"{name} has format {found.get('format')}, this release knows {FORMAT}",
+            f"{name} has format {found.get('format')}, this release knows {known_format}",
             hint="use the release that wrote it, or a newer one",
         )
     known = {each.name for each in fields(cls)}
@@ -135,6 +140,8 @@ def decode(cls: type[T], name: str, content: bytes) -> T:
             members["log"] = tuple(members["log"])
         elif cls is LogManifest:
             members["part"] = Part(**members["part"])
+        elif cls is PlaceManifest and members.get("seal") is not None:
+            members["seal"] = PlaceSeal(**members["seal"])
         return cls(**members)
     except (KeyError, TypeError) as error:
         raise BackupDamaged(f"{name} is no manifest of this kind: {error}") from error

@@ -212,7 +212,7 @@ class _Rows:
         """What a stopped backup left; None when it is not whole. Its rows are verified as all."""
         try:
             content = self._place.read(name)
-        except NoBackup:
+        except (NoBackup, BackupDamaged):
             return None
         return content if len(content) == size and content.startswith(begins) else None
 

@@ -159,13 +159,17 @@ def gather(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> Facts:
 
 
 def backups_at(place: str, *, age_max: float, now: float) -> BackupFacts:
-    """What is kept at a place. Raises ConfigError when nothing can reach it."""
-    from admin.backup import catalogue, places  # noqa: PLC0415 - only for who asks
+    """What is kept at a place. Raises ConfigError when nothing can reach it.
+
+    The key of a sealed one comes from the environment.
+    """
+    from admin.backup import catalogue, keys, places  # noqa: PLC0415 - only for who asks
+    from admin.backup.sealing import SealedPlace  # noqa: PLC0415 - the same
 
     known = BackupFacts(place=place, now=now, age_max=age_max)
-    reached = places.open_place(place)
+    reached, key = places.open_place(place), keys.of_environment()
     try:
-        found = catalogue.load(reached)
+        found = catalogue.load(reached if key is None else SealedPlace(reached, key))
     except QsyncError as error:
         return replace(known, problem=error.message)
     # What is damaged may be the newest one.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cli.backup_keys import KeyOptions, key_options, load, open_place
 from cli.exits import CheckFailed
 from cli.options import Duration, Size, json_option, set_options, target_option
 from cli.output import console, document, say, style, text
@@ -33,21 +34,26 @@ def backup() -> None:
 
 @backup.command(epilog="Example: qsync backup create /backups/shop --target 10.0.0.1:3301")
 @_place
+@key_options
 @click.option("--node", metavar="NODE", help="Take it from that one; a follower if none is named.")
 @click.option("--rate", type=Size(), metavar="SIZE", help="Read at most so much a second: 20MiB.")
 @target_option
 @json_option
-def create(*, place: str, node: str | None, rate: int | None, target: list[str]) -> None:
+def create(
+    *, place: str, key: KeyOptions, node: str | None, rate: int | None, target: list[str]
+) -> None:
     """Make a backup of a running cluster.
 
     All rows at an exact index, and the log from there up to now, while reads and writes go on. It
-    is there whole or not at all; the same command goes on where a stopped one ended.
+    is there whole or not at all; the same command goes on where a stopped one ended. A new place
+    that is given a key is sealed with it: nothing is read there without.
     """
-    from admin.backup import places, taking  # noqa: PLC0415 - only here
+    from admin.backup import taking  # noqa: PLC0415 - only here
 
+    reached = open_place(place, key, begins=True)
     with _bar() as progress:
         options = taking.TakingOptions(node=node, bytes_per_s=rate, say=say, progress=progress)
-        made = taking.take_backup(places.open_place(place), target, options)
+        made = taking.take_backup(reached, target, options)
     if style().as_json:
         document("backup", place=place, **_members(made))
         return
@@ -58,45 +64,72 @@ def create(*, place: str, node: str | None, rate: int | None, target: list[str])
     )
 
 
+@backup.command(
+    "key", epilog="Example: qsync backup key backup.key, and keep a copy of it elsewhere"
+)
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+def key_(*, file: Path) -> None:
+    """Make a key for places that are to be sealed; without it nobody opens them again.
+
+    `--key-file FILE` of the other commands reads it, and so does QSYNC_BACKUP_KEY_FILE. Keep a
+    copy where neither the cluster nor its backups are.
+    """
+    from admin.backup import keys  # noqa: PLC0415 - only here
+
+    keys.make_key(file)
+    say(f"wrote {file}: keep a copy of it where neither the cluster nor its backups are")
+
+
 @backup.command(epilog="Example: qsync backup archive s3://bucket/shop --target 10.0.0.1:3301")
 @_place
+@key_options
 @click.option("--every", type=Duration(), default="10s", show_default=True, help="Between parts.")
 @click.option("--once", is_flag=True, help="End when all is kept that is confirmed now.")
 @click.option("--node", metavar="NODE", help="Follow that one; a follower if none is named.")
 @click.option("--rate", type=Size(), metavar="SIZE", help="Read at most so much a second: 20MiB.")
 @target_option
 def archive(
-    *, place: str, every: float, once: bool, node: str | None, rate: int | None, target: list[str]
+    *,
+    place: str,
+    key: KeyOptions,
+    every: float,
+    once: bool,
+    node: str | None,
+    rate: int | None,
+    target: list[str],
 ) -> None:
     """Keep the log of a running cluster as it grows, until interrupted.
 
     With it every point can be restored, not only those that a backup reached. It follows one node,
     and another one when that does not answer; a place without a backup gets one first.
     """
-    from admin.backup import archiving, places, taking  # noqa: PLC0415 - only here
+    from admin.backup import archiving, taking  # noqa: PLC0415 - only here
 
+    reached = open_place(place, key, begins=True)
     with _bar() as progress:
         options = archiving.ArchivingOptions(
             taking=taking.TakingOptions(node=node, bytes_per_s=rate, say=say, progress=progress),
             every_s=every,
         )
-        archiving.Archiver(places.open_place(place), target, options).run(once=once)
+        archiving.Archiver(reached, target, options).run(once=once)
 
 
 @backup.command("list", epilog="Example: qsync backup list /backups/shop --json")
 @_place
+@key_options
 @json_option
-def list_(*, place: str) -> None:
+def list_(*, place: str, key: KeyOptions) -> None:
     """List the backups, and to which points each can be restored."""
     from admin.backup import points  # noqa: PLC0415 - only here
 
-    found = _load(place)
+    found = load(place, key)
     gaps = points.gaps(found)
     if style().as_json:
         document(
             "backups",
             place=place,
             cluster=found.cluster,
+            sealed=found.sealed,
             backups=[
                 {**_members(each), "reach": found.reach(each), "until": _until(found, each)}
                 for each in found.backups
@@ -106,7 +139,7 @@ def list_(*, place: str) -> None:
             problems=found.damage,
         )
         return
-    say(f"cluster {found.cluster}")
+    say(f"cluster {found.cluster}{', sealed' if found.sealed else ''}")
     for each in found.backups:
         reach = found.reach(each)
         text(
@@ -122,12 +155,13 @@ def list_(*, place: str) -> None:
 
 @backup.command(epilog="Example: qsync backup verify s3://bucket/shop")
 @_place
+@key_options
 @json_option
-def verify(*, place: str) -> None:
+def verify(*, place: str, key: KeyOptions) -> None:
     """Read every byte: parts, rows, the chain of the log, and what is missing."""
     from admin.backup import verifying  # noqa: PLC0415 - only here
 
-    found = _load(place)
+    found = load(place, key)
     with _bar() as progress:
         result = verifying.verify(found, progress)
     if style().as_json:
@@ -158,11 +192,19 @@ def verify(*, place: str) -> None:
 
 @backup.command(epilog="Example: qsync backup prune /backups/shop --keep-last 3 --keep-within 30d")
 @_place
+@key_options
 @click.option("--keep-last", type=click.IntRange(1), metavar="N", help="Keep the newest N.")
 @click.option("--keep-within", type=Duration(), metavar="AGE", help="Keep what is no older: 30d.")
 @click.option("--dry-run", is_flag=True, help="Only say what would go, in numbers.")
 @json_option
-def prune(*, place: str, keep_last: int | None, keep_within: float | None, dry_run: bool) -> None:
+def prune(
+    *,
+    place: str,
+    key: KeyOptions,
+    keep_last: int | None,
+    keep_within: float | None,
+    dry_run: bool,
+) -> None:
     """Remove old backups, and the log that leads on from none of those that are kept.
 
     A backup stays that either option keeps, and so do all that are newer than one that stays; the
@@ -172,7 +214,7 @@ def prune(*, place: str, keep_last: int | None, keep_within: float | None, dry_r
 
     if keep_last is None and keep_within is None:
         raise click.UsageError("say what is kept: --keep-last N, --keep-within AGE, or both")
-    found = _load(place)
+    found = load(place, key)
     kept = pruning.KeptBackups(last=keep_last, seconds=keep_within)
     plan = pruning.plan(found, kept, now=datetime.now(UTC).timestamp())
     if not dry_run:
@@ -207,6 +249,7 @@ def prune(*, place: str, keep_last: int | None, keep_within: float | None, dry_r
     "--listen 10.0.0.1:3301 && qsync start ./n1"
 )
 @_place
+@key_options
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--to-index", type=click.IntRange(1), help="Up to that entry of the log.")
 @click.option("--to-time", metavar="TIME", help="Up to that moment: ISO 8601; UTC without a zone.")
@@ -220,6 +263,7 @@ def prune(*, place: str, keep_last: int | None, keep_within: float | None, dry_r
 def restore(
     *,
     place: str,
+    key: KeyOptions,
     directory: Path,
     to_index: int | None,
     to_time: str | None,
@@ -243,7 +287,7 @@ def restore(
     )
     options = set_options(settings) | ({} if listen is None else {"listen": listen})
     node = restoring.NewNode(directory=directory, options=options)
-    found = _load(place)
+    found = load(place, key)
     if dry_run:
         restoring.check_empty(directory)
         plan, _ = restoring.plan(found, wanted)
@@ -288,12 +332,6 @@ def _tell_plan(plan: "RestorePlan", what: str, **more: object) -> None:
         say(f"the new cluster is {more['cluster']}; its terms begin at {plan.term}")
     for each in plan.dropped:
         say(f"{each} fits no single node and was dropped: set it again when the others are there")
-
-
-def _load(place: str) -> "Catalogue":
-    from admin.backup import catalogue, places  # noqa: PLC0415 - only for backups
-
-    return catalogue.load(places.open_place(place))
 
 
 def _until(found: "Catalogue", backup: "BackupManifest") -> float:

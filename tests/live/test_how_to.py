@@ -97,6 +97,13 @@ def test_all_is_lost_and_restored_as_it_is_told(tmp_path: Path) -> None:
     assert not (tmp_path / "n1").exists()
 
 
+def test_backups_are_sealed_as_it_is_told(tmp_path: Path) -> None:
+    done = told("seal-backups.md", tmp_path, ports=2)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert '[1, "Ada"]' in done.stdout
+    assert (tmp_path / "backup.key").read_bytes() == (tmp_path / "elsewhere.key").read_bytes()
+
+
 def test_a_lost_majority_is_recovered_from_as_it_is_told(tmp_path: Path) -> None:
     done = told("recover-from-a-lost-majority.md", tmp_path, ports=3, more="qsync start c/n3")
     assert done.returncode == 2, f"{done.stdout}\n{done.stderr}"

@@ -1,0 +1,82 @@
+"""With which key a command opens a place of backups: options that several commands share."""
+
+import functools
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from qsync.errors import ConfigError
+
+if TYPE_CHECKING:
+    from admin.backup.catalogue import Catalogue
+    from admin.backup.places import BackupPlace
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOptions:
+    """What was said of the key; the environment is asked where nothing was."""
+
+    file: Path | None
+    asks: bool
+
+
+def key_options(command: Callable[..., R]) -> Callable[..., R]:
+    """`--key-file` and `--ask-key`, which become the argument `key`."""
+
+    @functools.wraps(command)
+    def with_key(*, key_file: Path | None, ask_key: bool, **others: object) -> R:
+        return command(key=KeyOptions(key_file, ask_key), **others)
+
+    asks = click.option(
+        "--ask-key", is_flag=True, help="Ask for the key of a sealed place on the terminal."
+    )
+    names = click.option(
+        "--key-file",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="The key of a sealed place; else QSYNC_BACKUP_KEY or QSYNC_BACKUP_KEY_FILE.",
+    )
+    return names(asks(with_key))
+
+
+def open_place(url: str, said: KeyOptions, *, begins: bool = False) -> "BackupPlace":
+    """The place, sealed if there is a key. `begins`: a key that is typed may be a new one.
+
+    Raises ConfigError.
+    """
+    from admin.backup import keys, places  # noqa: PLC0415 - only for backups
+    from admin.backup.sealing import SealedPlace  # noqa: PLC0415 - the same
+
+    if said.file is not None and said.asks:
+        raise click.UsageError("--key-file and --ask-key name two keys")
+    if said.file is not None:
+        secret: str | None = keys.key_in(said.file)
+    elif said.asks:
+        secret = _asked(url, twice=begins)
+    else:
+        secret = keys.of_environment()
+    place = places.open_place(url)
+    return place if secret is None else SealedPlace(place, secret)
+
+
+def load(url: str, said: KeyOptions) -> "Catalogue":
+    """What is kept there. Raises NoBackup, BackupKeyRefused and what reading it raises."""
+    from admin.backup import catalogue  # noqa: PLC0415 - only for backups
+
+    return catalogue.load(open_place(url, said))
+
+
+def _asked(url: str, *, twice: bool) -> str:
+    if not sys.stdin.isatty():
+        raise ConfigError(
+            f"the key of {url} cannot be asked for: this is no terminal",
+            hint="--key-file FILE, or QSYNC_BACKUP_KEY_FILE",
+        )
+    found: str = click.prompt(f"Key of {url}", hide_input=True, confirmation_prompt=twice, err=True)
+    return found
