@@ -4,7 +4,8 @@ import contextlib
 import errno
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -62,6 +63,11 @@ _BAR_ENTRIES_MIN = 10_000
     metavar="SECONDS",
     help="With --sample: how often each is asked.",
 )
+@click.option(
+    "--redact",
+    is_flag=True,
+    help="Without what users have stored: digests instead of keys, values and names of spaces.",
+)
 @json_option
 def dump(
     *,
@@ -71,24 +77,70 @@ def dump(
     kept: str,
     seconds: float | None,
     every: float,
+    redact: bool,
 ) -> None:
     """Collect logs, status and digests of nodes as a bundle of evidence.
 
     TARGET is an address, a lab (of nodes that do not run the directory is read), the directory of a
     stopped node, or ID=DIR, a copy of the log of the node with that id. Name all members, or the
     checks that need a quorum of them are skipped.
+
+    With --redact, TARGET may also be a bundle that is there already, of a drill too. The checks say
+    the same of a redacted bundle.
     """
-    from admin.evidence import collect, parts, witnesses  # noqa: PLC0415 - only here
+    from admin.evidence import parts  # noqa: PLC0415 - only here
 
     if kept == "parquet":
+        if redact:
+            raise click.UsageError("--redact writes lines, and no parquet")
         parts.check_parquet()
-    _only_over_a_dump(out)
+    taking = _Taking(sources, run_id, kept, seconds, every)
+    if not redact:
+        _only_over_a_dump(out)
+    with _goes_on(out):
+        bundle, unnamed = _redacted(taking, out) if redact else _collected(taking, out)
+    _tell(bundle, unnamed)
+
+
+class _Taking(NamedTuple):
+    """What a dump is asked to take."""
+
+    sources: Sequence[str]
+    run_id: str
+    kept: str
+    seconds: float | None
+    every: float
+
+
+def _redacted(taking: _Taking, out: Path) -> "tuple[Bundle, Sequence[str]]":
+    """Of a bundle, or of nodes; what is not redacted yet is only there while this runs."""
+    from admin.evidence.bundle import Bundle, is_bundle  # noqa: PLC0415 - only here
+    from admin.evidence.redacting import check_new, redact  # noqa: PLC0415 - the same
+
+    check_new(out)
+    bundles = [each for each in map(Path, taking.sources) if is_bundle(each)]
+    if bundles and len(taking.sources) > 1:
+        raise click.UsageError("a bundle is redacted alone")
+    if bundles:
+        return redact(Bundle.open(bundles[0]), out), ()
+    parent = out.absolute().parent
+    parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{out.name}.", dir=parent) as clear:
+        bundle, unnamed = _collected(taking, Path(clear) / out.name)
+        return redact(bundle, out), unnamed
+
+
+def _collected(taking: _Taking, out: Path) -> "tuple[Bundle, Sequence[str]]":
+    """From nodes. The second: voters of whom nothing is there."""
+    from admin.evidence import collect, witnesses  # noqa: PLC0415 - only here
+
+    sources, seconds, every = taking.sources, taking.seconds, taking.every
     places = [place for source in sources for place in _places(source)]
-    with _goes_on(out), witnesses.witnesses(places) as found, _bar() as progress:
+    with witnesses.witnesses(places) as found, _bar() as progress:
         collection = collect.Dump(
             out,
-            run_id=run_id,
-            kept=collect.PartFormat(kept),
+            run_id=taking.run_id,
+            kept=collect.PartFormat(taking.kept),
             progress=progress,
             sampling=None if seconds is None else _sampling(found, seconds, every),
             directories={
@@ -99,7 +151,7 @@ def dump(
             },
         )
         bundle = collection.collect(found, source=collect.source_of(found))
-    _tell(bundle, collection.unnamed)
+    return bundle, collection.unnamed
 
 
 def _tell(bundle: "Bundle", unnamed: Sequence[str]) -> None:
