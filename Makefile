@@ -17,7 +17,7 @@ export PYTHONSAFEPATH := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help env compiled pure demo bench bench-peers bench-spark drills test test-all other-form format-check format lint imports tidy types unit sim live repo \
-        wheel spark spark-anywhere coverage soak corpus explore mutants campaign fuzz news clean
+        wheel spark spark-anywhere coverage soak corpus explore mutants campaign fuzz dist reference news clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -169,6 +169,13 @@ fuzz: $(VENV)/.developed ## what strangers send, for a good while
 	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest tests/fuzz -q -n auto --timeout 0 $(ARGS)
 
 # ----------------------------------------------------------------------------------- releases
+
+dist: $(VENV)/.developed ## sources, pure wheel and compiled wheel, in dist/ (minutes, for the compiled one)
+	@rm -rf dist
+	@[ -n "$(UV)" ] || $(BIN)/python -m pip install --quiet build
+	@QSYNC_FORM=pure $(if $(UV),$(UV) build --quiet --out-dir,$(BIN)/python -m build --outdir) dist .
+	@$(if $(UV),$(UV) build --quiet --wheel --out-dir,$(BIN)/python -m build --wheel --outdir) dist .
+	@ls -l dist
 
 reference: $(VENV)/.developed ## tables of the reference, written from the code
 	@$(BIN)/python -m tests.repo.reference

@@ -1,4 +1,4 @@
-"""What hatch runs while it builds a wheel: hot modules are compiled, or it says why not."""
+"""What hatch runs while it builds a wheel: the manual, and hot modules compiled, or why not."""
 
 import importlib.util
 import os
@@ -17,10 +17,9 @@ NEEDS = ["mypy>=2.4", "setuptools>=77", "sortedcontainers-stubs>=2.4.3", "types-
 """What compiling needs beside the libraries that we call, whose types it reads."""
 
 
-def _compiling() -> Any:
-    where = importlib.util.spec_from_file_location(
-        "compiling", Path(__file__).with_name("compiling.py")
-    )
+def _beside(name: str) -> Any:
+    """A module of this folder, which is no package."""
+    where = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
     assert where is not None
     assert where.loader is not None
     module = importlib.util.module_from_spec(where)
@@ -32,18 +31,24 @@ class CustomBuildHook(BuildHookInterface):
     """Compiles into a folder of its own, and adds that to the wheel beside the sources."""
 
     _made: Path | None = None
+    _manual: Path | None = None
 
     def dependencies(self) -> list[str]:
         """None where nothing is compiled: a pure build needs hatchling alone."""
-        if os.environ.get(FORM) == "pure" or _compiling().compiler() is None:
+        if os.environ.get(FORM) == "pure" or _beside("compiling").compiler() is None:
             return []
         return [*NEEDS, *self.metadata.core.dependencies]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """A wheel with extension modules is for one Python on one platform."""
-        if version == "editable" or os.environ.get(FORM) == "pure":
+        if version == "editable":
             return
-        compiling, root = _compiling(), Path(self.root)
+        self._manual = Path(tempfile.mkdtemp(prefix="qsync-man-"))
+        for page in _beside("man").write(self._manual, self.metadata.version):
+            build_data["shared_data"][str(page)] = f"share/man/man1/{page.name}"
+        if os.environ.get(FORM) == "pure":
+            return
+        compiling, root = _beside("compiling"), Path(self.root)
         self._made = Path(tempfile.mkdtemp(prefix="qsync-"))
         level, kept = os.environ.get("QSYNC_COMPILE_LEVEL", "2"), os.environ.get(WORK)
         work = Path(kept) if kept else None
@@ -59,5 +64,6 @@ class CustomBuildHook(BuildHookInterface):
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002 - hatch's call
         """Remove what the wheel holds by now."""
-        if self._made is not None:
-            shutil.rmtree(self._made)
+        for folder in (self._made, self._manual):
+            if folder is not None:
+                shutil.rmtree(folder)

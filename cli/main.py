@@ -3,7 +3,7 @@
 import errno
 import importlib
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 from typing_extensions import override
@@ -14,6 +14,9 @@ from cli.output import Style, complain
 from qsync import __version__
 from qsync.errors import QsyncError
 from qsync.form import form
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("cli.commands.demo:demo", "Watch a cluster survive the death of its leader."),
@@ -56,6 +59,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "dump": ("cli.commands.dump:dump", "Evidence from nodes, for the checkers, into a folder."),
     "check": ("cli.commands.check:check", "Whether recorded histories hold what was promised."),
     "config": ("cli.commands.config:config", "Check, show and explain configuration."),
+    "deploy": ("cli.commands.deploy:deploy", "Files for systemd, containers, Kubernetes, shells."),
     "cert": ("cli.commands.cert:cert", "Certificates for TLS: made, shown, judged."),
     "explain": ("cli.commands.explain:explain", "What an error or exit code means, and the cure."),
 }
@@ -119,6 +123,18 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+
+    @override
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """The names of commands are completed without loading them all."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - seldom wanted
+
+        found = [
+            CompletionItem(name, help=about)
+            for name, (_, about) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     @override
     def resolve_command(

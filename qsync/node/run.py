@@ -3,13 +3,15 @@
 import signal
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Protocol
 
 import trio
 
 from qsync.config import NodeConfig
-from qsync.node import garbage, logs
+from qsync.node import garbage, logs, systemd
 from qsync.node.node import Node, open_node
+from qsync.node.status import status
 from qsync.node.system import NodeSystem
 
 
@@ -35,6 +37,7 @@ def run(config: NodeConfig, open_beside: OpenBeside) -> int:
 
 
 async def _serve(config: NodeConfig, open_beside: OpenBeside) -> None:
+    unit = systemd.systemd_socket()
     async with (
         open_beside(config) as beside,
         open_node(config) as node,
@@ -43,6 +46,9 @@ async def _serve(config: NodeConfig, open_beside: OpenBeside) -> None:
         if beside is not None:
             nursery.start_soon(beside.serve, node)
         announce(node, beside)
+        if unit is not None:
+            unit.ready(status(node))
+            nursery.start_soon(systemd.keep_told, unit, partial(status, node))
         garbage.settle()
         clocks = NodeSystem()
         garbage.watch(node.timeline.stalls, clocks.stopwatch)
@@ -51,6 +57,8 @@ async def _serve(config: NodeConfig, open_beside: OpenBeside) -> None:
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             async for _ in signals:
                 break
+        if unit is not None:
+            unit.stopping()
         nursery.cancel_scope.cancel()
 
 

@@ -33,8 +33,14 @@ def run(*command: str | Path, folder: Path, **env: str) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pure wheel of this tree."""
-    built, _ = build(tmp_path_factory.mktemp("wheel"), QSYNC_FORM="pure")
+    """The pure wheel of this tree, made from its sdist where there is uv, as `make dist` does."""
+    out = tmp_path_factory.mktemp("wheel")
+    uv = _uv()
+    if uv is None:
+        return build(out, QSYNC_FORM="pure")[0]
+    run(uv, "build", "--out-dir", out, tree.ROOT, folder=out, QSYNC_FORM="pure")
+    (built,) = out.glob("*.whl")
+    assert len(list(out.glob("*.tar.gz"))) == 1
     return built
 
 
@@ -54,7 +60,8 @@ def test_the_wheel_has_exactly_our_four_packages(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     top = {name.partition("/")[0] for name in names}
-    assert {name for name in top if not name.endswith(".dist-info")} == set(tree.PACKAGES)
+    ours = {name for name in top if not name.endswith((".dist-info", ".data"))}
+    assert ours == set(tree.PACKAGES)
     assert "qsync/py.typed" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert not [name for name in names if "__pycache__" in name]
@@ -76,6 +83,11 @@ def test_the_command_runs_from_an_empty_folder_of_a_fresh_environment(
     version = f"qsync {qsync.__version__} (pure)"
     assert version in run(environment / "bin" / "qsync", "--version", folder=empty)
     assert version in run(python, "-m", "qsync", "--version", folder=empty)
+    assert "Type=notify" in run(environment / "bin" / "qsync", "deploy", "systemd", folder=empty)
+    manual = (environment / "share/man/man1/qsync-init.1").read_text("utf-8")
+    assert f"qsync {qsync.__version__}" in manual
+    for place in ("bash-completion/completions/qsync", "zsh/site-functions/_qsync"):
+        assert "_QSYNC_COMPLETE" in (environment / "share" / place).read_text("utf-8")
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")

@@ -1,0 +1,64 @@
+"""The files that run nodes and complete commands: what each is, where it goes, its text."""
+
+import sys
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+_COMMAND: Final = "@QSYNC@"
+"""Stands for the command of this installation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeploymentFile:
+    """One of them. `goes`: the path at which its reader looks for it."""
+
+    file: str
+    about: str
+    goes: str
+
+    def text(self) -> str:
+        """What is in it, with the path of this installation's command where it is wanted."""
+        text = files("admin.deploy").joinpath("files", self.file).read_text("utf-8")
+        return text.replace(_COMMAND, str(Path(sys.executable).with_name("qsync")))
+
+
+FILES: Final = {
+    "systemd": DeploymentFile(
+        file="qsync@.service",
+        about="A unit for nodes: readiness, watchdog, hand-over when stopped, hardening.",
+        goes="/etc/systemd/system/qsync@.service",
+    ),
+    "container": DeploymentFile(
+        file="Containerfile",
+        about="An image, built in a checkout by podman or docker.",
+        goes="Containerfile",
+    ),
+    "compose": DeploymentFile(
+        file="compose.yaml",
+        about="Three nodes with TLS, each in a container.",
+        goes="compose.yaml",
+    ),
+    "kubernetes": DeploymentFile(
+        file="kubernetes.yaml",
+        about="Three nodes with TLS as a StatefulSet, with probes.",
+        goes="kubernetes.yaml",
+    ),
+    "bash": DeploymentFile(
+        file="qsync.bash",
+        about="Completion of commands and options in bash.",
+        goes="~/.local/share/bash-completion/completions/qsync",
+    ),
+    "zsh": DeploymentFile(
+        file="qsync.zsh",
+        about="The same in zsh.",
+        goes="/usr/local/share/zsh/site-functions/_qsync",
+    ),
+    "fish": DeploymentFile(
+        file="qsync.fish",
+        about="The same in fish.",
+        goes="~/.config/fish/completions/qsync.fish",
+    ),
+}
+"""By what `qsync deploy` calls them."""
