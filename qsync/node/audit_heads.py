@@ -16,6 +16,7 @@ from election.messages import Replica
 from qsync.audit import HEAD, AuditHead, parse_head
 from qsync.node.auditing import AuditTrail
 from qsync.wire import peer_audit
+from qsync.wire.peer_audit import PeerAudit
 
 INSTANCES_MAX: Final = 256
 """Directories of others whose heads are remembered; the one that was not heard longest goes."""
@@ -28,7 +29,23 @@ class HeadNews:
     replica: Replica
     name: str
     instance: str
-    head: AuditHead
+    told: PeerAudit
+
+    @property
+    def head(self) -> AuditHead:
+        """As of when it was told."""
+        return self.told.head
+
+    def lacks(self, before: "HeadNews") -> AuditHead | None:
+        """The head of a trail that does not hold what it held before; None if it may hold it.
+
+        In one life a trail only grows. Of another life that counts which was found in the files.
+        """
+        same_life = self.told.begun == before.told.begun
+        found = self.head if same_life else self.told.begun
+        if found.number < before.head.number:
+            return found
+        return found if found.number == before.head.number and found != before.head else None
 
 
 class AuditHeads:
@@ -58,8 +75,9 @@ class AuditHeads:
         self._due = now + self._interval
         if self._trail.take_news():
             self._told = self._trail.head
-        if self._told.number:
-            self._send(peer_audit.encode(self._told))
+        if self._told.number and self._trail.begun is not None:
+            message = PeerAudit(head=self._told, begun=self._trail.begun)
+            self._send(peer_audit.encode(message))
 
     def heard(self, news: HeadNews) -> None:
         """Another node tells of its trail."""
@@ -71,12 +89,13 @@ class AuditHeads:
         self._noted[news.instance] = news
         if len(self._noted) > INSTANCES_MAX:
             del self._noted[next(iter(self._noted))]
-        if before is not None and before.head == news.head:
+        if before is not None and before.told == news.told:
             return
-        if before is not None and news.head.number <= before.head.number:
+        lacking = None if before is None else news.lacks(before)
+        if before is not None and lacking is not None:
             self._alarm(
                 "audit_cut",
-                {"node": news.name, "had": before.head.number, "has": news.head.number},
+                {"node": news.name, "had": before.head.number, "has": lacking.number},
             )
         self._trail.note_head(
             {
@@ -84,6 +103,7 @@ class AuditHeads:
                 "name": news.name,
                 "instance": news.instance,
                 "head": str(news.head),
+                "begun": str(news.told.begun),
             }
         )
 
@@ -102,7 +122,12 @@ def _read(said: Mapping[str, object]) -> HeadNews | None:
             Replica(int(str(said["node"]))),
             str(said["name"]),
             str(said["instance"]),
-            parse_head(str(said["head"])),
+            PeerAudit(head=parse_head(str(said["head"])), begun=_begun(str(said["begun"]))),
         )
     except (KeyError, ValueError):
         return None
+
+
+def _begun(text: str) -> AuditHead:
+    """A head, or that of a trail without lines, which nothing can be compared with."""
+    return AuditHead() if text == str(AuditHead()) else parse_head(text)

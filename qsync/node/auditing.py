@@ -68,6 +68,8 @@ class AuditTrail:
         alarm: Callable[[str], None],
     ) -> None:
         self.head = AuditHead()
+        self.begun: AuditHead | None = None
+        """The head that was found when this life began; None while nobody has looked."""
         self.unwritten = 0
         """Lines that the disk did not take."""
         self._path = None if directory is None else directory / audit.FILE
@@ -196,6 +198,8 @@ class AuditTrail:
         found = audit.last_head(path.parent)
         if found.number:
             self.head, self._news = found, True
+        if self.begun is None:
+            self.begun = found
         self._known = True
 
     def _rotate(self, path: Path) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from election.messages import Replica
-from qsync.audit import AuditHead
 from qsync.core.retention import foldable
 from qsync.errors import QsyncError
 from qsync.node import broadcast, guard, options
@@ -20,6 +19,7 @@ from qsync.node.tracing import Tracing
 from qsync.node.view import NodeView
 from qsync.node.watching import Watching
 from qsync.wire import replies, verbs
+from qsync.wire.peer_audit import PeerAudit
 from qsync.wire.verbs import Verb
 
 
@@ -140,13 +140,13 @@ class NodeQueries:
         if self._snapshots:
             self._snapshots = [each for each in self._snapshots if not self._folded(*each)]
 
-    def hear_audit(self, peer: Replica, head: AuditHead) -> None:
+    def hear_audit(self, peer: Replica, told: PeerAudit) -> None:
         """A peer tells how far its audit trail is."""
         instance = self._node.server.instance_of(peer)
         if instance is None or guard.rights_of(self._node.replica) is None:
             return
         name = self._node.book.name_of(peer) or str(int(peer))
-        self.audit_heads.heard(HeadNews(peer, name, instance, head))
+        self.audit_heads.heard(HeadNews(peer, name, instance, told))
 
     def _happened(self, name: str, fields: Mapping[str, object]) -> None:
         if guard.rights_of(self._node.replica) is not None:

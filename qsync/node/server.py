@@ -7,7 +7,6 @@ from math import ceil
 from typing import Protocol
 
 from election.messages import Replica
-from qsync.audit import AuditHead
 from qsync.core.inputs import Input, Received
 from qsync.core.messages import Message
 from qsync.errors import ForeignCluster, Overloaded, ProtocolError, QsyncError
@@ -25,6 +24,7 @@ from qsync.tls.channel import TlsSocket
 from qsync.tls.errors import TlsFailed
 from qsync.wire import limits, peer_audit, peer_messages, peer_sums, snapshots
 from qsync.wire.frames import SealedFrames
+from qsync.wire.peer_audit import PeerAudit
 from qsync.wire.peer_sums import PeerSums
 from qsync.wire.session import Acceptor, Greeting, Hello, Party
 from qsync.wire.snapshots import SnapshotMessage
@@ -83,7 +83,7 @@ def _no_snapshot(_peer: Replica, _message: SnapshotMessage) -> None:
     """Nobody sends or takes one."""
 
 
-def _no_head(_peer: Replica, _head: AuditHead) -> None:
+def _no_head(_peer: Replica, _message: PeerAudit) -> None:
     """Nobody keeps it."""
 
 
@@ -98,7 +98,7 @@ class Server:
     """Put here by a node: what a peer says of its stored rows is none of the machine's affairs."""
     hear_snapshot: Callable[[Replica, SnapshotMessage], None] = staticmethod(_no_snapshot)
     """Put here by a node: rows of a snapshot pass by the machine, too."""
-    hear_audit: Callable[[Replica, AuditHead], None] = staticmethod(_no_head)
+    hear_audit: Callable[[Replica, PeerAudit], None] = staticmethod(_no_head)
     """Put here by a node: the same for the head of a peer's audit trail."""
     hear_superseded: Callable[[str, str], None] = staticmethod(_unheard)
     """Put here by a node: told of a cluster that was made of ours, and where it is."""

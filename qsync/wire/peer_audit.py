@@ -1,5 +1,6 @@
 """What replicas tell each other of their audit trails: how many lines there are, and a hash."""
 
+from dataclasses import dataclass
 from typing import Final
 
 import cbor2
@@ -15,21 +16,38 @@ HASH_BYTES: Final = 32
 _U8: Final = 0x18
 
 
-def encode(head: AuditHead) -> bytes:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerAudit:
+    """The head of the sender's trail, and the one that it found when its life began."""
+
+    head: AuditHead
+    begun: AuditHead
+
+
+def encode(message: PeerAudit) -> bytes:
     """The message, framed and sealed."""
-    return seal(cbor2.dumps([AUDIT_HEAD, head.number, bytes.fromhex(head.hash)]))
+    heads = (message.head, message.begun)
+    fields = [part for head in heads for part in (head.number, bytes.fromhex(head.hash))]
+    return seal(cbor2.dumps([AUDIT_HEAD, *fields]))
 
 
 def is_head(payload: bytes) -> bool:
-    """Is it one of these? Their type stands behind the head of an array of three."""
-    return payload[:3] == bytes((cbor.ARRAY | 3, _U8, AUDIT_HEAD))
+    """Is it one of these? Their type stands behind the head of an array of five."""
+    return payload[:3] == bytes((cbor.ARRAY | 5, _U8, AUDIT_HEAD))
 
 
-def decode(payload: bytes) -> AuditHead:
+def decode(payload: bytes) -> PeerAudit:
     """The message in a payload. Raises ProtocolError."""
     fields = cbor.Fields(cbor.loads_array(payload), "the head of a peer's audit trail")
     fields.uint()
-    number, digest = fields.uint(), fields.raw(HASH_BYTES)
-    if not number or len(digest) != HASH_BYTES:
+    head, begun = _head(fields), _head(fields)
+    if not begun.number <= head.number > 0:
         raise ProtocolError("the head of a peer's audit trail is none")
+    return PeerAudit(head=head, begun=begun)
+
+
+def _head(fields: cbor.Fields) -> AuditHead:
+    number, digest = fields.uint(), fields.raw(HASH_BYTES)
+    if len(digest) != HASH_BYTES:
+        raise ProtocolError("the head of a peer's audit trail has no hash")
     return AuditHead(number, digest.hex())

@@ -19,6 +19,7 @@ from qsync.node.audit_heads import INSTANCES_MAX, AuditHeads, HeadNews
 from qsync.node.auditing import AuditTrail
 from qsync.wire import peer_audit, peer_messages
 from qsync.wire.frames import SealedFrames
+from qsync.wire.peer_audit import PeerAudit
 
 INTERVAL = 60.0
 
@@ -53,8 +54,8 @@ class Member:
         name, instance = f"n{self.number}", f"i{self.number}"
         for each in self.others:
             if each is not self and each.tells:
-                head = peer_audit.decode(payload)
-                each.heads.heard(HeadNews(Replica(self.number), name, instance, head))
+                told = peer_audit.decode(payload)
+                each.heads.heard(HeadNews(Replica(self.number), name, instance, told))
 
     def lines(self) -> int:
         return sum(1 for _ in audit.lines_of(audit.files_of(self.directory)))
@@ -161,8 +162,9 @@ def test_what_was_noted_in_a_former_life_still_counts(members: list[Member]) -> 
 
 def test_only_so_many_directories_are_remembered(members: list[Member]) -> None:
     heads = members[0].heads
+    told = PeerAudit(head=AuditHead(1, "ab" * 32), begun=AuditHead())
     for number in range(INSTANCES_MAX + 5):
-        heads.heard(HeadNews(Replica(2), "n2", f"i{number}", AuditHead(1, "ab" * 32)))
+        heads.heard(HeadNews(Replica(2), "n2", f"i{number}", told))
     known = [each["instance"] for each in heads.describe()]
     assert len(known) == INSTANCES_MAX
     assert known[-1] == f"i{INSTANCES_MAX + 4}"
@@ -180,9 +182,43 @@ def test_a_line_that_was_changed_is_no_witness(members: list[Member]) -> None:
     assert list(audit.heads_told(audit.lines_of([path]), "i1")) == []
 
 
-@given(st.integers(1, 1 << 62), st.binary(min_size=32, max_size=32))
-def test_what_is_said_is_heard(number: int, digest: bytes) -> None:
-    said = AuditHead(number, digest.hex())
+def test_a_cut_trail_that_has_grown_again_shows_by_how_its_life_began(
+    members: list[Member],
+) -> None:
+    """It has more lines by now than were known of it, so its length tells nothing."""
+    first, second, _ = members
+    for _ in range(5):
+        first.trail.note_login("ann", "10.0.0.1")
+    pass_time(members)
+    cut(first, 2)
+    first.live()
+    for _ in range(9):
+        first.trail.note_login("ann", "10.0.0.1")
+    pass_time([first], 1, after=1)
+    assert second.alarms == [("audit_cut", {"node": "n1", "had": 5, "has": 2})]
+    pass_time([first], 5, after=2)
+    assert len(second.alarms) == 1
+
+
+def test_lives_that_go_on_where_the_trail_ended_alarm_nobody(members: list[Member]) -> None:
+    for life in range(6):
+        for each in members:
+            each.trail.note_login("ann", "10.0.0.1")
+        pass_time(members, 3, after=10 * life)
+        members[life % 3].live()
+        pass_time(members, 1, after=10 * life + 5)
+    assert [each.alarms for each in members] == [[], [], []]
+
+
+HEADS = st.builds(
+    AuditHead, st.integers(0, 1 << 62), st.binary(min_size=32, max_size=32).map(bytes.hex)
+)
+
+
+@given(HEADS, HEADS)
+def test_what_is_said_is_heard(one: AuditHead, other: AuditHead) -> None:
+    begun, head = sorted((one, other), key=lambda each: each.number)
+    said = PeerAudit(head=AuditHead(head.number + 1, head.hash), begun=begun)
     (payload,) = SealedFrames().feed(peer_audit.encode(said))
     assert peer_audit.is_head(payload)
     assert peer_audit.decode(payload) == said
@@ -191,7 +227,16 @@ def test_what_is_said_is_heard(number: int, digest: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "rest", [[0, bytes(32)], [1, bytes(31)], [1, bytes(33)], [-1, bytes(32)], [1, "a" * 32], [1]]
+    "rest",
+    [
+        [0, bytes(32), 0, bytes(32)],
+        [1, bytes(31), 0, bytes(32)],
+        [1, bytes(32), 0, bytes(33)],
+        [1, bytes(32), 2, bytes(32)],
+        [-1, bytes(32), 0, bytes(32)],
+        [1, "a" * 32, 0, bytes(32)],
+        [1, bytes(32)],
+    ],
 )
 def test_what_is_no_head_is_refused(rest: list[object]) -> None:
     with pytest.raises(ProtocolError):
