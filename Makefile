@@ -17,7 +17,7 @@ export PYTHONSAFEPATH := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help env compiled pure demo bench bench-peers bench-spark drills test test-all other-form format-check format lint imports tidy types unit sim live repo \
-        wheel spark spark-anywhere coverage soak corpus explore mutants campaign fuzz dist reference news clean
+        wheel docs spark spark-anywhere coverage soak corpus explore mutants campaign fuzz dist reference news clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -179,6 +179,10 @@ dist: $(VENV)/.developed ## sources, pure wheel and compiled wheel, in dist/ (mi
 
 reference: $(VENV)/.developed ## tables of the reference, written from the code
 	@$(BIN)/python -m tests.repo.reference
+
+docs: $(VENV)/.developed ## the documentation as a site, in build/site; a broken link fails
+	@PYTHONPATH=.build NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --config-file .build/site.yml
+	@echo "open build/site/index.html"
 
 news: $(VENV)/.developed ## what the next release notes would say
 	@$(BIN)/towncrier build --draft
