@@ -1,4 +1,7 @@
-"""Where is the cluster? Addresses, a URL, a lab's name or a context from the user's file."""
+"""Where is the cluster? Addresses, a URL, a lab's name or a context from the user's file.
+
+Who owns a node's directory may name that, or the socket in it, and needs no password.
+"""
 
 import os
 import sys
@@ -7,17 +10,20 @@ from pathlib import Path
 import click
 
 from admin.lab import lab, secure
-from qsync.client import login, security
+from qsync.client import local_sockets, login, security
 from qsync.client.security import ClientTls
 from qsync.client.targets import parse
 from qsync.errors import ConfigError
+from qsync.socket_files import FILE
 
 DEFAULT_ADDRESS = "127.0.0.1:3301"
 CONTEXTS_FILE = "contexts.yaml"
 
 
 def default() -> str:
-    """The lab called `lab` if there is one, else this machine's usual port."""
+    """The node whose directory this is, else the lab called `lab`, else the usual port."""
+    if Path(FILE).is_socket():
+        return local_sockets.SCHEME + FILE
     return lab.DEFAULT_NAME if lab.exists(lab.place()) else DEFAULT_ADDRESS
 
 
@@ -37,11 +43,13 @@ def resolve(text: str) -> list[str]:
         _speak(found.tls)
         if found.user is not None:
             _be(found.user)
-        return list(found.addresses)
+        return [_reached(each) for each in found.addresses]
     if Path(text).is_dir() and lab.exists(Path(text)):
         return list(load_lab(Path(text).absolute()).addresses)
     if text in lab.names():
         return list(load_lab(lab.place(text)).addresses)
+    if Path(text, FILE).is_socket():
+        return [_reached(local_sockets.normal(text))]
     known = _contexts()
     if text in known:
         return resolve(known[text]) if known[text] != text else [text]
@@ -53,6 +61,15 @@ def load_lab(directory: Path) -> lab.Lab:
     found = lab.load(directory)
     _speak(secure.client_tls(directory))
     return found
+
+
+def _reached(address: str) -> str:
+    """Where the node behind a socket is for others; from here on it is dialled by the socket."""
+    if not address.startswith(local_sockets.SCHEME):
+        return address
+    from admin.cluster import ask  # noqa: PLC0415 - most targets are not asked anything here
+
+    return ask.by_network(address)
 
 
 def _speak(tls: ClientTls | None) -> None:
@@ -75,7 +92,7 @@ def _there_is(contexts: dict[str, str]) -> str:
     labs = ", ".join(sorted(lab.names()))
     known = f"there are the labs {labs}" if labs else "`qsync lab up` makes a lab"
     named = f" and the contexts {', '.join(sorted(contexts))}" if contexts else ""
-    return f"an address is host:port; {known}{named}"
+    return f"an address is host:port, or unix:DIRECTORY of a node here; {known}{named}"
 
 
 def single(addresses: list[str]) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import ParamSpec, TypeVar
 
-from admin.box.place import NodeConnections, OpenConnection
+from admin.box.place import NodeConnections, OpenConnection, by_network
 from admin.box.session import Box
 from qsync.client import targets
 from qsync.client.async_.database import AsyncDatabase
@@ -94,6 +94,7 @@ def open_inline(
     addresses = targets.parse(target if isinstance(target, str) else list(target)).addresses
     with ExitStack() as stack:
         pool = InlinePool(stack, timeout=timeout)
-        box = Box(NodeConnections(pool, drive(pool.open(addresses, direct=False))))
+        known = drive(by_network(pool, addresses))
+        box = Box(NodeConnections(pool, drive(pool.open(known, direct=False))))
         drive(box.use(node))
         yield box

@@ -9,7 +9,7 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 
-from admin.box.place import NodeConnections, OpenConnection
+from admin.box.place import NodeConnections, OpenConnection, by_network
 from admin.box.session import Box
 from qsync.client import targets
 from qsync.client.aio import connect_async
@@ -88,7 +88,8 @@ async def open_box(
     async with anyio.create_task_group() as group:
         try:
             pool = LoopPool(group, timeout=timeout)
-            box = Box(NodeConnections(pool, await pool.open(addresses, direct=False)))
+            known = await by_network(pool, addresses)
+            box = Box(NodeConnections(pool, await pool.open(known, direct=False)))
             await box.use(node)
             yield box
         except Exception as error:  # noqa: BLE001 - raised again below, outside of the task group

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
-from qsync.client import targets
+from qsync.client import local_sockets, targets
 from qsync.client.async_.database import AsyncDatabase
 from qsync.errors import ConfigError, ProtocolError
 
@@ -104,7 +104,18 @@ class NodeConnections:
 
     async def another(self, addresses: tuple[str, ...]) -> "NodeConnections":
         """Connections of their own to another cluster, or to this one again."""
-        return NodeConnections(self._pool, await self._pool.open(addresses, direct=False))
+        found = await by_network(self._pool, addresses)
+        return NodeConnections(self._pool, await self._pool.open(found, direct=False))
+
+    async def reopen(self) -> None:
+        """Other connections to the same cluster, as whoever is meant by now; the old ones end.
+
+        Raises what the handshake refuses; then they stay.
+        """
+        fresh = await self._pool.open(self.addresses, direct=False)
+        self._data.close()
+        self._data = fresh
+        await self.use(self._pinned)
 
     async def beside(self, node: str) -> "NodeConnections":
         """Connections of their own to this cluster and that node."""
@@ -152,6 +163,15 @@ class NodeConnections:
         if ":" in node:
             return targets.normal(node)
         raise ConfigError(f"there is no node {node!r}; there are {', '.join(self._members)}")
+
+
+async def by_network(pool: Pool, addresses: tuple[str, ...]) -> tuple[str, ...]:
+    """The same addresses, those of nodes in the place of sockets; see `ask.by_network`."""
+    if not any(each.startswith(local_sockets.SCHEME) for each in addresses):
+        return addresses
+    from admin.cluster import ask  # noqa: PLC0415 - only where there is a socket
+
+    return tuple([await pool.aside(ask.by_network, each) for each in addresses])
 
 
 def map_of(value: object) -> dict[str, object]:

@@ -13,7 +13,7 @@ from admin.box.base import BoxSession
 from admin.box.ctl import Ctl
 from admin.box.place import NodeConnections
 from admin.box.space import BoxSchema, BoxSpace
-from qsync.client import targets
+from qsync.client import login, targets
 from qsync.client.async_.feeds import AsyncFeed
 from qsync.client.async_.transaction import AsyncTransaction
 from qsync.client.options import WriteOptions
@@ -146,6 +146,21 @@ class Box(BoxSession):
     async def beside(self, node: str) -> "Box":
         """One more session with this cluster, which speaks to that node."""
         return Box(await self.place.beside(node))
+
+    async def act_as(self, user: str) -> None:
+        """Be that user from here on, as who may do everything may; `su` of oneself ends it.
+
+        Raises AccessDenied, and NoTransaction while a transaction is open.
+        """
+        if self.txn is not None:
+            raise NoTransaction("a transaction is open", hint="box.commit() or box.rollback()")
+        before = login.acting()
+        login.act_as(user)
+        try:
+            await self.place.reopen()
+        except QsyncError:
+            login.act_as(before)
+            raise
 
     # -- looking
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from admin.certs import making
 from admin.certs.making import CA_CERTIFICATE, CA_KEY, KeyPair
+from qsync.errors import ConfigError
 
 DIRECTORY: Final = "certs"
 """Below the directory of a cluster: the authority, and the certificates of people."""
@@ -37,7 +38,22 @@ def lay_out(directory: Path, cluster: str, *, name: str) -> None:
 
 def add_node(directory: Path, node: Path, *, cluster: str, name: str, hosts: Iterable[str]) -> None:
     """What a node of that cluster needs, into its directory. Raises ConfigError."""
-    where, into = directory / DIRECTORY, node / NODE_DIRECTORY
+    certify_node(directory / DIRECTORY, node, cluster=cluster, name=name, hosts=hosts)
+
+
+def check_authority(where: Path) -> None:
+    """Has that directory an authority that can sign? Raises ConfigError."""
+    for path in (where / CA_CERTIFICATE, where / CA_KEY):
+        if not path.is_file():
+            raise ConfigError(
+                f"{path} is not there, and a certificate has to be signed by it",
+                hint="--ca-dir names the directory of the cluster's authority, ca.crt and ca.key",
+            )
+
+
+def certify_node(where: Path, node: Path, *, cluster: str, name: str, hosts: Iterable[str]) -> None:
+    """The same, by the authority in the directory `where`. Raises ConfigError."""
+    into = node / NODE_DIRECTORY
     authority = KeyPair(certificate=where / CA_CERTIFICATE, key=where / CA_KEY)
     pair = KeyPair.named(into, "node")
     making.make_node(authority, pair, cluster=cluster, name=name, hosts=list(hosts))

@@ -4,11 +4,13 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from qsync.client import local_sockets
 from qsync.client.one_node import TIMEOUT_S, NodeConnection
 from qsync.errors import ProtocolError, QsyncError, Unavailable
 from qsync.status import decode
 from qsync.status.record import NodeStatus
 from qsync.wire import replies
+from qsync.wire.session import Greeting
 from qsync.wire.verbs import PlainRequest, Request, Verb
 
 ASKED_AT_ONCE_MAX = 31
@@ -47,6 +49,25 @@ def first_to_answer(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> str:
         else:
             return address
     raise Unavailable("no node answers", details={"nodes": silences})
+
+
+def by_network(address: str) -> str:
+    """Where the node behind a socket (`unix:PATH`) is for others; any other address as it is.
+
+    From here on this process, and those that it starts, dial that address by the socket. Raises
+    Unavailable or what the node refuses.
+    """
+    if not address.startswith(local_sockets.SCHEME):
+        return address
+    own = str(status(address)["address"])
+    local_sockets.reach(own, local_sockets.normal(address).removeprefix(local_sockets.SCHEME))
+    return own
+
+
+def greeting(address: str, *, timeout: float = TIMEOUT_S) -> Greeting:
+    """Who answers there, as it tells everybody. Raises Unavailable or what it refuses."""
+    with NodeConnection(address, timeout=timeout, greeted=True) as line:
+        return line.greeting
 
 
 def value(address: str, request: Request, *, timeout: float = TIMEOUT_S) -> list[object]:

@@ -16,8 +16,8 @@ from qsync.errors import (
     Unavailable,
 )
 from qsync.member import MemberAction, MemberRole, Standing
-from qsync.status import decode
 from qsync.status.record import NodeStatus
+from qsync.wire.session import Greeting
 from qsync.wire.verbs import ChangeMemberRequest
 
 VOTER = MemberRole.VOTER.value
@@ -104,30 +104,31 @@ def newcomer(found: ClusterSurvey, address: str, *, timeout: float) -> ClusterMe
     """
     there = _first_answer(address, timeout=timeout)
     ours = found.samples[0].replicaset.uuid
-    if there.replicaset.uuid != ours:
-        raise ForeignCluster(f"{address} is of cluster {there.replicaset.uuid}, not of {ours}")
-    known = next((each for each in members(found) if each.id == there.id), None)
-    if known is not None and known.named is not None and known.named != there.uuid:
+    if there.cluster != ours:
+        raise ForeignCluster(f"{address} is of cluster {there.cluster}, not of {ours}")
+    known = next((each for each in members(found) if each.id == there.replica), None)
+    if known is not None and known.named is not None and known.named != there.instance:
         raise ConfigError(
-            f"replica id {there.id} is taken: {known.name} at {known.address} has it",
+            f"replica id {there.replica} is taken: {known.name} at {known.address} has it",
             hint=f"for a lost disk: qsync member replace {known.name}",
         )
     return ClusterMember(
-        id=there.id,
+        id=there.replica,
         name=there.name,
         address=address,
         standing=STRANGER if known is None or known.role is None else known.standing,
         named=None if known is None else known.named,
-        runs=there.uuid,
+        runs=there.instance,
         role=None if known is None else known.role,
     )
 
 
-def _first_answer(address: str, *, timeout: float) -> NodeStatus:
+def _first_answer(address: str, *, timeout: float) -> Greeting:
+    """What it tells everybody: one that knows of no users yet may answer nobody's questions."""
     deadline = time.monotonic() + timeout
     while True:
         try:
-            return decode.status(ask.status(address, timeout=min(timeout, TIMEOUT_S)))
+            return ask.greeting(address, timeout=min(timeout, TIMEOUT_S))
         except Unavailable:
             if time.monotonic() + ASKED_AGAIN_S > deadline:
                 raise

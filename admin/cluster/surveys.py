@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from admin.cluster import ask, sides
 from qsync.client.one_node import TIMEOUT_S
-from qsync.errors import ConfigError, QsyncError, Unavailable
+from qsync.errors import AccessDenied, ConfigError, QsyncError, Unavailable
 from qsync.status import health
 from qsync.status.members import IN_TOUCH, PeerStatus
 from qsync.status.record import NodeStatus
@@ -30,12 +30,16 @@ class ClusterHealth(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreachableNode:
-    """A node that did not answer, and what happened instead. `id` 0: only its address is known."""
+    """A node that did not answer, and what happened instead. `id` 0: only its address is known.
+
+    `denied`: it is there, and does not answer us.
+    """
 
     id: int
     name: str
     address: str
     why: str
+    denied: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +105,7 @@ def survey(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> ClusterSurvey
             break
         answers |= ask.statuses(unasked, timeout)  # who answers may be of the cluster that goes on
     silent = [
-        UnreachableNode(id=id, name=name, address=address, why=_silence(answers.get(address)))
+        _unreachable(id, name, address, answers.get(address))
         for id, (name, address) in sorted(members.items())
         if id not in samples
     ]
@@ -112,10 +116,14 @@ def survey(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> ClusterSurvey
     )
 
 
-def _silence(answer: NodeStatus | QsyncError | None) -> str:
+def _unreachable(
+    id: int, name: str, address: str, answer: NodeStatus | QsyncError | None
+) -> UnreachableNode:
+    why = str(answer or "not asked")
     if isinstance(answer, NodeStatus):
-        return f"a node of cluster {answer.replicaset.uuid} answers there"
-    return str(answer or "not asked")
+        why = f"a node of cluster {answer.replicaset.uuid} answers there"
+    denied = isinstance(answer, AccessDenied)
+    return UnreachableNode(id=id, name=name, address=address, why=why, denied=denied)
 
 
 def judge(found: ClusterSurvey) -> ClusterVerdict:
@@ -128,7 +136,7 @@ def judge(found: ClusterSurvey) -> ClusterVerdict:
     quorum = leader.synchro.quorum or found.voters // 2 + 1
     votes = {id for id, _ in leader.voters} or {peer.id for peer in leader.peers}
     away = [peer for peer in leader.peers if not peer.counts and peer.id in votes]
-    away_ids = {peer.id for peer in away} | {each.id for each in found.silent}
+    away_ids = {peer.id for peer in away} | {each.id for each in found.silent if not each.denied}
     if leader.voters:  # who is no voter at all, for now, is not missed by a quorum
         away_ids &= {id for id, _ in leader.voters}
     in_touch = found.voters - len(away_ids)
@@ -354,7 +362,7 @@ def _sentence(
 
 
 def _trouble(found: ClusterSurvey, away: Sequence[PeerStatus]) -> str:
-    silent = {each.name for each in found.silent}
+    silent = {each.name for each in found.silent if not each.denied}
     parts = [f"{name} does not answer" for name in sorted(silent)]
     parts += [f"{each.name} is {_way(each)}" for each in away if each.name not in silent]
     told = {each.name for each in away}

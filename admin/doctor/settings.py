@@ -105,6 +105,17 @@ def listens_safely(facts: Facts) -> Iterator[Finding]:
                     f"{key} = {address} is open to the network without TLS",
                     "give it certificates (section `tls`), a firewall or a tunnel, or loopback",
                 )
+            elif address and not Address(address).loopback and _is_for_all(facts, node, key):
+                yield warning(
+                    node.name,
+                    f"{key} = {address} tells its figures to whoever asks",
+                    "name a file with a token in metrics.token_file, and give readers that token",
+                )
+
+
+def _is_for_all(facts: Facts, node: NodeStatus, key: str) -> bool:
+    """Do metrics ask for no token?"""
+    return key == "metrics.listen" and not facts.of(node).text("metrics.token_file")
 
 
 def _is_over_tls(facts: Facts, node: NodeStatus, key: str) -> bool:

@@ -142,13 +142,22 @@ def _certify(directory: Path, made: Layout) -> None:
 
 
 def joining(
-    directory: Path, cluster: ClusterSurvey, address: str, options: Mapping[str, str]
+    directory: Path,
+    cluster: ClusterSurvey,
+    address: str,
+    options: Mapping[str, str],
+    *,
+    authority: Path | None = None,
 ) -> Layout:
     """A directory for one more node of a cluster that runs.
 
     It gets a replica id that nobody has, and the members as its peers. It is a stranger until it is
-    added (`admin.cluster.membership`). Raises ConfigError.
+    added (`admin.cluster.membership`). `authority`: the directory of the cluster's own, which signs
+    a certificate for it; None: it speaks no TLS, or has one. Raises ConfigError.
     """
+    if authority is not None:
+        _check_authority(authority)
+        options = {**options, **laying_options()}
     fixed = sorted({"node.id", "peers", "listen", "cluster.id"} & set(options))
     if fixed:
         raise ConfigError(f"{fixed[0]} follows from the cluster that is joined")
@@ -180,7 +189,23 @@ def joining(
     text = NodeConfig.template({**settings, **options})
     NodeConfig.loads(text, where="--set")
     member = FoundingMember(id=id, name=name, address=str(own), dir=directory, config=text)
-    return _lay_out(first.replicaset.uuid, [member], founded=False)
+    made = _lay_out(first.replicaset.uuid, [member], founded=False)
+    if authority is not None:
+        _certify_one(authority, made, member)
+    return made
+
+
+def _check_authority(where: Path) -> None:
+    from admin.certs import laying  # noqa: PLC0415 - slow to import, only where it is used
+
+    laying.check_authority(where)
+
+
+def _certify_one(where: Path, made: Layout, member: FoundingMember) -> None:
+    from admin.certs import laying  # noqa: PLC0415 - slow to import, only where it is used
+
+    hosts = [Address(member.address).host]
+    laying.certify_node(where, member.dir, cluster=made.cluster, name=member.name, hosts=hosts)
 
 
 def next_id(cluster: ClusterSurvey) -> int:

@@ -10,6 +10,7 @@ import h11
 import trio
 
 from admin.metrics import health, text
+from admin.metrics.token import BearerToken
 from qsync import __version__
 from qsync.config import NodeConfig
 from qsync.node.listener import not_listening
@@ -28,7 +29,7 @@ LINGER_S = 1.0
 _READ_BYTES = 4096
 _JSON = "application/json"
 _METHODS = (b"GET", b"HEAD", b"OPTIONS")
-_NOT_FOUND, _METHOD_NOT_ALLOWED, _TOO_MANY = 404, 405, 503
+_UNAUTHORIZED, _NOT_FOUND, _METHOD_NOT_ALLOWED, _TOO_MANY = 401, 404, 405, 503
 
 Status = Callable[[], NodeStatus]
 MetricsStream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
@@ -39,9 +40,12 @@ Answer = tuple[int, str, bytes]
 class Metrics:
     """Listens already; answers as soon as there is a node to tell of."""
 
-    def __init__(self, address: str, listeners: list[trio.SocketListener]) -> None:
+    def __init__(
+        self, address: str, listeners: list[trio.SocketListener], token: BearerToken | None
+    ) -> None:
         self.address = address
         self._listeners = listeners
+        self._token = token
 
     @property
     def words(self) -> str:
@@ -52,7 +56,7 @@ class Metrics:
         """Answer until cancelled."""
         tls = node.links.tls if node.config.tls.metrics else None
         context = None if tls is None else lambda: tls.anonymous
-        await serve(self._listeners, partial(status, node), context)
+        await serve(self._listeners, partial(status, node), context, self._token)
 
 
 @asynccontextmanager
@@ -65,13 +69,15 @@ async def open_metrics(config: NodeConfig) -> AsyncIterator[Metrics | None]:
     if address is None:
         yield None
         return
+    file = config.metrics.token_file
+    token = None if file is None else BearerToken(file)
     try:
         listeners = await trio.open_tcp_listeners(address.port, host=address.host)
     except OSError as error:
         raise not_listening("metrics.listen", address, error) from error
     port = listeners[0].socket.getsockname()[1]
     try:
-        yield Metrics(f"{address.rpartition(':')[0]}:{port}", listeners)
+        yield Metrics(f"{address.rpartition(':')[0]}:{port}", listeners, token)
     finally:
         for each in listeners:
             each.socket.close()
@@ -81,16 +87,19 @@ async def serve(
     listeners: list[trio.SocketListener],
     status: Status,
     tls: Callable[[], ssl.SSLContext] | None = None,
+    token: BearerToken | None = None,
 ) -> None:
-    """Answer until cancelled. `tls`: what counts now; without it bytes go as they are."""
+    """Answer until cancelled. `tls`: what counts now; without it bytes go as they are.
+
+    `token`: what whoever asks must show.
+    """
     room = trio.CapacityLimiter(CONNECTIONS_MAX)
 
     async def connection(stream: trio.SocketStream) -> None:
-        if tls is None:
-            await _connection(status, room, stream)
-        else:
-            over = trio.SSLStream(stream, tls(), server_side=True, https_compatible=True)
-            await _connection(status, room, over)
+        found: MetricsStream = stream
+        if tls is not None:
+            found = trio.SSLStream(stream, tls(), server_side=True, https_compatible=True)
+        await _connection(status, room, _Talk(found, token))
 
     await trio.serve_listeners(connection, listeners)
 
@@ -112,9 +121,8 @@ def _json(data: object) -> bytes:
     return json.dumps(data, default=str).encode() + b"\n"
 
 
-async def _connection(status: Status, room: trio.CapacityLimiter, stream: MetricsStream) -> None:
+async def _connection(status: Status, room: trio.CapacityLimiter, talk: "_Talk") -> None:
     """One connection, request after request. What the other side breaks ends only this one."""
-    talk = _Talk(stream)
     try:
         if room.available_tokens == 0:
             await talk.refuse(_TOO_MANY, f"{CONNECTIONS_MAX} connections are open")
@@ -125,14 +133,15 @@ async def _connection(status: Status, room: trio.CapacityLimiter, stream: Metric
     except (trio.BrokenResourceError, trio.ClosedResourceError):
         pass  # It hung up while we answered: nobody is left to tell.
     finally:
-        await trio.aclose_forcefully(stream)
+        await trio.aclose_forcefully(talk.stream)
 
 
 class _Talk:
     """One connection and what h11 knows of it."""
 
-    def __init__(self, stream: MetricsStream) -> None:
-        self._stream = stream
+    def __init__(self, stream: MetricsStream, token: BearerToken | None) -> None:
+        self.stream = stream
+        self._token = token
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=REQUEST_BYTES_MAX)
 
     async def one(self, status: Status) -> bool:
@@ -157,9 +166,9 @@ class _Talk:
         await self._send(code, _JSON, _json({"error": why}), close=True)
         with trio.move_on_after(LINGER_S):
             # Closing with unread bytes would reset the connection, and the answer be lost.
-            if isinstance(self._stream, trio.SocketStream):
-                await self._stream.send_eof()
-            while await self._stream.receive_some(_READ_BYTES):
+            if isinstance(self.stream, trio.SocketStream):
+                await self.stream.send_eof()
+            while await self.stream.receive_some(_READ_BYTES):
                 pass
 
     async def _request(self) -> h11.Request | None:
@@ -168,7 +177,7 @@ class _Talk:
         while True:
             event = self._http.next_event()
             if event is h11.NEED_DATA:
-                self._http.receive_data(bytes(await self._stream.receive_some(_READ_BYTES)))
+                self._http.receive_data(bytes(await self.stream.receive_some(_READ_BYTES)))
             elif isinstance(event, h11.Request):
                 request = event
             elif isinstance(event, h11.EndOfMessage):
@@ -180,6 +189,10 @@ class _Talk:
 
     async def _answer(self, request: h11.Request, status: Status) -> None:
         target = request.target.decode("ascii", "replace")
+        if self._token is not None and not self._token.is_shown(list(request.headers)):
+            wrong = _json({"error": "show the token: Authorization: Bearer TOKEN"})
+            await self._send(_UNAUTHORIZED, _JSON, wrong, head_only=request.method == b"HEAD")
+            return
         if request.method not in _METHODS:
             allowed = b", ".join(_METHODS).decode()
             wrong = _json({"error": f"only {allowed} are answered"})
@@ -197,6 +210,7 @@ class _Talk:
             ("Content-Type", kind),
             ("Content-Length", str(len(body))),
             ("Server", f"qsync/{__version__}"),
+            *([("WWW-Authenticate", "Bearer")] if code == _UNAUTHORIZED else []),
             *([("Connection", "close")] if close else []),
         ]
         events: list[h11.Event] = [h11.Response(status_code=code, headers=headers)]
@@ -205,6 +219,6 @@ class _Talk:
         events.append(h11.EndOfMessage())
         data = b"".join(sent for event in events if (sent := self._http.send(event)) is not None)
         with trio.move_on_after(IDLE_S_MAX) as patience:
-            await self._stream.send_all(data)
+            await self.stream.send_all(data)
         if patience.cancelled_caught:
             raise trio.BrokenResourceError("the answer is not read")

@@ -1,14 +1,15 @@
-"""`qsync cert`: an authority, and certificates of nodes and users; looked at and judged."""
+"""`qsync cert`: an authority, certificates of nodes and users; looked at, judged, read again."""
 
 from collections.abc import Callable
-from datetime import datetime
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.exits import CheckFailed
-from cli.options import json_option
+from cli.options import json_option, target_argument, timeout_option
 from cli.output import document, say, style, text
 from qsync.errors import ConfigError
 from qsync.tls.names import Bearer, CertifiedName
@@ -183,6 +184,34 @@ def check(
             say(f"{file} is right")
     if grave:
         raise CheckFailed(f"{file} would be refused: {grave[0].what}")
+
+
+@cert.command("reload", epilog="Example: qsync cert reload qsyncs://db1/?ca=certs/ca.crt")
+@target_argument
+@timeout_option("5s")
+@json_option
+def reload_certificates(*, target: list[str], timeout: float) -> None:
+    """Make every node of TARGET read its certificates again, and say which are in use then.
+
+    Nodes look at their files every second by themselves. Running connections stay. Exits with 6
+    when a node does not use what is in its files; it takes the right `settings`.
+    """
+    from admin.certs import reloading  # noqa: PLC0415 - slow to import
+
+    found = reloading.reload_all(target, timeout=timeout)
+    if style().as_json:
+        document("cert.reload", nodes=[asdict(each) for each in found])
+    else:
+        for each in found:
+            text(f"{each.node:<12} {each.error or f'uses {each.serial}, {_until(each.expires)}'}")
+    wrong = [each for each in found if each.error is not None]
+    if wrong:
+        raise CheckFailed(f"{wrong[0].node}: {wrong[0].error}")
+
+
+def _until(expires: float | None) -> str:
+    good = datetime.fromtimestamp(expires, UTC) if expires is not None else None
+    return "good" if good is None else f"good until {_day(good)}"
 
 
 def _wanted(node: str | None, user: str | None, cluster: str | None) -> CertifiedName | None:

@@ -17,6 +17,7 @@ from cli.output import document, say, style, text, value
 from qsync.client.one_node import NodeConnection
 from qsync.errors import DirectoryLocked
 from qsync.record import Entry, EntryKind, Flags
+from qsync.socket_files import FILE
 
 _SOURCE = click.argument("source", default=targets.default, metavar="[NODE|DIR]")
 
@@ -156,9 +157,19 @@ def _open(source: str, timeout: float) -> Iterator[logs.EntrySource]:
             with logs.stopped(path) as found:
                 yield found
         except DirectoryLocked as error:
+            if (path / FILE).is_socket():
+                with _online(source, timeout) as there:
+                    yield there
+                return
             hint = "name the running node by its address instead, or stop it first"
             raise DirectoryLocked(error.message, hint=hint) from None
         return
+    with _online(source, timeout) as there:
+        yield there
+
+
+@contextlib.contextmanager
+def _online(source: str, timeout: float) -> Iterator[logs.EntrySource]:
     try:
         address = targets.resolve(source)[0]
     except ValueError as error:

@@ -9,7 +9,10 @@ import click
 from cli.options import TargetOption, json_option, set_options
 from cli.output import document, say, style
 from qsync.config import NodeConfig
+from qsync.config.sections import ClusterUsers
 from qsync.errors import ConfigError
+from qsync.wire import replies
+from qsync.wire.verbs import RightsRequest
 
 if TYPE_CHECKING:
     from admin.lab.founding import FoundingMember, Layout
@@ -35,7 +38,15 @@ FILE = "node.yaml"
 )
 @click.option("--listen", metavar="HOST:PORT", help="With --join: where the new node is reached.")
 @click.option(
-    "--secure", is_flag=True, help="With TLS: an authority and certificates in DIRECTORY/certs."
+    "--secure",
+    is_flag=True,
+    help="With TLS: an authority and certificates in DIRECTORY/certs; with --join one more "
+    "certificate of the cluster's authority.",
+)
+@click.option(
+    "--ca-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="With --join --secure: where ca.crt and ca.key are.  [default: certs beside DIRECTORY]",
 )
 @click.option(
     "--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option. Repeatable."
@@ -49,6 +60,7 @@ def init(
     join: list[str] | None,
     listen: str | None,
     secure: bool,
+    ca_dir: Path | None,
     settings: tuple[str, ...],
 ) -> None:
     """Found a cluster: write the directory of its one node, or of each of its members.
@@ -61,12 +73,13 @@ def init(
     """
     options = set_options(settings)
     _check_hosts(hosts, cluster=cluster)
-    if secure and join is not None:
-        raise click.UsageError(
-            "--secure founds; for --join: qsync cert node, and --set tls.key=..."
-        )
+    if ca_dir is not None and not (secure and join is not None):
+        raise click.UsageError("--ca-dir goes with --join --secure")
     if join is not None:
-        made = _joining(directory, options, join, listen, cluster=cluster)
+        authority = (ca_dir or directory.absolute().parent / "certs") if secure else None
+        if cluster or listen is None:
+            raise click.UsageError("--join wants --listen HOST:PORT, and no --cluster")
+        made = _joining(directory, options, join, listen, authority=authority)
     else:
         made = _founding(directory, hosts, options, cluster=cluster, secure=secure, listen=listen)
     if style().as_json:
@@ -84,7 +97,7 @@ def init(
         say(f"copy each directory to its host, and run there: qsync start {first.dir.name}")
     else:
         say(f"run it with: qsync start {directory}")
-    if secure:
+    if secure and join is None:
         _say_how(directory, first.address)
     if join is not None:
         say(f"then make it a member: qsync member add {first.address} --target {join[0]}")
@@ -126,14 +139,21 @@ def _founding(
 
 
 def _joining(
-    directory: Path, options: dict[str, str], join: list[str], listen: str | None, *, cluster: bool
+    directory: Path,
+    options: dict[str, str],
+    join: list[str],
+    listen: str,
+    *,
+    authority: Path | None,
 ) -> "Layout":
-    from admin.cluster import surveys  # noqa: PLC0415 - asks a cluster, which others need not
+    from admin.cluster import ask, surveys  # noqa: PLC0415 - asks a cluster, which others need not
     from admin.lab import founding  # noqa: PLC0415 - reads and writes more than most commands
 
-    if cluster or listen is None:
-        raise click.UsageError("--join wants --listen HOST:PORT, and no --cluster")
-    return founding.joining(directory, surveys.survey(join), listen, options)
+    found = surveys.survey(join)
+    about = replies.read_map(ask.value(found.samples[0].address, RightsRequest(1)))
+    if about.get("users"):  # until it has their rows it does not know of them
+        options = {"cluster.users": ClusterUsers.REQUIRED.value, **options}
+    return founding.joining(directory, found, listen, options, authority=authority)
 
 
 def _row(member: "FoundingMember") -> dict[str, object]:

@@ -69,7 +69,12 @@ BOX: Final[Mapping[str, tuple[str, str]]] = {
     "box.schema.role.info": ("(name)", _doc(AsyncUsers.info)),
     "box.schema.role.exists": ("(name)", _doc(AsyncUsers.exists)),
     "box.schema.role.list": ("()", "The names of all roles."),
-    "box.session.user": ("()", "As whom this session has logged in; nothing without users."),
+    "box.session.user": ("()", "Who one is here; nothing without users."),
+    "box.session.effective_user": ("()", "The same."),
+    "box.session.su": (
+        "(user), or (user, function, ...)",
+        "Be that user, or only while the function runs; it takes the right super.",
+    ),
     "box.begin": ("({is_sync})", _doc(Box.begin)),
     "box.commit": ("({is_sync, is_lazy, wait})", _doc(Box.commit)),
     "box.rollback": ("()", _doc(Box.rollback)),

@@ -307,7 +307,7 @@ local box = transactions(0, {
     end, function() return ask(0, "backup.start") end, {
         __call = function() return ask(0, "backup.start") end,
     }),
-    session = verbs(0, "session.", { "user" }),
+    session = verbs(0, "session.", { "user", "su" }),
     why = verbs(0, "why.", { "read_only", "waiting", "promote", "demote", "clear_synchro_queue" }),
     info = live(function(_, key) return ask(0, "info", key) end, function() return ask(0, "info") end, {
         __call = function() return ask(0, "info") end,
@@ -323,6 +323,21 @@ local box = transactions(0, {
     end, function() return ask(0, "sequences") end),
     tuple = { new = function(fields) return raw_setmetatable(fields, ARRAY) end },
 })
+
+box.session.effective_user = box.session.user
+
+do  -- With a function it is called as that user, and then one is who one was.
+    local su = box.session.su
+    function box.session.su(user, f, ...)
+        if f == nil then return su(user) end
+        local before = box.session.user()
+        su(user)
+        local back = pack(raw_pcall(f, ...))
+        su(before)
+        if not back[1] then raw_error(back[2], 0) end
+        return unpack(back, 2, back.n)
+    end
+end
 
 function box.snapshot() return ask(0, "snapshot") end
 function box.double(number) return raw_setmetatable({ number }, DOUBLE) end

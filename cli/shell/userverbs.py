@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from admin.box.session import Box
 from cli.shell import arguments
 from cli.shell.dataverbs import NOTHING, Verb
+from qsync.client import login
 from qsync.client.async_.users import AsyncUsers
 from qsync.errors import WrongOperation
 from qsync.rights import GrantedOn
@@ -25,6 +26,7 @@ class UserVerbs:
         }
         return {
             "session.user": self._session_user,
+            "session.su": self._su,
             "user.create": self._create_user,
             "user.drop": self._drop_user,
             "user.passwd": self._passwd,
@@ -37,6 +39,10 @@ class UserVerbs:
 
     async def _session_user(self, box: Box, _args: Sequence[object]) -> object:
         return (await _users(box).info())["user"]
+
+    async def _su(self, box: Box, args: Sequence[object]) -> object:
+        await box.act_as(_name(args))
+        return NOTHING
 
     async def _create_user(self, box: Box, args: Sequence[object]) -> object:
         given = arguments.options(
@@ -60,9 +66,10 @@ class UserVerbs:
         name, password = arguments.at(args, 0), arguments.at(args, 1)
         if password is None:
             name, password = (await users.info())["user"], name
-        await users.set_password(
-            arguments.text(name, "a user"), arguments.text(password, "a password")
-        )
+        user, word = arguments.text(name, "a user"), arguments.text(password, "a password")
+        await users.set_password(user, word)
+        if login.is_user(user):
+            login.remember(word)
         return NOTHING
 
     async def _create_role(self, box: Box, args: Sequence[object]) -> object:

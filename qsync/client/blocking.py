@@ -224,7 +224,7 @@ def connect(
     core = Core(found, dice=random.SystemRandom(), direct=direct)
 
     def again() -> Client:
-        known, who = core.wires.route.addresses, found.credentials
+        known, who = core.wires.route.addresses, core.wires.credentials
         name, word = (None, None) if who is None else (who.user, who.password)
         return connect(
             known,

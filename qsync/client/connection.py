@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from election.messages import Replica
+from qsync.client import login
 from qsync.client.login import Credentials
 from qsync.errors import ConfigError, FailureReason, ForeignCluster, Unavailable
 from qsync.tls.errors import TlsFailed
@@ -85,6 +86,9 @@ class ClientConnection:
             nonce = os.urandom(proofs.NONCE_BYTES)
             hello = replace(hello, user=credentials.user, nonce=nonce)
             derive = credentials.derive
+        acting = login.acting()
+        if acting:
+            hello = replace(hello, acting=acting)
         self._dialer = Dialer(hello, replica=replica, derive=derive)
 
     @property
@@ -92,12 +96,14 @@ class ClientConnection:
         """Who answers there, as it said itself; None before."""
         return self._dialer.greeting
 
-    def certify(self, name: CertifiedName) -> None:
+    def certify(self, name: CertifiedName, binding: bytes) -> None:
         """The connection is over TLS, and that is the node whose certificate is shown there.
 
-        Whoever greets must be that node, or it gets no hello.
+        Whoever greets must be that node, or it gets no hello. `binding`: what names this channel;
+        a password is proven for it only, so nobody in between can pass the proof on.
         """
         self.certified = name
+        self._dialer.binding = binding
 
     def received(self, data: bytes) -> list[bytes]:
         """The payloads of answers that are whole now.

@@ -31,6 +31,7 @@ from qsync.errors import (
     WrongVersion,
 )
 from qsync.wire import cbor, replies, requests
+from qsync.wire.errors import pause_of
 from qsync.wire.verbs import PlainRequest, Request, Verb, WriteFlags, WriteRequest
 
 OWN_DEADLINE_S: Final = 10.0
@@ -280,6 +281,7 @@ class Core:
         elif isinstance(error, ForeignCluster):
             self.wires.route.forget(link.address)
         self._lose(link, str(error), now)
+        self.wires.route.pause(link.address, now + pause_of(error))
 
     def _lose(self, link: ClientLink, why: str, now: float) -> None:
         direct = self.wires.direct

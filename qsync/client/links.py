@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 from typing import Final
 
-from qsync.client import response_timeout, retry_policy
+from qsync.client import local_sockets, response_timeout, retry_policy
 from qsync.client.effects import Close, Dial, Effect, Send
 from qsync.client.link import ClientLink, ConnectionPhase
 from qsync.client.pending_request import ANSWER_PATIENCE_S, PendingRequest
@@ -13,6 +13,7 @@ from qsync.client.route import STAGGER_S, Pace, Route
 from qsync.client.targets import SeedAddresses
 from qsync.errors import Overloaded, QsyncError
 from qsync.tls.names import CertifiedName
+from qsync.wire.errors import pause_of
 from qsync.wire.session import Hello, Party
 
 _STANDINGS: Final = {
@@ -26,6 +27,7 @@ class ClientLinks:
     """`home` is where asks are sent. Others are being dialled, or owe answers that are to come.
 
     `check_at`: when `Core.tick` has something to look at. `direct`: one address, no wandering.
+    `credentials`: as whom the next connections log in.
     """
 
     def __init__(self, target: SeedAddresses, *, dice: random.Random, direct: bool) -> None:
@@ -35,7 +37,7 @@ class ClientLinks:
         self.check_at = FAR
         self.effects: list[Effect] = []
         self._hello = Hello(party=Party.CLIENT)
-        self._credentials = target.credentials
+        self.credentials = target.credentials
         self._dice = dice
         self.pace = Pace(dice)
         self._links: dict[int, ClientLink] = {}
@@ -70,9 +72,8 @@ class ClientLinks:
                     self.home = link
                     return
             self._dialled += 1
-            link = ClientLink(
-                self._dialled, address, self._hello, until=FAR, credentials=self._credentials
-            )
+            who = None if local_sockets.path_of(address) is not None else self.credentials
+            link = ClientLink(self._dialled, address, self._hello, until=FAR, credentials=who)
             self._links[link.id] = link
             self.effects.append(Dial(link.id, address))
             _limit(self, link, now)
@@ -121,9 +122,8 @@ class ClientLinks:
             return
         hint = error.leader
         if isinstance(error, Overloaded):
-            after = error.details.get("retry_after")
             self.back_off(now)
-            self.pace.pause(now, float(after) if isinstance(after, int | float) else 0.0)
+            self.pace.pause(now, pause_of(error))
             self.soon(self.pace.resume_at)
         elif hint == link.address or retry_policy.stays(error):
             self.back_off(now)
@@ -238,11 +238,11 @@ class ClientLinks:
             yield self.pace.resume_at
 
 
-def certify(wires: ClientLinks, id: int, name: CertifiedName) -> None:
+def certify(wires: ClientLinks, id: int, name: CertifiedName, binding: bytes) -> None:
     """The connection of that id is over TLS, and shows the certificate of that node."""
     link = wires.find(id)
     if link is not None:
-        link.certify(name)
+        link.certify(name, binding)
 
 
 def _limit(wires: ClientLinks, link: ClientLink, now: float) -> None:

@@ -2,6 +2,7 @@
 
 QSYNC_USER names the user; the password is in QSYNC_PASSWORD, or in the file that
 QSYNC_PASSWORD_FILE names. It is on no command line, where every user of the machine could read it.
+Who may do everything is judged as the user that QSYNC_ACTING names, if it is set.
 """
 
 import os
@@ -16,6 +17,7 @@ from qsync.wire import scram
 from qsync.wire.scram import ClientKeys, PasswordKeys
 
 USER, PASSWORD, PASSWORD_FILE = "QSYNC_USER", "QSYNC_PASSWORD", "QSYNC_PASSWORD_FILE"
+ACTING = "QSYNC_ACTING"
 _KEYS_KEPT: Final = 64
 _FILE_BYTES_MAX: Final = 4096
 
@@ -62,6 +64,21 @@ def of_environment() -> Credentials | None:
 def assume(user: str) -> None:
     """From here on this process, and those that it starts, are that user's."""
     os.environ[USER] = user
+
+
+def acting() -> str:
+    """As whom we are to be judged once we are in; empty: as who we are."""
+    return os.environ.get(ACTING, "")
+
+
+def act_as(user: str) -> None:
+    """From the next connection on this process, and those that it starts, are judged so."""
+    os.environ[ACTING] = user
+
+
+def is_user(user: str) -> bool:
+    """Does the environment say that we are that one?"""
+    return os.environ.get(USER) == user
 
 
 def is_password_there() -> bool:

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from election.messages import Replica
-from qsync.client import login, security, targets
+from qsync.client import local_sockets, login, security, targets
 from qsync.client.connection import HUNG_UP, PLAIN_HELLO, ClientConnection, unavailable
 from qsync.client.login import Credentials
 from qsync.client.security import ClientTls
@@ -31,7 +31,8 @@ class NodeConnection:
 
     Whatever keeps an answer away is Unavailable with its `reason`. Raises what the handshake
     refuses, too. `greeting`: who answers there. Over TLS with `tls`, or where the environment says
-    so. `AsyncNodeConnection` is the same with `await`.
+    so. `greeted`: only until it has greeted, which it does before it asks who we are: nothing can
+    be asked. `AsyncNodeConnection` is the same with `await`.
     """
 
     def __init__(
@@ -43,9 +44,11 @@ class NodeConnection:
         replica: Replica | None = None,
         tls: ClientTls | None = None,
         credentials: Credentials | None = None,
+        greeted: bool = False,
     ) -> None:
         self.address = address
-        who = credentials or login.of_environment()
+        self._path = local_sockets.path_of(address)
+        who = None if self._path is not None else credentials or login.of_environment()
         self.connection = ClientConnection(hello, replica=replica, credentials=who)
         self._timeout = timeout
         self._deadline = time.monotonic() + timeout
@@ -54,8 +57,9 @@ class NodeConnection:
         """The connection itself, for who sets its options."""
         self.socket: socket.socket | TlsSocket = self.plain
         try:
-            self._secure(tls or security.of_environment())
-            while not self.connection.ready:
+            if self._path is None:
+                self._secure(tls or security.of_environment())
+            while not (self.connection.ready or (greeted and self.connection.greeting)):
                 self._receive()
         except BaseException:
             self.socket.close()
@@ -101,6 +105,8 @@ class NodeConnection:
 
     def _dial(self) -> socket.socket:
         try:
+            if self._path is not None:
+                return local_sockets.connected(self._path, self._timeout)
             made = socket.create_connection(targets.split(self.address), timeout=self._timeout)
         except (OSError, ValueError, ConfigError) as error:
             raise unavailable(self.address, error) from None

@@ -8,7 +8,7 @@ import anyio
 import anyio.abc
 
 from election.messages import Replica
-from qsync.client import login, security
+from qsync.client import local_sockets, login, security
 from qsync.client.connection import HUNG_UP, PLAIN_HELLO, ClientConnection, unavailable
 from qsync.client.login import Credentials
 from qsync.client.one_node import TIMEOUT_S
@@ -57,11 +57,12 @@ class AsyncNodeConnection:
         credentials: Credentials | None = None,
     ) -> Self:
         """Connect and shake hands. Raises Unavailable or what the handshake refuses."""
-        who = credentials or login.of_environment()
+        local = local_sockets.path_of(address) is not None
+        who = None if local else credentials or login.of_environment()
         connection = ClientConnection(hello, replica=replica, credentials=who)
         try:
             with anyio.fail_after(timeout):
-                secure = tls or security.of_environment()
+                secure = None if local else tls or security.of_environment()
                 stream = await open_stream(address, secure, connection.certify)
                 made = cls(address, stream, connection, timeout=timeout)
                 try:

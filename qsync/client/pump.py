@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, Protocol
 
-from qsync.client import targets
+from qsync.client import local_sockets, targets
 from qsync.client.connection import reason
 from qsync.client.core import Core
 from qsync.client.effects import Close, Dial, Send
@@ -18,7 +18,8 @@ from qsync.client.links import certify
 from qsync.client.response_timeout import FAR
 from qsync.client.security import ClientTls
 from qsync.client.sockets import ClientSocket
-from qsync.errors import QsyncError
+from qsync.errors import ConfigError, QsyncError
+from qsync.socket_files import named
 from qsync.tls.errors import TlsFailed
 from qsync.tls.plain import StreamSocket
 from qsync.wire import limits
@@ -73,7 +74,11 @@ class _Sockets:
         return select.poll()
 
     def resolved(self, address: str) -> list[Door]:
-        """All that a name stands for, each family in its turn. Raises OSError."""
+        """All that a name stands for, each family in its turn. Raises OSError and ConfigError."""
+        path = local_sockets.path_of(address)
+        if path is not None:
+            local_sockets.check(path)
+            return [(socket.AF_UNIX, path)]
         host, port = targets.split(address)
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         return [(family, where) for family, _, _, _, where in found]
@@ -142,7 +147,7 @@ class Pump:
         try:
             self._dialling[link] = self._system.resolved(address)
             self._addresses[link] = address
-        except OSError as error:
+        except (OSError, ConfigError) as error:
             self.core.lost(link, reason(error), self._now())
         else:
             self._dial_next(link, None)
@@ -157,9 +162,7 @@ class Pump:
             except OSError as found:
                 error = found
                 continue
-            made.settimeout(0)
-            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            code = made.connect_ex(where)
+            code = _begun(made, family, where)
             if code in _UNDER_WAY:
                 self._sockets[link] = made
                 self._links[made.fileno()] = link
@@ -181,7 +184,8 @@ class Pump:
         else:
             del self._dialling[link]
             self._poll.modify(made.fileno(), select.POLLIN)
-            if self._tls is not None and not self._secure(link, made, self._tls):
+            local = made.family == socket.AF_UNIX
+            if self._tls is not None and not local and not self._secure(link, made, self._tls):
                 return
             self.core.dialled(link, self._now())
 
@@ -267,3 +271,16 @@ class Pump:
                 self._poll.unregister(made.fileno())
             self._links.pop(made.fileno(), None)
             made.close()
+
+
+def _begun(made: ClientSocket, family: int, where: Any) -> int:  # noqa: ANN401 - the standard library says no more
+    """Begin to connect, without waiting: an error's number, or 0."""
+    made.settimeout(0)
+    if family != socket.AF_UNIX:
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return made.connect_ex(where)
+    try:
+        with named(where) as name:
+            return made.connect_ex(name)
+    except OSError as error:
+        return error.errno or errno.EIO

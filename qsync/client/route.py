@@ -68,6 +68,12 @@ class Route:
         """It refused the connection, or broke off before it welcomed us."""
         self._rests.setdefault(address, Pace(dice)).failed(now)
 
+    def pause(self, address: str, until: float) -> None:
+        """It wants to be left alone so long, after it `failed`."""
+        rest = self._rests.get(address)
+        if rest is not None:
+            rest.pause(until, 0.0)
+
     def answered(self, address: str) -> None:
         """It is there."""
         self.met.pop(address, None)

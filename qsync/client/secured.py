@@ -12,7 +12,7 @@ from anyio.streams.tls import TLSAttribute, TLSStream
 
 from qsync.client import targets
 from qsync.client.security import ClientTls
-from qsync.tls import files, names
+from qsync.tls import binding, files, names
 from qsync.tls.channel import TlsSocket
 from qsync.tls.errors import TlsFailed
 from qsync.tls.files import State, TlsFiles, said_by_tls
@@ -20,17 +20,18 @@ from qsync.tls.names import Bearer, CertifiedName
 from qsync.tls.plain import StreamSocket
 
 _CONTEXTS_MAX: Final = 16
-Certify = Callable[[CertifiedName], None]
+Certify = Callable[[CertifiedName, bytes], None]
+"""Hears whom the certificate of a node names, and what names the channel."""
 
 
 def dialled(plain: StreamSocket, tls: ClientTls, address: str, certify: Certify) -> TlsSocket:
     """TLS over a socket that stands, which greets us when its certificate was found good.
 
-    `certify`: called with whom it names, before a byte of the greeting is given out. Raises
-    TlsFailed, OSError, and ConfigError for files that cannot be used.
+    `certify`: called before a byte of the greeting is given out. Raises TlsFailed, OSError, and
+    ConfigError for files that cannot be used.
     """
     made = TlsSocket.dialled(plain, _context(tls), host=_host(tls, address))
-    made.secured = lambda found: certify(_node(found.identity))
+    made.secured = lambda found: certify(_node(found.identity), found.binding)
     return made
 
 
@@ -48,8 +49,8 @@ async def dialled_stream(
         )
     except (ssl.SSLError, anyio.BrokenResourceError, anyio.EndOfStream) as error:
         raise said_by_tls(error) from None
-    shown = made.extra(TLSAttribute.ssl_object).getpeercert() or {}  # noqa: S610 - no Django
-    certify(_node(names.named_in(shown)))
+    channel = made.extra(TLSAttribute.ssl_object)  # noqa: S610 - no Django
+    certify(_node(names.named_in(channel.getpeercert() or {})), binding.of(channel))
     return made
 
 

@@ -1,11 +1,14 @@
-"""Where a cluster is: `host:port`, several of them, or `qsync://user@h1,h2/`; `qsyncs://`: TLS."""
+"""Where a cluster is: `host:port`, several of them, or `qsync://user@h1,h2/`; `qsyncs://`: TLS.
+
+`unix:PATH`: by the socket in a node's directory (`local_sockets`).
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 from urllib.parse import unquote
 
-from qsync.client import login, security
+from qsync.client import local_sockets, login, security
 from qsync.client.login import Credentials
 from qsync.client.security import ClientTls
 from qsync.errors import ConfigError
@@ -33,8 +36,17 @@ class SeedAddresses:
     def logged_in(self, user: str | None, password: str | None) -> Self:
         """The same with credentials: given ones, else of the URL, else of the environment.
 
-        Raises ConfigError for a user without a password.
+        Raises ConfigError for a user without a password, or where there are sockets only: nobody
+        logs in there.
         """
+        if all(local_sockets.path_of(each) is not None for each in self.addresses):
+            if user or self.user:
+                raise ConfigError(
+                    "who comes in by a node's own socket is admin there, and nobody else",
+                    hint="leave the user away, or name an address of the network",
+                )
+            if not login.is_password_there():
+                return self
         who = login.of(user or self.user, password or self.password)
         return replace(self, credentials=who)
 
@@ -63,7 +75,9 @@ def parse(target: str | Iterable[str], *, tls: ClientTls | None = None) -> SeedA
 
 
 def normal(address: str) -> str:
-    """`host:port`, with the port filled in. Raises ConfigError."""
+    """`host:port`, with the port filled in; a socket by its whole path. Raises ConfigError."""
+    if address.strip().startswith(local_sockets.SCHEME):
+        return local_sockets.normal(address)
     host, port = split(address)
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 

@@ -16,6 +16,10 @@ _PUBLIC_METRICS = (
     "can be reached from other machines, and without TLS (section `tls`) whoever is between reads "
     "and changes what it says; listen on 127.0.0.1, or say `insecure: true`"
 )
+_OPEN_METRICS = (
+    "can be reached from other machines, and without a token (`metrics.token_file`) whoever dials "
+    "reads all figures; listen on 127.0.0.1, or say `insecure: true`"
+)
 
 
 class AnyConfig(Protocol):
@@ -83,7 +87,7 @@ def inconsistencies(config: AnyConfig, places: Mapping[str, SettingOrigin]) -> l
             value=values.get(key),
             reason=reason,
         )
-        for check in (_network, _tls, _peers, _rehearsal, _quorum, _limits, _time)
+        for check in (_network, _metrics, _tls, _peers, _rehearsal, _quorum, _limits, _time)
         for key, reason in check(config)
     ]
 
@@ -114,16 +118,24 @@ def _network(config: AnyConfig) -> Iterator[tuple[str, str]]:
                 "listen",
                 _elsewhere(dialled),
             )
-    metrics = config.metrics.listen
-    private = config.tls.on and config.tls.metrics
-    if metrics is not None and not metrics.loopback and not config.insecure and not private:
-        yield "metrics.listen", _PUBLIC_METRICS
-    if metrics is not None and metrics.port and metrics == config.listen:
-        yield "metrics.listen", "is where the node itself listens"
     if config.advertise is not None and config.advertise.everywhere:
         yield "advertise", "is no address that others can dial"
     if len(config.peers) > 1 and config.listen.everywhere and config.advertise is None:
         yield "listen", "means all interfaces, so `advertise` must say where the others dial"
+
+
+def _metrics(config: AnyConfig) -> Iterator[tuple[str, str]]:
+    metrics = config.metrics.listen
+    private = config.tls.on and config.tls.metrics
+    if metrics is not None and not metrics.loopback and not config.insecure:
+        if not private:
+            yield "metrics.listen", _PUBLIC_METRICS
+        elif config.metrics.token_file is None:
+            yield "metrics.listen", _OPEN_METRICS
+    if metrics is None and config.metrics.token_file is not None:
+        yield "metrics.token_file", "is for who asks at metrics.listen, which is not set"
+    if metrics is not None and metrics.port and metrics == config.listen:
+        yield "metrics.listen", "is where the node itself listens"
 
 
 def _tls(config: AnyConfig) -> Iterator[tuple[str, str]]:

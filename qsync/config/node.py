@@ -178,7 +178,7 @@ class NodeConfig:
 
 def _from_file(parsed: dict[str, object], places: Mapping[str, SettingOrigin], path: Path) -> None:
     """Paths are relative to the file that says them, so that a node's directory can be moved."""
-    for key in ("node.dir", "tls.certificate", "tls.key", "tls.ca"):
+    for key in ("node.dir", "tls.certificate", "tls.key", "tls.ca", "metrics.token_file"):
         written = parsed.get(key, Path() if key == "node.dir" else None)
         if written is not None and places.get(key, SettingOrigin(str(path))).where == str(path):
             assert isinstance(written, Path)

@@ -61,6 +61,13 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
+class ClusterUsers(StrEnum):
+    """Whether clients are let in where no user is known."""
+
+    REQUIRED = "required"
+    OPTIONAL = "optional"
+
+
 class ClientCertificates(StrEnum):
     """Whether a client must show a certificate."""
 
@@ -118,6 +125,12 @@ class ClusterSection:
     )
     secret_file: Path | None = option(
         PATH_OR_NONE, "", "a file that holds the secret instead; relative to this file"
+    )
+    users: ClusterUsers = option(
+        choice(ClusterUsers),
+        "optional",
+        "required: where no user is known, as on a node that has no rows yet, only its owner is "
+        "let in",
     )
 
 
@@ -202,6 +215,9 @@ class MetricsSection:
 
     listen: Address | None = option(
         ADDRESS_OR_NONE, "", "where /metrics and the health URLs are served; off without it"
+    )
+    token_file: Path | None = option(
+        PATH_OR_NONE, "", "file of the bearer token that whoever asks there must show"
     )
 
 

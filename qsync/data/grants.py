@@ -181,8 +181,11 @@ def grant_of(row: Sequence[object]) -> Grant:
     return Grant(str(grantee), GrantedOn(str(kind)), str(object_), known)
 
 
-SECRET_SPACES: Final = frozenset({"_user", "_priv"})
-"""Only who may do everything reads them as rows; `Verb.RIGHTS` tells the others what they may."""
+SECRET_SPACES: Final = frozenset({"_user", "_priv", "_session"})
+"""Only who may do everything reads them as rows; `Verb.RIGHTS` tells the others what they may.
+
+Who knows the id of somebody's session can ask for the outcomes of its writes, and give them up.
+"""
 _OF_SPACES: Final = frozenset(
     {Privilege.READ, Privilege.WRITE, Privilege.CREATE, Privilege.ALTER, Privilege.DROP}
 )

@@ -30,7 +30,7 @@ NOTED_MAX: Final = 64
 OPERATIONS: Final = frozenset(
     {
         *(Verb.PROMOTE, Verb.DEMOTE, Verb.CLEAR, Verb.ROLLBACK_QUEUE, Verb.CHANGE_MEMBER),
-        *(Verb.OPTIONS, Verb.SNAPSHOT, Verb.FAULT),
+        *(Verb.OPTIONS, Verb.SNAPSHOT, Verb.FAULT, Verb.RELOAD),
     }
 )
 """Each of these is a line."""
@@ -224,7 +224,9 @@ def _first(connection: Connection, what: str) -> bool:
 
 
 def _who(connection: Connection) -> dict[str, object]:
-    return {"user": connection.turn.user, "address": connection.turn.address}
+    turn = connection.turn
+    acting = {"login": turn.login} if turn.login != turn.user else {}
+    return {"user": turn.user, "address": turn.address, **acting}
 
 
 def _arguments(request: verbs.Request) -> dict[str, object]:

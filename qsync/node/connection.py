@@ -30,7 +30,9 @@ class ClientTurn:
         "clock",
         "idle",
         "inbox",
+        "login",
         "noted",
+        "password",
         "period",
         "under_way",
         "until",
@@ -43,7 +45,11 @@ class ClientTurn:
         self.inbox: list[bytes] = []
         self.until = float("inf")
         self.user = ""
-        """As whom it has logged in; empty: it has not."""
+        """As whom it is judged; empty: it has not logged in."""
+        self.login = ""
+        """As whom it has logged in, who may act as another."""
+        self.password = b""
+        """What the password is checked by that it logged in with; empty: with none."""
         self.address = ""
         """The host at the other end."""
         self.noted: set[str] = set()

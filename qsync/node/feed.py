@@ -143,8 +143,9 @@ def _number(value: object) -> int:
     return value
 
 
-_UNTOLD: Final = frozenset({schema.SESSION, schema.USER})
-"""Nobody's news, unless asked for by name: what sessions remember, and what passwords are."""
+_UNTOLD: Final = frozenset({schema.SESSION, schema.USER, schema.PRIV})
+"""Nobody's news, unless asked for by name: what sessions remember, who the users are, and what they
+may do."""
 _WHOLE: Final = frozenset({schema.TRUNCATE, schema.SPACE})
 """A row written to one of these may speak of a whole space."""
 _OF_SPACES: Final = frozenset({"truncate", "drop"})

@@ -4,6 +4,7 @@ The work of one look-up where a cluster has no users. Writes are judged once mor
 executed, by what is pending as well (`qsync.data.needs`).
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from qsync import features
@@ -12,7 +13,7 @@ from qsync.data.schema import Schema
 from qsync.errors import AccessDenied, QsyncError, StoreError, WrongOperation
 from qsync.node.auditing import AuditTrail
 from qsync.node.connection import Connection
-from qsync.rights import LOCAL_ADMIN, ROLES, Privilege
+from qsync.rights import LOCAL_ADMIN, ROLES, Need, Privilege
 from qsync.wire import verb_rights, verbs
 from qsync.wire.verbs import RightsRequest
 
@@ -46,8 +47,12 @@ def end_sessions(rights: Rights | None, reactor: OpenConnections) -> None:
     if rights is None:
         return
     for connection in reactor.connections():
-        if not connection.urgent and not may_stay(rights, connection.turn.user):
-            reactor.close(connection, "its user may not log in any more")
+        turn = connection.turn
+        if connection.urgent:
+            continue
+        acts = [Need(Privilege.SUPER)] if turn.user != turn.login else []
+        if not may_stay(rights, turn.login, turn.password, acts):
+            reactor.close(connection, "its user may not log in so any more")
 
 
 def rights_of(replica: "Replica") -> Rights | None:
@@ -82,9 +87,18 @@ def refusal(
     return None
 
 
-def may_stay(rights: Rights | None, user: str) -> bool:
-    """May a connection of that user go on? Of who came before there were users it may not."""
-    return rights is None or rights.missing(user, [], lambda _: None) is None
+def may_stay(rights: Rights, user: str, password: bytes, acts: Sequence[Need] = ()) -> bool:
+    """May a connection of that user go on? Of who came before there were users it may not.
+
+    What it logged in with must still be good. `password`: what that was checked by; empty where a
+    certificate was shown. `acts`: what it takes to be here as another.
+    """
+    if rights.missing(user, acts, lambda _: None) is not None:
+        return False
+    auth = rights.auth.get(user, {})
+    if user == LOCAL_ADMIN:
+        return True
+    return auth.get("stored") == password if password else bool(auth.get("certificate"))
 
 
 def described(shape: Schema, user: str) -> dict[str, object]:

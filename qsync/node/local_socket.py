@@ -15,10 +15,8 @@ from qsync.node.effects import Socket
 from qsync.node.reactor import Reactor
 from qsync.node.server import Server
 from qsync.node.timeline import Timeline
+from qsync.socket_files import FILE, named
 
-FILE: Final = "qsync.sock"
-_PATH_BYTES_MAX: Final = 107
-"""Longest path of such a socket on Linux."""
 _MODE: Final = 0o600
 _PEER: Final = struct.Struct("3i")
 """Process, user and group at the other end."""
@@ -39,7 +37,8 @@ def listen(node: LocalNode, directory: Path) -> None:
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         path.unlink(missing_ok=True)  # of a former life: the directory is locked, so it is nobody's
-        _bind(sock, path)
+        with named(str(path)) as name:
+            sock.bind(name)
         path.chmod(_MODE)
         sock.listen(_BACKLOG)  # nobody gets in before this, whatever the mode was
     except OSError as error:
@@ -61,15 +60,3 @@ def is_owner(sock: Socket) -> bool:
     said = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
     _, uid, _ = _PEER.unpack(said)
     return uid in {0, os.geteuid()}
-
-
-def _bind(sock: socket.socket, path: Path) -> None:
-    """A long path is named through its directory's descriptor."""
-    if len(os.fsencode(path)) <= _PATH_BYTES_MAX:
-        sock.bind(str(path))
-        return
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        sock.bind(f"/proc/self/fd/{folder}/{path.name}")
-    finally:
-        os.close(folder)

@@ -7,11 +7,12 @@ so that neither many names from one place nor one name from many places can be t
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from qsync.config.sections import ClusterUsers
 from qsync.data.grants import Rights
-from qsync.errors import AccessDenied, Overloaded
+from qsync.errors import AccessDenied, Overloaded, Unavailable
 from qsync.node.auditing import AuditTrail
 from qsync.node.connection import Connection
-from qsync.rights import Need, Privilege
+from qsync.rights import LOCAL_ADMIN, Need, Privilege
 from qsync.tls.names import Bearer
 from qsync.wire import proofs, scram
 from qsync.wire.scram import PasswordKeys
@@ -83,6 +84,7 @@ class Logins:
         secret: Callable[[int], bytes],
         now: Callable[[], float],
         audit: AuditTrail,
+        users: ClusterUsers = ClusterUsers.OPTIONAL,
     ) -> None:
         self.delays = LoginDelays()
         self.open: dict[Connection, LoginChallenge] = {}
@@ -91,21 +93,22 @@ class Logins:
         self._rights = rights
         self._secret = secret
         self._now = now
+        self._users = users
 
     def challenge_of(self, hello: Hello, address: str) -> LoginChallenge | None:
         """What a client has to prove; None where there are no users. Raises AccessDenied.
 
-        Overloaded, with `retry_after`, when there were too many failures.
+        Unavailable where users are required and none is known; Overloaded, with `retry_after`, when
+        there were too many failures.
         """
-        rights = self._rights()
+        rights = self._known_rights()
         if rights is None:
             return None
         user = hello.user
         if not user or len(hello.nonce) != proofs.NONCE_BYTES:
-            # All in the message: a refusal takes no hint along.
             raise AccessDenied(
-                "this cluster has users: log in with QSYNC_USER and QSYNC_PASSWORD, "
-                "or qsync.connect(..., user=, password=)"
+                "this cluster has users: log in",
+                hint="QSYNC_USER and QSYNC_PASSWORD, or qsync.connect(..., user=, password=)",
             )
         wait = self.delays.wait(_keys(user, address), self._now())
         if wait > 0:
@@ -114,7 +117,8 @@ class Logins:
                 details={"retry_after": wait},
             )
         found = _keys_of(rights, user)
-        keys = found or scram.decoy(rights.key, user)
+        decoy = scram.decoy(rights.key, user)  # made for everybody: the same work for all names
+        keys = found or decoy
         return LoginChallenge(user, keys, found is not None, address)
 
     def ask(self, connection: Connection, acceptor: Acceptor, hello: Hello) -> bytes | None:
@@ -128,7 +132,8 @@ class Logins:
         name, address = connection.identity, connection.turn.address
         if name is not None and name.bearer is Bearer.USER and not hello.user:
             self.certify(name.name, address)
-            connection.turn.user = name.name
+            # Who comes through the socket is called so, and he alone: no certificate makes him.
+            connection.turn.user = "" if name.name == LOCAL_ADMIN else name.name
             return None
         asked = self.challenge_of(hello, address)
         if asked is None:
@@ -141,6 +146,25 @@ class Logins:
         asked = self.open.pop(connection)
         self.judge(asked, proven=acceptor.proven(payload, asked.keys))
         connection.turn.user = asked.user
+        connection.turn.password = asked.keys.stored
+
+    def act(self, connection: Connection, hello: Hello) -> None:
+        """Who the client is to be from here on. Raises AccessDenied if it may not be that user.
+
+        To act as another takes the right to everything, as Tarantool's `box.session.su` does.
+        """
+        turn, wanted = connection.turn, hello.acting
+        turn.login = turn.user
+        if not wanted or wanted == turn.user:
+            return
+        rights = self._known_rights()
+        if rights is None:
+            raise AccessDenied("this cluster has no users: there is nobody to act as")
+        rights.check(turn.user, [Need(Privilege.SUPER)], lambda _: None)
+        if wanted not in rights.auth:
+            raise AccessDenied(f"there is no user {wanted!r} to act as")
+        turn.user = wanted
+        self._audit.note_login(wanted, f"{turn.address}, by {turn.login}")
 
     def judge(self, asked: LoginChallenge, *, proven: bool) -> None:
         """The proof came. Raises AccessDenied, always in the same words."""
@@ -159,7 +183,7 @@ class Logins:
 
         Where there are no users it is as good as any other.
         """
-        rights = self._rights()
+        rights = self._known_rights()
         if rights is None:
             return
         if not rights.auth.get(user, {}).get("certificate"):
@@ -167,6 +191,20 @@ class Logins:
             raise AccessDenied(f"no user {user!r} logs in by certificate here")
         rights.check(user, [Need(Privilege.SESSION)], lambda _: None)
         self._audit.note_login(user, address)
+
+    def _known_rights(self) -> Rights | None:
+        """What is known here. Raises Unavailable where that is nothing and has to be something.
+
+        A node that never had the rows of users knows of none, whatever its cluster has.
+        """
+        rights = self._rights()
+        if rights is None and self._users is ClusterUsers.REQUIRED:
+            raise Unavailable(
+                "this node knows of no users yet, and lets in nobody but its owner",
+                hint="ask another member; the owner makes the first user by qsync.sock in its"
+                " directory",
+            )
+        return rights
 
 
 def _by_name(user: str) -> str:

@@ -153,6 +153,7 @@ class Node:
                     secret=effects.secret,
                     now=effects.now,
                     audit=self.queries.audit,
+                    users=self.config.cluster.users,
                 ),
             ),
             step=self._step if events is None else events.asking(self._step),

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from election.messages import Replica
 from qsync.core.retention import foldable
 from qsync.errors import QsyncError
-from qsync.node import broadcast, guard, options
+from qsync.node import broadcast, guard, options, sweeping
 from qsync.node.audit_heads import AuditHeads, HeadNews
 from qsync.node.auditing import AuditTrail
 from qsync.node.connection import Connection
@@ -116,12 +116,23 @@ class NodeQueries:
                 self.log_exports.ask(connection, request)
             elif isinstance(request, verbs.SnapshotReadRequest):
                 self.snapshot_exports.ask(connection, request)
-            elif isinstance(request, verbs.PlainRequest) and request.verb is Verb.SNAPSHOT:
-                self._snapshot(connection, request.id)
+            elif isinstance(request, verbs.PlainRequest):
+                return self._plain(connection, request)
             else:
                 return False
         except QsyncError as error:
             self._send(connection, replies.failed(request.id, error))
+        return True
+
+    def _plain(self, connection: Connection, request: verbs.PlainRequest) -> bool:
+        """One without arguments; false: it is none of ours."""
+        if request.verb is Verb.SNAPSHOT:
+            self._snapshot(connection, request.id)
+        elif request.verb is Verb.RELOAD:
+            found = sweeping.reload_certificates(self._node)
+            self._send(connection, replies.reply(request.id, found))
+        else:
+            return False
         return True
 
     def turn(self) -> None:

@@ -160,13 +160,14 @@ class Server:
             self._reactor.close(connection, error.message)
             return
         if isinstance(stream, TlsSocket):
-            stream.secured = lambda _: self._secured(connection)
+            stream.secured = lambda found: self._secured(connection, found.binding)
         else:
             self._reactor.send(connection, acceptor.greet())
 
-    def _secured(self, connection: Connection) -> None:
+    def _secured(self, connection: Connection, binding: bytes) -> None:
         """TLS stands, and what certificate the other side has shown."""
         acceptor = self.strangers[connection]
+        acceptor.binding = binding
         try:
             check_stranger(connection.identity, acceptor.greeting.cluster)
         except QsyncError as error:
@@ -228,6 +229,8 @@ class Server:
                 if asked is not None:
                     self._reactor.send(connection, asked)
                     return 1
+            if logins is not None:
+                logins.act(connection, hello)
         except QsyncError as error:
             error = self._hears_of_descendant(connection, acceptor) or error
             self._refuse(connection, acceptor, error)

@@ -1,5 +1,8 @@
 """What a node looks at once in a while: who is late, what has expired, which files are others."""
 
+from collections.abc import Mapping
+
+from qsync.errors import ConfigError
 from qsync.node import guard
 from qsync.node.retention import Retention
 from qsync.node.view import NodeView
@@ -19,10 +22,29 @@ def sweep(node: NodeView, retention: Retention, now: float) -> float:
     retention.sweep(now)
     if node.storage.look():
         node.timeline.append("directory_gone", {"why": node.storage.gone})
-    tls = node.links.tls
-    news = None if tls is None else tls.look()
-    if news is not None and "error" in news:
-        node.timeline.append("certificate_refused", news)
-    elif news is not None:
-        node.timeline.append("certificate_read", news)
+    if node.links.tls is not None:
+        note_certificates(node, node.links.tls.look())
     return now + SWEEP_INTERVAL
+
+
+def reload_certificates(node: NodeView) -> dict[str, object]:
+    """Read them now: which is in use then, until when, and why it is not the one in the files.
+
+    Raises ConfigError where the node speaks no TLS.
+    """
+    tls = node.links.tls
+    if tls is None:
+        raise ConfigError(
+            "this node speaks no TLS: there are no certificates to read",
+            hint="section `tls` of its configuration names them; it is read at the start",
+        )
+    note_certificates(node, tls.look(always=True))
+    used = tls.status()
+    return {"serial": used.serial, "expires": used.expires, "error": used.error}
+
+
+def note_certificates(node: NodeView, news: Mapping[str, object] | None) -> None:
+    """Write down that files of certificates were read, or could not be used."""
+    if news is not None:
+        event = "certificate_refused" if "error" in news else "certificate_read"
+        node.timeline.append(event, dict(news))

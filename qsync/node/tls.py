@@ -54,9 +54,9 @@ class NodeTls:
         self._anonymous = files.acceptor(self.files, demand=False)
         self._anonymous.verify_mode = ssl.CERT_NONE
 
-    def look(self) -> dict[str, object] | None:
-        """Read the files again if one of them is another; what came of it, as news."""
-        if self.files.state() == self._state:
+    def look(self, *, always: bool = False) -> dict[str, object] | None:
+        """Read the files again if one of them is another, or `always`; what came of it, as news."""
+        if not always and self.files.state() == self._state:
             return None
         try:
             self._read()

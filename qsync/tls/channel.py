@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any, Final, Self
 
-from qsync.tls import names
+from qsync.tls import binding, names
 from qsync.tls.errors import TlsFailed
 from qsync.tls.files import words
 from qsync.tls.names import CertifiedName
@@ -109,6 +109,11 @@ class TlsSocket:
     def certificate(self) -> Mapping[str, object]:
         """The other side's, as `ssl` shows it; empty without one."""
         return self._ssl.getpeercert() or {} if self.open else {}
+
+    @property
+    def binding(self) -> bytes:
+        """What names this connection at both ends, once it is open. Raises TlsFailed."""
+        return binding.of(self._ssl)
 
     def recv(self, bufsize: int, /) -> bytes:
         """What has come; nothing at the end of the stream.

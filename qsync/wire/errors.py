@@ -7,6 +7,9 @@ import cbor2
 from qsync.errors import Outcome, QsyncError, error_of
 from qsync.wire import cbor, limits
 
+RETRY_AFTER: Final = "retry_after"
+"""Among the details of a refusal: in how many seconds it may be tried again."""
+
 
 def error_fields(error: QsyncError) -> list[object]:
     """`[number, message, outcome, retryable, hint, leader, details]`."""
@@ -33,6 +36,12 @@ def read_error(number: int, fields: cbor.Fields) -> QsyncError:
         error.outcome = Outcome(outcome)
         return error
     raise fields.refused("an error with an outcome")
+
+
+def pause_of(error: QsyncError) -> float:
+    """In how many seconds whoever refused wants to be asked again; 0 if it did not say."""
+    after = error.details.get(RETRY_AFTER)
+    return float(after) if isinstance(after, int | float) else 0.0
 
 
 def _plain(details: dict[str, object]) -> dict[str, object]:

@@ -44,9 +44,10 @@ class Greeting:
 class Hello:
     """The dialer's answer. A client has neither instance nor replica id nor address.
 
-    `user`: of a client that logs in with a password; then it says a nonce as well. `address`: where
-    the dialer is dialled. Whoever is dialled may not have heard of it: it answers over a connection
-    of its own.
+    `user`: of a client that logs in with a password; then it says a nonce as well. `acting`: as
+    whom a client wants to be judged, which takes the right to everything. `address`: where the
+    dialer is dialled. Whoever is dialled may not have heard of it: it answers over a connection of
+    its own.
     """
 
     party: Party
@@ -60,6 +61,7 @@ class Hello:
     features: tuple[str, ...] = ()
     address: str = ""
     nonce: bytes = b""
+    acting: str | None = None
 
 
 def check_hello(mine: Greeting, hello: Hello) -> None:
@@ -116,7 +118,9 @@ def encode_hello(hello: Hello, *, greeted: bytes = b"", secret: bytes = b"") -> 
     values = [h.version, list(h.features), h.party.value, h.cluster, h.instance, h.replica, h.name]
     said = ["hello", *values, h.epoch, h.user]
     if h.party is Party.CLIENT:
-        return frame(cbor2.dumps([*said, h.address, h.nonce] if h.nonce else said))
+        if h.nonce or h.acting:
+            said += [h.address, h.nonce, *([h.acting] if h.acting else [])]
+        return frame(cbor2.dumps(said))
     return frame(proofs.proven(greeted, [*said, h.address, h.nonce], secret))
 
 
@@ -132,7 +136,7 @@ def decode_hello(payload: bytes) -> Hello:
     return Hello(
         version=version,
         features=_texts(fields),
-        party=_party(fields),
+        party=(party := _party(fields)),
         cluster=fields.text_or_none(limits.NAME_CHARS_MAX),
         instance=fields.text_or_none(limits.NAME_CHARS_MAX),
         replica=fields.uint(limits.REPLICA_MAX),
@@ -141,7 +145,15 @@ def decode_hello(payload: bytes) -> Hello:
         user=fields.text_or_none(limits.NAME_CHARS_MAX),
         address=fields.text(limits.NAME_CHARS_MAX) if fields.more() else "",
         nonce=fields.raw(proofs.NONCE_BYTES) if fields.more() else b"",
+        acting=_acting(party, fields),
     )
+
+
+def _acting(party: Party, fields: cbor.Fields) -> str | None:
+    """What is last in the hello of a client; in that of a peer it is the proof."""
+    if party is Party.PEER or not fields.more():
+        return None
+    return fields.text_or_none(limits.NAME_CHARS_MAX)
 
 
 def common_version(theirs: Iterable[int]) -> int:

@@ -19,6 +19,8 @@ DEPTH_MAX: Final = 64
 """Nesting of arrays and maps in one message."""
 TEXT_CHARS_MAX: Final = 65_536
 """A text field of a message, such as the words of an error."""
+REFUSAL_CHARS_MAX: Final = 500
+"""Why somebody is refused in the handshake, and again the hint: together in one frame of it."""
 NAME_CHARS_MAX: Final = 255
 """A name in the handshake: node, user, feature, uuid."""
 FEATURES_MAX: Final = 64

@@ -367,4 +367,5 @@ _READERS: Final[dict[int, Callable[[int, cbor.Fields], Request]]] = {
     Verb.TRACE: lambda id, fields: TraceRequest(id, fields.uint(), fields.seconds()),
     Verb.FAULT: _fault,
     Verb.RIGHTS: lambda id, fields: RightsRequest(id, fields.text_or_none(limits.NAME_CHARS_MAX)),
+    Verb.RELOAD: lambda id, _: PlainRequest(id, Verb.RELOAD),
 }

@@ -82,14 +82,13 @@ Derive = Callable[[bytes, int], ClientKeys]
 class PasswordProver:
     """A client's side of one login: asked once, then it judges the answer.
 
-    `derive`: the keys of the password. `binding`: what names the channel below.
+    `derive`: the keys of the password.
     """
 
-    __slots__ = ("_binding", "_derive", "_keys", "_said")
+    __slots__ = ("_derive", "_keys", "_said")
 
-    def __init__(self, derive: Derive, binding: bytes) -> None:
+    def __init__(self, derive: Derive) -> None:
         self._derive = derive
-        self._binding = binding
         self._keys: ClientKeys | None = None
         self._said = b""
 
@@ -99,9 +98,9 @@ class PasswordProver:
         return self._keys is not None
 
     def proof(self, salt: bytes, iterations: int, *said: bytes) -> bytes:
-        """What shows that the password is known, behind all that was said."""
+        """What shows that the password is known, behind all that was said on this channel."""
         self._keys = self._derive(salt, iterations)
-        self._said = conversation(*said, self._binding)
+        self._said = conversation(*said)
         return self._keys.proof(self._said)
 
     def is_signed(self, signature: bytes) -> bool:

@@ -20,6 +20,7 @@ from qsync.errors import (
 from qsync.wire import cbor, limits, proofs, scram
 from qsync.wire.connection_states import ConnectionState, SessionInput, next_state
 from qsync.wire.descent import Descent, between, superseded_node, two_recoveries
+from qsync.wire.errors import RETRY_AFTER
 from qsync.wire.frames import LENGTH_SIZE, frame
 from qsync.wire.greetings import (
     Greeting,
@@ -58,19 +59,19 @@ _LOG_IN: Final = "give user and password: QSYNC_USER and QSYNC_PASSWORD, or a fi
 class Acceptor:
     """The side that was dialled. `greet()`, feed `received()`, then `accept()` or `refuse()`.
 
-    `secret`: of the cluster; empty without one. Peers must prove that they know it. `binding`: what
-    names the channel below (TLS), so that a proof holds on this one only.
+    `secret`: of the cluster; empty without one. Peers must prove that they know it.
     """
 
-    def __init__(self, greeting: Greeting, *, secret: bytes = b"", binding: bytes = b"") -> None:
+    def __init__(self, greeting: Greeting, *, secret: bytes = b"") -> None:
         self.greeting = greeting
+        self.binding = b""
+        """What names the channel below where it is TLS: a proof of a password holds on it only."""
         self.hello: Hello | None = None
         self.state = ConnectionState.GREETING
         self.superseded_by = ""
         self.told_at = ""
         """The cluster that was made of ours, once the dialer has proved that; and its address."""
         self._secret = secret
-        self._binding = binding
         self._greeted = self._heard = self._asked = self._signature = b""
 
     def greet(self) -> bytes:
@@ -123,7 +124,7 @@ class Acceptor:
         fields = cbor.Fields(cbor.loads_array(payload), "proof")
         if fields.text() != SessionInput.PROOF:
             raise fields.refused("'proof'")
-        said = scram.conversation(self._greeted, self._heard, self._asked, self._binding)
+        said = scram.conversation(self._greeted, self._heard, self._asked, self.binding)
         signature = scram.checked(keys, said, fields.raw(scram.PROOF_BYTES))
         self._signature = signature or b""
         return signature is not None
@@ -140,14 +141,16 @@ class Acceptor:
         return frame(cbor2.dumps([SessionInput.OK.value, proof]))
 
     def refuse(self, error: QsyncError) -> bytes:
-        """The last frame before closing; it tells the dialer why.
+        """The last frame before closing; it tells the dialer why, and when to come again.
 
         That it is superseded is proved to it: it is not to believe that of anybody.
         """
         self.state = ConnectionState.CLOSED
-        said: list[object] = ["no", error.number, error.message[: limits.TEXT_CHARS_MAX]]
+        proof = b""
         if isinstance(error, Superseded) and self._heard and not self.superseded_by:
-            said.append(proofs.superseded(self._greeted, self._heard, self._secret))
+            proof = proofs.superseded(self._greeted, self._heard, self._secret)
+        words = [text[: limits.REFUSAL_CHARS_MAX] for text in (error.message, error.hint)]
+        said = ["no", error.number, words[0], proof, words[1], error.details.get(RETRY_AFTER)]
         return frame(cbor2.dumps(said))
 
 
@@ -165,8 +168,9 @@ class Dialer:
         replica: Replica | None = None,
         secret: bytes = b"",
         derive: Derive | None = None,
-        binding: bytes = b"",
     ) -> None:
+        self.binding = b""
+        """What names the channel below, as at the acceptor."""
         self._secret = secret
         self._heard = self._said = b""
         self.hello = hello
@@ -176,7 +180,7 @@ class Dialer:
         """The cluster that was made of ours, once the acceptor has proved that."""
         self._descent = Descent.NONE
         self._expected = replica
-        self._prover = None if derive is None else PasswordProver(derive, binding)
+        self._prover = None if derive is None else PasswordProver(derive)
 
     def received(self, payload: bytes) -> bytes | None:
         """Take the acceptor's next frame. Raises the acceptor's own error when it refuses us."""
@@ -230,7 +234,8 @@ class Dialer:
             raise AccessDenied("the node wants a password, and none is given", hint=_LOG_IN)
         fields.raw(proofs.NONCE_BYTES)
         salt, iterations = fields.raw(), fields.uint()
-        proof = self._prover.proof(salt, iterations, self._heard, self._said, payload)
+        said = (self._heard, self._said, payload, self.binding)
+        proof = self._prover.proof(salt, iterations, *said)
         return frame(cbor2.dumps([SessionInput.PROOF.value, proof]))
 
     def _check_proof(self, proof: bytes) -> None:
@@ -241,11 +246,14 @@ class Dialer:
 
     def _refused(self, fields: cbor.Fields) -> None:
         self.state = next_state(self.state, SessionInput.NO)
-        error = error_of(fields.uint(), fields.text())
+        number, message = fields.uint(), fields.text()
+        proof = fields.raw(proofs.PROOF_BYTES) if fields.more() else b""
+        error = error_of(number, message, hint=fields.text() if fields.more() else "")
+        if fields.more() and fields.present():
+            error.details[RETRY_AFTER] = fields.seconds()
         greeting = self.greeting
         if isinstance(error, Superseded) and self._descent is Descent.DESCENDANT:
             assert greeting is not None
-            proof = fields.raw(proofs.PROOF_BYTES)
             has = proofs.FEATURE in greeting.features
             heard = (self._heard, self._said, proof, self._secret)
             proofs.check_superseded(*heard, has=has, who=greeting.name)

@@ -101,6 +101,7 @@ VERB_RIGHTS: Final[Mapping[Verb, VerbRight]] = {
     Verb.CHANGE_MEMBER: _just(Privilege.MEMBER),
     Verb.SNAPSHOT_READ: _just(Privilege.BACKUP),
     Verb.RIGHTS: VerbRight("session for one's own, audit for those of others", _rights),
+    Verb.RELOAD: _just(Privilege.SETTINGS),
 }
 
 

@@ -47,6 +47,7 @@ class Verb(IntEnum):
     CHANGE_MEMBER = 25
     SNAPSHOT_READ = 26
     RIGHTS = 27
+    RELOAD = 28
 
 
 class WriteFlags(IntFlag):
@@ -144,7 +145,7 @@ class TxGetRequest(NamedTuple):
 
 
 class PlainRequest(NamedTuple):
-    """A question without arguments: PING, SCHEMA, STATUS, ROLLBACK_QUEUE, LOST, SNAPSHOT."""
+    """One without arguments: PING, SCHEMA, STATUS, ROLLBACK_QUEUE, LOST, SNAPSHOT, RELOAD."""
 
     id: int
     verb: Verb

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from cli.main import run
-from qsync.client.login import PASSWORD, PASSWORD_FILE, USER
+from qsync.client.local_sockets import VARIABLE
+from qsync.client.login import ACTING, PASSWORD, PASSWORD_FILE, USER
 from tests.live import real
 
 pytestmark = pytest.mark.slow
@@ -18,8 +19,8 @@ ROOT = {USER: "root", PASSWORD: ROOT_PASSWORD}
 
 
 @pytest.fixture(scope="module")
-def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A cluster of one with a space, and `root`, who was made by the command."""
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """A cluster of one with a space, and `root`, who was made by the command; its directory."""
     directory = tmp_path_factory.mktemp("users")
     secret = directory / "secret"
     secret.write_text(ROOT_PASSWORD + "\n")
@@ -30,7 +31,13 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         made = "box.schema.space.create('stock', {is_sync = true}):create_index('pk')"
         assert run(["-e", made, address]) == 0
         assert run(["user", "create", "root", "--password-file", str(secret), "-t", address]) == 0
-        yield address
+        yield address, directory / "lab" / "n1"
+
+
+@pytest.fixture(scope="module")
+def target(place: tuple[str, Path]) -> str:
+    """Its address."""
+    return place[0]
 
 
 class Operator:
@@ -46,6 +53,8 @@ class Operator:
         with pytest.MonkeyPatch.context() as patch:
             for name in (USER, PASSWORD, PASSWORD_FILE):
                 patch.delenv(name, raising=False)
+            patch.setenv(VARIABLE, "")
+            patch.setenv(ACTING, "")
             for name, text in (ROOT if as_ is None else as_).items():
                 patch.setenv(name, text)
             found = run([*args, "--target", self.target])
@@ -72,6 +81,31 @@ def test_the_first_user_may_do_everything_and_nobody_comes_in_without(operator: 
     operator("user", "show", as_={}, code=4)
     assert "QSYNC_USER" in operator.err
     operator("user", "show", as_={USER: "root", PASSWORD: "wrong horse"}, code=4)
+
+
+def test_the_owner_of_a_nodes_directory_needs_no_password(
+    place: tuple[str, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Named as the socket or the directory, or by being there: every command comes in by it."""
+    owner = Operator(f"unix:{place[1]}/qsync.sock", capsys)
+    assert owner("user", "show", as_={}).startswith("admin: super")
+    assert "Healthy" in owner("status", as_={})
+    assert "admin" in owner.lua("return box.session.user()", as_={})
+    owner.target = str(place[1])
+    owner("replace", "stock", "[5, 6]", as_={})
+    owner.target = f"unix:{place[1]}/identity.json"
+    owner("status", as_={}, code=3)
+    assert "is no socket" in owner.err
+    owner.target = f"unix:{place[1]}/none"
+    owner("status", as_={}, code=3)
+    assert "no node runs in that directory" in owner.err
+    monkeypatch.chdir(place[1])
+    monkeypatch.setenv(VARIABLE, "")
+    capsys.readouterr()
+    assert run(["user", "show"]) == 0
+    assert capsys.readouterr().out.startswith("admin: super")
+    assert run(["log", "cat", str(place[1]), "--count", "1"]) == 0, "though its node runs"
+    assert "t1" in capsys.readouterr().out
 
 
 def test_a_user_is_made_granted_to_deprived_and_dropped(operator: Operator) -> None:
@@ -151,6 +185,16 @@ def test_the_shell_has_the_words_for_users_and_roles(operator: Operator) -> None
     lua("box.schema.user.grant('eva', 'super', 'universe')", as_=eva, code=4)
     lua("box.schema.role.revoke('keeper', 'write', 'space', 'stock')")
     lua("box.space.stock:replace{7, 'eight'}", as_=eva, code=4)
+    assert lua("box.session.su('eva'); return box.session.user()") == lua(
+        "return box.session.su('eva', box.session.effective_user)"
+    )
+    lua("box.session.su('eva'); box.schema.user.create('fay')", code=4)
+    assert "eva" in operator.err
+    as_her = "box.session.su('eva', error, 'not this'); "
+    assert "root" in lua(f"pcall(function() {as_her}end); return box.session.user()")
+    lua("box.session.su('root')", as_=eva, code=4)
+    lua("box.session.su('nobody')", code=4)
+    lua("box.begin(); box.session.su('eva')", code=4)
     lua("box.schema.user.passwd('eva again')", as_=eva)
     eva[PASSWORD] = "eva again"
     assert "seven" in lua("return box.space.stock:get(7)", as_=eva)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
 import h11
 import pytest
@@ -10,6 +11,7 @@ import trio
 
 from admin.metrics import server
 from admin.metrics.text import CONTENT_TYPE
+from admin.metrics.token import BearerToken
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
 from qsync.status import decode
@@ -21,10 +23,10 @@ STATUS = NodeStatus(id=1, name="n1", status="running", election=LEADS, ro=False)
 
 
 @asynccontextmanager
-async def serving() -> AsyncIterator[trio.SocketListener]:
+async def serving(token: BearerToken | None = None) -> AsyncIterator[trio.SocketListener]:
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(server.serve, listeners, lambda: STATUS)
+        nursery.start_soon(server.serve, listeners, lambda: STATUS, None, token)
         yield listeners[0]
         nursery.cancel_scope.cancel()
 
@@ -40,8 +42,11 @@ class Guest:
         self.stream = stream
         self.http = h11.Connection(h11.CLIENT)
 
-    async def ask(self, target: str, method: str = "GET") -> tuple[int, dict[str, str], str]:
-        request = h11.Request(method=method, target=target, headers=[("Host", "x")])
+    async def ask(
+        self, target: str, method: str = "GET", *, shown: str = ""
+    ) -> tuple[int, dict[str, str], str]:
+        headers = [("Host", "x"), *([("Authorization", shown)] if shown else [])]
+        request = h11.Request(method=method, target=target, headers=headers)
         sent = self.http.send(request), self.http.send(h11.EndOfMessage())
         await self.stream.send_all(b"".join(part for part in sent if part))
         return await self.read()
@@ -161,3 +166,48 @@ async def test_an_address_that_is_taken_is_refused_before_the_node_opens() -> No
         with pytest.raises(ConfigError, match=r"metrics.listen = 127.0.0.1:\d+: cannot be"):
             async with server.open_metrics(taken):
                 raise AssertionError
+
+
+TOKEN, OTHER = "a token of a reader", "another one of readers"
+
+
+async def test_where_there_is_a_token_nothing_is_told_without_it(tmp_path: Path) -> None:
+    """Neither figures nor health, nor which URLs there are; a new file counts at once."""
+    file = tmp_path / "token"
+    file.write_text(TOKEN + "\n")
+    async with serving(BearerToken(file)) as listener:
+        guest = Guest(await dial(listener))
+        for target in ("/metrics", "/status", "/live", "/nothing"):
+            for shown in ("", TOKEN, f"Basic {TOKEN}", f"Bearer {TOKEN}x", "Bearer"):
+                code, headers, body = await guest.ask(target, shown=shown)
+                assert (code, headers["www-authenticate"]) == (401, "Bearer")
+                assert json.loads(body).keys() == {"error"}
+        assert (await guest.ask("/metrics", shown=f"Bearer {TOKEN}"))[0] == 200
+        assert (await guest.ask("/metrics", shown=f"bearer {TOKEN}"))[0] == 200
+        assert (await guest.ask("/nothing", shown=f"Bearer {TOKEN}"))[0] == 404
+        (tmp_path / "fresh").write_text(OTHER)
+        (tmp_path / "fresh").replace(file)
+        assert (await guest.ask("/metrics", shown=f"Bearer {TOKEN}"))[0] == 401
+        assert (await guest.ask("/metrics", shown=f"Bearer {OTHER}"))[0] == 200
+        file.unlink()
+        assert (await guest.ask("/metrics", shown=f"Bearer {OTHER}"))[0] == 200
+        file.write_text("short")
+        assert (await guest.ask("/metrics", shown="Bearer short"))[0] == 401
+        assert (await guest.ask("/metrics", shown=f"Bearer {OTHER}"))[0] == 200
+        await guest.stream.aclose()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [(None, "cannot be read"), ("short", "has 5 characters"), ("", "holds no secret")],
+)
+async def test_a_token_that_is_none_is_refused_at_the_start(
+    tmp_path: Path, text: str | None, why: str
+) -> None:
+    file = tmp_path / "token"
+    if text is not None:
+        file.write_text(text)
+    given = {"metrics.listen": "127.0.0.1:0", "metrics.token_file": str(file)}
+    with pytest.raises(ConfigError, match=why):
+        async with server.open_metrics(NodeConfig.load(None, {}, given)):
+            pass

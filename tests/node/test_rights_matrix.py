@@ -78,6 +78,7 @@ ASKED: Final[Mapping[Verb, str]] = {
     Verb.CHANGE_MEMBER: "member",
     Verb.SNAPSHOT_READ: "backup",
     Verb.RIGHTS: "audit",
+    Verb.RELOAD: "settings",
 }
 OF_SPACES: Final = frozenset(
     {*(Verb.WRITE, Verb.GET, Verb.SELECT, Verb.COUNT, Verb.DIGEST, Verb.TX_GET, Verb.CHANGES)}

@@ -9,11 +9,10 @@ import pytest
 import trio
 
 import qsync
-from qsync import audit
-from qsync.client.login import Credentials
+from qsync import audit, socket_files
+from qsync.client.login import ACTING, Credentials
 from qsync.client.one_node_aio import AsyncNodeConnection
 from qsync.errors import AccessDenied, QsyncError, Unavailable
-from qsync.node import local_socket
 from qsync.node.embedded import EmbeddedNode
 from qsync.wire import limits, replies, requests, verbs
 from qsync.wire.connection_states import ConnectionState
@@ -63,6 +62,8 @@ async def _life(path: Path) -> None:
         await _who_gives_no_password_is_refused(address)
         await _a_wrong_password_is_refused(address)
         await _a_revoked_reader_is_refused_at_the_next_answer(address)
+        await _who_may_do_everything_may_act_as_another(address)
+        await _who_gets_another_password_is_disconnected(address)
         await _who_is_dropped_is_disconnected(address)
         await trio.to_thread.run_sync(_the_owner_needs_no_password, path / "n1")
 
@@ -108,6 +109,44 @@ async def _a_revoked_reader_is_refused_at_the_next_answer(address: str) -> None:
         assert isinstance(await refused(writer, write), AccessDenied)
 
 
+async def _who_may_do_everything_may_act_as_another(address: str) -> None:
+    """And is judged as that one: he has no more rights, and nobody else may be another."""
+    root, ann = Credentials("root", PASSWORD), Credentials("ann", PASSWORD)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ACTING, "ann")
+        async with await AsyncNodeConnection.open(address, credentials=root) as line:
+            (about,) = await line.ask(RightsRequest(1))
+            assert isinstance(about, dict)
+            assert about["user"] == "ann"
+            assert isinstance(await refused(line, PlainRequest(1, Verb.SNAPSHOT)), AccessDenied)
+        await (await AsyncNodeConnection.open(address, credentials=ann)).close()
+        patch.setenv(ACTING, "nobody")
+        with pytest.raises(AccessDenied, match="no user 'nobody' to act as"):
+            await AsyncNodeConnection.open(address, credentials=root)
+        for other in ("root", "nobody", "admin"):
+            patch.setenv(ACTING, other)
+            with pytest.raises(AccessDenied, match="lacks the right super"):
+                await AsyncNodeConnection.open(address, credentials=ann)
+
+
+async def _who_gets_another_password_is_disconnected(address: str) -> None:
+    """But for the client that changed its own: it goes on, over connections with the new one."""
+    async with (
+        qsync.connect_async(address, user="ann", password=PASSWORD) as own,
+        await AsyncNodeConnection.open(
+            address, credentials=Credentials("ann", PASSWORD)
+        ) as session,
+    ):
+        await own.users.set_password("ann", "another horse")
+        with trio.fail_after(WITHIN_S), pytest.raises(Unavailable):
+            await session.receive()
+        assert (await own.users.info())["user"] == "ann"
+        with pytest.raises(AccessDenied, match="user or password is wrong"):
+            await AsyncNodeConnection.open(address, credentials=Credentials("ann", PASSWORD))
+    async with qsync.connect_async(address, user="root", password=PASSWORD) as root:
+        await root.users.set_password("ann", PASSWORD)
+
+
 async def _who_is_dropped_is_disconnected(address: str) -> None:
     async with (
         qsync.connect_async(address, user="root", password=PASSWORD) as root,
@@ -121,7 +160,7 @@ async def _who_is_dropped_is_disconnected(address: str) -> None:
 
 
 def _the_owner_needs_no_password(directory: Path) -> None:
-    path = directory / local_socket.FILE
+    path = directory / socket_files.FILE
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     dialer, frames = Dialer(Hello(party=Party.CLIENT)), Frames(limits.HANDSHAKE_BYTES_MAX)
     with socket.socket(socket.AF_UNIX) as line:
@@ -147,7 +186,7 @@ def _the_owner_needs_no_password(directory: Path) -> None:
 def test_a_life_with_users(tmp_path: Path) -> None:
     trio.run(_life, tmp_path)
     directory = tmp_path / "n1"
-    assert not (directory / local_socket.FILE).exists()
+    assert not (directory / socket_files.FILE).exists()
     lines = trail(directory)
     events = [line["event"] for line in lines]
     assert {"login", "login_failed", "denied", "write"} <= set(events)
@@ -169,6 +208,6 @@ def test_a_path_that_is_too_long_for_a_socket_is_no_obstacle(tmp_path: Path) -> 
 
     async def live() -> None:
         async with EmbeddedNode(config(deep, alone=True)):
-            assert (deep / "n1" / local_socket.FILE).is_socket()
+            assert (deep / "n1" / socket_files.FILE).is_socket()
 
     trio.run(live)

@@ -19,15 +19,17 @@ from qsync.client.aio import AsyncClient
 from qsync.client.one_node import NodeConnection
 from qsync.client.security import ClientTls
 from qsync.config import NodeConfig
-from qsync.errors import QsyncError, Unavailable
+from qsync.errors import ConfigError, QsyncError, Unavailable
 from qsync.node.links import LinkStatus, PeerLink
 from qsync.node.node import Node, open_node
 from qsync.tls import files
 from qsync.tls.files import TlsFiles
+from qsync.wire import replies
 from qsync.wire.frames import LENGTH
 from qsync.wire.limits import HANDSHAKE_BYTES_MAX
 from qsync.wire.proofs import NONCE_BYTES
 from qsync.wire.session import Hello, Party
+from qsync.wire.verbs import PlainRequest, Verb
 from tests.certificates import AGO, AHEAD, Authority
 from tests.node.knocking import CLUSTER as ALONE
 from tests.node.knocking import config as alone
@@ -201,6 +203,41 @@ async def test_metrics_are_told_over_tls_to_who_shows_nothing(
             assert b"qsync" not in await plain.receive_some(65536)
             await plain.aclose()
             nursery.cancel_scope.cancel()
+
+
+async def test_certificates_are_read_again_when_somebody_asks_for_it(
+    tmp_path: Path, authority: Authority
+) -> None:
+    """Which is in use then is the answer, and why it is not the one in the files."""
+    async with one(tmp_path, authority) as node:
+        tls = authority.client(authority.user("ann"))
+
+        def ask() -> dict[str, object]:
+            with NodeConnection(node.address, timeout=5.0, tls=tls) as line:
+                return replies.read_map(line.ask(PlainRequest(1, Verb.RELOAD)))
+
+        first = await trio.to_thread.run_sync(ask)
+        authority.node("n1")
+        second = await trio.to_thread.run_sync(ask)
+        assert second["serial"] != first["serial"]
+        assert second["error"] is None
+        authority.node("n2", file="n1")
+        third = await trio.to_thread.run_sync(ask)
+        assert third["serial"] == second["serial"]
+        assert "is of node n2" in str(third["error"])
+        assert node.timeline.counts["certificate_read"] >= 2
+        assert node.timeline.counts["certificate_refused"] >= 1
+
+
+async def test_a_node_without_tls_has_no_certificates_to_read(tmp_path: Path) -> None:
+    async with open_node(alone(tmp_path, alone=True)) as node:
+
+        def ask() -> None:
+            with NodeConnection(node.address, timeout=5.0) as line:
+                line.ask(PlainRequest(1, Verb.RELOAD))
+
+        with pytest.raises(ConfigError, match="speaks no TLS"):
+            await trio.to_thread.run_sync(ask)
 
 
 async def test_one_host_alone_does_not_keep_the_others_out(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """The status screen at widths people have, without colour."""
 
+from dataclasses import replace
+
 from rich.console import Console
 
 from admin.cluster.surveys import ClusterHealth, ClusterSurvey, UnreachableNode, judge
@@ -82,6 +84,15 @@ Healthy: n1 leads term 3 and commits with 3 of 3 voters (quorum 2); 1 more may g
 def test_a_healthy_cluster_at_120_columns() -> None:
     said = screen(HEALTHY, 120).replace("127.0.0.1", "A").replace("─" * 97, "RULE")
     assert said == WIDE
+
+
+def test_a_node_that_does_not_let_us_ask_is_not_down() -> None:
+    """Whoever comes by one node's own socket sees the others through that one."""
+    up = [each | {"status": "up"} for each in PEERS]
+    why = UnreachableNode(id=3, name="n3", address="127.0.0.1:3303", why="log in", denied=True)
+    found = ClusterSurvey(samples=(sample(1, leads=True, peers=up), sample(2)), silent=(why,))
+    assert judge(found).sentence.startswith("Healthy: n1 leads term 3 and commits with 3 of 3")
+    assert "does not answer" in judge(replace(found, silent=(replace(why, denied=False),))).sentence
 
 
 def test_at_80_columns_the_least_telling_columns_go() -> None:

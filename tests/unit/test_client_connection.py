@@ -98,7 +98,7 @@ def test_who_greets_as_another_than_its_certificate_gets_no_hello(
     shown: CertifiedName, words: str
 ) -> None:
     connection = ClientConnection()
-    connection.certify(shown)
+    connection.certify(shown, b"channel")
     with pytest.raises(ForeignCluster, match=words):
         connection.received(Acceptor(GREETING).greet())
     assert connection.out == []
@@ -106,7 +106,7 @@ def test_who_greets_as_another_than_its_certificate_gets_no_hello(
 
 def test_who_greets_as_its_certificate_is_welcome() -> None:
     connection = ClientConnection()
-    connection.certify(CERTIFIED)
+    connection.certify(CERTIFIED, b"channel")
     assert connection.received(Acceptor(GREETING).greet() + acceptor_ok()) == []
     assert connection.ready
 

@@ -124,11 +124,11 @@ def with_settings(**changes: str) -> Facts:
     return replace(calm, settings={**calm.settings, 2: settings(**changes)})
 
 
-def with_tls(metrics: str) -> Facts:
+def with_tls(metrics: str, *, token: str = "token") -> Facts:
     """The second node listens to the network over TLS, and says so of its metrics or not."""
     over = {
         "listen": "10.0.0.1:1",
-        "metrics": {"listen": "10.0.0.1:1"},
+        "metrics": {"listen": "10.0.0.1:1", "token_file": token},
         "tls": {"metrics": metrics},
     }
     calm = facts({2: {"tls": {"on": True}}})
@@ -289,6 +289,7 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
         lambda: with_settings(metrics__listen="10.0.0.1:1", insecure="true"),
     ),
     ("listens-safely", W, "n2", "metrics.listen = 10.0.0.1:1", lambda: with_tls("false")),
+    ("listens-safely", W, "n2", "to whoever asks", lambda: with_tls("true", token="")),
     (
         "members-prove",
         W,

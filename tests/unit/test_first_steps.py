@@ -52,7 +52,7 @@ def test_a_name_that_is_none_is_told_with_those_there_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main.run(["status", "nix"]) == 2
-    assert "an address is host:port; `qsync lab up` makes a lab" in capsys.readouterr().err
+    assert "unix:DIRECTORY of a node here; `qsync lab up` makes a lab" in capsys.readouterr().err
     lab.create(lab.place("pets"), name="pets", nodes=1)
     assert main.run(["status", "nix"]) == 2
     assert "there are the labs pets" in capsys.readouterr().err

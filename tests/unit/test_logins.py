@@ -2,13 +2,13 @@
 
 import pytest
 
-from qsync.config.sections import AuditSection
+from qsync.config.sections import AuditSection, ClusterUsers
 from qsync.data.grants import Rights
-from qsync.errors import AccessDenied, Overloaded
-from qsync.node import logins
+from qsync.errors import AccessDenied, Overloaded, Unavailable
+from qsync.node import guard, logins
 from qsync.node.auditing import AuditTrail
 from qsync.node.logins import LoginDelays, Logins
-from qsync.rights import Grant, GrantedOn, Privilege
+from qsync.rights import LOCAL_ADMIN, Grant, GrantedOn, Privilege
 from qsync.wire import scram
 from qsync.wire.session import Hello, Party
 
@@ -133,6 +133,41 @@ def test_only_so_many_names_are_remembered() -> None:
     assert delays.wait(("first",), 0.0) > 0
     delays.failed(("one more",), 0.0)
     assert delays.wait(("first",), 0.0) == 0
+
+
+def test_where_users_are_required_nobody_comes_in_before_one_is_known() -> None:
+    """A node without rows knows of none, whatever its cluster has."""
+    door = Door(None)
+    door.logins = Logins(
+        lambda: door.rights, secret=bytes, now=float, audit=QUIET, users=ClusterUsers.REQUIRED
+    )
+    with pytest.raises(Unavailable, match="knows of no users yet"):
+        door.knock(right=True)
+    with pytest.raises(Unavailable, match="knows of no users yet"):
+        door.logins.certify("ann", "")
+    door.rights = RIGHTS
+    door.knock(right=True)
+
+
+@pytest.mark.parametrize(
+    ("auth", "password", "stays"),
+    [
+        ({"stored": b"new"}, b"new", True),
+        ({"stored": b"new"}, b"old", False),
+        ({"stored": b"new", "certificate": True}, b"old", False),
+        ({"certificate": True}, b"", True),
+        ({"certificate": False, "stored": b"new"}, b"", False),
+    ],
+    ids=["password", "another password", "another, and a certificate", "certificate", "refused"],
+)
+def test_a_connection_stays_while_what_it_came_in_with_is_good(
+    auth: dict[str, object], password: bytes, *, stays: bool
+) -> None:
+    rights = Rights({"ann": auth}, (), [LOG_IN])
+    assert guard.may_stay(rights, "ann", password) == stays
+    assert guard.may_stay(rights, LOCAL_ADMIN, b"")
+    assert not guard.may_stay(rights, "bob", password)
+    assert not guard.may_stay(Rights({"ann": auth}, (), ()), "ann", password), "it may not log in"
 
 
 def test_a_certificate_logs_in_where_the_user_allows_it() -> None:

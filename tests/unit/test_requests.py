@@ -87,6 +87,7 @@ asked: st.SearchStrategy[Request] = st.one_of(
                 Verb.ROLLBACK_QUEUE,
                 Verb.LOST,
                 Verb.SNAPSHOT,
+                Verb.RELOAD,
             ]
         ),
     ),

@@ -10,6 +10,7 @@ from qsync.data.fold import Fold
 from qsync.data.request import Op, Request
 from qsync.data.state import DataState
 from qsync.errors import AccessDenied, Overloaded, ProtocolError, QsyncError, WrongOperation
+from qsync.node import feed
 from qsync.rights import LOCAL_ADMIN, Need, Privilege
 from qsync.wire import verb_rights
 from qsync.wire.verbs import Verb
@@ -117,6 +118,24 @@ def test_a_grant_is_on_one_space_by_name_or_number() -> None:
     assert ask(book, "ann", put("mine")) is None
     assert ask(book, "ann", put(book.state.schemas.shown.space("mine").id)) is None
     assert denied(ask(book, "ann", put("other"))) == Need(Privilege.WRITE, "other")
+
+
+@pytest.mark.parametrize("name", ["_user", "_priv", "_session"])
+def test_who_reads_everything_does_not_read_who_is_there_or_what_they_asked(name: str) -> None:
+    book = users_book()
+    book.write(grant("ann", "read", "universe", ""))
+    found, name_of = book.state.schemas.shown.rights, book.state.schemas.shown.name_of
+    assert found is not None
+    need = Need(Privilege.READ, name)
+    assert found.missing("ann", [need], name_of) == need
+    assert found.missing("ann", [Need(Privilege.READ, "_space")], name_of) is None
+    assert found.missing("root", [need], name_of) is None
+
+
+def test_a_feed_of_everything_leaves_out_who_is_there_and_what_they_may() -> None:
+    told = {schema.USER, schema.PRIV, schema.SESSION, schema.SPACE}
+    everything = feed.filter_of(users_book().state.schemas.shown, None, ())
+    assert {each for each in told if everything.wants((each, b"", b""))} == {schema.SPACE}
 
 
 def test_what_is_refused_is_told_alike_whether_it_exists() -> None:

@@ -42,8 +42,8 @@ class Talk:
     ) -> None:
         hello = Hello(party=Party.CLIENT, user=who.user, nonce=b"c" * 32)
         self.kept = kept
-        self.acceptor = Acceptor(greeting(), binding=bindings[0])
-        self.dialer = Dialer(hello, derive=who.derive, binding=bindings[1])
+        self.acceptor, self.dialer = Acceptor(greeting()), Dialer(hello, derive=who.derive)
+        self.acceptor.binding, self.dialer.binding = bindings
         said = self.dialer.received(payload(self.acceptor.greet()))
         assert said is not None
         self.hello = self.acceptor.received(payload(said))

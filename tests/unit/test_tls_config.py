@@ -65,12 +65,17 @@ def test_what_does_not_fit_together_is_refused(given: dict[str, str], why: str) 
 
 def test_with_certificates_it_may_listen_to_the_world() -> None:
     files = {"tls.certificate": "a", "tls.key": "b", "tls.ca": "c", "cluster.id": CLUSTER}
-    public = {"listen": "10.0.0.1:3301", "metrics.listen": "10.0.0.1:9301"}
+    figures = {"metrics.listen": "10.0.0.1:9301", "metrics.token_file": "token"}
+    public = {"listen": "10.0.0.1:3301", **figures}
     assert not NodeConfig.load(None, {}, files | public).insecure
     with pytest.raises(ConfigError, match="listen"):
         NodeConfig.load(None, {}, files | public | {"tls.clients": "optional"})
     with pytest.raises(ConfigError, match=r"metrics\.listen"):
         NodeConfig.load(None, {}, files | public | {"tls.metrics": "false"})
+    with pytest.raises(ConfigError, match=r"metrics\.token_file"):
+        NodeConfig.load(None, {}, files | public | {"metrics.token_file": ""})
+    with pytest.raises(ConfigError, match=r"metrics\.listen, which is not set"):
+        NodeConfig.load(None, {}, files | public | {"metrics.listen": ""})
 
 
 def test_a_certificate_that_is_not_ours_is_refused_with_its_place(

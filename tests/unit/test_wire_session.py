@@ -12,10 +12,12 @@ from election.messages import Replica, Term
 from qsync.errors import (
     AccessDenied,
     ForeignCluster,
+    Overloaded,
     ProtocolError,
     QsyncError,
     WrongVersion,
 )
+from qsync.wire import limits
 from qsync.wire.frames import Frames
 from qsync.wire.session import (
     Acceptor,
@@ -265,6 +267,30 @@ def test_a_second_hello_does_not_fit_the_table() -> None:
 def test_an_ok_that_was_not_asked_for_does_not_fit_the_table() -> None:
     with pytest.raises(ProtocolError):
         Dialer(CLIENT).received(cbor2.dumps(["ok"]))
+
+
+def test_a_refusal_says_what_would_help_and_when_to_come_again() -> None:
+    acceptor, dialer = Acceptor(GREETING), Dialer(CLIENT)
+    dialer.received(payload(acceptor.greet()))
+    why = Overloaded("too many", hint="wait", details={"retry_after": 1.5, "more": "is not told"})
+    with pytest.raises(Overloaded) as caught:
+        dialer.received(payload(acceptor.refuse(why)))
+    assert (caught.value.message, caught.value.hint) == ("too many", "wait")
+    assert caught.value.details == {"retry_after": 1.5}
+
+
+def test_the_longest_refusal_fits_into_a_frame_of_the_handshake() -> None:
+    acceptor = Acceptor(GREETING)
+    acceptor.greet()
+    why = AccessDenied("\N{GRINNING FACE}" * 9999, hint="\N{GRINNING FACE}" * 9999)
+    assert len(payload(acceptor.refuse(why))) <= limits.HANDSHAKE_BYTES_MAX
+
+
+def test_a_refusal_of_an_older_node_is_understood() -> None:
+    acceptor, dialer = Acceptor(GREETING), Dialer(CLIENT)
+    dialer.received(payload(acceptor.greet()))
+    with pytest.raises(AccessDenied, match="not you"):
+        dialer.received(cbor2.dumps(["no", AccessDenied.number, "not you"]))
 
 
 def test_a_node_may_refuse_before_it_greets() -> None:

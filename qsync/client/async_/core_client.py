@@ -9,6 +9,7 @@ from qsync.client import calls
 from qsync.client.async_.database import AsyncDatabase
 from qsync.client.calls import ClientCall
 from qsync.client.core import Core
+from qsync.client.login import Credentials
 from qsync.client.numbering import Token, parse_token
 from qsync.client.options import WINDOW
 from qsync.client.pending_request import PendingRequest
@@ -71,6 +72,12 @@ class AsyncCoreClient(AsyncDatabase):
         ask = self._begin_again(parse_token(token), timeout, again=again)
         await self._settle(ask)
         return calls.outcome(ask, calls.read_receipt)
+
+    def _learn_password(self, user: str, password: str) -> None:
+        """Connections that log in with the former password end, and the next ones use this."""
+        wires = self._core.wires
+        if wires.credentials is not None and wires.credentials.user == user:
+            wires.credentials = Credentials(user, password)
 
     @abstractmethod
     async def _settle(self, ask: PendingRequest) -> None:

@@ -99,7 +99,7 @@ class AsyncDatabase(AsyncNode, ABC):
         self.schema = AsyncSchema(self)
         self.members = AsyncMembership(self)
         self.consumers = AsyncConsumers(self)
-        self.users = AsyncUsers(self)
+        self.users = AsyncUsers(self, self._learn_password)
 
     @abstractmethod
     async def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word
@@ -127,6 +127,9 @@ class AsyncDatabase(AsyncNode, ABC):
 
         Without `again`, or without the write, it is given up if nobody has done it.
         """
+
+    def _learn_password(self, user: str, password: str) -> None:
+        """Somebody has another password now. Who logs in as that user overrides this."""
 
     @abstractmethod
     def _reader(self) -> AsyncFeedRunner:

@@ -100,7 +100,7 @@ class Database(NodeCalls, ABC):
         self.schema = ClientSchema(self)
         self.members = ClientMembership(self)
         self.consumers = ClientConsumers(self)
-        self.users = ClientUsers(self)
+        self.users = ClientUsers(self, self._learn_password)
 
     @abstractmethod
     def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:
@@ -128,6 +128,9 @@ class Database(NodeCalls, ABC):
 
         Without `again`, or without the write, it is given up if nobody has done it.
         """
+
+    def _learn_password(self, user: str, password: str) -> None:
+        """Somebody has another password now. Who logs in as that user overrides this."""
 
     @abstractmethod
     def _reader(self) -> FeedRunner:

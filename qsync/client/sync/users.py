@@ -1,7 +1,7 @@
 """Users, roles and grants: each change is a synchronous transaction, in force once confirmed."""
 # Made from qsync/client/async_/users.py by tests/repo/blocking_surface.py: change that.
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from qsync.client import calls, login, questions, user_operations
 from qsync.client.operations import Operation
@@ -16,8 +16,10 @@ class ClientUsers:
     Passwords do not travel: what is sent and kept is what they are checked by (SCRAM-SHA-256).
     """
 
-    def __init__(self, runner: BlockingRunner) -> None:
+    def __init__(self, runner: BlockingRunner, learn: Callable[[str, str], None]) -> None:
+        """`learn`: hears of every user's new password, and what it is."""
         self._runner = runner
+        self._learn = learn
 
     def create(
         self,
@@ -39,8 +41,15 @@ class ClientUsers:
         return self._write(user_operations.enable(login.new_key()), made)
 
     def set_password(self, name: str, password: str) -> Receipt:
-        """Another password; of oneself without any right, of others with super."""
-        return self._write(user_operations.alter_user(name, login.new_password(password)))
+        """Another password; of oneself without any right, of others with super.
+
+        Connections that logged in with the former one end within a second, but for this client,
+        which goes on with the new one.
+        """
+        changed = user_operations.alter_user(name, login.new_password(password))
+        receipt = self._write(changed)
+        self._learn(name, password)
+        return receipt
 
     def allow_certificate(self, name: str, *, allow: bool) -> Receipt:
         """Whether a certificate of that name logs the user in."""

@@ -1,0 +1,84 @@
+"""Sockets that are files: who owns a node's directory comes in by the one there, as `admin`.
+
+A target `unix:PATH` names the socket, or the directory that it is in. The kernel tells the node who
+has come, so no password and no TLS are wanted. QSYNC_SOCKETS says of addresses that they are
+dialled so as well (`HOST:PORT=PATH,...`): it is how a command, and what it starts, reaches the node
+whose socket was its target.
+"""
+
+import os
+import socket
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from qsync.errors import ConfigError
+from qsync.socket_files import FILE, named
+
+SCHEME: Final = "unix:"
+VARIABLE: Final = "QSYNC_SOCKETS"
+
+
+def normal(target: str) -> str:
+    """`unix:` and the absolute path of a socket. Raises ConfigError where no path is named."""
+    text = target.strip().removeprefix(SCHEME)
+    if not text:
+        raise ConfigError(
+            f"{target!r} names no socket", hint=f"write {SCHEME}DIRECTORY/{FILE}, or the directory"
+        )
+    path = os.path.abspath(os.path.expanduser(text))  # noqa: PTH100, PTH111 - kept as it is written
+    return SCHEME + (str(Path(path, FILE)) if Path(path).is_dir() else path)
+
+
+def path_of(address: str) -> str | None:
+    """The socket by which that address is dialled; None: over the network."""
+    if address.startswith(SCHEME):
+        return normal(address).removeprefix(SCHEME)
+    return _named(os.environ).get(address) if VARIABLE in os.environ else None
+
+
+def reach(address: str, path: str) -> None:
+    """From here on this process, and those that it starts, dial the address by that socket."""
+    known = _named(os.environ) | {address: path}
+    os.environ[VARIABLE] = ",".join(f"{each}={where}" for each, where in known.items())
+
+
+def check(path: str) -> None:
+    """Is it a socket that is ours, or are we root? Raises ConfigError saying what is wrong."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - all of it is wanted
+    except FileNotFoundError:
+        raise ConfigError(
+            f"{path} is not there: no node runs in that directory",
+            hint=f"a node that runs has {FILE} in its directory (`node.dir`)",
+        ) from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be looked at: {error.strerror}") from None
+    if not stat.S_ISSOCK(found.st_mode):
+        raise ConfigError(f"{path} is no socket", hint=f"a node's is called {FILE}")
+    if os.geteuid() not in {0, found.st_uid}:
+        raise ConfigError(
+            f"{path} belongs to the user with the id {found.st_uid}: only that user and root come"
+            " in by it",
+            hint="log in over the network, with QSYNC_USER and QSYNC_PASSWORD",
+        )
+
+
+def connected(path: str, timeout: float) -> socket.socket:
+    """A connection by that socket. Raises ConfigError and OSError."""
+    check(path)
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    made.settimeout(timeout)
+    try:
+        with named(path) as short:
+            made.connect(short)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+def _named(environment: Mapping[str, str]) -> dict[str, str]:
+    pairs = [each.partition("=") for each in environment.get(VARIABLE, "").split(",")]
+    return {address: path for address, _, path in pairs if path}
