@@ -5,7 +5,8 @@ decides (`audit.on_failure`): `alarm` goes on, `refuse` refuses whatever would h
 down. Either way status and metrics count the miss, and the first in a row is an event.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -79,6 +80,7 @@ class AuditTrail:
         """Hears why a line is missing, of the first one in a row: strangers can cause them."""
         self._failing = False
         self._known = False
+        self._introduced = False
         self._news = False
         """There are lines since the head was taken last, beside those about other trails."""
 
@@ -90,6 +92,16 @@ class AuditTrail:
                 f"it cannot be written down who does what: {why}",
                 hint="audit.on_failure is refuse; make room, or mend the trail",
             )
+
+    def note_users(self, users: Iterable[str]) -> None:
+        """Once in a new trail: who there is by then. Who made the first of them was nobody."""
+        if self._introduced or self._path is None:
+            return
+        self._introduced = True
+        with suppress(OSError, ValueError):  # then writing the line raises the alarm
+            self._recall(self._path)
+        if self.begun is None or not self.begun.number:
+            self._write("users", {"users": sorted(users)[:NOTED_MAX]})
 
     def note_happening(self, event: str, fields: Mapping[str, object]) -> None:
         """Something has happened, which nobody can refuse any more."""

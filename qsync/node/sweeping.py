@@ -17,7 +17,9 @@ def sweep(node: NodeView, retention: Retention, now: float) -> float:
     rights = guard.rights_of(node.replica)
     guard.end_sessions(rights, node.reactor)
     if rights is not None:
-        node.requests.queries.audit_heads.tick(now)
+        queries = node.requests.queries
+        queries.audit.note_users(rights.auth)
+        queries.audit_heads.tick(now)
     node.requests.expiry.sweep(now)
     retention.sweep(now)
     if node.storage.look():

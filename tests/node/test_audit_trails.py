@@ -166,4 +166,4 @@ def test_the_others_keep_how_far_a_trail_was(
         members = {each["name"] for each in found if each["event"] == "head"}
         assert members < {"n1", "n2", "n3"}
         assert f"n{number}" not in members
-    assert {"head", "promote", "elected", "stepped_down", "login", "stopped"} <= events
+    assert {"users", "head", "promote", "elected", "stepped_down", "login", "stopped"} <= events

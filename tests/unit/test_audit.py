@@ -163,6 +163,17 @@ def test_what_has_happened_is_not_refused_and_only_some_of_it_is_a_line(tmp_path
     assert refuse.unwritten == 1
 
 
+def test_a_new_trail_says_once_who_there_is(tmp_path: Path) -> None:
+    for _ in range(2):
+        trail = opened(tmp_path)
+        trail.note_login("root", "10.0.0.1")
+        for _ in range(3):
+            trail.note_users(["root", "ann"])
+    found = [audit.fields_of(text) for _, text in audit.lines_of(audit.files_of(tmp_path))]
+    assert [each["event"] for each in found] == ["login", "users", "login"]
+    assert found[1]["users"] == ["ann", "root"]
+
+
 def test_a_line_about_a_node_that_does_not_run_goes_on_with_its_trail(tmp_path: Path) -> None:
     head = written(tmp_path, 2).head
     audit.note_offline(tmp_path, "restored", "now", {"index": 7})
