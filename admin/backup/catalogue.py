@@ -56,6 +56,11 @@ class Catalogue:
         chain = self.settled_chain(backup)
         return max([backup.index, *(each.last for each in chain)])
 
+    def until(self, backup: BackupManifest) -> float:
+        """When the last entry to which it can be restored was written, in seconds since 1970."""
+        chain = self.settled_chain(backup)
+        return max([backup.index_time, *(each.latest for each in chain)])
+
     def backup(self, name: str) -> BackupManifest:
         """The one of that name: the index of its rows. Raises NoBackup."""
         for each in self.backups:

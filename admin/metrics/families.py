@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from qsync.consumer import ConsumerKind
 from qsync.histogram import Spread
+from qsync.member import Standing
 from qsync.status import health
 from qsync.status.members import IN_TOUCH
 from qsync.status.record import NodeStatus
@@ -136,6 +137,11 @@ FAMILIES: tuple[Family, ...] = (
     _gauge("quarantined", "1 if it found damage in its log", lambda n: bool(n.quarantined)),
     _gauge("stranger", "1 if the configuration does not name its directory", lambda n: n.stranger),
     _gauge("recruit", "1 while it may vote in no quorum", lambda n: n.recruit),
+    _gauge(
+        "joining",
+        "1 while it catches up, to become a voter then",
+        lambda n: n.standing == Standing.JOINING,
+    ),
     # Who leads
     _gauge("term", "the term as the node knows it", lambda n: n.term),
     _gauge("leader", "1 on the leader", lambda n: n.leads),
@@ -157,6 +163,11 @@ FAMILIES: tuple[Family, ...] = (
         "commit_stalled_seconds",
         "for how long nothing has been confirmed although something waits; on the leader",
         _stalled,
+    ),
+    _gauge(
+        "anonymous_replicas",
+        "replicas it knows that follow without being members",
+        lambda n: n.replication_anon.count,
     ),
     # The log
     _gauge("log_last_index", "length of the log", lambda n: n.last),

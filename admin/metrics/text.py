@@ -28,7 +28,12 @@ def _lines(family: Family, node: NodeStatus) -> Iterator[str]:
         yield from _buckets(family.name, own, family.spread(node))
         return
     for labels, value in family.points(node):
-        yield f"{family.name}{_labels({**own, **labels})} {_number(value)}"
+        yield sample(family.name, {**own, **labels}, value)
+
+
+def sample(name: str, labels: Labels, value: float) -> str:
+    """One line."""
+    return f"{name}{_labels(labels)} {_number(value)}"
 
 
 def _buckets(name: str, own: Labels, spread: Spread) -> Iterator[str]:

@@ -114,15 +114,25 @@ def archive(
         archiving.Archiver(reached, target, options).run(once=once)
 
 
-@backup.command("list", epilog="Example: qsync backup list /backups/shop --json")
+@backup.command(
+    "list",
+    epilog="Example: qsync backup list /backups/shop --json; from a timer: qsync backup list "
+    "/backups/shop --prometheus > /var/lib/node_exporter/qsync.prom",
+)
 @_place
 @key_options
+@click.option("--prometheus", is_flag=True, help="Metrics instead, for a textfile collector.")
 @json_option
-def list_(*, place: str, key: KeyOptions) -> None:
+def list_(*, place: str, key: KeyOptions, prometheus: bool) -> None:
     """List the backups, and to which points each can be restored."""
     from admin.backup import points  # noqa: PLC0415 - only here
 
     found = load(place, key)
+    if prometheus:
+        from admin.metrics import backups  # noqa: PLC0415 - only here
+
+        text(backups.expose(found, place).rstrip("\n"))
+        return
     gaps = points.gaps(found)
     if style().as_json:
         document(
@@ -131,7 +141,7 @@ def list_(*, place: str, key: KeyOptions) -> None:
             cluster=found.cluster,
             sealed=found.sealed,
             backups=[
-                {**_members(each), "reach": found.reach(each), "until": _until(found, each)}
+                {**_members(each), "reach": found.reach(each), "until": found.until(each)}
                 for each in found.backups
             ],
             unfinished=found.unfinished,
@@ -144,7 +154,7 @@ def list_(*, place: str, key: KeyOptions) -> None:
         reach = found.reach(each)
         text(
             f"{each.index:>12}  {_when(each.ended)}  {each.rows} rows from {each.node}; restores "
-            f"to {each.index}..{reach}, {_when(each.index_time)} .. {_when(_until(found, each))}"
+            f"to {each.index}..{reach}, {_when(each.index_time)} .. {_when(found.until(each))}"
         )
     for index in found.unfinished:
         say(f"{index:>12}  unfinished: `qsync backup create` goes on with it")
@@ -332,11 +342,6 @@ def _tell_plan(plan: "RestorePlan", what: str, **more: object) -> None:
         say(f"the new cluster is {more['cluster']}; its terms begin at {plan.term}")
     for each in plan.dropped:
         say(f"{each} fits no single node and was dropped: set it again when the others are there")
-
-
-def _until(found: "Catalogue", backup: "BackupManifest") -> float:
-    chain = found.settled_chain(backup)
-    return max([backup.index_time, *(each.latest for each in chain)])
 
 
 def _members(made: "BackupManifest") -> dict[str, object]:

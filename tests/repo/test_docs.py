@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from admin.metrics.backups import BACKUP_FAMILIES
 from admin.metrics.families import FAMILIES, Family
 from admin.metrics.health import CHECKS
 from cli.error_help import ERROR_HELP, ERROR_MODULES
@@ -185,6 +186,12 @@ def test_every_metric_and_health_url_is_explained(family: Family) -> None:
     page = (tree.ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8")
     assert f"| `{family.name}` | {family.kind} | {family.about} |" in page
     assert all(f"`{url}`" in page for url in CHECKS)
+
+
+def test_every_metric_of_backups_is_explained() -> None:
+    page = (tree.ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8")
+    for each in BACKUP_FAMILIES:
+        assert f"| `{each.name}` | gauge | {each.about} |" in page
 
 
 def test_a_news_fragment_is_a_sentence_of_a_known_type() -> None:

@@ -52,6 +52,7 @@ _COUNT: dict[str, Callable[[float, float], float]] = {
     "/": operator.truediv,
     "-": operator.sub,
     "+": operator.add,
+    "%": operator.mod,
 }
 _AGGREGATE: dict[str, Callable[[list[float]], float]] = {"max": max, "min": min, "sum": sum}
 
@@ -123,6 +124,8 @@ class Evaluator:
             (matrix,) = args
             assert isinstance(matrix, promql.MatrixSelector)
             return self._growth(matrix.vector_selector, per_second=name == "rate")
+        if name == "time":
+            return self.now.time
         values = [self.value(arg) for arg in args]
         if name == "histogram_quantile":
             return _quantile(*values)

@@ -39,6 +39,9 @@ def test_what_is_there_is_listed_and_verified(
     assert run(["backup", "list", place, "--json"]) == Exit.DONE
     found = told(capsys)
     assert found["schema"] == "qsync/backups/1"
+    assert run(["backup", "list", place, "--prometheus"]) == Exit.DONE
+    samples = [line for line in capsys.readouterr().out.splitlines() if line[0] != "#"]
+    assert f'qsync_backups{{place="{place}",uuid="c-1"}} 1' in samples
     assert run(["backup", "verify", place, "--json"]) == Exit.DONE
     found = told(capsys)
     assert (found["whole"], found["entries"]) == (True, history.last)

@@ -8,6 +8,11 @@ import promql_parser as promql
 import pytest
 import yaml
 
+from admin.backup.catalogue import Catalogue
+from admin.backup.manifest import BackupManifest
+from admin.backup.places import Folder
+from admin.metrics import backups
+from admin.metrics.backups import BACKUP_FAMILIES
 from admin.metrics.families import FAMILIES, MetricType
 from admin.metrics.text import expose
 from qsync.histogram import Histogram
@@ -33,7 +38,7 @@ def names() -> set[str]:
     for family in FAMILIES:
         parts = ("_bucket", "_sum", "_count") if family.kind is MetricType.HISTOGRAM else ("",)
         found |= {family.name + part for part in parts}
-    return found
+    return found | {each.name for each in BACKUP_FAMILIES}
 
 
 def used(query: str) -> set[str]:
@@ -185,13 +190,53 @@ FIRING: dict[str, list[NodeStatus]] = {
     "QsyncReplicaBehind": [node(1), node(2), node(3, behind=20000)],
     "QsyncClockSkew": [node(1), node(2, time=NOW - 60), node(3)],
     "QsyncFilesNearLimit": [node(1, files=[900, 1024]), node(2), node(3)],
+    "QsyncJoinStuck": [node(1), node(2), node(3, standing="joining")],
+    "QsyncVotersEven": [node(1, voters=[[n, "u"] for n in (1, 2, 3, 4)]), node(2), node(3)],
 }
 
 
-def firing(rule: dict[str, object], nodes: list[NodeStatus]) -> list[dict[str, str]]:
+def kept(*hours: float, damage: tuple[str, ...] = ()) -> str:
+    """A place whose backups ended so many hours ago, as a textfile collector shows it."""
+    made = [a_backup(ended=NOW - each * 3600) for each in hours]
+    place = Folder(FOLDER)
+    return backups.expose(Catalogue(place, "u-1", backups=made, damage=[*damage]), "/backups")
+
+
+def a_backup(*, ended: float) -> BackupManifest:
+    return BackupManifest(
+        cluster="u-1",
+        index=0,
+        term=1,
+        crc=0,
+        start="",
+        index_time=ended,
+        last=0,
+        last_term=1,
+        node="n1",
+        instance="i",
+        begun=ended,
+        ended=ended,
+        time=ended,
+        rows=0,
+        parts=(),
+        log=(),
+        release="0",
+    )
+
+
+FIRING_BACKUPS = {
+    "QsyncBackupOld": kept(27.0, 50.0),
+    "QsyncBackupDamaged": kept(1.0, damage=("base/7/backup.json is damaged",)),
+}
+
+
+def firing(
+    rule: dict[str, object], nodes: list[NodeStatus], place: str = ""
+) -> list[dict[str, str]]:
     up = [("up", {"job": "qsync", "instance": each.name}, 1.0) for each in nodes]
     before = Scrape.of(expose(CALM), time=EARLIER)
-    return Evaluator(before, Scrape.of(expose(nodes), time=NOW, more=up)).firing(str(rule["expr"]))
+    text = expose(nodes) + FIRING_BACKUPS.get(place, kept(25.0))
+    return Evaluator(before, Scrape.of(text, time=NOW, more=up)).firing(str(rule["expr"]))
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
@@ -206,11 +251,18 @@ def test_an_alert_fires_in_the_trouble_that_it_is_for(rule: dict[str, object]) -
         down = Scrape(NOW, {frozenset({"__name__": "up", "job": "qsync"}.items()): 0.0})
         assert Evaluator(Scrape(EARLIER), down).firing(str(rule["expr"]))
         return
-    assert firing(rule, FIRING[name])
+    fires = firing(rule, FIRING.get(name, CALM), name)
+    assert fires
     notes = rule["annotations"]
     assert isinstance(notes, dict)
     for label in re.findall(r"\$labels\.(\w+)", notes["summary"]):
-        assert all(label in labels for labels in firing(rule, FIRING[name])), label
+        assert all(label in labels for labels in fires), label
+
+
+def test_a_place_without_any_backup_is_as_bad_as_one_with_an_old_one() -> None:
+    rule = next(each for each in RULES if each["alert"] == "QsyncBackupOld")
+    empty = Scrape.of(kept(), time=NOW)
+    assert Evaluator(empty, empty).firing(str(rule["expr"]))
 
 
 @pytest.mark.parametrize("voters", [1, 2])
