@@ -47,7 +47,7 @@ from qsync.store.spaces import SpaceStore
 FILE: Final = "node.yaml"
 """Written last: `qsync start` wants it, and so never starts what is half restored."""
 UNREADY: Final = "restoring"
-"""There as long as the rest is not: such a directory is emptied and begun anew."""
+"""There before anything else is: a directory with it, and without `FILE`, is begun anew."""
 _QUORUM: Final = "replication.synchro_quorum"
 
 
@@ -240,7 +240,7 @@ def found_cluster(
 
 def check_empty(directory: Path) -> None:
     """Raises ConfigError when something is there that no restore has left half-way."""
-    if not directory.exists() or (directory / UNREADY).is_file():
+    if not directory.exists() or _is_half_done(directory):
         return
     there = sorted(each.name for each in directory.iterdir())
     if there and there != ["lost+found"]:
@@ -360,7 +360,7 @@ def _ballot(term: Term) -> Write:
 
 def _begin(directory: Path, cluster: str) -> None:
     """An empty directory that says what it will be."""
-    if (directory / UNREADY).is_file():
+    if _is_half_done(directory):
         for each in directory.iterdir():
             if each.is_dir():
                 shutil.rmtree(each)
@@ -374,6 +374,10 @@ def _begin(directory: Path, cluster: str) -> None:
 def _finish(directory: Path, text: str) -> None:
     unready = directory / f"{FILE}.new"
     unready.write_text(text, "utf-8")
-    (directory / UNREADY).unlink()
     unready.rename(directory / FILE)
+    (directory / UNREADY).unlink()
     sync_directory(directory)
+
+
+def _is_half_done(directory: Path) -> bool:
+    return (directory / UNREADY).is_file() and not (directory / FILE).exists()

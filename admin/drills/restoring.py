@@ -9,6 +9,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from admin.backup import catalogue, places, restoring, taking
@@ -21,13 +22,26 @@ from admin.lab import lab as labs
 from admin.lab.lab import Lab, LabNode
 from admin.lab.node_file import config_text, options_of
 from admin.workload.restored import RestoredPoint
+from qsync.config import NodeConfig
 from qsync.errors import ConfigError
+from qsync.store.environment import write_whole
 
 FOLDER, POINTS = "backups", "restored.jsonl"
 NODE_FILE = "node.yaml"
 """How the nodes were set up, kept beside the backups of their cluster."""
+BEGUN = "restoring.json"
+"""In the lab's directory while it becomes another cluster: what has to be done, until all is."""
 WRITABLE_S = 30.0
 """How long the first node of the restored cluster may take until it takes writes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Begun:
+    """A restore of this node, to this point of the backups of the cluster that the lab had."""
+
+    node: str
+    cluster: str
+    point: RestoredPoint
 
 
 class _ArchiveEnded(Exception):
@@ -98,16 +112,20 @@ def restore(lab: Lab, node: LabNode) -> bool:
 
     The first one of a lab that has lost all is restored from the newest point of the backup, and
     is a cluster of its own; each further one gets an empty directory of that cluster. A node
-    that is there is only started.
+    that is there is only started. After a kill at any step the same call goes on where that was.
     """
+    begun = _begun(lab)
+    if begun is not None and begun.node == node.name:
+        _restore_first(lab, node, begun)
+        return False
     if not node.config.is_file():
         if not any(each.config.is_file() for each in lab.nodes):
-            _restore_first(lab, node)
+            _restore_first(lab, node, _begin(lab, node))
             return False
         lab = labs.load(lab.dir)
         first = next(each for each in lab.nodes if each.config.is_file())
         node.dir.mkdir(parents=True, exist_ok=True)
-        node.config.write_text(config_text(lab, node, options_of(first.config)), "utf-8")
+        write_whole(node.config, config_text(lab, node, options_of(first.config)).encode())
     lab.start(node)
     return True
 
@@ -121,16 +139,43 @@ def points(directory: Path, *, since: float) -> tuple[RestoredPoint, ...]:
     return tuple(each for each in found if each.at >= since * 1e9)
 
 
-def _restore_first(lab: Lab, node: LabNode) -> None:
+def _begin(lab: Lab, node: LabNode) -> _Begun:
+    """What is to be done is written down first: the lab's file will name another cluster soon."""
     at = time.monotonic_ns()
-    options = options_of(_settings(lab))
-    own = {"node.id": str(node.id), "node.name": node.name, "listen": node.address}
-    plan, made = restoring.restore(
-        _load(lab), WantedPoint(), NewNode(directory=node.dir, options={**options, **own}), _nothing
-    )
-    anew = labs.refounded(lab, made.cluster.id)
-    _note(lab, RestoredPoint(index=plan.index, term=plan.term, at=at))
-    node.config.write_text(config_text(anew, node, options), "utf-8")
+    plan, _ = restoring.plan(_load(lab), WantedPoint())
+    point = RestoredPoint(index=plan.index, term=plan.term, at=at)
+    begun = _Begun(node=node.name, cluster=lab.cluster, point=point)
+    write_whole(lab.dir / BEGUN, json.dumps(asdict(begun)).encode() + b"\n")
+    return begun
+
+
+def _begun(lab: Lab) -> _Begun | None:
+    try:
+        told = json.loads((lab.dir / BEGUN).read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    return _Begun(**{**told, "point": RestoredPoint(**told["point"])})
+
+
+def _restore_first(lab: Lab, node: LabNode, begun: _Begun) -> None:
+    """Each step is one that is done whole or not at all, and finds what was done before it.
+
+    The node's own file comes with the directory, whole, and says which cluster it is; the lab's
+    file and all others follow from that.
+    """
+    former = replace(lab, cluster=begun.cluster)
+    options = options_of(_settings(former))
+    if not node.config.is_file():
+        own = {"node.id": str(node.id), "node.name": node.name, "listen": node.address}
+        wanted = WantedPoint(index=begun.point.index)
+        made = NewNode(directory=node.dir, options={**options, **own})
+        restoring.restore(_load(former), wanted, made, _nothing)
+    cluster = NodeConfig.load(node.config, {}).cluster.id
+    anew = labs.refounded(lab, cluster)
+    if begun.point not in points(lab.dir, since=0.0):
+        _note(lab, begun.point)
+    write_whole(node.config, config_text(anew, node, options).encode())
+    (lab.dir / BEGUN).unlink()
     anew.start(node)
     surveys.wait_writable([node.address], timeout=WRITABLE_S)
 
