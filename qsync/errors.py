@@ -34,9 +34,7 @@ class QsyncError(Exception):
         self.message = message
         self.leader = leader
         self.details = details or {}
-        hint = hint or ("" if leader else self.hint_alone)
-        if hint:
-            self.hint = hint
+        self.hint = hint or ("" if leader else self.hint_alone) or self.hint
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}" + (f" ({self.hint})" if self.hint else "")
@@ -73,6 +71,8 @@ CUT: Final = "cut"
 """In the details of OutcomeUnknown: this attempt is gone for good, only others may be left."""
 COMPACTED: Final = "compacted"
 """In the details of OutcomeUnknown: it was decided, and the log that says how was trimmed."""
+SUPERSEDED_BY: Final = "superseded_by"
+"""In the details of OutcomeUnknown: the cluster that goes on, which knows no token of ours."""
 RECORDED: Final = "recorded"
 """In the details of a refusal: it is in the log under the request's number, and stands for good."""
 

@@ -29,10 +29,18 @@ class Standing(StrEnum):
     VOTER = "voter"
     LEARNER = "learner"
     JOINING = "joining"
+    ANONYMOUS = "anonymous"
+    """It follows without being a member, as it is meant to."""
     STRANGER = "stranger"
     """No configuration that it knows names its directory, or none that it knows as confirmed."""
     REMOVED = "removed"
     """It was a member, and knows as confirmed that it is none any more (membership.md M4 f)."""
+
+
+WITHOUT_VOTE: Final = frozenset(
+    {Standing.LEARNER, Standing.JOINING, Standing.ANONYMOUS, Standing.REMOVED}
+)
+"""Who is so has none by its own log; a stranger may be a voter whose disk was lost."""
 
 
 class MemberAction(StrEnum):

@@ -1,7 +1,7 @@
 """Who is a member, by the configuration in force; and the changes of it, step by step."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from admin.cluster import ask, leadership, surveys
@@ -31,7 +31,8 @@ ASKED_AGAIN_S = 0.2
 class ClusterMember:
     """A place in the cluster. `named`: the instance of the member; `runs`: the one that is there.
 
-    `standing`: what it says that it is (`voter`, `learner`, `joining`, `stranger`, `removed`), or
+    `standing`: what it says that it is (`voter`, `learner`, `joining`, `anonymous`, `stranger`,
+    `removed`), or
     `recruit` (a voter that has not caught up), `silent` (does not answer), `out` (nobody has this
     id). `version`: the release that it runs; empty while it does not answer.
     """
@@ -67,6 +68,15 @@ def members(found: ClusterSurvey) -> list[ClusterMember]:
     there = {each.id: each for each in found.samples}
     known = {each.id: (each.name, each.address) for each in found.samples}
     known |= {id: (name, address) for each in found.samples for id, name, address in each.nodes}
+    return [*_members(found, named, there, known), *_anonymous(found, known)]
+
+
+def _members(
+    found: ClusterSurvey,
+    named: Mapping[int, tuple[str, str]],
+    there: Mapping[int, NodeStatus],
+    known: Mapping[int, tuple[str, str]],
+) -> list[ClusterMember]:
     return [
         ClusterMember(
             id=id,
@@ -80,6 +90,21 @@ def members(found: ClusterSurvey) -> list[ClusterMember]:
             version=there[id].version if id in there else "",
         )
         for id, (name, address) in sorted(known.items())
+    ]
+
+
+def _anonymous(found: ClusterSurvey, known: Mapping[int, object]) -> list[ClusterMember]:
+    """Who follows without being a member, as the leader knows; those that answer are known."""
+    return [
+        ClusterMember(
+            id=each.id,
+            name=each.name,
+            address=each.address,
+            standing=Standing.ANONYMOUS.value,
+            runs=each.uuid,
+        )
+        for each in found.anonymous
+        if each.id not in known
     ]
 
 

@@ -22,13 +22,14 @@ SCHEMA = "qsync/moment/1"
 class Moment:
     """Raw answers, so that a newer release can show what an older one recorded.
 
-    `time`: seconds since 1970. `answers`: STATUS by replica id. `events` and `settings`: by
-    replica id, those that are known.
+    `time`: seconds since 1970. `answers`: STATUS by replica id. `apart`: of nodes that have no part
+    in this cluster. `events` and `settings`: by replica id, those that are known.
     """
 
     time: float
     answers: Mapping[int, Answer] = field(default_factory=dict)
     silent: tuple[UnreachableNode, ...] = ()
+    apart: tuple[Answer, ...] = ()
     events: Mapping[int, tuple[Answer, ...]] = field(default_factory=dict)
     settings: Mapping[int, Answer] = field(default_factory=dict)
 
@@ -36,7 +37,8 @@ class Moment:
     def survey(self) -> ClusterSurvey:
         """As one round of answers."""
         found = tuple(decode.status(self.answers[id]) for id in sorted(self.answers))
-        return ClusterSurvey(samples=found, silent=self.silent)
+        apart = tuple(decode.status(each) for each in self.apart)
+        return ClusterSurvey(samples=found, silent=self.silent, apart=apart)
 
     @cached_property
     def facts(self) -> Facts:
@@ -64,6 +66,8 @@ class MomentWriter:
             "nodes": moment.answers,
             "silent": [[s.id, s.name, s.address, s.why] for s in moment.silent],
         }
+        if moment.apart:
+            line["apart"] = moment.apart
         if moment.events != former.events:
             line["events"] = moment.events
         if moment.settings != former.settings:
@@ -102,6 +106,7 @@ def _moment(line: Mapping[str, object], former: Moment) -> Moment:
         time=fields.number(line, "time") or 0.0,
         answers=_by_id(line, "nodes"),
         silent=tuple(_silences(line)),
+        apart=tuple(fields.maps(line, "apart")),
         events=_events(line) if "events" in line else former.events,
         settings=_by_id(line, "settings") if "settings" in line else former.settings,
     )

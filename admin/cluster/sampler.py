@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import trio
 
+from admin.cluster import sides
 from admin.cluster.fields import Answer
 from admin.cluster.moment import Moment
 from admin.cluster.surveys import UnreachableNode
@@ -17,6 +18,7 @@ from qsync.status.record import NodeStatus
 from qsync.wire import replies
 from qsync.wire.verbs import InfoRequest, PlainRequest, Verb
 
+ANOTHER = "a node of another cluster answers there"
 ANSWER_S_MAX = 1.0
 """A node that takes longer counts as silent."""
 REDIAL_S = 0.5
@@ -26,10 +28,10 @@ SETTINGS_S = 10.0
 
 @dataclass(slots=True)
 class AddressState:
-    """What is known of the node at an address. `id` 0 until it has answered once."""
+    """What is known of the node at an address. `sample`: its last answer, kept when it is gone."""
 
     address: str
-    id: int = 0
+    sample: NodeStatus | None = None
     answer: Answer | None = None
     why: str = "not asked yet"
     failed: bool = False
@@ -67,33 +69,58 @@ class Sampler:
 
     def moment(self) -> Moment:
         """What all of them said last."""
-        there = [each for each in self._sightings.values() if each.id and each.answer is not None]
-        answers = {each.id: each.answer for each in there if each.answer is not None}
+        said = [
+            (each.sample, each.answer, each)
+            for each in self._sightings.values()
+            if each.sample is not None and each.answer is not None
+        ]
+        ours, _ = sides.parted(sample for sample, _, _ in said)
+        there = {id(each) for each in ours}
+        mine = [(sample.id, answer, at) for sample, answer, at in said if id(sample) in there]
         return Moment(
             time=datetime.now(UTC).timestamp(),
-            answers=answers,
-            silent=self._silent(answers),
-            events={each.id: each.events for each in there if each.events},
-            settings={each.id: each.settings for each in there if each.settings},
+            answers={number: answer for number, answer, _ in mine},
+            silent=self._silent(ours),
+            apart=tuple(answer for sample, answer, _ in said if id(sample) not in there),
+            events={number: at.events for number, _, at in mine if at.events},
+            settings={number: at.settings for number, _, at in mine if at.settings},
         )
 
-    def _silent(self, answers: Mapping[int, Answer]) -> tuple[UnreachableNode, ...]:
+    def _silent(self, ours: Sequence[NodeStatus]) -> tuple[UnreachableNode, ...]:
         """Members that do not answer; while nobody does, the addresses that were given."""
         whys = {each.address: each.why for each in self._sightings.values()}
-        members = _members(answers)
+        members = {id: (name, address) for each in ours for id, name, address in each.nodes}
         if not members:
             return tuple(
-                UnreachableNode(id=each.id, name=each.address, address=each.address, why=each.why)
+                UnreachableNode(
+                    id=0 if each.sample is None else each.sample.id,
+                    name=each.address,
+                    address=each.address,
+                    why=each.why,
+                )
                 for each in self._sightings.values()
             )
-        by_id = {each.id: each for each in self._sightings.values() if each.id}
-        found = []
-        for id, (name, address) in sorted(members.items()):
-            if id not in answers:
-                known = by_id.get(id)
-                why = known.why if known is not None else whys.get(address, "not asked yet")
-                found.append(UnreachableNode(id=id, name=name, address=address, why=why))
-        return tuple(found)
+        cluster = ours[0].replicaset.uuid
+        by_id = {id: each.why for (of, id), each in self._known().items() if of == cluster}
+        answered = {each.id for each in ours}
+        return tuple(
+            UnreachableNode(
+                id=id,
+                name=name,
+                address=address,
+                why=by_id.get(id) or whys.get(address) or ANOTHER,
+            )
+            for id, (name, address) in sorted(members.items())
+            if id not in answered
+        )
+
+    def _known(self) -> dict[tuple[str, int], AddressState]:
+        """By cluster and id: an id may be that of nodes of two clusters."""
+        return {
+            (each.sample.replicaset.uuid, each.sample.id): each
+            for each in self._sightings.values()
+            if each.sample is not None
+        }
 
     # -- one node
 
@@ -130,7 +157,7 @@ class Sampler:
             if begun - settings_at > SETTINGS_S:
                 settings_at = begun
                 sighting.settings = replies.read_map(await node.ask(InfoRequest(0, "settings")))
-            sighting.id, sighting.answer, sighting.why = sample.id, answer, ""
+            sighting.sample, sighting.answer, sighting.why = sample, answer, ""
             self._meet(sample)
             await trio.sleep_until(begun + self.period)
 
@@ -144,13 +171,16 @@ class Sampler:
     def _is_followed(self, sighting: AddressState, sample: NodeStatus) -> bool:
         """The same node under another address."""
         others = [each for each in self._sightings.values() if each is not sighting]
-        return any(each.id == sample.id and each.answer is not None for each in others)
+        there = [each.sample for each in others if each.answer is not None]
+        return any(each is not None and _who(each) == _who(sample) for each in there)
 
     def _meet(self, sample: NodeStatus) -> None:
         """Follow the members that it names, unless they are followed already."""
-        ids = {each.id for each in self._sightings.values()}
+        known, cluster = self._known(), sample.replicaset.uuid
         for id, _, address in sample.nodes:
-            if id not in ids and address not in self._sightings and self._nursery is not None:
+            if (cluster, id) in known:
+                continue
+            if address not in self._sightings and self._nursery is not None:
                 fresh = self._sightings[address] = AddressState(address)
                 self._nursery.start_soon(self._follow, fresh)
         self._tell()
@@ -161,9 +191,8 @@ class Sampler:
             self._answered.set()
 
 
-def _members(answers: Mapping[int, Answer]) -> dict[int, tuple[str, str]]:
-    samples = [decode.status(answer) for answer in answers.values()]
-    return {id: (name, address) for each in samples for id, name, address in each.nodes}
+def _who(sample: NodeStatus) -> tuple[str, int, str]:
+    return sample.replicaset.uuid, sample.id, sample.uuid
 
 
 def _maps(values: list[object]) -> tuple[Answer, ...]:

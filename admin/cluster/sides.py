@@ -35,10 +35,27 @@ def is_superseded(node: NodeStatus) -> bool:
     return node.status == "superseded"
 
 
+def sentence_of_all(nodes: Iterable[NodeStatus]) -> str:
+    """Of superseded nodes: one sentence for those whose history goes on in one cluster."""
+    by_reason: dict[str, list[NodeStatus]] = {}
+    for each in nodes:
+        by_reason.setdefault(_reason(each), []).append(each)
+    return "; ".join(
+        sentence(those[0])
+        if len(those) == 1
+        else f"{', '.join(each.name for each in those)} are {why.replace('its', 'their', 1)}"
+        for why, those in by_reason.items()
+    )
+
+
+def _reason(node: NodeStatus) -> str:
+    why = next(iter(node.ro_texts), "superseded: its history goes on in another cluster")
+    return why.removeprefix("this node is ")
+
+
 def sentence(node: NodeStatus) -> str:
     """Why a node stands apart: `n2 (10.0.0.2:3301) is superseded: its history goes on in ...`."""
     who = f"{node.name} ({node.address})"
     if not is_superseded(node):
         return f"{who} is of another cluster: {node.replicaset.uuid}"
-    why = next(iter(node.ro_texts), "its history goes on in another cluster")
-    return f"{who} is {why.removeprefix('this node is ')}"
+    return f"{who} is {_reason(node)}"

@@ -2,15 +2,17 @@
 
 import contextlib
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from admin.cluster import ask, sides
+from admin.cluster import ask, sides, troubles
+from admin.cluster.troubles import either
 from qsync.client.one_node import TIMEOUT_S
 from qsync.errors import AccessDenied, ConfigError, QsyncError, Unavailable
+from qsync.member import WITHOUT_VOTE
 from qsync.status import health
-from qsync.status.members import IN_TOUCH, PeerStatus
+from qsync.status.members import IN_TOUCH, AnonymousStatus, PeerStatus
 from qsync.status.record import NodeStatus
 
 ASKED_AGAIN_S = 0.05
@@ -56,15 +58,27 @@ class ClusterSurvey:
     @property
     def voters(self) -> int:
         """How many vote, by the configuration in force; how many members there are without it."""
-        if self.leader is not None and self.leader.voters:
-            return len(self.leader.voters)
+        told = [each for each in self.samples if each.voters]
+        newest = max(told, key=lambda each: (each.leads, each.term, each.last), default=None)
+        if newest is not None:
+            return len(newest.voters)
         return max([len(each.nodes) for each in self.samples] + [len(self)])
+
+    @property
+    def voting(self) -> list[NodeStatus]:
+        """Those that answer and may vote, or would if they had a configuration."""
+        return [each for each in self.samples if each.standing not in WITHOUT_VOTE]
 
     @property
     def leader(self) -> NodeStatus | None:
         """The leader of the highest term, writable or not."""
         leaders = [each for each in self.samples if each.leads]
         return max(leaders, key=lambda each: each.term, default=None)
+
+    @property
+    def anonymous(self) -> tuple[AnonymousStatus, ...]:
+        """Replicas that follow without being members, as far as the leader knows."""
+        return () if self.leader is None else self.leader.replication_anon.replicas
 
     def __len__(self) -> int:
         return len(self.samples) + len(self.silent)
@@ -144,9 +158,8 @@ def judge(found: ClusterSurvey) -> ClusterVerdict:
     able = not leader.ro and margin >= 0
     # Connections tell who could ack; only the limbo tells whether anybody does.
     stuck = leader.stuck is not None
-    health = (
-        ClusterHealth.DEGRADED if away_ids or stuck or _troubled(found) else ClusterHealth.HEALTHY
-    )
+    sound = not (away_ids or stuck or troubles.troubled(found.samples))
+    health = ClusterHealth.HEALTHY if sound else ClusterHealth.DEGRADED
     if not able:
         health = ClusterHealth.DOWN
     return ClusterVerdict(
@@ -270,12 +283,6 @@ def _with_cause(found: ClusterSurvey, id: int, name: str) -> str:
     return f"{name} ({trouble})" if trouble else name
 
 
-def has_place(found: ClusterSurvey, id: int) -> bool:
-    """Is that id a member's, on whichever directory? By whoever has a configuration."""
-    newest = max(found.samples, key=lambda each: (bool(each.members), each.leads, each.term))
-    return not newest.members or id in {member for member, _, _ in newest.members}
-
-
 def peer_of(found: ClusterSurvey, id: int) -> PeerStatus | None:
     """How the leader sees a node."""
     peers = found.leader.peers if found.leader is not None else ()
@@ -297,20 +304,21 @@ def _nobody_answers(found: ClusterSurvey) -> ClusterVerdict:
 def _nobody_leads(found: ClusterSurvey) -> ClusterVerdict:
     majority = found.voters // 2 + 1
     term = max(each.term for each in found.samples)
-    answer = f"{len(found.samples)} of {found.voters} voters answer"
-    empty = [each.name for each in found.samples if each.recruit]
+    answering = len(found.voting)
+    answer = f"{answering} of {found.voters} voters answer"
+    empty = [each.name for each in found.voting if each.recruit]
     if all(sides.is_superseded(each) for each in found.samples):
-        sentence = f"Down: {'; '.join(map(sides.sentence, found.samples))}."
+        sentence = f"Down: {sides.sentence_of_all(found.samples)}."
     elif all(each.stranger and not each.voters for each in found.samples):
         sentence = (
             f"Down: {answer}, all of them strangers: nobody has founded a cluster in their "
             "directories."
         )
-    elif len(found.samples) < majority:
-        need = majority - len(found.samples)
-        names = _or(each.name for each in found.silent)
+    elif answering < majority:
+        need = majority - answering
+        names = either(each.name for each in found.silent)
         sentence = f"Down: no leader and no majority: {answer}; bring back {need} of {names}."
-    elif len(found.samples) - len(empty) < majority and any(each.last for each in found.samples):
+    elif answering - len(empty) < majority and any(each.last for each in found.samples):
         sentence = (
             f"Down: nobody leads term {term}: {answer}, but the data of {', '.join(empty)} is "
             "gone, and who has not caught up does not vote; bring back a member that has its own."
@@ -322,7 +330,7 @@ def _nobody_leads(found: ClusterSurvey) -> ClusterVerdict:
     return ClusterVerdict(
         health=ClusterHealth.DOWN,
         can_commit=False,
-        margin=len(found.samples) - majority,
+        margin=answering - majority,
         leader=None,
         term=term,
         sentence=sentence,
@@ -345,7 +353,7 @@ def _sentence(
         why = leader.ro_reason or "no reason given"
         return f"Down: {leader.name} leads term {leader.term} but is read-only: {why}."
     if health is ClusterHealth.DOWN:
-        missing = _or(dict.fromkeys([p.name for p in away] + [s.name for s in found.silent]))
+        missing = either(dict.fromkeys([p.name for p in away] + [s.name for s in found.silent]))
         wanted = f"commits wait for {-margin} of {missing}"
         return f"Down: {leader.name} leads term {leader.term} with {votes}; {wanted}."
     if leader.stuck is not None:
@@ -358,42 +366,5 @@ def _sentence(
         breaks += "; the quorum is below a majority, so confirmed writes can be lost"
     if health is ClusterHealth.HEALTHY:
         return f"Healthy: {head}; {breaks}."
-    return f"Degraded: {_trouble(found, away)}; {head}; {breaks}."
-
-
-def _trouble(found: ClusterSurvey, away: Sequence[PeerStatus]) -> str:
     silent = {each.name for each in found.silent if not each.denied}
-    parts = [f"{name} does not answer" for name in sorted(silent)]
-    parts += [f"{each.name} is {_way(each)}" for each in away if each.name not in silent]
-    told = {each.name for each in away}
-    parts += [
-        _unsound(each) for each in _troubled(found) if not each.faults and each.name not in told
-    ]
-    parts += [
-        f"{each.name} is broken on purpose ({', '.join(fault.point for fault in each.faults)})"
-        for each in found.samples
-        if each.faults
-    ]
-    return ", ".join(parts)
-
-
-def _unsound(node: NodeStatus) -> str:
-    if node.status != "running":
-        return f"{node.name} is {node.status}"
-    return f"{node.name}: {health.unsound(node)}"
-
-
-def _way(peer: PeerStatus) -> str:
-    if peer.stranger:
-        return "a stranger: its directory is new"
-    return "catching up" if peer.status == IN_TOUCH else peer.status
-
-
-def _troubled(found: ClusterSurvey) -> list[NodeStatus]:
-    """Members that answer and say that something is wrong with themselves."""
-    members = [each for each in found.samples if has_place(found, each.id)]
-    return [each for each in members if each.faults or health.unsound(each)]
-
-
-def _or(names: Iterable[str]) -> str:
-    return " or ".join(names) or "the others"
+    return f"Degraded: {troubles.words(found.samples, silent, away)}; {head}; {breaks}."

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from admin.cluster import sides, surveys
+from admin.cluster import sides, surveys, troubles
 from admin.doctor.facts import Facts, Finding, critical, notice, warning
 
 AGE_SHARE_MAX = 0.5
@@ -164,7 +164,7 @@ def all_named(facts: Facts) -> Iterator[Finding]:
     """Every member runs on the directory that the configuration names."""
     founded = any(node.voters for node in facts.nodes)
     for node in facts.nodes:
-        if node.stranger and founded and not surveys.has_place(facts.survey, node.id):
+        if node.stranger and founded and not troubles.has_place(facts.nodes, node.id):
             yield warning(
                 node.name,
                 "is a stranger: it waits to be made a member",

@@ -20,7 +20,9 @@ from admin.evidence.witnesses import (
     StoppedNode,
     witnesses,
 )
+from election.messages import Term
 from election.quorum import majority
+from qsync.core.generation import generation_of
 
 CUTS_MAX = 10
 """So often a log may be cut while it is read; then it is left for quieter times."""
@@ -239,6 +241,10 @@ class Dump:
             run_id=self.name,
             source=source,
             cluster=next((each.cluster for each in accounts if each.cluster), ""),
+            cluster_id=next(iter(clusters), ""),
+            cluster_generation=generation_of(
+                Term(max((each.term for each in accounts), default=0))
+            ),
             quorum=max(quorums, default=0) or majority(voters),
             voters=voters,
             part_entries=self.part_entries,

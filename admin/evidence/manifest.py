@@ -52,6 +52,8 @@ class NodeFacts:
 class Manifest:
     """`source`: who wrote it (`nodes`, `directories`, `simulator`, `history`, `drill`, `demo`).
 
+    `cluster` is its name, `cluster_id` its id, which a recovery or a restore makes anew, and
+    `cluster_generation` how often that was done, by its terms: 0 of a cluster that was founded.
     `whole`: the cluster had come to rest, so nodes must be equal. `clock`: what `time_mono` is:
     `one` clock for all rows, or every node's `own`. `faults` says whether any were meant to be.
     `gaps`: of tables that are not whole, why. `checksums`: of its files, see there.
@@ -61,6 +63,8 @@ class Manifest:
     source: str
     format: int = FORMAT
     cluster: str = ""
+    cluster_id: str = ""
+    cluster_generation: int = 0
     quorum: int = 0
     voters: int = 0
     seed: int | None = None

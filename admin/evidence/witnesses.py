@@ -17,6 +17,7 @@ from election.messages import Index
 from qsync import record
 from qsync.client.one_node import NodeConnection
 from qsync.errors import ProtocolError, Unavailable
+from qsync.member import WITHOUT_VOTE
 from qsync.record import Entry, RecordDamage
 from qsync.status import decode
 from qsync.status.record import NodeStatus
@@ -59,6 +60,7 @@ class Account:
     facts: NodeFacts
     cluster: str = ""
     cluster_uuid: str = ""
+    term: int = 0
     quorum: int = 0
     sample: NodeStatus | None = None
     settings: dict[str, object] = field(default_factory=dict)
@@ -96,6 +98,7 @@ class Running:
             facts=facts_of(sample),
             cluster=sample.cluster.name,
             cluster_uuid=sample.replicaset.uuid,
+            term=sample.term,
             quorum=sample.synchro.quorum,
             sample=sample,
             settings=replies.read_map(self.line.ask(InfoRequest(1, "settings"))),
@@ -167,7 +170,12 @@ class StoppedNode:
             problem=found.quarantined or "",
         )
         founders = tuple(int(each.replica) for each in identity.founders)
-        return Account(facts=facts, cluster_uuid=identity.cluster, founders=founders)
+        return Account(
+            facts=facts,
+            cluster_uuid=identity.cluster,
+            term=int(found.ballot.term),
+            founders=founders,
+        )
 
     def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
         """From its files."""
@@ -241,7 +249,7 @@ def facts_of(sample: NodeStatus) -> NodeFacts:
         name=sample.name,
         uuid=sample.uuid,
         address=sample.address,
-        voter=not sample.recruit,
+        voter=not sample.recruit and sample.standing not in WITHOUT_VOTE,
         confirmed=sample.confirmed,
         last=sample.written,
     )

@@ -37,6 +37,7 @@ def directory(keep: Path | None, *, of: str) -> Iterator[Path]:
 
 
 FILE = "node.yaml"
+ANON = "replication.anon"
 PORT = 3301
 """Where a host without a port listens; further members on one host take the next ones."""
 
@@ -148,12 +149,14 @@ def joining(
     options: Mapping[str, str],
     *,
     authority: Path | None = None,
+    anonymous: bool = False,
 ) -> Layout:
     """A directory for one more node of a cluster that runs.
 
     It gets a replica id that nobody has, and the members as its peers. It is a stranger until it is
-    added (`admin.cluster.membership`). `authority`: the directory of the cluster's own, which signs
-    a certificate for it; None: it speaks no TLS, or has one. Raises ConfigError.
+    added (`admin.cluster.membership`); or an anonymous replica, which is not. `authority`: the
+    directory of the cluster's own, which signs a certificate for it; None: it speaks no TLS, or has
+    one. Raises ConfigError.
     """
     if authority is not None:
         _check_authority(authority)
@@ -161,9 +164,11 @@ def joining(
     fixed = sorted({"node.id", "peers", "listen", "cluster.id"} & set(options))
     if fixed:
         raise ConfigError(f"{fixed[0]} follows from the cluster that is joined")
+    if ANON in options:
+        raise ConfigError(f"{ANON} is not set: it follows from --anonymous")
     known = {id: (name, where) for each in cluster.samples for id, name, where in each.nodes}
-    id = next_id(cluster)
-    name = options.get("node.name", f"n{id}")
+    id = anonymous_id(cluster) if anonymous else next_id(cluster)
+    name = options.get("node.name", f"a{id}" if anonymous else f"n{id}")
     try:
         own = _address(address, taken=())
     except ValueError as error:
@@ -185,6 +190,7 @@ def joining(
         "cluster.name": first.cluster.name,
         "cluster.tag": first.cluster.tag,
         "peers": ",".join([*peers, f"{id}:{name}@{own}"]),
+        **({ANON: "true"} if anonymous else {}),
     }
     text = NodeConfig.template({**settings, **options})
     NodeConfig.loads(text, where="--set")
@@ -208,17 +214,34 @@ def _certify_one(where: Path, made: Layout, member: FoundingMember) -> None:
     laying.certify_node(where, member.dir, cluster=made.cluster, name=member.name, hosts=hosts)
 
 
+def anonymous_id(cluster: ClusterSurvey) -> int:
+    """The last replica id that is free: members take those from the first one on.
+
+    Raises ConfigError.
+    """
+    return max(_free(cluster))
+
+
+def _free(cluster: ClusterSurvey) -> list[int]:
+    """Replica ids that neither members nor anonymous replicas have, in order."""
+    taken = {id for each in cluster.samples for id, _, _ in each.nodes}
+    taken |= {it.id for each in cluster.samples for it in each.replication_anon.replicas}
+    free = [id for id in range(1, MEMBERS_MAX + 1) if id not in taken]
+    if not free:
+        raise ConfigError(
+            f"the cluster has {len(taken)} members and anonymous replicas, and that is the limit"
+        )
+    return free
+
+
 def next_id(cluster: ClusterSurvey) -> int:
     """The replica id after those that members have and transactions bear; else one that is free.
 
     Raises ConfigError when there are as many members as there may be.
     """
-    taken = {id for each in cluster.samples for id, _, _ in each.nodes}
-    wrote = {origin for each in cluster.samples for origin in each.vclock}
-    free = [id for id in range(1, MEMBERS_MAX + 1) if id not in taken]
-    if not free:
-        raise ConfigError(f"the cluster has {len(taken)} members, and that is the limit")
-    after = max(taken | wrote) + 1
+    free = _free(cluster)
+    members = {id for each in cluster.samples for id, _, _ in each.nodes}
+    after = max(members.union(*(each.vclock for each in cluster.samples))) + 1
     return after if after in free else free[0]
 
 

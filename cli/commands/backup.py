@@ -14,7 +14,6 @@ from cli.options import Duration, Size, json_option, set_options, target_option
 from cli.output import console, document, say, style, text
 
 if TYPE_CHECKING:
-    from admin.backup.catalogue import Catalogue
     from admin.backup.manifest import BackupManifest
     from admin.backup.restoring import RestorePlan
 
@@ -114,11 +113,7 @@ def archive(
         archiving.Archiver(reached, target, options).run(once=once)
 
 
-@backup.command(
-    "list",
-    epilog="Example: qsync backup list /backups/shop --json; from a timer: qsync backup list "
-    "/backups/shop --prometheus > /var/lib/node_exporter/qsync.prom",
-)
+@backup.command("list", epilog="Example: qsync backup list /backups/shop --prometheus")
 @_place
 @key_options
 @click.option("--prometheus", is_flag=True, help="Metrics instead, for a textfile collector.")

@@ -7,8 +7,10 @@ from admin.cluster import consumers
 from admin.cluster.consumers import LogUse
 from cli.options import json_option, target_argument, target_option, timeout_option
 from cli.output import document, say, style, text
+from cli.render.status import seconds
 from cli.top import draw
 from qsync.consumer import ConsumerKind
+from qsync.status.members import FOLLOWS
 from qsync.status.storage import ConsumerStatus
 
 
@@ -37,6 +39,9 @@ def list_(*, target: list[str], timeout: float) -> None:
         name = each.about if each.kind == ConsumerKind.REPLICA else each.name
         about = each.name if each.kind == ConsumerKind.REPLICA else each.about
         text(f"{name:<20} {each.kind:<10} has {each.signature:<12} {held:<16} {about}".rstrip())
+    for one in use.node.replication_anon.replicas:
+        stays = "connected" if one.status == FOLLOWS else f"for {seconds(one.expires)} more"
+        text(f"{one.name:<20} anonymous  has {one.acked or 0:<12} {stays:<16} {one.uuid}")
     snapshots = ", ".join(str(each.signature) for each in gc.checkpoints) or "none"
     text(f"{use.node.name}: the log begins at {gc.signature + 1}; snapshots at {snapshots}")
     if gc.held_by is not None:

@@ -13,7 +13,7 @@ from cli.commands import consumers
 from cli.options import json_option, target_argument, target_option, timeout_option
 from cli.output import document, say, style, text
 from qsync.config import Address
-from qsync.member import MemberAction, MemberRole
+from qsync.member import MemberAction, MemberRole, Standing
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -203,6 +203,8 @@ def _member(found: ClusterSurvey, node: str) -> ClusterMember:
 
 
 def _pair(each: ClusterMember) -> str:
+    if each.standing == Standing.ANONYMOUS and each.runs is not None:
+        return f"  {each.runs[:_SHOWN]}"
     if each.named == each.runs or each.runs is None:
         return f"  {each.named[:_SHOWN]}" if each.named else ""
     named = each.named[:_SHOWN] if each.named else "nobody"

@@ -36,6 +36,7 @@ FILE = "node.yaml"
     metavar="TARGET",
     help="Found nothing: lay out one more node of the cluster that runs there.",
 )
+@click.option("--anonymous", is_flag=True, help="With --join: it serves reads, and is no member.")
 @click.option("--listen", metavar="HOST:PORT", help="With --join: where the new node is reached.")
 @click.option(
     "--secure",
@@ -58,6 +59,7 @@ def init(
     hosts: tuple[str, ...],
     cluster: bool,
     join: list[str] | None,
+    anonymous: bool,
     listen: str | None,
     secure: bool,
     ca_dir: Path | None,
@@ -67,19 +69,22 @@ def init(
 
     This is the one act that makes a cluster. A configuration is written to DIRECTORY/node.yaml,
     or with --cluster to DIRECTORY/n1/node.yaml and so on. With --join the node belongs to a cluster
-    that runs already: start it, and then `qsync member add` makes it a member. Where the cluster
-    has a secret, give it as --set cluster.secret_file=FILE. With --secure nodes and clients speak
-    TLS and show certificates; keep DIRECTORY/certs to yourself.
+    that runs already: start it, and then `qsync member add` makes it a member. With --anonymous it
+    follows as it is: it serves reads, counts nowhere, and takes no place among the members. Where
+    the cluster has a secret, give it as --set cluster.secret_file=FILE. With --secure nodes and
+    clients speak TLS and show certificates; keep DIRECTORY/certs to yourself.
     """
     options = set_options(settings)
     _check_hosts(hosts, cluster=cluster)
-    if ca_dir is not None and not (secure and join is not None):
+    if join is None:
+        _check_founding(ca_dir, anonymous=anonymous)
+    elif ca_dir is not None and not secure:
         raise click.UsageError("--ca-dir goes with --join --secure")
     if join is not None:
         authority = (ca_dir or directory.absolute().parent / "certs") if secure else None
         if cluster or listen is None:
             raise click.UsageError("--join wants --listen HOST:PORT, and no --cluster")
-        made = _joining(directory, options, join, listen, authority=authority)
+        made = _joining(directory, options, join, listen, authority=authority, anonymous=anonymous)
     else:
         made = _founding(directory, hosts, options, cluster=cluster, secure=secure, listen=listen)
     if style().as_json:
@@ -99,9 +104,24 @@ def init(
         say(f"run it with: qsync start {directory}")
     if secure and join is None:
         _say_how(directory, first.address)
-    if join is not None:
+    if not made.founded:
+        _say_next(first, join, anonymous=anonymous)
+
+
+def _check_founding(ca_dir: Path | None, *, anonymous: bool) -> None:
+    """Options that only go with --join."""
+    if ca_dir is not None:
+        raise click.UsageError("--ca-dir goes with --join --secure")
+    if anonymous:
+        raise click.UsageError("--anonymous goes with --join: it follows a cluster that runs")
+
+
+def _say_next(first: "FoundingMember", join: list[str] | None, *, anonymous: bool) -> None:
+    if anonymous:
+        say("it follows as soon as it runs; `qsync member add` would make it a member")
+    elif join is not None:
         say(f"then make it a member: qsync member add {first.address} --target {join[0]}")
-    elif not made.founded:
+    else:
         say("until a leader names it, it is a stranger, which neither votes nor counts")
 
 
@@ -145,6 +165,7 @@ def _joining(
     listen: str,
     *,
     authority: Path | None,
+    anonymous: bool,
 ) -> "Layout":
     from admin.cluster import ask, surveys  # noqa: PLC0415 - asks a cluster, which others need not
     from admin.lab import founding  # noqa: PLC0415 - reads and writes more than most commands
@@ -153,7 +174,9 @@ def _joining(
     about = replies.read_map(ask.value(found.samples[0].address, RightsRequest(1)))
     if about.get("users"):  # until it has their rows it does not know of them
         options = {"cluster.users": ClusterUsers.REQUIRED.value, **options}
-    return founding.joining(directory, found, listen, options, authority=authority)
+    return founding.joining(
+        directory, found, listen, options, authority=authority, anonymous=anonymous
+    )
 
 
 def _row(member: "FoundingMember") -> dict[str, object]:

@@ -14,6 +14,7 @@ from qsync.wire.verbs import InfoRequest
 
 if TYPE_CHECKING:
     from admin.cluster.surveys import ClusterHealth, ClusterSurvey, ClusterVerdict
+    from qsync.status.members import AnonymousStatus
     from qsync.status.record import NodeStatus
 
 _FAILS = {
@@ -88,6 +89,20 @@ def as_members(found: "ClusterSurvey", verdict: "ClusterVerdict") -> dict[str, o
         "limbo": None if found.leader is None else _limbo(found.leader),
         "nodes": sorted(nodes, key=lambda each: str(each["name"])),
         "apart": [_apart(each) for each in found.apart],
+        "anonymous": [_anonymous(each) for each in found.anonymous],
+    }
+
+
+def _anonymous(replica: "AnonymousStatus") -> dict[str, object]:
+    """A replica that follows without being a member. `expires`: in seconds, if it is gone."""
+    return {
+        "name": replica.name,
+        "id": replica.id,
+        "uuid": replica.uuid,
+        "address": replica.address,
+        "status": replica.status,
+        "lag": replica.behind,
+        "expires": replica.expires,
     }
 
 

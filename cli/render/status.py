@@ -16,11 +16,11 @@ from admin.cluster.surveys import (
     ClusterSurvey,
     ClusterVerdict,
     behind,
-    has_place,
     peer_of,
 )
+from admin.cluster.troubles import has_place
 from qsync.member import Standing
-from qsync.status.members import SnapshotStatus
+from qsync.status.members import FOLLOWS, SnapshotStatus
 from qsync.status.record import NodeStatus
 
 NARROW = 60
@@ -44,6 +44,7 @@ def status(
     else:
         parts.append(table(found, width=width, plain=plain))
     parts += [Text(line, style="dim") for line in details(found)]
+    parts += [Text(line, style="dim") for line in anonymous(found)]
     parts += [Text(f"{_WARNING} {sides.sentence(each)}") for each in found.apart]
     parts.append(Text(verdict.sentence, style=f"bold {_COLOURS[verdict.health]}"))
     if verdict.health is not ClusterHealth.HEALTHY:
@@ -84,6 +85,8 @@ def details(found: ClusterSurvey) -> list[str]:
     """What the table has no room for: why nodes are silent, refuse writes, or wait."""
     lines = [f"{each.name} {each.address} is silent: {_short(each.why)}" for each in found.silent]
     for node in found.samples:
+        if sides.is_superseded(node):
+            continue  # the sentence says it
         if node.standing == Standing.REMOVED:
             lines.append(f"{node.name} was removed from the cluster; it may be stopped")
             continue
@@ -103,7 +106,7 @@ def details(found: ClusterSurvey) -> list[str]:
             for fault in node.faults
         ]
         if node.stranger:
-            named = has_place(found, node.id)
+            named = has_place(found.samples, node.id)
             cure = f"member replace {node.name}" if named else f"member add {node.address}"
             lines.append(
                 f"{node.name} is a stranger: the configuration does not name its directory "
@@ -117,6 +120,17 @@ def details(found: ClusterSurvey) -> list[str]:
         missing = ", ".join(each.label for each in oldest.missing)
         lines.append(f"the oldest pending transaction, index {oldest.index}, waits for {missing}")
     return lines
+
+
+def anonymous(found: ClusterSurvey) -> list[str]:
+    """Those that follow without being members, as the leader knows them."""
+    return [
+        f"{each.name} at {each.address} follows without being a member, {each.behind or 0} behind"
+        if each.status == FOLLOWS
+        else f"{each.name} at {each.address} followed and is gone; log is kept for it for "
+        f"{seconds(each.expires)} more"
+        for each in found.anonymous
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +222,8 @@ def _one_line(found: ClusterSurvey, node: NodeStatus) -> str:
 
 def _odd_reasons(node: NodeStatus) -> list[str]:
     """Reasons other than the ordinary one of a follower."""
+    if node.standing == Standing.ANONYMOUS:
+        return []  # it is meant to be
     if not node.ro or (node.role == "follower" and node.ro_reason == "election" and node.leader):
         return []
     return node.ro_texts or ([node.ro_reason] if node.ro_reason else [])

@@ -86,7 +86,7 @@ def _narrow(picture: ClusterPicture, view: ViewState, on: Screen) -> Lines:
     body.append(draw.rule("nodes (Enter = detail)", width, on.signs))
     # A few nodes go before the page; many leave it some lines.
     room = height - len(body)
-    rows = min(len(picture.rows()) + 1, room, max(room - _PAGE_MIN, _NODES_MIN))
+    rows = min(nodes.size(picture), room, max(room - _PAGE_MIN, _NODES_MIN))
     body += nodes.table(picture, width, rows, view.selected)
     left = height - len(body) - 1
     if left > 0:
@@ -105,7 +105,7 @@ def _wide(picture: ClusterPicture, view: ViewState, on: Screen) -> Lines:
     body += panels.limbo(picture, width)
     body += panels.quorum(picture, width)
     body.append(draw.rule("nodes (Enter = detail)", width, signs))
-    rows = min(len(picture.rows()) + 1, max(6, on.height // 3))
+    rows = min(nodes.size(picture), max(6, on.height // 3))
     body += nodes.table(picture, width, rows, view.selected)
     body += _three(picture, on, height=11)
     body += _two(picture, on, height=8)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from admin.cluster import surveys
+from admin.cluster import sides, surveys
 from cli.render.status import seconds
 from cli.top import draw
 from cli.top.draw import BAD, GOOD, HEAD, UNEASY, Lines
@@ -14,6 +14,7 @@ from qsync.status.record import NodeStatus
 
 TROUBLED = 12
 """More nodes than this: those in trouble come first, the calm ones are summed up."""
+APART_MAX = 3
 _NARROW = 60
 
 
@@ -50,12 +51,26 @@ def table(picture: ClusterPicture, width: int, height: int, selected: int) -> Li
         rows[each.id] = draw.line((name, BAD), (f" silent: {each.why}", UNEASY))
     if selected in rows:
         rows[selected].stylize("reverse")
-    ordered = _ordered(picture, list(rows), height - 1)
+    ordered = _ordered(picture, list(rows), height - 1 - len(apart(picture)))
     lines = [draw.line((head, HEAD)), *(rows[id] for id in ordered)]
     if len(ordered) < len(rows):
         rest = len(rows) - len(ordered)
         lines[-1] = draw.line(f"  ... and {rest + 1} more, fine or less urgent")
-    return [draw.fit(each, width) for each in lines]
+    return [draw.fit(each, width) for each in [*lines, *apart(picture)]]
+
+
+def apart(picture: ClusterPicture) -> Lines:
+    """Nodes that answer and are no part of this cluster: why, a line each, but not many."""
+    found = picture.survey.apart
+    words = [f"! {sides.sentence(each)}" for each in found]
+    if len(words) > APART_MAX:
+        words[APART_MAX - 1 :] = [f"! {len(found) - APART_MAX + 1} more are no part of it"]
+    return [draw.line((each, UNEASY)) for each in words]
+
+
+def size(picture: ClusterPicture) -> int:
+    """How many lines the table wants."""
+    return 1 + len(picture.rows()) + len(apart(picture))
 
 
 def _ordered(picture: ClusterPicture, ids: list[int], room: int) -> list[int]:
@@ -79,7 +94,7 @@ def _terse(picture: ClusterPicture, width: int, height: int, selected: int) -> L
         words = f"{each.name} {each.why}"
         found.append((each.id, draw.line(("x", BAD), _pointer(each.id, selected), words)))
     lines = [text for _, text in sorted(found, key=lambda pair: pair[0])]
-    return [draw.fit(each, width) for each in lines[:height]]
+    return [draw.fit(each, width) for each in [*lines, *apart(picture)][:height]]
 
 
 def _pointer(id: int, selected: int) -> str:

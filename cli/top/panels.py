@@ -120,7 +120,7 @@ def quorum(picture: ClusterPicture, width: int) -> Lines:
     node, found = picture.leader, picture.verdict
     if node is None:
         needed = picture.survey.voters // 2 + 1
-        there = len(picture.survey.samples)
+        there = len(picture.survey.voting)
         words = f"{there} of {picture.survey.voters} voters answer, an election takes {needed}"
         return [draw.fit(draw.line(("QUORUM  ", HEAD), (words, BAD)), width)]
     acked = "  ".join(

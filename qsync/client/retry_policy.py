@@ -9,6 +9,7 @@ from qsync.errors import (
     COMPACTED,
     CUT,
     RECORDED,
+    SUPERSEDED_BY,
     NotLeader,
     Outcome,
     OutcomeUnknown,
@@ -63,7 +64,7 @@ def _heard(error: QsyncError) -> AttemptResult:
             return AttemptResult.REFUSED  # by the word of the request: it would not wait for room
         case NotLeader() | ReadOnly() | Unavailable() | Overloaded() | Rebuilding():
             return AttemptResult.NOT_NOW
-        case OutcomeUnknown() if error.details.get(COMPACTED):
+        case OutcomeUnknown() if is_final(error):
             return AttemptResult.FORGOTTEN
         case OutcomeUnknown():
             return AttemptResult.CUT if error.details.get(CUT) else AttemptResult.OPEN
@@ -77,7 +78,12 @@ def _heard(error: QsyncError) -> AttemptResult:
 
 def stays(error: QsyncError) -> bool:
     """Is the same node to be asked again?"""
-    return isinstance(error, OutcomeUnknown) and not error.details.get(COMPACTED)
+    return isinstance(error, OutcomeUnknown) and not is_final(error)
+
+
+def is_final(error: OutcomeUnknown) -> bool:
+    """Will no node ever say more? What told of it was trimmed, or is of a cluster that ended."""
+    return bool(error.details.get(COMPACTED) or error.details.get(SUPERSEDED_BY))
 
 
 def left_alone(ask: PendingRequest, *, direct: bool) -> QsyncError | None:
@@ -132,7 +138,7 @@ def unknown(ask: PendingRequest, why: str) -> OutcomeUnknown:
 
 def unresolved(error: QsyncError) -> bool:
     """Is it worth keeping the write for `resolve`?"""
-    return isinstance(error, OutcomeUnknown) and not error.details.get(COMPACTED)
+    return isinstance(error, OutcomeUnknown) and not is_final(error)
 
 
 def read_nodes(answer: list[object]) -> tuple[list[str], int, str | None]:

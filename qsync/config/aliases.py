@@ -12,6 +12,8 @@ ALIASES: Mapping[str, str] = {
     **{each.tarantool: each.name for each in CORE_OPTIONS if each.tarantool},
     "instance_name": "node.name",
     "work_dir": "node.dir",
+    "replication_anon": "replication.anon",
+    "replication_anon_ttl": "replication.anon_ttl",
     "replicaset_uuid": "cluster.id",
     "replicaset_name": "cluster.name",
     # The sections of its YAML files; those that are called the same here need no line.

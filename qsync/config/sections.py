@@ -159,6 +159,17 @@ class ReplicationSection:
     snapshot_rate: int = option(
         size("64KiB", "1TiB"), "32MiB", "bytes of snapshots sent in a second, to all who lack one"
     )
+    anon: bool = option(
+        FLAG, "false", "follow without being a member: count nowhere, take no place in `_cluster`"
+    )
+    anon_ttl: float = option(
+        duration("1s", "365d"),
+        "1h",
+        "how long an anonymous replica that is gone is remembered, and log is kept for it",
+    )
+    anon_max: int = option(
+        integer(0, REPLICA_MAX), "8", "anonymous replicas that a node knows at once, at most"
+    )
     replace: Replace = declared(core_options.REPLACE)
     enable_features: EnableFeatures = declared(core_options.ENABLE_FEATURES)
 

@@ -44,6 +44,8 @@ class CoreConfig:
     """Names or ids of voters that should lead, best first (see `preference`)."""
     preferred_delay: float = core_options.ELECTION_PREFERRED_DELAY.default
     read_only: bool = False
+    anon: bool = False
+    """It means to follow without being a member."""
     election_timeout: float = core_options.ELECTION_TIMEOUT.default
     replication_timeout: float = core_options.REPLICATION_TIMEOUT.default
     synchro_timeout: float = core_options.SYNCHRO_TIMEOUT.default

@@ -180,13 +180,16 @@ class Configurations:
         role = self.role_of(config.me, config.instance)
         if role is not None:
             return Standing(role.value)
-        if self.followed is None or self.followed.member(config.me) is not None:
+        outside = Standing.ANONYMOUS if config.anon else Standing.STRANGER
+        if self.followed is None:
+            return outside
+        if self.followed.member(config.me) is not None:
             return Standing.STRANGER  # another directory has the place
         if self.changed_at() > confirmed:
-            return Standing.STRANGER
+            return outside
         known = [self._founding, *(each.configuration for each in self._changes)]
         was = any(each and each.role_of(config.me, config.instance) for each in known)
-        return Standing.REMOVED if was else Standing.STRANGER
+        return Standing.REMOVED if was else outside
 
     def before(self, index: Index) -> Configuration | None:
         """What was in force just before the change at `index`."""

@@ -25,6 +25,7 @@ what the log grows by between two snapshots: often enough, and never while it is
 class HoldKind(StrEnum):
     """What a hold is for, beside the kinds of consumers."""
 
+    ANONYMOUS = "anonymous"
     CONFIRMED = "confirmed"
     FOLD = "fold"
     SNAPSHOT = "snapshot"
@@ -48,7 +49,8 @@ class RetentionFacts:
 
     `folded`: durably so. `snapshots`: indexes of the files, oldest first, and the bytes of the
     newest. `age`: seconds since that was written; since the start of the process without one.
-    `transfers`: a snapshot is on its way, and the log behind it is to follow.
+    `transfers`: a snapshot is on its way, and the log behind it is to follow. `anonymous`: replicas
+    with a lease that are no members.
     """
 
     folded: Index
@@ -57,6 +59,7 @@ class RetentionFacts:
     age: float = 0.0
     uptime: float = 0.0
     transfers: Sequence[LogHold] = ()
+    anonymous: Sequence[LogHold] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +144,7 @@ def holds(
         ),
         _snapshot_hold(stored, begins, config.checkpoint_count),
         *stored.transfers,
+        *stored.anonymous,
         *(_consumer_hold(each) for each in consumers if not each.let_go),
     ]
     if stored.uptime < config.wal_cleanup_delay:

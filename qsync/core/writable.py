@@ -25,6 +25,7 @@ class ReadOnlyReason(StrEnum):
     SPACES = "spaces"
     STRANGER = "stranger"
     LEARNER = "learner"
+    ANONYMOUS = "anonymous"
     REMOVED = "removed"
     SPLIT_BRAIN = "split_brain"
     SUPERSEDED = "superseded"
@@ -123,6 +124,11 @@ LEARNER = Reason(
     text="this node is a learner: it receives everything and counts nowhere",
     lifts="the leader makes it a voter (`qsync member set-role`)",
 )
+ANONYMOUS = Reason(
+    why=ReadOnlyReason.ANONYMOUS,
+    text="this node follows without being a member of the cluster",
+    lifts="the leader makes it a member (`qsync member add`)",
+)
 REMOVED = Reason(
     why=ReadOnlyReason.REMOVED,
     text="this node was removed from the cluster",
@@ -204,6 +210,8 @@ class Writable:
         match configurations.standing_of(state.config, confirmed):
             case Standing.LEARNER | Standing.JOINING:
                 return LEARNER
+            case Standing.ANONYMOUS:
+                return ANONYMOUS
             case Standing.REMOVED:
                 return REMOVED
             case _:

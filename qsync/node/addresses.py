@@ -8,6 +8,7 @@ from qsync.config import Address, NodeConfig, PeerConfig
 from qsync.core.configuration import Configuration
 from qsync.errors import NotMember, ProtocolError
 from qsync.member import Member
+from qsync.node.anonymous import WORD, AnonymousLeases
 from qsync.wire.session import Hello
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ class AddressBook:
     def __init__(
         self, config: NodeConfig, machine: "Machine", own_address: Callable[[], str]
     ) -> None:
+        self.anonymous = AnonymousLeases(
+            most=config.replication.anon_max, ttl=config.replication.anon_ttl
+        )
         self._config = config
         self._machine = machine
         self._own_address = own_address
@@ -35,15 +39,17 @@ class AddressBook:
         self._read_from: Configuration | None = None
         self._members: dict[Replica, PeerConfig] = dict(self._settings)
 
-    def introduce(self, hello: Hello) -> None:
-        """A peer connected, and says who it is and where it is dialled.
+    def introduce(self, hello: Hello, now: float) -> None:
+        """A peer connected, and says who it is and where it is dialled. `now`: for leases.
 
         Only a leader refuses whom it does not know: its log has the newest configuration. To
-        anybody else the dialer may be a member by a log that is newer. Raises NotMember, and
-        ProtocolError for an address that nobody can dial.
+        anybody else the dialer may be a member by a log that is newer. Raises NotMember, Overloaded
+        for one anonymous replica too many, and ProtocolError for an address that nobody can dial.
         """
         replica, leader = Replica(hello.replica), self._machine.leader
-        if leader is not None and leader.open and not self.names(replica):
+        if WORD in hello.features:
+            self.anonymous.admit(hello, self._followed, now)
+        elif leader is not None and leader.open and not self.names(replica):
             raise NotMember(
                 f"replica {replica} is not in the configuration {self._followed}",
                 details={"replica": int(replica), "term": int(self._machine.term)},

@@ -255,6 +255,7 @@ def core_config(config: NodeConfig, *, instance: str = "") -> CoreConfig:
         voters=tuple(Replica(peer.id) for peer in config.peers),
         synchro_quorum=config.replication.synchro_quorum,
         features=features.KNOWN | config.node.rehearsed_features,
+        anon=config.replication.anon,
     )
     return nothing_set.with_options(
         {each.name: option_value(config, each.name) for each in CORE_OPTIONS}

@@ -7,12 +7,15 @@ from qsync.core import border
 from qsync.data import schema
 from qsync.data.ancestors import ANCESTORS_MAX, ancestors_of
 from qsync.errors import ForeignCluster, Rebuilding
+from qsync.member import Standing
 from qsync.node import refusals, snapshot_export
+from qsync.node.anonymous import WORD
 from qsync.node.view import NodeView
 from qsync.version import __version__
 from qsync.wire import descent, packed, proofs
 from qsync.wire.session import Greeting, Hello, Party
 
+ANONYMOUS: Final = Standing.ANONYMOUS
 FEATURES: Final = (packed.FEATURE, snapshot_export.FEATURE)
 """What this release can do that not every release of this version of the protocol could."""
 
@@ -52,6 +55,7 @@ def _features(node: NodeView) -> tuple[str, ...]:
         *own,
         *descent.words_of(_ancestors(node)),
         *((proofs.FEATURE,) if node.config.secret else ()),
+        *((WORD,) if node.replica.machine.operations.changes.standing is ANONYMOUS else ()),
     )
 
 
@@ -79,7 +83,7 @@ def introduce(node: NodeView, hello: Hello) -> None:
     _admit(node, hello)
     if node.links.tls is not None:
         _check_name(node, hello)
-    node.book.introduce(hello)
+    node.book.introduce(hello, node.reactor.effects.now())
 
 
 def check_greeting(node: NodeView, greeting: Greeting) -> None:

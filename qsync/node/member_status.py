@@ -7,6 +7,8 @@ from qsync.core.progress import Membership
 from qsync.node.links import LinkStatus
 from qsync.node.view import NodeView
 from qsync.status.members import (
+    FOLLOWS,
+    AnonymousStatus,
     DownstreamStatus,
     ElectionStatus,
     MemberStatus,
@@ -14,6 +16,7 @@ from qsync.status.members import (
     UpstreamStatus,
     VoteStatus,
 )
+from qsync.status.record import AnonymousReplicas
 
 if TYPE_CHECKING:
     from qsync.core.machine import Machine
@@ -57,6 +60,26 @@ def election(node: NodeView) -> ElectionStatus:
     )
 
 
+def anonymous(node: NodeView) -> AnonymousReplicas:
+    """Those that follow this cluster and are no members, as far as this node knows."""
+    leads, now = node.replica.machine.leader is not None, node.reactor.effects.now()
+    last = node.replica.machine.replicated_log.log.last
+    found = tuple(
+        AnonymousStatus(
+            id=each.replica,
+            uuid=each.instance,
+            name=each.name,
+            address=each.address,
+            status=FOLLOWS if each.connected else "stopped",
+            acked=each.index if leads else None,
+            behind=last - each.index if leads else None,
+            expires=max(0.0, each.until - now),
+        )
+        for each in node.book.anonymous.known.values()
+    )
+    return AnonymousReplicas(count=len(found), replicas=found)
+
+
 def peers(node: NodeView) -> tuple[PeerStatus, ...]:
     """Our connections, and what the leader knows of its followers."""
     machine = node.replica.machine
@@ -70,6 +93,8 @@ def peers(node: NodeView) -> tuple[PeerStatus, ...]:
         progress = machine.peers.get(replica)
         if progress is None:
             continue  # it comes, or goes, with the batch that is under way
+        if node.book.anonymous.has(replica) and not node.book.names(replica):
+            continue
         heard = leads and progress.heard_at > 0
         found.append(
             PeerStatus(

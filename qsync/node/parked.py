@@ -1,12 +1,21 @@
 """Writes that wait for room, in the limbo or in memory: so many at most, and so many bytes."""
 
 from collections import deque
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from qsync.core.config import CoreConfig
 from qsync.errors import QsyncError
 from qsync.node import refusals
 from qsync.node.connection import Connection
 from qsync.wire.verbs import WriteRequest
+
+GRACE: Final = 1.0
+"""Seconds beyond `synchro_timeout` in which a rollback may still become definite."""
+
+
+def patience(request: WriteRequest, config: CoreConfig) -> float:
+    """How many seconds its client waits."""
+    return config.synchro_timeout + GRACE if request.timeout is None else request.timeout
 
 
 class ParkedWrite(NamedTuple):
@@ -47,6 +56,13 @@ class ParkedWrites:
         """The next one."""
         found = self._waiting.popleft()
         self._bytes -= found.size
+        return found
+
+    def take_all(self) -> list[ParkedWrite]:
+        """Nobody waits any more."""
+        found = list(self._waiting)
+        self._waiting.clear()
+        self._bytes = 0
         return found
 
     def take_late(self, now: float) -> list[ParkedWrite]:

@@ -5,6 +5,7 @@ from typing import Final
 from qsync import errors
 from qsync.core import superseding
 from qsync.core.ready import Settled, TransactionFate
+from qsync.node.tickets import AnyTicket, AskTicket, WriteTicket
 from qsync.wire import verbs
 from qsync.wire.verbs import Verb
 
@@ -22,6 +23,51 @@ def is_of_the_node(request: verbs.Request) -> bool:
 def superseded(cluster: str) -> errors.Superseded:
     """Of everything else that is asked there."""
     return errors.Superseded(superseding.refusal(cluster))
+
+
+def ended(ticket: AnyTicket, cluster: str) -> errors.QsyncError:
+    """Of what waited there when it was superseded.
+
+    Whether a write is in the log of the other cluster nobody can know here, and under its number
+    nobody will say it there: sessions end with their cluster (membership.md M8 g).
+    """
+    if type(ticket) is WriteTicket:
+        done = ticket.submitted
+        what, details = f"entry {done.index} of term {done.term}", _place(done.index, done.term)
+    elif type(ticket) is AskTicket and ticket.write and ticket.late is None:
+        what, details = "what was asked for", {}
+    else:
+        return superseded(cluster)
+    return errors.OutcomeUnknown(
+        f"this node is superseded, and its history goes on in cluster {cluster}: {what} may be "
+        "in that cluster, or lost",
+        hint="only the data of that cluster can tell: read there, and write it again if it lacks; "
+        "do not repeat it under the same token, which that cluster does not know",
+        details={**details, errors.SUPERSEDED_BY: cluster},
+    )
+
+
+def _place(index: int, term: int) -> dict[str, object]:
+    return {"term": term, "index": index}
+
+
+def late(ticket: AnyTicket) -> errors.QsyncError:
+    """Of what was not decided, or not sure, when its time was over."""
+    if type(ticket) is WriteTicket:
+        return errors.OutcomeUnknown(
+            "the quorum did not decide in time", details=token_of(ticket.token)
+        )
+    if type(ticket) is AskTicket and ticket.late is not None:
+        return ticket.late
+    if type(ticket) is AskTicket and ticket.write:
+        return errors.OutcomeUnknown(
+            "it is not done yet and goes on in the background",
+            hint="`qsync status` shows how far it is",
+        )
+    return errors.Unanswered(
+        "no quorum answered in time, so the read could not be made sure",
+        hint="read with consistency local, or wait until a quorum is back",
+    )
 
 
 def token_of(token: tuple[bytes, int]) -> dict[str, object]:

@@ -12,15 +12,12 @@ from qsync.node.answers import Queries, VisibleReads
 from qsync.node.connection import Connection
 from qsync.node.due import Due
 from qsync.node.expiry import Expiry
-from qsync.node.parked import ParkedWrite, ParkedWrites
+from qsync.node.parked import ParkedWrite, ParkedWrites, patience
 from qsync.node.reads import READ_TIMEOUT, ClientReads, ReadOutputs
-from qsync.node.tickets import AskTicket, ReadTicket, Tickets, WriteTicket, number_of
+from qsync.node.tickets import AnyTicket, AskTicket, ReadTicket, Tickets, WriteTicket, number_of
 from qsync.replica import Replica
 from qsync.wire import replies, requests, verbs
 from qsync.wire.verbs import Verb, WriteFlags
-
-GRACE = 1.0
-"""Seconds beyond `synchro_timeout` in which a rollback may still become definite."""
 
 # Plain integers: arithmetic on flag enums costs more than the rest of the request.
 _SYNC = int(WriteFlags.SYNC)
@@ -129,17 +126,15 @@ class ClientRequests:
             if self._replica.is_full:
                 error = refusals.unfolded_full()
         else:
-            write = ParkedWrite(connection, request, self._due(request), size)
+            write = ParkedWrite(
+                connection,
+                request,
+                self._now() + patience(request, self._replica.machine.config),
+                size,
+            )
             error = self._parked.add(write, bytes_max=config.queue_bytes_max)
         if error is not None:
             self._fail(connection, request.id, error)
-
-    def _due(self, request: verbs.WriteRequest) -> float:
-        """When its time is over."""
-        timeout = request.timeout
-        if timeout is None:
-            timeout = self._replica.machine.config.synchro_timeout + GRACE
-        return self._now() + timeout
 
     @property
     def has_parked(self) -> bool:
@@ -200,7 +195,9 @@ class ClientRequests:
         self.tickets.put(
             ticket,
             WriteTicket(connection, request.id, done, session=session, seq=seq, asked_at=now),
-            deadline=self._due(request) if deadline is None else deadline,
+            deadline=self._now() + patience(request, self._replica.machine.config)
+            if deadline is None
+            else deadline,
         )
 
     def _refused(
@@ -219,7 +216,11 @@ class ClientRequests:
         if self.tickets.refusals() >= self._inflight_max:
             self._fail(connection, request.id, refusals.refusals_full(self._inflight_max))
             return
-        due = self._due(request) if deadline is None else deadline
+        due = (
+            self._now() + patience(request, self._replica.machine.config)
+            if deadline is None
+            else deadline
+        )
 
         def done(unsure: str | None) -> None:
             if connection.closed:
@@ -296,16 +297,12 @@ class ClientRequests:
             self._ask(connection, request.id, operator_requests.roll_back, READ_TIMEOUT)
         elif not self.queries.handle_request(connection, request):
             assert not isinstance(request, verbs.WriteRequest | verbs.NodeRequest)
-            user = connection.turn.user
-            self._reply(connection, request.id, lambda: self._answers.answer(request, user))
-
-    def _reply(self, connection: Connection, number: int, answer: Callable[[], bytes]) -> None:
-        try:
-            frame = answer()
-        except errors.QsyncError as error:
-            self._fail(connection, number, error)
-        else:
-            self._send(connection, frame)
+            try:
+                frame = self._answers.answer(request, connection.turn.user)
+            except errors.QsyncError as error:
+                self._fail(connection, request.id, error)
+            else:
+                self._send(connection, frame)
 
     def _ask(
         self,
@@ -371,26 +368,22 @@ class ClientRequests:
         now = self._now()
         for late in self._parked.take_late(now):
             self._fail(late.connection, late.request.id, refusals.no_room())
-        for number, ticket in self.tickets.overdue(self._now()):
-            self._step(Forgotten(ticket=number))
-            if type(ticket) is WriteTicket:
-                self.counters["unknown"] += 1
-                error: errors.QsyncError = errors.OutcomeUnknown(
-                    "the quorum did not decide in time", details=refusals.token_of(ticket.token)
-                )
-            elif type(ticket) is AskTicket and ticket.late is not None:
-                error = ticket.late
-            elif type(ticket) is AskTicket and ticket.write:
-                error = errors.OutcomeUnknown(
-                    "it is not done yet and goes on in the background",
-                    hint="`qsync status` shows how far it is",
-                )
-            else:
-                error = errors.Unanswered(
-                    "no quorum answered in time, so the read could not be made sure",
-                    hint="read with consistency local, or wait until a quorum is back",
-                )
-            self._fail(ticket.connection, number_of(ticket), error)
+        for number, ticket in self.tickets.overdue(now):
+            self._end(number, ticket, refusals.late(ticket))
+
+    def supersede(self, cluster: str) -> None:
+        """The history goes on in another cluster: nobody waits here any longer (M8 e, g)."""
+        for each in self._parked.take_all():
+            self._fail(each.connection, each.request.id, refusals.superseded(cluster))
+        for number, ticket in self.tickets.take_all():
+            self._end(number, ticket, refusals.ended(ticket, cluster))
+
+    def _end(self, number: Ticket, ticket: AnyTicket, error: errors.QsyncError) -> None:
+        """It is not answered with what became of it."""
+        self._step(Forgotten(ticket=number))
+        if type(ticket) is WriteTicket:
+            self.counters["unknown"] += 1
+        self._fail(ticket.connection, number_of(ticket), error)
 
     def _fail(self, connection: Connection, number: int, error: errors.QsyncError) -> None:
         if error.leader is None and isinstance(error, errors.NotLeader | errors.ReadOnly):

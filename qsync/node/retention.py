@@ -92,6 +92,7 @@ class Retention:
 
     def sweep(self, now: float) -> None:
         """See who needs the log; begin what is due."""
+        self._renew_leases(now)
         machine = self._node.replica.machine
         log = machine.replicated_log.log
         if log.start.index != self._begins:
@@ -125,6 +126,7 @@ class Retention:
             age=age,
             uptime=uptime,
             transfers=self._transfers(),
+            anonymous=self._anonymous(),
         )
 
     def _transfers(self) -> tuple[LogHold, ...]:
@@ -136,6 +138,24 @@ class Retention:
             hold = LogHold(name=name or "", kind=HoldKind.TRANSFER, index=index, why=why)
             found.append(hold)
         return tuple(found)
+
+    def _anonymous(self) -> Sequence[LogHold]:
+        """A leader knows how far they are, and keeps the log for them."""
+        node, machine = self._node, self._node.replica.machine
+        if machine.leader is None:
+            return ()
+        leases, log = node.book.anonymous, machine.replicated_log
+        leases.follow(machine.peers, log)
+        return leases.holds(log, machine.config)
+
+    def _renew_leases(self, now: float) -> None:
+        node = self._node
+        followed = node.replica.machine.replicated_log.configurations.followed
+        for each in node.book.anonymous.renew(now, node.server.hears, followed):
+            fields = {"id": int(each.replica), "name": each.name, "uuid": each.instance}
+            node.timeline.append("anonymous_over", fields)
+            if followed is not None and followed.member(each.replica) is not None:
+                node.server.part(f"replica id {each.replica} is that of a member", each.replica)
 
     def _has_settled(self, now: float) -> bool:
         machine = self._node.replica.machine

@@ -179,9 +179,9 @@ class Server:
         """The instance that a member said it is, if it was heard of."""
         return self._instances.get(replica)
 
-    def hears(self, replica: int) -> bool:
-        """Does that member have a connection to us?"""
-        return replica in self._inbound
+    def hears(self, replica: int, instance: str | None = None) -> bool:
+        """Does that node have a connection to us, on that very directory if one is named?"""
+        return replica in self._inbound and instance in (None, self._instances.get(replica))
 
     def sweep(self) -> None:
         """Drop strangers that never said who they are."""
@@ -201,10 +201,11 @@ class Server:
                 self._count("silent")
                 self._reactor.close(connection, f"no word of node {replica}")
 
-    def part(self, why: str) -> None:
-        """Hang up on every peer."""
-        for connection in list(self._inbound.values()):
-            self._reactor.close(connection, why)
+    def part(self, why: str, only: int | None = None) -> None:
+        """Hang up on every peer, or on one."""
+        for replica, connection in list(self._inbound.items()):
+            if only in (None, replica):
+                self._reactor.close(connection, why)
 
     def _stranger_lost(self, connection: Connection, _why: str) -> None:
         self.strangers.remove(connection)

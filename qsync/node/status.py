@@ -14,7 +14,7 @@ from qsync.record import instance_text
 from qsync.status import health
 from qsync.status.limbo import SynchroStatus
 from qsync.status.members import ElectionStatus
-from qsync.status.record import ClusterName, NodeStatus, ReadOnlyInfo, ReplicaSet
+from qsync.status.record import AnonymousReplicas, ClusterName, NodeStatus, ReadOnlyInfo, ReplicaSet
 from qsync.status.storage import (
     CutTail,
     DiskStatus,
@@ -169,6 +169,9 @@ def status(node: NodeView) -> NodeStatus:
         cluster=ClusterName(name=config.cluster.name, tag=config.cluster.tag),
         replicaset=ReplicaSet(uuid=identity.cluster, name=config.cluster.name),
         replication=parts.or_error("replication", member_status.replication, {}),
+        replication_anon=parts.or_error(
+            "replication_anon", member_status.anonymous, AnonymousReplicas()
+        ),
         election=parts.or_error("election", member_status.election, ElectionStatus()),
         synchro=parts.or_error("synchro", limbo_status.of_node, SynchroStatus()),
         memory=parts.or_error("memory", memory, MemoryStatus()),
@@ -236,7 +239,11 @@ def state(machine: "Machine") -> str:
 def is_recruit(machine: "Machine") -> bool:
     """Does it count in no quorum, although it is to? A learner, or one that was removed, is not."""
     standing = machine.operations.changes.standing
-    return not machine.state.counts and standing not in {Standing.LEARNER, Standing.REMOVED}
+    return not machine.state.counts and standing not in {
+        Standing.LEARNER,
+        Standing.ANONYMOUS,
+        Standing.REMOVED,
+    }
 
 
 def _reasons(node: NodeView) -> tuple[ReadOnlyInfo, ...]:

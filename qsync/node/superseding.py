@@ -1,7 +1,7 @@
 """What a node does when it is proved to it that its history goes on in another cluster (M8 e).
 
-It writes that down before it answers, hangs up on all other nodes, and lives on for whoever asks
-why: it tells its status and reads out its log. It does not start again.
+It writes that down before it answers, ends what waits, hangs up on all other nodes, and lives on
+for whoever asks why: it tells its status and reads out its log. It does not start again.
 """
 
 from qsync.core.inputs import SupersededBy
@@ -20,5 +20,6 @@ def supersede(node: NodeView, cluster: str, where: str) -> None:
         node.timeline.append("superseded_unwritten", {"why": str(error)})
     node.timeline.append("superseded_by", {"cluster": cluster, "where": where})
     node.loop.step(SupersededBy(cluster=cluster))
+    node.requests.supersede(cluster)
     node.links.part("this node is superseded")
     node.server.part("this node is superseded")

@@ -202,6 +202,12 @@ class Tickets:
         open_ = self._open
         return min(self._deadlines.soonest(open_), self._read_deadlines.soonest(open_))
 
+    def take_all(self) -> list[tuple[Ticket, AnyTicket]]:
+        """Nobody waits any more."""
+        found = list(self._open.items())
+        self._open.clear()
+        return found
+
     def overdue(self, now: float) -> list[tuple[Ticket, AnyTicket]]:
         """Take all tickets whose deadline has passed."""
         found: list[tuple[Ticket, AnyTicket]] = []

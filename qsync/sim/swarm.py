@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from election.fencing import Fencing
 from qsync.core.entry_sums import STEP_ENTRIES, WINDOW_ENTRIES
 from qsync.faults import Fault
-from qsync.node.requests import GRACE
+from qsync.node.parked import GRACE
 from qsync.sim.dice import RandomStream
 from qsync.sim.plan import Plan
 from qsync.sim.variety import HABITS, LOSSES, RESETTLE, VARIETY, Variety

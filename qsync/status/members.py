@@ -1,6 +1,6 @@
 """The other members in a node's status: what comes from them, what goes there, and votes."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Struct, field
 
@@ -70,6 +70,23 @@ class MemberStatus(Struct, frozen=True, kw_only=True, omit_defaults=True):
     lsn: Annotated[int, "the last number of its own transactions"]
     upstream: Annotated[UpstreamStatus | None, "what comes from it"] = None
     downstream: Annotated[DownstreamStatus | None, "what the leader knows of it"] = None
+
+
+FOLLOWS: Final = "follow"
+"""The `status` of an anonymous replica that is connected."""
+
+
+class AnonymousStatus(Struct, frozen=True, kw_only=True):
+    """A replica that follows without being a member."""
+
+    id: Annotated[int, "the id that it uses among nodes; `_cluster` has none of it"] = 0
+    uuid: Annotated[str, "its instance"] = ""
+    name: Annotated[str, "its name"] = ""
+    address: Annotated[str, "where it is dialled"] = ""
+    status: Annotated[str, "`follow`, or `stopped` without a connection"] = ""
+    acked: Annotated[int | None, "on the leader: index up to which it has acked"] = None
+    behind: Annotated[int | None, "on the leader: entries that it has not acked"] = None
+    expires: Annotated[float, "seconds until it is forgotten, unless it is heard"] = 0.0
 
 
 class PeerStatus(Struct, frozen=True, kw_only=True):

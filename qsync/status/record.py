@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from qsync.histogram import Spread
 from qsync.status.limbo import SynchroStatus
-from qsync.status.members import ElectionStatus, MemberStatus, PeerStatus
+from qsync.status.members import AnonymousStatus, ElectionStatus, MemberStatus, PeerStatus
 from qsync.status.storage import (
     DiskStatus,
     FaultStatus,
@@ -53,9 +53,10 @@ class ReplicaSet(Struct, frozen=True, kw_only=True):
 
 
 class AnonymousReplicas(Struct, frozen=True, kw_only=True):
-    """There are none."""
+    """Those that follow without being members."""
 
-    count: Annotated[int, "always 0"] = 0
+    count: Annotated[int, "how many this node knows"] = 0
+    replicas: Annotated[tuple[AnonymousStatus, ...], "each of them"] = ()
 
 
 class HealthCheck(Struct, frozen=True, kw_only=True):

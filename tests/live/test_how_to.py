@@ -109,10 +109,21 @@ def test_a_lost_majority_is_recovered_from_as_it_is_told(tmp_path: Path) -> None
     assert done.returncode == 2, f"{done.stdout}\n{done.stderr}"
     assert "qsync: SUPERSEDED" in done.stderr
     assert "let an empty directory join that cluster" in done.stdout
+    shown = done.stdout.replace("\n", " ")
+    assert "is superseded: its history goes on in cluster" in shown
+    assert "Healthy: n3 leads term" in shown, "the verdict is of the cluster that goes on"
     assert "nothing known is lost; what only n1, n2 had is not known" in done.stdout
     assert done.stdout.count("Ada") == 3
     members = [line.split() for line in done.stdout.splitlines() if line[:3].strip().isdigit()]
     assert [row[1] for row in members] == ["n3", "n4", "n5"]
+
+
+def test_replicas_that_only_read_are_added_as_it_is_told(tmp_path: Path) -> None:
+    done = told("add-read-replicas.md", tmp_path, ports=4)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert "anonymous" in done.stdout
+    last = [line.split() for line in done.stdout.splitlines() if line[:3].strip().isdigit()][-1]
+    assert (last[1], last[4]) == ("a31", "learner")
 
 
 def test_a_cluster_is_upgraded_as_it_is_told(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def _server(actor: "Actor", door: Door) -> Server:
     )
     book = AddressBook(NodeConfig(peers=peers), actor.core.machine, lambda: f"n{actor.me}:3301")
     admission = Admission(
-        introduce=book.introduce,
+        introduce=lambda hello: book.introduce(hello, now=0.0),
         depart=book.depart,
         connections_max=10,
         client_frame_bytes_max=1 << 20,

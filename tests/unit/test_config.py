@@ -134,6 +134,7 @@ def test_an_option_goes_by_its_name_in_tarantool_too(name: str) -> None:
         "election.mode": "voter",
         "election.fencing": "strict",
         "cluster.id": CLUSTER,
+        "replication.anon": "true",
         "replication.synchro_quorum": "N",
         "replication.queue_bytes_max": "1MiB",
         "store.checkpoint_wal_threshold": "1MiB",

@@ -1,0 +1,54 @@
+"""What is wrong with the members of a cluster, in words."""
+
+from collections.abc import Collection, Iterable, Sequence
+
+from qsync.status import health
+from qsync.status.members import IN_TOUCH, PeerStatus
+from qsync.status.record import NodeStatus
+
+
+def has_place(samples: Sequence[NodeStatus], id: int) -> bool:
+    """Is that id a member's, on whichever directory? By whoever has a configuration."""
+    newest = max(samples, key=lambda each: (bool(each.members), each.leads, each.term))
+    return not newest.members or id in {member for member, _, _ in newest.members}
+
+
+def troubled(samples: Sequence[NodeStatus]) -> list[NodeStatus]:
+    """Members that answer and say that something is wrong with themselves."""
+    members = [each for each in samples if has_place(samples, each.id)]
+    return [each for each in members if each.faults or health.unsound(each)]
+
+
+def words(
+    samples: Sequence[NodeStatus], silent: Collection[str], away: Sequence[PeerStatus]
+) -> str:
+    """Who is away, unsound, or broken on purpose. `silent`: names of those that do not answer."""
+    parts = [f"{name} does not answer" for name in sorted(silent)]
+    parts += [f"{each.name} is {_way(each)}" for each in away if each.name not in silent]
+    told = {each.name for each in away}
+    parts += [
+        _unsound(each) for each in troubled(samples) if not each.faults and each.name not in told
+    ]
+    parts += [
+        f"{each.name} is broken on purpose ({', '.join(fault.point for fault in each.faults)})"
+        for each in samples
+        if each.faults
+    ]
+    return ", ".join(parts)
+
+
+def _unsound(node: NodeStatus) -> str:
+    if node.status != "running":
+        return f"{node.name} is {node.status}"
+    return f"{node.name}: {health.unsound(node)}"
+
+
+def _way(peer: PeerStatus) -> str:
+    if peer.stranger:
+        return "a stranger: its directory is new"
+    return "catching up" if peer.status == IN_TOUCH else peer.status
+
+
+def either(names: Iterable[str]) -> str:
+    """`n1 or n2`; without names, `the others`."""
+    return " or ".join(names) or "the others"

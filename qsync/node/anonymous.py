@@ -1,0 +1,133 @@
+"""Replicas that follow without being members: known by a lease, as long as they are heard.
+
+Such a replica stands in no configuration, so it is a stranger to the rules of the log, which gets
+the log and counts nowhere (membership.md M1 d). It takes no place in `_cluster`, and a cluster
+forgets it without writing anything down: when its lease has ended.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from election.messages import Index, Replica
+from qsync.core.config import CoreConfig
+from qsync.core.configuration import Configuration
+from qsync.core.peers import Peers
+from qsync.core.replicated_log import ReplicatedLog
+from qsync.core.retention import HoldKind, LogHold
+from qsync.errors import ForeignCluster, Overloaded
+from qsync.record import read_instance
+from qsync.wire.session import Hello
+
+WORD: Final = "anonymous"
+"""Among the words of a hello: the dialer asks to follow without being a member."""
+RETRY_S: Final = 5.0
+
+
+@dataclass(slots=True, kw_only=True)
+class AnonymousLease:
+    """One replica. `until`: on the node's clock, in seconds; renewed while it is connected.
+
+    `index`: up to where it has the log, if this node leads.
+    """
+
+    replica: Replica
+    instance: str
+    name: str
+    address: str
+    until: float
+    connected: bool = True
+    index: Index = Index(0)
+
+
+class AnonymousLeases:
+    """Those that a node knows of, by their instances; at most `most` of them at once."""
+
+    def __init__(self, *, most: int, ttl: float) -> None:
+        self.known: dict[str, AnonymousLease] = {}
+        self._most = most
+        self.ttl = ttl
+
+    def has(self, replica: Replica) -> bool:
+        """Is that the id of one of them?"""
+        return any(each.replica == replica for each in self.known.values())
+
+    def admit(self, hello: Hello, followed: Configuration | None, now: float) -> None:
+        """It connected. Raises Overloaded, and ForeignCluster where its id is somebody else's."""
+        instance, replica = hello.instance or "", Replica(hello.replica)
+        member = None if followed is None else followed.member(replica)
+        if member is not None:
+            if member.instance == read_instance(instance):
+                self.known.pop(instance, None)  # it was added meanwhile
+                return
+            raise ForeignCluster(
+                f"replica id {replica} is that of a member, {member.name}",
+                hint="lay the anonymous replica out anew: qsync init DIR --join TARGET --anonymous",
+            )
+        namesake = self._namesake(replica, instance)
+        if namesake is not None and namesake.connected:
+            raise ForeignCluster(
+                f"replica id {replica} is taken by another anonymous replica, {namesake.name}",
+                hint="lay this one out anew: qsync init DIR --join TARGET --anonymous",
+            )
+        if namesake is not None:
+            del self.known[namesake.instance]  # its disk was lost, or it was laid out anew
+        former = self.known.get(instance)
+        if former is None and len(self.known) >= self._most:
+            raise Overloaded(
+                f"{len(self.known)} anonymous replicas are known; the limit is "
+                "replication.anon_max",
+                hint="raise it, or wait until the lease of one that is gone ends",
+                details={"retry_after": RETRY_S},
+            )
+        self.known[instance] = AnonymousLease(
+            replica=replica,
+            instance=instance,
+            name=hello.name,
+            address=hello.address,
+            until=now + self.ttl,
+            index=Index(0) if former is None else former.index,
+        )
+
+    def _namesake(self, replica: Replica, instance: str) -> AnonymousLease | None:
+        """Another directory that has that id."""
+        found = (each for each in self.known.values() if each.replica == replica)
+        return next((each for each in found if each.instance != instance), None)
+
+    def renew(
+        self, now: float, hears: Callable[[Replica, str], bool], followed: Configuration | None
+    ) -> list[AnonymousLease]:
+        """Those that are connected stay; the others, when their time is over, are returned."""
+        over = []
+        for each in list(self.known.values()):
+            each.connected = hears(each.replica, each.instance)
+            if each.connected:
+                each.until = now + self.ttl
+            named = None if followed is None else followed.member(each.replica)
+            if each.until <= now or named is not None:
+                del self.known[each.instance]
+                over.append(each)
+        return over
+
+    def follow(self, peers: Peers, log: ReplicatedLog) -> None:
+        """How far they are, as the leader knows."""
+        for each in self.known.values():
+            progress = peers.get(each.replica)
+            if progress is None or progress.instance != read_instance(each.instance):
+                continue
+            if progress.is_replicating:
+                each.index = max(each.index, min(progress.match, log.confirmed))
+
+    def holds(self, log: ReplicatedLog, config: CoreConfig) -> list[LogHold]:
+        """The log is kept for who has a lease, within the limit of every consumer."""
+        return [
+            LogHold(
+                name=each.name,
+                kind=HoldKind.ANONYMOUS,
+                index=each.index,
+                why="an anonymous replica has the log up to there",
+            )
+            for each in self.known.values()
+            if each.index >= max(1, log.log.start.index)
+            and log.log.bytes_between(each.index, log.log.last) <= config.wal_retention_size
+        ]
