@@ -18,6 +18,9 @@ def check_writable(machine: Machine) -> None:
     details: dict[str, object] = {
         "reasons": [[r.why.value, r.text, r.lifts] for r in reasons],
         "leader_id": machine.raft.leader,
+        "term": machine.raft.term,
+        "state": "leader" if machine.leader else machine.raft.role.value,
+        "queue_owner_id": machine.replicated_log.limbo.owner.owner,
     }
     text = "; ".join(reason.text for reason in reasons)
     if all(reason.why is ReadOnlyReason.ELECTION for reason in reasons):

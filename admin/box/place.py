@@ -10,6 +10,7 @@ from qsync.errors import ConfigError, ProtocolError
 
 if TYPE_CHECKING:
     from admin.cluster.surveys import ClusterSurvey
+    from qsync.faults import Fault
 
 
 P = ParamSpec("P")
@@ -136,6 +137,16 @@ class NodeConnections:
             return await held.client.trace(index, arm=arm)
         finally:
             held.close()
+
+    async def break_at(self, point: "Fault", *, armed: bool, seconds: float = 0.0) -> None:
+        """Arm or disarm a fault point of the node. Raises AccessDenied where it is not allowed."""
+        from admin.cluster import fault_points  # noqa: PLC0415 - blocking, and seldom asked for
+
+        address = self._members[self.name]
+        if armed:
+            await self._pool.aside(fault_points.arm, address, point, seconds=seconds)
+        else:
+            await self._pool.aside(fault_points.disarm, address, point)
 
     async def survey(self) -> "ClusterSurvey":
         """Every member's own account, asked at once."""

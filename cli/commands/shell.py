@@ -88,6 +88,8 @@ def shell(
         OutputFormat.JSONL,
         OutputFormat.CSV,
     }
+    if job.has_fibers:
+        from cli.shell.unattended import run_with_fibers as run  # noqa: PLC0415 - it loads trio
     voices = ShellOutput(result=text, out=say if machine else text, say=say)
     if style().as_json:
         values: list[object] = []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from admin.box.session import Box
 from cli.shell import arguments
 from cli.shell.dataverbs import NOTHING, Verb
+from cli.shell.refused import REFUSED, refusal_of
 from cli.shell.runtime import CallableMap
 from qsync.errors import WrongKey, WrongOperation
 
@@ -53,18 +54,24 @@ class AdminVerbs:
         try:
             found = await box.info_at(arguments.text(path, "a member of box.info"))
         except WrongKey:
+            if f"box.info.{path}" in REFUSED:
+                raise refusal_of(f"box.info.{path}") from None
             return None  # as any table answers for what it does not have
         return CallableMap(found) if isinstance(found, dict) else found
 
     async def _cfg(self, box: Box, args: Sequence[object]) -> object:
         given = arguments.options(arguments.at(args, 0), (), "box.cfg")
+        for name in given:
+            if f"cfg.{name}" in REFUSED:
+                raise refusal_of(f"cfg.{name}")
         return await box.node.options(given)
 
     async def _stat(self, box: Box, _args: Sequence[object]) -> object:
         return asdict(await box.stat.all())
 
     async def _snapshot(self, box: Box, _args: Sequence[object]) -> object:
-        return {"durable": await box.snapshot()}
+        await box.snapshot()
+        return "ok"
 
     async def _ping(self, box: Box, _args: Sequence[object]) -> object:
         await box.node.ping()

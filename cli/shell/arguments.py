@@ -129,9 +129,10 @@ def creating(value: object) -> dict[str, object]:
     for name in ("is_sync", "is_local", "if_not_exists", "temporary"):
         flag(given, name, of)
     engine, kind = given.get("engine", ENGINES[0]), given.pop("type", "normal")
-    if given.pop("temporary", False) or kind != "normal":
+    if given.pop("temporary", False) or given.pop("is_local", False) or kind != "normal":
         raise WrongOperation(
-            f"{of}: every space is durable and replicated; there are no temporary ones"
+            f"{of}: every space is durable and replicated; there are no temporary or local ones",
+            hint="keep in a Lua table, or in a file, what only one session or machine is to have",
         )
     if engine not in ENGINES:
         raise WrongOperation(

@@ -146,6 +146,10 @@ def described(shape: Shape) -> dict[str, object]:
         "engine": "lmdb",
         "is_sync": shape.is_sync,
         "field_count": 0,
+        "enabled": bool(shape.indexes),
+        "is_local": False,
+        "temporary": False,
+        "state": {"is_sync": shape.is_sync},
         "format": list(shape.format),
         "index": [
             {

@@ -46,6 +46,15 @@ class InterruptedUnknown(ChunkInterrupted):
         return ChunkInterrupted("interrupted; nothing was changed by what was under way")
 
 
+def first_of(group: "ExceptionGroup[QsyncError]") -> QsyncError:
+    """What went wrong, without the tasks that it went through."""
+    found: BaseException = group
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    assert isinstance(found, QsyncError)
+    return found
+
+
 class NotInstalled(QsyncError):
     """The libraries of the shell are not there."""
 

@@ -15,6 +15,7 @@ WRITES: Final = frozenset(
         *("user.create", "user.drop", "user.passwd", "user.grant", "user.revoke"),
         *("role.create", "role.drop", "role.grant", "role.revoke"),
         *("ctl.promote", "ctl.demote", "ctl.clear_synchro_queue", "ctl.rollback_synchro_queue"),
+        *("once", "injection.set"),
     }
 )
 """What is refused in a read-only shell, and what may have been done when it is interrupted."""

@@ -1,8 +1,10 @@
 """Chunks from the command line, a file or a pipe: no event loop, no questions, exit codes."""
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from typing_extensions import override
 
@@ -15,6 +17,9 @@ from cli.shell.guards import WRITES
 from cli.shell.runtime import installed
 from cli.shell.shell import Shell
 from cli.shell.voices import ShellOutput
+
+FIBER: Final = re.compile(r"\bfiber\b|\\i\b")
+"""A script with this needs an event loop: what one fiber asks must not keep the others waiting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +34,11 @@ class Job:
     read_only: bool = False
     yes: bool = False
     timeout: float = 10.0
+
+    @property
+    def has_fibers(self) -> bool:
+        """Does it need an event loop?"""
+        return any(FIBER.search(text) for _, text in self.sources)
 
 
 class Script(Shell):
@@ -53,7 +63,7 @@ def run(
         shell.people = job.people
         shell.settings.format = job.format
         try:
-            drive(_run(shell, job, collect or shell.present))
+            drive(run_chunks(shell, job, collect or shell.present))
         except KeyboardInterrupt:
             raise InterruptedUnknown.unless_safe(shell.verbs.under_way, WRITES) from None
         finally:
@@ -61,7 +71,8 @@ def run(
             shell.voices.back()
 
 
-async def _run(shell: Shell, job: Job, collect: Callable[[list[object]], None]) -> None:
+async def run_chunks(shell: Shell, job: Job, collect: Callable[[list[object]], None]) -> None:
+    """Run all of it, and show or collect what the chunks return. Raises the first error."""
     await shell.detect_target()
     for name, text in job.sources:
         for chunk in chunks(shell.runtime.compile, text, name=name):

@@ -68,14 +68,32 @@ local safe_coroutine = {
     end,
 }
 
+local function text_of(value)
+    local ok, text = raw_pcall(tostring, value)
+    return ok and text or "?"
+end
+
+local fibers = raw_load(api.source("fiber.lua"), "@fiber.lua", "t")({
+    OP = OP, INTERRUPT = INTERRUPT, create = co_create, resume = co_resume, yield = co_yield,
+    guarded = guarded, clock = function() return api.clock() end, text_of = text_of,
+    error = raw_error, emit = function(text) api.emit(text) end,
+})
+
 -- Asking.
+
+local last_error
 
 local function answered(ok, ...)
     if ok then return ... end
-    raw_error((...), 0)
+    last_error = (...)
+    raw_error(last_error, 0)
 end
 
-local function ask(conn, verb, ...) return answered(co_yield(OP, conn, verb, pack(...))) end
+-- Connection 0 is the shell's own; a fiber has a transaction of its own, so a session of its own.
+local function ask(conn, verb, ...)
+    if conn == 0 then conn = fibers.session() end
+    return answered(co_yield(OP, conn, verb, pack(...)))
+end
 
 -- Kinds of values that a plain table cannot say.
 
@@ -85,13 +103,16 @@ local function typed(kind, more)
     return meta
 end
 
-local ERROR = typed("error", { __index = { unpack = function(self) return self end } })
+local error_methods = { unpack = function(self) return self end }
+function error_methods:raise() raw_error(self, 0) end
+local ERROR = typed("error", { __index = error_methods })
 ERROR.__tostring = function(self) return self.message end
 ERROR.__name = "error"
 local ARRAY, MAP = typed("array"), typed("map")
 local NULL = raw_setmetatable({}, typed("null", { __tostring = function() return "null" end }))
 local KEEP = raw_setmetatable({}, typed("keep", { __tostring = function() return "<...>" end }))
 local BIG = typed("big", { __tostring = function(self) return self[1] end })
+local SAVEPOINT = typed("map", { __name = "savepoint" })
 local DOUBLE = typed("double", { __tostring = function(self) return tostring(self[1]) end })
 
 local function fields_of(names)
@@ -210,6 +231,12 @@ function space_methods:format(columns)
     return self:alter({ format = columns })
 end
 
+function space_methods:frommap(map)
+    local row = {}
+    for at, field in ipairs(self:format()) do row[at] = map[field.name] == nil and NULL or map[field.name] end
+    return raw_setmetatable(row, ARRAY)
+end
+
 function space_methods:drop()
     local mine = own(self, "drop", "space")
     ask(mine.conn, "drop", mine.space)
@@ -270,11 +297,63 @@ local function schema(conn)
     }
 end
 
+-- What is to be called at the end of the open transaction, by session. It runs here, in the client.
+local endings = {}
+-- The open transaction of each session, to tell the savepoints of one from those of another.
+local begun = {}
+
+local function at_end(conn, kind, f)
+    if type(f) ~= "function" then raw_error("box.on_" .. kind .. "(function)", 0) end
+    if not ask(conn, "is_in_txn") then raw_error("box.on_" .. kind .. ": no transaction is open", 0) end
+    local session = conn == 0 and fibers.session() or conn
+    local mine = endings[session] or {}
+    endings[session] = mine
+    mine[#mine + 1] = { kind = kind, f = f }
+end
+
+local function ended(conn, kind)
+    local session = conn == 0 and fibers.session() or conn
+    local mine = endings[session] or {}
+    endings[session] = nil
+    for _, each in ipairs(mine) do
+        if each.kind == kind then
+            each.f(function() return ask(0, "refuse", "box.on_commit iterator") end)
+        end
+    end
+end
+
 local function transactions(conn, target)
-    function target.begin(options) return ask(conn, "begin", options) end
-    function target.commit(options) return ask(conn, "commit", options) end
-    function target.rollback() return ask(conn, "rollback") end
+    function target.begin(options)
+        ask(conn, "begin", options)
+        local session = conn == 0 and fibers.session() or conn
+        endings[session], begun[session] = nil, {}
+    end
+    function target.commit(options)
+        local back = pack(raw_pcall(ask, conn, "commit", options))
+        if back[1] then
+            ended(conn, "commit")
+            return unpack(back, 2, back.n)
+        end
+        local err = back[2]
+        if type(err) == "table" and err.outcome == "rolled_back" then ended(conn, "rollback") end
+        raw_error(err, 0)
+    end
+    function target.rollback()
+        ask(conn, "rollback")
+        ended(conn, "rollback")
+    end
     function target.is_in_txn() return ask(conn, "is_in_txn") end
+    function target.savepoint() 
+        local of = begun[conn == 0 and fibers.session() or conn]
+        return raw_setmetatable({ ask(conn, "savepoint"), of }, SAVEPOINT)
+    end
+    function target.rollback_to_savepoint(mark)
+        if raw_getmetatable(mark) ~= SAVEPOINT then raw_error("box.rollback_to_savepoint(savepoint)", 0) end
+        local of = begun[conn == 0 and fibers.session() or conn]
+        return ask(conn, "rollback_to_savepoint", mark[1], mark[2] == of)
+    end
+    function target.on_commit(f) return at_end(conn, "commit", f) end
+    function target.on_rollback(f) return at_end(conn, "rollback", f) end
     function target.atomic(...)
         local options, f, first = nil, ..., 2
         if type(f) == "table" then options, f, first = f, (select(2, ...)), 3 end
@@ -298,7 +377,7 @@ local box = transactions(0, {
     index = { EQ = "eq", REQ = "req", ALL = "all", LT = "lt", LE = "le", GE = "ge", GT = "gt" },
     ctl = verbs(0, "ctl.", {
         "promote", "demote", "clear_synchro_queue", "rollback_synchro_queue", "wait_ro", "wait_rw",
-        "replica_gc", "dry_run",
+        "replica_gc", "dry_run", "wal_sync",
     }),
     -- Not there yet: whatever is done with it, the answer says so.
     backup = live(function(_, key)
@@ -307,12 +386,15 @@ local box = transactions(0, {
     end, function() return ask(0, "backup.start") end, {
         __call = function() return ask(0, "backup.start") end,
     }),
-    session = verbs(0, "session.", { "user", "su" }),
+    session = verbs(0, "session.", { "user", "su", "effective_user", "id", "type", "peer" }),
     why = verbs(0, "why.", { "read_only", "waiting", "promote", "demote", "clear_synchro_queue" }),
     info = live(function(_, key) return ask(0, "info", key) end, function() return ask(0, "info") end, {
         __call = function() return ask(0, "info") end,
     }),
-    cfg = live(function(_, key) return ask(0, "cfg")[key] end, function() return ask(0, "cfg") end, {
+    cfg = live(function(_, key)
+        if api.refused["cfg." .. tostring(key)] then return ask(0, "refuse", "cfg." .. key) end
+        return ask(0, "cfg")[key]
+    end, function() return ask(0, "cfg") end, {
         __call = function(_, options) return ask(0, "cfg", options or {}) end,
     }),
     stat = live(function(_, key) return ask(0, "stat")[key] end, function() return ask(0, "stat") end, {
@@ -343,11 +425,21 @@ function box.snapshot() return ask(0, "snapshot") end
 function box.double(number) return raw_setmetatable({ number }, DOUBLE) end
 function box.watch_once(key) return ask(0, "watch_once", key) end
 
-function box.watch(key, f)
-    if type(f) ~= "function" then raw_error("box.watch(key, function(key, value) ... end)", 0) end
-    f(key, ask(0, "watch_once", key))
-    ask(0, "watch", key, api.keep(f))
+local watcher_methods = {}
+local WATCHER = typed("map", { __index = watcher_methods, __name = "watcher" })
+
+local function watch(conn, key, f)
+    if type(f) ~= "function" then raw_error("watch(key, function(key, value) ... end)", 0) end
+    f(key, ask(conn, "watch_once", key))
+    local kept = api.keep(f)
+    ask(conn, "watch", key, kept)
+    local watcher = {}
+    hidden[watcher] = kept
+    return raw_setmetatable(watcher, WATCHER)
 end
+
+function watcher_methods:unregister() api.forget(own(self, "unregister", "watcher")) end
+function box.watch(key, f) return watch(0, key, f) end
 
 function box.ctl.on_election(f)
     return box.watch("box.election", function(_, value) return f(value) end)
@@ -375,14 +467,15 @@ end
 function connection_methods:ping() return ask(own(self, "ping", "connection").conn, "ping") end
 function connection_methods:close() return ask(own(self, "close", "connection").conn, "close") end
 function connection_methods:info(key) return ask(own(self, "info", "connection").conn, "info", key) end
+function connection_methods:watch(key, f) return watch(own(self, "watch", "connection").conn, key, f) end
+function connection_methods:is_connected()
+    local mine = own(self, "is_connected", "connection")
+    return (raw_pcall(ask, mine.conn, "ping"))
+end
+function connection_methods:wait_connected() return self:is_connected() end
 function connection_methods:new_stream() return connect(own(self, "new_stream", "connection").uri) end
 
 local netbox = { connect = connect }
-
-local function text_of(value)
-    local ok, text = raw_pcall(tostring, value)
-    return ok and text or "?"
-end
 
 -- What `require` finds, and the environment of all chunks. Python's functions stay behind Lua's.
 
@@ -390,20 +483,39 @@ local function plainly(f) return function(...) return f(...) end end
 
 local modules = {
     ["net.box"] = netbox,
-    fiber = {
-        sleep = function(seconds) return ask(0, "sleep", seconds) end,
-        yield = function() return ask(0, "sleep", 0) end,
-        time = plainly(api.time),
-        clock = plainly(api.clock),
-    },
-    clock = { time = plainly(api.time), monotonic = plainly(api.clock) },
+    fiber = fibers.module,
+    clock = { time = plainly(api.time), realtime = plainly(api.time), monotonic = plainly(api.clock) },
     json = {
         encode = function(value) return ask(0, "json_encode", value) end,
         decode = function(text) return ask(0, "json_decode", text) end,
     },
     yaml = { encode = function(value) return ask(0, "yaml_encode", value) end },
-    log = { info = function(text) api.emit(text_of(text)) end },
+    log = {},
 }
+
+local function micro(f) return function() return math.floor(f() * 1000000) end end
+
+fibers.module.time, fibers.module.clock = plainly(api.time), plainly(api.clock)
+fibers.module.time64, fibers.module.clock64 = micro(api.time), micro(api.clock)
+modules.clock.time64, modules.clock.monotonic64 = micro(api.time), micro(api.clock)
+for _, level in ipairs({ "error", "warn", "info", "verbose", "debug" }) do
+    modules.log[level] = function(text, ...)
+        api.emit(select("#", ...) > 0 and string.format(text, ...) or text_of(text))
+    end
+end
+
+local tables = {}
+for name, f in raw_pairs(table) do tables[name] = f end
+
+raw_load(api.source("tarantool.lua"), "@tarantool.lua", "t")({
+    box = box, modules = modules, tables = tables, ask = ask, live = live, error = raw_error,
+    last_error = function() return last_error end, set_error = function(err) last_error = err end,
+    methods = {
+        space = space_methods, index = index_methods, tuple = tuple_methods,
+        connection = connection_methods,
+    },
+    ERROR = ERROR, codes = api.codes, refused = api.refused, uuid = api.uuid, pcall = raw_pcall,
+})
 
 local strings = {}
 for name, f in raw_pairs(string) do strings[name] = f end
@@ -416,7 +528,7 @@ env = {
     assert = assert, error = error, ipairs = ipairs, next = next, pairs = pairs, select = select,
     tonumber = tonumber, tostring = tostring, type = type,
     rawequal = rawequal, rawget = rawget, rawlen = rawlen, rawset = rawset,
-    math = math, table = table, utf8 = utf8, string = strings,
+    math = math, table = tables, unpack = unpack, utf8 = utf8, string = strings,
     pcall = safe_pcall, xpcall = safe_xpcall, coroutine = safe_coroutine,
     box = box, netbox = netbox,
     setmetatable = setmetatable,
@@ -433,7 +545,9 @@ env = {
         api.emit(table.concat(parts, "\t", 1, parts.n))
     end,
     require = function(name)
-        return modules[name] or raw_error("the shell has no module '" .. text_of(name) .. "'", 0)
+        if modules[name] then return modules[name] end
+        if api.refused["require " .. text_of(name)] then return ask(0, "refuse", "require " .. name) end
+        return raw_error("the shell has no module '" .. text_of(name) .. "'", 0)
     end,
     load = function(chunk, name, _, its)
         if type(chunk) == "function" then
@@ -468,35 +582,16 @@ local function resolved(...)
     for at = 1, values.n do
         local meta = raw_getmetatable(values[at])
         local whole = type(meta) == "table" and rawget(meta, "__resolve")
-        if whole then values[at] = whole() end
+        if whole then values[at] = whole(values[at]) end
     end
     return values
 end
 
--- Chunks under way, by number: a coroutine itself cannot be handed to Python and back.
-local chunks, started = {}, 0
-
 function main.start(f, ...)
-    local arguments = pack(...)
-    started = started + 1
-    chunks[started] = guarded(co_create(function() return resolved(f(unpack(arguments, 1, arguments.n))) end))
-    return started
+    return fibers.start(function(...) return resolved(f(...)) end, ...)
 end
 
-function main.drop(chunk) chunks[chunk] = nil end
-
--- One step of a chunk: "ask", connection, verb, arguments | "done", values | "interrupted" | "error", what.
-function main.step(chunk, ...)
-    local co = chunks[chunk]
-    local back = pack(co_resume(co, ...))
-    if not back[1] then
-        if back[2] == INTERRUPT then return "interrupted" end
-        return "error", back[2], text_of(back[2])
-    end
-    if coroutine.status(co) == "dead" then return "done", back[2] end
-    if back[2] ~= OP then return "error", "attempt to yield from outside a coroutine", nil end
-    return "ask", back[3], back[4], back[5]
-end
+for _, name in ipairs({ "turn", "answer", "drop", "live" }) do main[name] = fibers[name] end
 
 -- A map remembers the order of its keys, which Lua does not.
 function main.ordered(value, keys, callable)

@@ -28,6 +28,7 @@ from cli.shell import opened
 from cli.shell.chunks import unfinished
 from cli.shell.cluster_watch import Watcher
 from cli.shell.complete import candidates, hint_line
+from cli.shell.failures import first_of
 from cli.shell.oneshot import Job
 from cli.shell.runtime import installed
 from cli.shell.shell_commands import Leave
@@ -47,19 +48,10 @@ def converse(job: Job) -> None:
     try:
         trio.run(_converse, job)
     except* QsyncError as group:
-        first = _first(group)
+        first = first_of(group)
     else:
         return
     raise first
-
-
-def _first(group: "ExceptionGroup[QsyncError]") -> QsyncError:
-    """What went wrong, without the tasks that it went through."""
-    found: BaseException = group
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    assert isinstance(found, QsyncError)
-    return found
 
 
 async def _converse(job: Job) -> None:

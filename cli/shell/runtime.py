@@ -5,11 +5,15 @@ loop that never ends can be interrupted.
 """
 
 import time
+import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
+from cli.shell.errorcodes import CODES
 from cli.shell.failures import ChunkInterrupted, LuaFailed, LuaSyntax, NotInstalled
+from cli.shell.fibers import FiberTurns
+from cli.shell.refused import REFUSED
 from cli.shell.values import Bridge, Lua
 from qsync.errors import QsyncError
 
@@ -42,6 +46,7 @@ class LuaRuntime:
         self._emit = emit
         self._kept: list[object] = []
         self._main = self._load(lua)
+        self.turns = FiberTurns(self._step, self._answer)
         self.bridge = Bridge(self._main, lua.table, _kind_of)
 
     def _load(self, lua: Lua) -> Lua:
@@ -50,6 +55,11 @@ class LuaRuntime:
                 b"interrupted": lambda: self.interrupted,
                 b"emit": lambda text: self._emit(_text(text)),
                 b"keep": self._keep,
+                b"forget": self._forget,
+                b"source": _source,
+                b"uuid": _uuid,
+                b"codes": lua.table_from({name.encode(): code for name, code in CODES.items()}),
+                b"refused": lua.table_from({name.encode(): True for name in REFUSED}),
                 b"time": _wall,
                 b"clock": time.monotonic,
             }
@@ -62,6 +72,13 @@ class LuaRuntime:
     def _keep(self, function: object) -> int:
         self._kept.append(function)
         return len(self._kept)
+
+    def _forget(self, number: int) -> None:
+        self._kept[number - 1] = None
+
+    def keeps(self, number: int) -> bool:
+        """Is that function still wanted?"""
+        return self._kept[number - 1] is not None
 
     # -- running
 
@@ -85,45 +102,42 @@ class LuaRuntime:
 
     async def _drive(self, chunk: int) -> list[object]:
         try:
-            return await self._until_done(chunk)
+            step = await self.turns.until_done(chunk)
         finally:
             self._main[b"drop"](chunk)
+        match step[0]:
+            case b"done":
+                return self._values(step[2])
+            case b"interrupted":
+                raise ChunkInterrupted("the chunk was interrupted; nothing was under way")
+            case _:
+                raise self._failure(step[1:])
 
-    async def _until_done(self, chunk: int) -> list[object]:
-        back: tuple[object, ...] = ()
-        while True:
-            step = self._step(chunk, back)
-            match step[0]:
-                case b"done":
-                    return self._values(step[1])
-                case b"ask":
-                    back = await self._answer(step)
-                case b"interrupted":
-                    raise ChunkInterrupted("the chunk was interrupted; nothing was under way")
-                case _:
-                    raise self._failure(step)
-
-    def _step(self, chunk: int, back: tuple[object, ...]) -> tuple[Lua, ...]:
+    def _step(self) -> tuple[Lua, ...]:
+        """What the coroutines want next; each had a turn."""
         try:
-            found = self._main[b"step"](chunk, *back)
+            found = self._main[b"turn"]()
         except MemoryError as error:
             raise LuaFailed(
                 f"the chunk wanted more than {MEMORY_MAX >> 20} MiB", hint=str(error)
             ) from None
         return found if isinstance(found, tuple) else (found,)
 
-    async def _answer(self, step: tuple[Lua, ...]) -> tuple[object, ...]:
-        _, conn, verb, packed = step
+    async def _answer(self, fiber: int, conn: int, verb: bytes, packed: Lua) -> None:
+        """Ask for a fiber, which is ready again then. Raises ChunkInterrupted."""
+        back: tuple[object, ...]
         try:
             args = [self.bridge.to_python(packed[at]) for at in range(1, packed[b"n"] + 1)]
             answer = await self._ask(conn, verb.decode(), args)
             if isinstance(answer, MultipleValues):
-                return (True, *(self._for_lua(each) for each in answer))
-            return (True, self._for_lua(answer))
+                back = (True, *(self._for_lua(each) for each in answer))
+            else:
+                back = (True, self._for_lua(answer))
         except ChunkInterrupted:
             raise
         except QsyncError as error:
-            return (False, self.bridge.error(error))
+            back = (False, self.bridge.error(error))
+        self._main[b"answer"](fiber, *back)
 
     def _for_lua(self, value: object) -> object:
         return (
@@ -192,6 +206,15 @@ def _kind_of(value: object) -> str | None:
 
     found: str | None = lua_type(value)
     return found
+
+
+def _source(name: bytes) -> bytes:
+    """A part of the prelude."""
+    return PRELUDE.with_name(name.decode()).read_bytes()
+
+
+def _uuid() -> bytes:
+    return str(uuid.uuid4()).encode()
 
 
 def _text(value: object) -> str:

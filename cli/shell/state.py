@@ -6,6 +6,7 @@ import sys
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Final
 
 from admin.box.session import Box
@@ -84,6 +85,8 @@ class ShellCore(ABC):
         self.lesson = 0
         self.verbs = Verbs(box, self)
         self.runtime = LuaRuntime(self.ask, self.emit)
+        self.runtime.turns.pause = self.pause
+        self.runtime.turns.ended = partial(_ended, self)
         self._yes = yes
 
     @property
@@ -230,6 +233,12 @@ class ShellCore(ABC):
         else:
             self.lesson = self.lesson % len(LESSONS) + 1
         return lesson(self.lesson)
+
+
+def _ended(shell: ShellCore, fiber: int) -> None:
+    """A fiber has ended: say what went with it."""
+    for sentence in shell.verbs.fiber_ended(fiber):
+        shell.voices.say(sentence)
 
 
 async def _hint(shell: ShellCore, message: str, source: str) -> str:

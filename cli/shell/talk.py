@@ -20,6 +20,7 @@ from typing_extensions import override
 from admin.box.session import Box
 from cli.exits import StoppedByGuard
 from cli.shell import opened
+from cli.shell.carriers import TaskCarriers
 from cli.shell.chunks import COMMAND
 from cli.shell.failures import ChunkInterrupted, InterruptedUnknown
 from cli.shell.guards import WRITES
@@ -109,6 +110,8 @@ class InteractiveShell(Shell):
         """The chunk that was run last."""
         self.draft = ""
         """The text that the next line begins with."""
+        self.runtime.turns.carriers = TaskCarriers(nursery)
+        nursery.start_soon(self._go_on)
 
     @property
     @override
@@ -137,6 +140,14 @@ class InteractiveShell(Shell):
         if self.settings.timing and took >= SLOW_S:
             self.voices.say(f"({took:.2f} s)")
 
+    async def _go_on(self) -> None:
+        """Fibers go on between chunks."""
+        while True:
+            try:
+                await self.runtime.turns.go_on()
+            except QsyncError as error:
+                self.complain(error)
+
     async def _interruptible(self, text: str) -> None:
         """Ctrl-C ends the chunk, not the shell."""
         former = signal.signal(signal.SIGINT, self._interrupt)
@@ -147,6 +158,7 @@ class InteractiveShell(Shell):
                     self._scope = scope
                     await self.show(text)
             if scope.cancelled_caught:
+                self.runtime.interrupted = False  # fibers that were not running go on
                 opened.roll_back(self.box, self.voices)
                 raise InterruptedUnknown.unless_safe(self.verbs.under_way, WRITES)
         finally:
@@ -271,6 +283,8 @@ class InteractiveShell(Shell):
                 await trio.sleep(AGAIN_S)
                 values = box.watch(key)
                 continue
+            if not self.runtime.keeps(function):
+                return
             former, known = known, value
             if former is None or value is None or value == former:
                 continue  # the first value was told when the watch began

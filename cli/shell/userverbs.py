@@ -27,6 +27,7 @@ class UserVerbs:
         return {
             "session.user": self._session_user,
             "session.su": self._su,
+            "session.effective_user": self._session_user,
             "user.create": self._create_user,
             "user.drop": self._drop_user,
             "user.passwd": self._passwd,

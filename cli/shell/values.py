@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from cli.shell.errorcodes import code_of, fields_of
 from cli.shell.failures import LuaFailed
 
 if TYPE_CHECKING:
@@ -127,12 +128,16 @@ class Bridge:
         """An error as Lua's `pcall` shows it; uncaught, it comes back as the very same."""
         self.errors.append(error)
         members: dict[object, object] = {
-            "code": error.code,
+            "code": code_of(error),
+            "name": error.code,
+            "type": "ClientError",
+            "base_type": "ClientError",
             "message": error.message,
             "outcome": error.outcome.value,
             "retryable": error.retryable,
             "number": len(self.errors),
         }
+        members |= fields_of(error)
         members |= {"hint": error.hint} if error.hint else {}
         members |= {"leader": error.leader} if error.leader else {}
         table = self._map(members, 0)

@@ -1,7 +1,7 @@
 """Where questions of Lua's find their answers: verbs by name, with the guards before them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from admin.box.session import Box
@@ -11,6 +11,7 @@ from cli.shell.dataverbs import NOTHING, DataVerbs, SchemaVerbs, Verb
 from cli.shell.formats import one_line
 from cli.shell.guards import WRITES, consequence
 from cli.shell.runtime import MultipleValues
+from cli.shell.tarantoolverbs import TarantoolVerbs
 from cli.shell.userverbs import UserVerbs
 from qsync.errors import ConfigError, ReadOnly, WrongOperation
 
@@ -57,10 +58,10 @@ class Verbs:
             **AdminVerbs().verbs(),
             **UserVerbs().verbs(),
         }
+        self._tarantool = TarantoolVerbs(host)
+        self._verbs |= self._tarantool.verbs()
         self._own = {
             "connect": self._connect,
-            "sleep": self._sleep,
-            "watch": self._watch,
             "help": self._help,
             "tutorial": self._tutorial,
             "print": self._print,
@@ -74,17 +75,42 @@ class Verbs:
         own = self._own.get(verb)
         if own is not None:
             return await own(args)
+        if verb == "watch":
+            return self._watch(self.box(conn), args)
         if verb == "close":
             self.boxes.pop(conn, None)
             return NOTHING
-        box = self.boxes.get(conn)
-        if box is None:
-            raise WrongOperation("this connection is closed", hint="netbox.connect again")
+        box = self.box(conn)
         await self._guard(box, verb, args)
         self.under_way = verb
         answer = await self._verbs[verb](box, args)
         self.under_way = ""
         return answer
+
+    def box(self, conn: int) -> Box:
+        """The session of a connection; of a fiber, whose number is below 0, its own."""
+        if conn < 0:
+            return self._of_fiber(conn)
+        found = self.boxes.get(conn)
+        if found is None:
+            raise WrongOperation("this connection is closed", hint="netbox.connect again")
+        return found
+
+    def _of_fiber(self, conn: int) -> Box:
+        """The same connections as the shell's, and a transaction of its own."""
+        shared, found = self.boxes[0], self.boxes.get(conn)
+        if found is None or (found.txn is None and found.place is not shared.place):
+            found = self.boxes[conn] = Box(shared.place)
+        found.consistency = shared.consistency
+        return found
+
+    def fiber_ended(self, fiber: int) -> Iterator[str]:
+        """Its open transaction ends with it; sentences about that."""
+        box = self.boxes.pop(-fiber, None)
+        if box is not None and box.txn is not None:
+            size = box.txn.size
+            box.rollback()
+            yield f"fiber {fiber} ended: its transaction of {size} was rolled back"
 
     async def _guard(self, box: Box, verb: str, args: list[object]) -> None:
         if verb == "cfg" and not arguments.options(arguments.at(args, 0), (), "box.cfg"):
@@ -101,18 +127,14 @@ class Verbs:
     async def _connect(self, args: Sequence[object]) -> object:
         target = arguments.text(arguments.at(args, 0), "an address")
         box = await self._host.connect(target)
-        number = max(self.boxes) + 1
+        number = max(0, *self.boxes) + 1
         self.boxes[number] = box
         return MultipleValues((number, target))
 
-    async def _sleep(self, args: Sequence[object]) -> object:
-        await self._host.pause(arguments.seconds(arguments.at(args, 0), "sleep") or 0.0)
-        return NOTHING
-
-    async def _watch(self, args: Sequence[object]) -> object:
+    def _watch(self, box: Box, args: Sequence[object]) -> object:
         key = arguments.text(arguments.at(args, 0), "a key")
         function = arguments.number(arguments.at(args, 1), "a function")
-        return self._host.watch(self.boxes[0], key, function)
+        return self._host.watch(box, key, function)
 
     async def _help(self, args: Sequence[object]) -> object:
         topic = arguments.at(args, 0)

@@ -41,6 +41,11 @@ class TransactionDraft:
         self.check()
         self.ops.append(operation)
 
+    def cut(self, count: int) -> None:
+        """Drop what was written after the first `count` operations; what was read stays read."""
+        self.check()
+        del self.ops[count:]
+
     def check(self) -> None:
         """Raises when the transaction is over."""
         if self.over:

@@ -1,5 +1,6 @@
 """The shell without a terminal: expressions, files, pipes, exit codes, the Lua of an article."""
 
+import csv
 import json
 import re
 import resource
@@ -27,7 +28,9 @@ CPU_MAX_S = 0.8
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with real.running(tmp_path_factory.mktemp("scripts") / "lab", nodes=3) as found:
+    with real.running(
+        tmp_path_factory.mktemp("scripts") / "lab", nodes=3, node__faults="true"
+    ) as found:
         yield found
 
 
@@ -342,8 +345,8 @@ REFUSED = {
     "box.begin{txn_isolation = 5}": "box.begin: there is no txn_isolation 5",
     "box.atomic({is_sync = 1}, print)": "box.begin: is_sync is true or false",
     "box.schema.create_space('x', {is_sync = 1})": "is_sync is true or false, not 1",
-    "box.schema.create_space('x', {temporary = true})": "there are no temporary ones",
-    "box.schema.create_space('x', {type = 'temporary'})": "there are no temporary ones",
+    "box.schema.create_space('x', {temporary = true})": "there are no temporary or local ones",
+    "box.schema.create_space('x', {type = 'temporary'})": "there are no temporary or local ones",
     "box.schema.create_space('x', {engine = 'vinyl'})": "there is no engine 'vinyl'",
     "box.schema.create_space('x', {user = 'ann'})": "there are no users",
     "box.space.things:create_index('h', {type = 'HASH'})": "there is no index type 'HASH'",
@@ -394,3 +397,105 @@ def test_leaving_with_an_open_transaction_says_what_is_lost(here: Lab) -> None:
     done = run(here, "-e", "box.begin()", "-e", "box.space.things:replace{73, 'lost'}")
     assert "the open transaction was not committed: 1 operation lost" in done.stderr
     assert run(here, "-e", "box.space.things:get(73)").stdout == "null\n"
+
+
+USES = ROOT / "tests/unit/tarantool_uses.csv"
+"""What Tarantool's own tests of replication call, how often, and what the shell does about it."""
+FITS_MIN = 0.90
+"""Share of all uses that do the same here, or are refused in words."""
+PROBE = """
+local told, address = {}, box.session.peer()
+box.cfg{read_only = true}
+local _, readonly = pcall(box.space.things.replace, box.space.things, {1, 'a'})
+box.cfg{read_only = false}
+box.ctl.wait_rw(10)
+for name, probe in pairs(require('json').decode(probes)) do
+    local env = setmetatable({readonly = readonly, address = address}, {__index = _G})
+    local f = load('return ' .. probe, '=probe', 't', env) or load(probe, '=probe', 't', env)
+    local ok, e = pcall(f)
+    told[name] = ok and 'same' or type(e) == 'table' and e.hint and e.name or tostring(e)
+end
+return told
+"""
+REFUSALS = {"NOT_SUPPORTED", "WRONG_SCHEMA", "CONFIG", "WRONG_OPERATION", "WRONG_KEY"}
+
+
+def test_what_tarantools_tests_call_is_the_same_or_refused_in_words(here: Lab) -> None:
+    with USES.open() as file:
+        uses = list(csv.DictReader(file))
+    probes = json.dumps({each["name"]: each["probe"] for each in uses})
+    done = run(here, "--json", "-f", "-", stdin=f"probes = [==[{probes}]==]\n{PROBE}")
+    (told,) = json.loads(done.stdout)["values"]
+    wrong = {
+        each["name"]: told[each["name"]]
+        for each in uses
+        if (each["verdict"] == "refused") != (told[each["name"]] in REFUSALS)
+        or (each["verdict"] == "same") > (told[each["name"]] == "same")
+    }
+    assert wrong == {}
+    fits = sum(int(each["uses"]) for each in uses if each["verdict"] != "differs")
+    assert fits / sum(int(each["uses"]) for each in uses) > FITS_MIN
+
+
+FIBERS = """
+local fiber = require('fiber')
+local order, done = {}, fiber.channel(2)
+local writer = fiber.new(function()
+    box.begin()
+    box.space.things:replace{30, 'of a fiber'}
+    fiber.sleep(0)
+    box.commit()
+    done:put(box.space.things:get(30).value)
+end)
+assert(not box.is_in_txn())
+fiber.create(function() order[#order + 1] = 'at once' fiber.yield() order[#order + 1] = 'later' end)
+order[#order + 1] = 'main'
+local value = done:get(30)
+fiber.create(function() box.begin() box.space.things:replace{31, 'never'} end)
+fiber.yield()
+return order, value, writer:status(), box.space.things:get(31)
+"""
+
+
+def test_fibers_take_turns_and_have_transactions_of_their_own(here: Lab) -> None:
+    done = run(here, "--json", "-e", FIBERS)
+    value = json.loads(done.stdout)["values"]
+    assert value == [["at once", "main", "later"], "of a fiber", "dead", None]
+    assert "its transaction of 1 was rolled back" in done.stderr
+
+
+SAVEPOINTS = """
+local s, told = box.space.things, {}
+box.begin()
+s:replace{40, 'kept'}
+local point = box.savepoint()
+s:replace{41, 'dropped'}
+box.rollback_to_savepoint(point)
+box.on_commit(function() told[#told + 1] = 'committed' end)
+box.commit()
+box.begin()
+box.on_rollback(function() told[#told + 1] = 'rolled back' end)
+local ok, e = pcall(box.rollback_to_savepoint, point)
+box.rollback()
+local first = box.once('savepoints', function() return 'ran' end)
+local again = box.once('savepoints', function() return 'ran' end)
+return s:get(40).value, s:get(41), told, ok, e.name, first, again
+"""
+
+
+def test_savepoints_triggers_of_a_transaction_and_once(here: Lab) -> None:
+    done = run(here, "--json", "-e", SAVEPOINTS)
+    assert json.loads(done.stdout)["values"] == [
+        *("kept", None, ["committed", "rolled back"], False, "TRANSACTION", "ran", None)
+    ]
+
+
+def test_injections_of_tarantool_arm_fault_points(here: Lab) -> None:
+    source = """
+    local i = box.error.injection
+    i.set('ERRINJ_WAL_DELAY', true)
+    local armed = i.get('ERRINJ_WAL_DELAY')
+    i.set('ERRINJ_WAL_DELAY', false)
+    return armed, i.get('ERRINJ_WAL_DELAY'), i.info().ERRINJ_WAL_IO.state
+    """
+    assert run(here, "-e", source).stdout.split() == ["true", "false", "false"]

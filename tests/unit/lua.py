@@ -19,11 +19,15 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.runtime = LuaRuntime(self._ask, self.said.append)
+        self.runtime.turns.pause = self._pause
 
     async def _ask(self, conn: int, verb: str, args: list[object]) -> object:
         self.asked.append((conn, verb, args))
         answer = self.answers.get(verb)
         return MultipleValues() if answer is None else answer(*args)
+
+    async def _pause(self, seconds: float) -> None:
+        assert seconds < 1, "a fiber sleeps for longer than a test may last"
 
     def run(self, source: str, arguments: Sequence[object] = ()) -> list[object]:
         """What a chunk returns."""

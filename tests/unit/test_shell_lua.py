@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.shell.failures import ChunkInterrupted, LuaFailed, LuaSyntax
+from cli.shell.refused import REFUSED, refusal_of
 from cli.shell.runtime import CallableMap
 from cli.shell.values import KEEP, Double, NamedRow
-from qsync.errors import DuplicateKey, QsyncError
+from qsync.errors import DuplicateKey, NotLeader, QsyncError
 from tests.unit.lua import Bench, space
 
 
@@ -203,7 +204,7 @@ def test_an_error_of_the_cluster_can_be_caught_and_read(bench: Bench) -> None:
     bench.answers |= {"space": lambda *_: space(), "insert": refuse}
     assert bench.run(
         "local ok, e = pcall(box.space.t.insert, box.space.t, {1})"
-        "return ok, e.code, e.message, tostring(e), e.outcome, e.hint"
+        "return ok, e.name, e.message, tostring(e), e.outcome, e.hint"
     ) == [False, "DUPLICATE_KEY", "taken", "taken", "rolled_back", "try another"]
 
 
@@ -224,7 +225,7 @@ def test_an_error_that_nobody_catches_is_the_very_same(bench: Bench) -> None:
         ("error()", "an error without a message"),
         ("coroutine.yield(1)", "attempt to yield from outside a coroutine"),
         ("box.info.x = 1", "'x' cannot be assigned here"),
-        ("require('socket')", "the shell has no module 'socket'"),
+        ("require('sockets')", "the shell has no module 'sockets'"),
     ],
 )
 def test_errors_of_lua_have_their_message(bench: Bench, source: str, message: str) -> None:
@@ -241,6 +242,103 @@ def test_what_only_lacks_its_end_is_told_apart(bench: Bench, source: str, unfini
     with pytest.raises(LuaSyntax) as caught:
         bench.runtime.compile(source)
     assert caught.value.unfinished is unfinished
+
+
+# ----------------------------------------------------------------------------------------- fibers
+
+
+@pytest.mark.parametrize(
+    ("source", "values"),
+    [
+        (
+            "f = F.new(function(a) return a, 2 end, 1) f:set_joinable(true) return f:join()",
+            [True, 1, 2],
+        ),
+        ("f = F.new(error, 'no') f:set_joinable(true) return f:join()", [False, "no"]),
+        (
+            "f = F.create(function() F.sleep(60) end) f:cancel() F.yield() return f:status()",
+            ["dead"],
+        ),
+        (
+            "f = F.create(F.sleep, 60) f:wakeup() F.yield() return f:status()",
+            ["dead"],
+        ),
+        (
+            "c = F.cond() F.create(function() r = c:wait(60) end) c:signal() F.yield() return r",
+            [True],
+        ),
+        ("return F.cond():wait(0)", [False]),
+        (
+            "c = F.channel(1) return c:put(1), c:put(2, 0), c:get(), c:get(0)",
+            [True, False, 1, None],
+        ),
+        (
+            "c = F.channel() F.create(function() c:put(7) end) return c:get(), c:has_writers()",
+            [7, False],
+        ),
+        (
+            "c = F.channel() F.new(c.close, c) return c:get(), c:put(1), c:is_closed()",
+            [None, False, True],
+        ),
+        (
+            "f = F.new(F.sleep, 60) f:set_joinable(true) return f:join(0)",
+            [False, "timed out"],
+        ),
+        (
+            "F.self():name('me') return F.name(), F.self():status(), F.find(7)",
+            ["me", "running", None],
+        ),
+    ],
+)
+def test_fibers_wait_for_each_other(bench: Bench, source: str, values: list[object]) -> None:
+    assert bench.run(f"local F, f, c, r = require('fiber') {source}") == values
+
+
+def test_a_fiber_asks_as_a_session_of_its_own(bench: Bench) -> None:
+    bench.run(
+        "require('fiber').create(function() box.begin() end) box.begin() require('fiber').yield()"
+    )
+    assert [verb for conn, verb, _ in bench.asked] == ["begin", "begin"]
+    assert sorted(conn < 0 for conn, _, _ in bench.asked) == [False, True]
+
+
+def test_a_failure_of_a_fiber_that_nobody_joins_is_said(bench: Bench) -> None:
+    bench.run("require('fiber').create(error, 'of its own')")
+    assert bench.said[0].endswith("failed: of its own")
+
+
+def test_a_fiber_that_nobody_can_wake_is_an_error_and_no_hang(bench: Bench) -> None:
+    with pytest.raises(LuaFailed, match="nobody is left to wake them"):
+        bench.run("require('fiber').cond():wait()")
+
+
+def test_errors_have_tarantools_code_and_fields(bench: Bench) -> None:
+    details: dict[str, object] = {
+        "reasons": [["election", "", ""]],
+        "leader_id": 2,
+        "term": 7,
+        "state": "follower",
+    }
+
+    def refused(*_: object) -> object:
+        raise NotLeader("no", details=details)
+
+    bench.answers["info"] = refused
+    source = """local ok, e = pcall(function() return box.info.x end)
+    return e.code == box.error.READONLY, e.name, e.reason, e.term, e.state, e.leader_id, e.type,
+        box.error.last() == e, box.error.is(e), e:unpack().code"""
+    assert bench.run(source) == [
+        *(True, "NOT_LEADER", "election", 7, "follower", 2, "ClientError", True, True, 7)
+    ]
+    with pytest.raises(NotLeader):
+        bench.run("local ok, e = pcall(function() return box.info.x end) e:raise()")
+
+
+def test_every_refusal_says_why_and_what_to_do() -> None:
+    for name, (why, instead) in REFUSED.items():
+        error = refusal_of(name)
+        assert why in error.message
+        assert error.hint == instead
 
 
 # ---------------------------------------------------------------------------------------- sandbox

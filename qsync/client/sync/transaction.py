@@ -71,6 +71,10 @@ class Transaction:
         """How many operations it has so far."""
         return len(self._draft.ops)
 
+    def back_to(self, size: int) -> None:
+        """Drop the operations after the first `size`: a savepoint is the `size` of its moment."""
+        self._draft.cut(size)
+
     def commit(self, **given: Unpack[WriteOptions]) -> Receipt | None:
         """Send it. The receipt is None when it wrote nothing and read at most once.
 

@@ -1,0 +1,39 @@
+"""Tasks for what fibers ask, where there is an event loop."""
+
+import math
+from collections.abc import Awaitable, Callable
+
+import trio
+
+from cli.shell.failures import ChunkInterrupted
+
+
+class TaskCarriers:
+    """Carries questions in tasks of a nursery that outlives every chunk."""
+
+    def __init__(self, nursery: trio.Nursery) -> None:
+        self._nursery = nursery
+        self._poked = trio.Event()
+
+    def carry(self, question: Callable[[], Awaitable[None]], /) -> None:
+        """Ask in a task of its own, then `poke`."""
+        self._nursery.start_soon(self._carry, question)
+
+    def poke(self) -> None:
+        """Whoever waits looks again."""
+        self._poked.set()
+        self._poked = trio.Event()
+
+    async def wait(self, seconds: float | None) -> None:
+        """Until poked, or for so long."""
+        poked = self._poked
+        with trio.move_on_after(math.inf if seconds is None else seconds):
+            await poked.wait()
+
+    async def _carry(self, question: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await question()
+        except ChunkInterrupted:
+            return  # whoever interrupted it knows
+        finally:
+            self.poke()

@@ -1,0 +1,119 @@
+"""Turns of Lua's coroutines: the chunk and its fibers, whose questions are carried meanwhile.
+
+A chunk asks in the task that waits for it. A fiber's question has a task of its own where there is
+an event loop; in a script without one it is asked in its turn, and the others wait for its answer.
+"""
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol
+
+from cli.shell.failures import LuaFailed
+from cli.shell.values import Lua
+
+Question = tuple[int, int, bytes, Lua]
+"""Of which fiber, to which connection, what, and with which arguments."""
+NOBODY_LEFT: Final = "every fiber waits for another one, and nobody is left to wake them"
+
+
+class Carriers(Protocol):
+    """What an event loop gives: tasks beside the one that waits."""
+
+    def carry(self, question: Callable[[], Awaitable[None]], /) -> None:
+        """Ask in a task of its own, then `poke`."""
+
+    def poke(self) -> None:
+        """Whoever waits looks again."""
+
+    async def wait(self, seconds: float | None) -> None:
+        """Until poked, or for so long."""
+
+
+class FiberTurns:
+    """`step`: what the coroutines want next. `answer`: asks for a fiber, which is ready then."""
+
+    def __init__(
+        self,
+        step: Callable[[], tuple[Lua, ...]],
+        answer: Callable[[int, int, bytes, Lua], Awaitable[None]],
+    ) -> None:
+        self.carriers: Carriers | None = None
+        self.pause: Callable[[float], Awaitable[None]] | None = None
+        self.ended: Callable[[int], None] = _nothing
+        """Is called with the number of every fiber that has ended."""
+        self._step = step
+        self._answer = answer
+        self._chunks: dict[int, Question | None] = {}
+        """Chunks that somebody waits for, and what each wants to know."""
+        self._over: dict[int, tuple[Lua, ...]] = {}
+        self._questions: deque[Question] = deque()
+
+    async def until_done(self, chunk: int) -> tuple[Lua, ...]:
+        """Give turns until the chunk is over: its last event."""
+        self._chunks[chunk] = None
+        try:
+            while True:
+                seconds = self.advance()
+                if chunk in self._over:
+                    return self._over[chunk]
+                asked = self._chunks[chunk]
+                if asked is not None:
+                    self._chunks[chunk] = None
+                    await self._answer(*asked)
+                elif self._questions:
+                    await self._answer(*self._questions.popleft())
+                else:
+                    await self._wait(seconds)
+        finally:
+            self._chunks.pop(chunk, None)
+            self._over.pop(chunk, None)
+            if self.carriers is not None:
+                self.carriers.poke()
+
+    async def go_on(self) -> None:
+        """Give turns for ever, also while no chunk runs."""
+        assert self.carriers is not None
+        while True:
+            await self.carriers.wait(self.advance())
+
+    def advance(self) -> float | None:
+        """Let everybody run who can; seconds until the next one wants to, None: nobody does."""
+        while True:
+            event = self._step()
+            match event[0]:
+                case b"idle":
+                    return float(event[1]) if len(event) > 1 and event[1] is not None else None
+                case b"ask":
+                    self._asked((event[1], event[2], event[3], event[4]))
+                case b"ended":
+                    self.ended(event[1])
+                case _:
+                    self._finish(event)
+
+    def _finish(self, event: tuple[Lua, ...]) -> None:
+        if event[1] in self._chunks:
+            self._over[event[1]] = event
+            if self.carriers is not None:
+                self.carriers.poke()
+
+    def _asked(self, question: Question) -> None:
+        if question[0] in self._chunks:
+            self._chunks[question[0]] = question
+            if self.carriers is not None:
+                self.carriers.poke()
+        elif self.carriers is not None:
+            self.carriers.carry(lambda: self._answer(*question))
+        else:
+            self._questions.append(question)
+
+    async def _wait(self, seconds: float | None) -> None:
+        if self.carriers is not None:
+            await self.carriers.wait(seconds)
+        elif seconds is None:
+            raise LuaFailed(NOBODY_LEFT, hint="a signal must come from a fiber that is alive")
+        elif self.pause is not None:
+            await self.pause(seconds)
+
+
+def _nothing(_fiber: int) -> None:
+    """Nobody wants to know."""

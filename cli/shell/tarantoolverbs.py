@@ -1,0 +1,185 @@
+"""Verbs that scripts for Tarantool need besides: refusals, savepoints, fault points, `box.once`."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+
+from admin.box.session import Box, NoTransaction, NotSupported
+from cli.shell import arguments
+from cli.shell.dataverbs import NOTHING, Verb
+from cli.shell.refused import refusal_of
+from cli.shell.runtime import MultipleValues
+from cli.shell.values import plain
+from qsync.errors import DuplicateKey, WrongOperation, WrongTuple
+from qsync.faultpoints import DELAY_S_MAX
+from qsync.faults import Fault
+
+ONCE: Final = "_once"
+"""The synchronous space of the keys of `box.once`."""
+_LOOK_S: Final = 0.005
+"""How often `box.ctl.wal_sync` looks."""
+
+INJECTIONS: Final[Mapping[str, tuple[Fault, float]]] = {
+    "ERRINJ_WAL_DELAY": (Fault.SLOW_FSYNC, DELAY_S_MAX),
+    "ERRINJ_WAL_SYNC_DELAY": (Fault.SLOW_FSYNC, DELAY_S_MAX),
+    "ERRINJ_WAL_IO": (Fault.FAIL_FSYNC, 0.0),
+    "ERRINJ_WAL_WRITE": (Fault.FAIL_FSYNC, 0.0),
+    "ERRINJ_WAL_WRITE_DISK": (Fault.FAIL_FSYNC, 0.0),
+    "ERRINJ_WAL_ROTATE": (Fault.FAIL_FSYNC, 0.0),
+}
+"""Injections of Tarantool's that a fault point of a node does too, and its seconds."""
+
+
+class Pauses(Protocol):
+    """Who can wait."""
+
+    async def pause(self, seconds: float) -> None:
+        """Wait."""
+
+
+class TarantoolVerbs:
+    """Each gets the session and what Lua passed."""
+
+    def __init__(self, host: Pauses) -> None:
+        self._host = host
+
+    def verbs(self) -> dict[str, Verb]:
+        """By name."""
+        return {
+            "refuse": _refuse,
+            "once": _once,
+            "savepoint": _savepoint,
+            "rollback_to_savepoint": _back_to,
+            "ctl.wal_sync": self._wal_sync,
+            "session.id": _session_id,
+            "session.type": _session_type,
+            "session.peer": _session_peer,
+            "injection.set": _inject,
+            "injection.get": _injected,
+            "injection.info": _injections,
+            "msgpack_encode": _msgpack_encode,
+            "msgpack_decode": _msgpack_decode,
+        }
+
+    async def _wal_sync(self, box: Box, _args: Sequence[object]) -> object:
+        """Until the node's disk has what is in its log now."""
+        last = int(str((await box.node.status())["last"]))
+        while int(str((await box.node.status())["written"])) < last:
+            await self._host.pause(_LOOK_S)
+        return NOTHING
+
+
+async def _refuse(_box: Box, args: Sequence[object]) -> object:
+    raise refusal_of(arguments.text(arguments.at(args, 0), "a name"))
+
+
+async def _once(box: Box, args: Sequence[object]) -> object:
+    """Was the key not there yet? It is now. One of several who ask at once is told so."""
+    if box.txn is not None:
+        raise NoTransaction("box.once inside of a transaction", hint="commit it first")
+    key = arguments.text(arguments.at(args, 0), "a key")
+    await box.data.schema.create_space(
+        ONCE,
+        if_not_exists=True,
+        is_sync=True,
+        format=[("key", "string"), ("time", "double")],
+        primary=["key"],
+    )
+    space = box.data.space(ONCE)
+    if await space.get(key) is not None:
+        return False
+    try:
+        await space.insert([key, time.clock_gettime(time.CLOCK_REALTIME)])
+    except DuplicateKey:
+        return False
+    return True
+
+
+async def _savepoint(box: Box, _args: Sequence[object]) -> object:
+    if box.txn is None:
+        raise NoTransaction("no transaction is open", hint="box.begin()")
+    return box.txn.size
+
+
+async def _back_to(box: Box, args: Sequence[object]) -> object:
+    size = arguments.number(arguments.at(args, 0), "a savepoint")
+    if box.txn is None or arguments.at(args, 1) is not True or size > box.txn.size:
+        raise NoTransaction(
+            "the savepoint is none of this transaction",
+            hint="it was made in another one, or before a savepoint that was gone back to",
+        )
+    box.txn.back_to(size)
+    return NOTHING
+
+
+async def _session_id(box: Box, _args: Sequence[object]) -> object:
+    return id(box) & 0xFFFFFFFF
+
+
+async def _session_type(_box: Box, _args: Sequence[object]) -> object:
+    return "console"
+
+
+async def _session_peer(box: Box, _args: Sequence[object]) -> object:
+    return box.members.get(box.name)
+
+
+async def _inject(box: Box, args: Sequence[object]) -> object:
+    name = arguments.text(arguments.at(args, 0), "the name of an injection")
+    value = arguments.at(args, 1)
+    point, seconds = _point(name)
+    if not isinstance(value, bool):
+        raise WrongOperation(f"{name} is set to true or false, not {value!r}")
+    await box.place.break_at(point, armed=value, seconds=seconds)
+    return "ok"
+
+
+def _point(name: str) -> tuple[Fault, float]:
+    found = INJECTIONS.get(name)
+    if found is None:
+        raise NotSupported(
+            f"box.error.injection has no {name}: nodes break at fault points of their own",
+            hint="`qsync lab fault NODE` arms those, `qsync lab cut A B` and `slow` break links; "
+            f"by these names: {', '.join(INJECTIONS)}",
+        )
+    return found
+
+
+async def _injected(box: Box, args: Sequence[object]) -> object:
+    point, _ = _point(arguments.text(arguments.at(args, 0), "the name of an injection"))
+    return point in await _armed(box)
+
+
+async def _injections(box: Box, _args: Sequence[object]) -> object:
+    armed = await _armed(box)
+    return {name: {"state": point in armed} for name, (point, _) in INJECTIONS.items()}
+
+
+async def _armed(box: Box) -> set[object]:
+    """The fault points that still strike."""
+    found = await box.info_at("faults")
+    listed = found if isinstance(found, list) else []
+    return {each["point"] for each in listed if each["left"] != 0}
+
+
+async def _msgpack_encode(_box: Box, args: Sequence[object]) -> object:
+    import msgspec  # noqa: PLC0415 - slow to import, and seldom needed
+
+    try:
+        return msgspec.msgpack.encode(plain(arguments.at(args, 0)))
+    except (OverflowError, TypeError) as error:
+        raise WrongTuple(f"not to be said in MessagePack: {error}") from None
+
+
+async def _msgpack_decode(_box: Box, args: Sequence[object]) -> object:
+    """The value, and where the next one would begin, counted from 1."""
+    import msgspec  # noqa: PLC0415 - slow to import, and seldom needed
+
+    given, start = arguments.at(args, 0), arguments.number(arguments.at(args, 1), "a place")
+    data = given.encode() if isinstance(given, str) else given
+    if not isinstance(data, bytes):
+        raise WrongOperation(f"MessagePack is a text of bytes, not {given!r}")
+    try:
+        return MultipleValues((msgspec.msgpack.decode(data[start - 1 :]), len(data) + 1))
+    except msgspec.DecodeError as error:
+        raise WrongTuple(f"not MessagePack: {error}") from None

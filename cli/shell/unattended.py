@@ -1,0 +1,60 @@
+"""A script whose fibers ask at the same time: under an event loop, with nobody in front of it."""
+
+from collections.abc import Callable
+
+import trio
+from typing_extensions import override
+
+from admin.box.opening import open_box
+from cli.shell import opened
+from cli.shell.carriers import TaskCarriers
+from cli.shell.failures import InterruptedUnknown, first_of
+from cli.shell.guards import WRITES
+from cli.shell.oneshot import Job, run_chunks
+from cli.shell.shell import Shell
+from cli.shell.voices import ShellOutput
+from qsync.errors import QsyncError
+
+
+class FiberScript(Shell):
+    """A shell with nobody in front of it, and with an event loop."""
+
+    @override
+    async def pause(self, seconds: float) -> None:
+        """Wait."""
+        await trio.sleep(seconds)
+
+
+def run_with_fibers(
+    job: Job, voices: ShellOutput, collect: Callable[[list[object]], None] | None = None
+) -> None:
+    """As `oneshot.run`. Fibers that are alive at the end of the script end with it."""
+    failure: BaseException | None = None
+    try:
+        trio.run(_run, job, voices, collect)
+    except* QsyncError as group:
+        failure = first_of(group)
+    if failure is not None:
+        raise failure
+
+
+async def _run(
+    job: Job, voices: ShellOutput, collect: Callable[[list[object]], None] | None = None
+) -> None:
+    async with (
+        open_box(list(job.target), node=job.node, timeout=job.timeout) as box,
+        trio.open_nursery() as nursery,
+    ):
+        shell = FiberScript(box, voices, read_only=job.read_only, yes=job.yes)
+        shell.people = job.people
+        shell.settings.format = job.format
+        shell.runtime.turns.carriers = TaskCarriers(nursery)
+        nursery.start_soon(shell.runtime.turns.go_on)
+        try:
+            await run_chunks(shell, job, collect or shell.present)
+        except KeyboardInterrupt:
+            raise InterruptedUnknown.unless_safe(shell.verbs.under_way, WRITES) from None
+        finally:
+            opened.lose(shell.box, shell.voices)
+            shell.voices.back()
+        nursery.cancel_scope.cancel()
