@@ -14,6 +14,8 @@ OUT    ?= $(shell mktemp -d)
 UV := $(firstword $(shell command -v uv 2>/dev/null) $(wildcard $(BIN)/uv))
 
 export PYTHONSAFEPATH := 1
+# Else each of the processes that tests start would compile its sources anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help env compiled pure demo bench bench-peers bench-spark drills test test-all other-form format-check format lint imports tidy types unit sim live repo \

@@ -222,7 +222,7 @@ def _object(path: Path, flags: list[str], known: Any, work: Path) -> Path:
     made = work / "objects" / f"{path.stem}-{digest.hexdigest()[:24]}.o"
     if not made.exists():
         made.parent.mkdir(parents=True, exist_ok=True)
-        half = made.with_suffix(".half.o")
+        half = made.with_suffix(f".{os.getpid()}.half.o")  # two processes may be at it
         _run([*_words("CC"), *flags, "-c", str(path), "-o", str(half)])
         half.replace(made)
     return made
