@@ -139,11 +139,12 @@ class LogIndex(EntrySums):
     def has(self, index: int, term: int) -> bool:
         """Is there an entry of that index and term?
 
-        What is before the log is confirmed, and known no more: it is taken to be there unless its
-        term shows that it cannot be.
+        What is before the log is confirmed. Where its term is not known any more, it is taken to be
+        there unless it cannot be.
         """
         if index < self.start.index:
-            return term <= self.start.term
+            known = self.start.term_at(index)
+            return term <= self.start.term if known is None else term == known
         return index <= self.last and self.term_at(index) == term
 
     def agrees(self, index: int, term: int, crc: int) -> bool:
@@ -178,6 +179,13 @@ class LogIndex(EntrySums):
         """How many entries there are of each term, in order; that before the log counts."""
         stops = [*self._firsts[1:], self.last + 1]
         return [(stop - run.first, run.term) for run, stop in zip(self._runs, stops, strict=False)]
+
+    def terms_upto(self, index: int) -> tuple[tuple[Index, Term], ...]:
+        """The first entry of each term and the term, up to `index`; that before the log counts."""
+        behind = [run for run in self._runs if self.start.index < run.first <= index]
+        start = self.start
+        before = start.terms or (((start.index, start.term),) if start.index else ())
+        return (*before, *((run.first, run.term) for run in behind))
 
     def vclock(self) -> dict[Replica, Lsn]:
         """Origin to its last lsn."""

@@ -2,7 +2,10 @@
 
 import struct
 import zlib
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Final
 
 from election.messages import Index, Replica, Term
@@ -10,18 +13,27 @@ from qsync.core.limbo import NOBODY, Owner
 from qsync.errors import Compacted, Damaged
 from qsync.record import CHAIN_SEED, Crc, Lsn
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the bytes. What another release adds to them has another number."""
+VERSION_ALONE: Final = 1
+"""Of those that tell of no entry but the last (`LogStart.alone`), which every release reads."""
 LOG_START_BYTES_MAX: Final = 1 << 20
 """A record is never longer: with every replica id there is, it takes some kilobytes."""
 ORIGINS_MAX: Final = 31
 """Highest replica id."""
+TERMS_MAX: Final = 1000
+"""Of so many terms, the newest, it is told which entries they have."""
+ROLLED_BACK_MAX: Final = 1000
+"""And of so many rolled-back stretches which ones those are."""
 
 _MAGIC: Final = b"QSLS"
 # version; index, term, crc, origin; the limbo's owner: index, replica, term; origins; configuration
 _HEAD: Final = struct.Struct(">HQQIIQIQII")
 _COUNT: Final = struct.Struct(">IQ")
 _SEAL: Final = struct.Struct(">I")
+# known; terms; stretches. Then each term with its first entry, and both ends of each stretch.
+_PAST: Final = struct.Struct(">QII")
+_PAIR: Final = struct.Struct(">QQ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +58,50 @@ class LogStart:
     configuration: bytes
     """The one in force there, never a later one (M6 a), as the body of an entry that would make
     it: also the founding one, which who lost its disk does not have. Empty for none."""
+    terms: tuple[tuple[Index, Term], ...] = field(default=(), repr=False)
+    """The first entry of each term and the term, oldest first: a receipt names an entry by both.
+    Empty where nothing is told of any entry before this one, as releases did that knew no better.
+    """
+    rolled_back: tuple[tuple[Index, Index], ...] = field(default=(), repr=False)
+    """The rolled-back stretches, oldest first: the first victim, and the ROLLBACK."""
+    forgotten: Index = field(default=Index(0), repr=False)
+    """Up to here terms, or stretches, were too many to be told."""
+
+    @property
+    def unknown_upto(self) -> Index:
+        """Of entries at or below it neither the term nor the fate is known any more."""
+        return self.forgotten if self.terms else Index(max(0, self.index - 1))
+
+    def term_at(self, index: int) -> Term | None:
+        """The term of an entry up to here; None if that is not known any more."""
+        if index <= self.unknown_upto:
+            return None
+        if not self.terms:
+            return self.term
+        at = bisect_right(self.terms, index, key=lambda each: each[0]) - 1
+        return self.terms[at][1]
+
+    def took_back(self, index: int) -> bool:
+        """Is that entry known to be inside of a rolled-back stretch?"""
+        at = bisect_right(self.rolled_back, index, key=lambda each: each[0]) - 1
+        return at >= 0 and index < self.rolled_back[at][1]
+
+    def alone(self) -> "LogStart":
+        """Without what is told of entries before it: as all releases read it."""
+        return replace(self, terms=(), rolled_back=(), forgotten=Index(0)) if self.terms else self
+
+    def told_by(self, later: "LogStart") -> "LogStart":
+        """With what a record of the same or a later entry of this log tells of older entries."""
+        if later.index < self.index or later.term_at(self.index) != self.term:
+            return self
+        ends = [each for each in later.rolled_back if each[1] <= self.index]
+        found = replace(
+            self,
+            terms=tuple([each for each in later.terms if each[0] <= self.index]),
+            rolled_back=tuple(ends),
+            forgotten=later.forgotten,
+        )
+        return found if contradiction(found) is None else self
 
     def lsn_of(self, origin: int) -> Lsn:
         """The last lsn of an origin up to here; 0 if it has none."""
@@ -58,9 +114,9 @@ class LogStart:
 
     def encode(self) -> bytes:
         """As bytes that say themselves whether they are whole."""
-        owner, text = self.owner, self.configuration
+        owner, text, past = self.owner, self.configuration, self._past()
         head = _HEAD.pack(
-            VERSION,
+            VERSION if self.terms else VERSION_ALONE,
             self.index,
             self.term,
             self.crc,
@@ -72,8 +128,14 @@ class LogStart:
             len(text),
         )
         counts = [_COUNT.pack(origin, lsn) for origin, lsn in self.vclock]
-        body = b"".join((_MAGIC, head, *counts, text))
+        body = b"".join((_MAGIC, head, *counts, text, *past))
         return body + _SEAL.pack(zlib.crc32(body))
+
+    def _past(self) -> list[bytes]:
+        if not self.terms:
+            return []
+        head = _PAST.pack(self.forgotten, len(self.terms), len(self.rolled_back))
+        return [head, *(_PAIR.pack(*each) for each in (*self.terms, *self.rolled_back))]
 
 
 EMPTY: Final = LogStart(
@@ -99,10 +161,14 @@ def decode(text: bytes) -> LogStart:
     version, index, term, crc, origin, *owner, origins, length = _HEAD.unpack_from(
         body, len(_MAGIC)
     )
-    if version != VERSION:
-        raise Damaged(f"where a log begins is written in form {version}, this release knows 1")
+    if version not in (VERSION, VERSION_ALONE):
+        raise Damaged(
+            f"where a log begins is written in form {version}, this release knows {VERSION}"
+        )
     at = len(_MAGIC) + _HEAD.size
-    if len(body) != at + origins * _COUNT.size + length:
+    end = at + origins * _COUNT.size + length
+    past = body[end:]
+    if len(body) < end or (version == VERSION_ALONE and past):
         raise Damaged("the record of where a log begins has another length than it says")
     counts = [_COUNT.unpack_from(body, at + each * _COUNT.size) for each in range(origins)]
     start = LogStart(
@@ -112,12 +178,28 @@ def decode(text: bytes) -> LogStart:
         origin=Replica(origin),
         vclock=tuple((Replica(each), Lsn(lsn)) for each, lsn in counts),
         owner=Owner(Index(owner[0]), Replica(owner[1]), Term(owner[2])),
-        configuration=body[at + origins * _COUNT.size :],
+        configuration=body[at + origins * _COUNT.size : end],
     )
+    if version == VERSION:
+        start = _with_past(start, past)
     why = contradiction(start)
     if why is not None:
         raise Damaged(f"the record of where a log begins contradicts itself: {why}")
     return start
+
+
+def _with_past(start: LogStart, past: bytes) -> LogStart:
+    size = _PAST.size
+    forgotten, terms, stretches = _PAST.unpack_from(past) if len(past) >= size else (0, 0, 0)
+    if len(past) != _PAST.size + (terms + stretches) * _PAIR.size:
+        raise Damaged("the record of where a log begins has another length than it says")
+    pairs = list(_PAIR.iter_unpack(past[_PAST.size :]))
+    return replace(
+        start,
+        terms=tuple((Index(first), Term(term)) for first, term in pairs[:terms]),
+        rolled_back=tuple((Index(first), Index(end)) for first, end in pairs[terms:]),
+        forgotten=Index(forgotten),
+    )
 
 
 def check_reach(start: LogStart, first: int) -> None:
@@ -143,4 +225,23 @@ def contradiction(start: LogStart) -> str | None:
         return f"entry {start.index} of origin {start.origin} is not in the vclock"
     if not start.term or start.owner.term > start.term or start.owner.index > start.index:
         return "the limbo had an owner of a later time"
+    return _past_contradiction(start)
+
+
+def _past_contradiction(start: LogStart) -> str | None:
+    if not start.terms:
+        return "stretches without terms" if start.rolled_back or start.forgotten else None
+    firsts, terms = [first for first, _ in start.terms], [term for _, term in start.terms]
+    in_order = _grow(firsts) and _grow(terms) and firsts[0] >= 1 and firsts[-1] <= start.index
+    if not in_order or terms[-1] != start.term:
+        return "its terms are in no order"
+    if not firsts[0] - 1 <= start.forgotten < start.index:
+        return f"it tells of entries behind {start.forgotten}, and of terms from {firsts[0]} on"
+    ends = [end for each in start.rolled_back for end in each]
+    if not _grow(ends) or (ends and ends[-1] > start.index):
+        return "its rolled-back stretches are in no order"
     return None
+
+
+def _grow(numbers: Sequence[int]) -> bool:
+    return all(one < two for one, two in pairwise(numbers))

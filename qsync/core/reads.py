@@ -143,7 +143,8 @@ def shows(replicated_log: ReplicatedLog, place: Position) -> bool | None:
     index, log = place.index, replicated_log.log
     if index > replicated_log.visible:
         return None
-    if log.has(index, place.term) and replicated_log.limbo.stretch_at(index) is None:
+    rolled_back = replicated_log.limbo.stretch_at(index) is not None or log.start.took_back(index)
+    if log.has(index, place.term) and not rolled_back:
         return True
     return False if replicated_log.confirmed >= index else None
 

@@ -1,10 +1,11 @@
 """Where the log begins: how far it may be forgotten, what is kept of it, and beginning anew."""
 
-from election.messages import Index
+from election.messages import Index, Term
 from election.ready import Note
 from qsync.core.entry_cache import EntryCache
+from qsync.core.limbo import RolledBackRange
 from qsync.core.logindex import LogIndex
-from qsync.core.logstart import EMPTY, LogStart
+from qsync.core.logstart import EMPTY, ROLLED_BACK_MAX, TERMS_MAX, LogStart
 from qsync.core.replicated_log import ReplicatedLog
 
 
@@ -21,6 +22,7 @@ def start_at(replicated_log: ReplicatedLog, upto: Index) -> LogStart:
     log = replicated_log.log
     known = log.knows(index)
     crc = log.crc_at(index) if known else replicated_log.entries(index, index)[0].crc
+    terms, stretches, forgotten = _past(replicated_log, index)
     return LogStart(
         index=index,
         term=log.term_at(index),
@@ -29,7 +31,29 @@ def start_at(replicated_log: ReplicatedLog, upto: Index) -> LogStart:
         vclock=log.vclock_at(index),
         owner=replicated_log.limbo.owner_at(index),
         configuration=replicated_log.configurations.body_at(index),
+        terms=terms,
+        rolled_back=stretches,
+        forgotten=forgotten,
     )
+
+
+def _past(
+    replicated_log: ReplicatedLog, index: Index
+) -> tuple[tuple[tuple[Index, Term], ...], tuple[tuple[Index, Index], ...], Index]:
+    """The terms and the rolled-back stretches up to there, and from where on they are known."""
+    start = replicated_log.log.start
+    terms = replicated_log.log.terms_upto(index)
+    behind = replicated_log.limbo.stretches_above(start.index)
+    stretches = [RolledBackRange(*each) for each in start.rolled_back]
+    stretches += [each for each in behind if each.rollback <= index]
+    forgotten = start.unknown_upto
+    if len(terms) > TERMS_MAX:
+        terms = terms[-TERMS_MAX:]
+        forgotten = max(forgotten, Index(terms[0][0] - 1))
+    if len(stretches) > ROLLED_BACK_MAX:
+        forgotten = max(forgotten, stretches[-ROLLED_BACK_MAX - 1].rollback)
+        stretches = stretches[-ROLLED_BACK_MAX:]
+    return terms, tuple((each.first, each.rollback) for each in stretches), forgotten
 
 
 def trim_log(replicated_log: ReplicatedLog, start: LogStart) -> None:

@@ -124,8 +124,8 @@ def fate(
 ) -> TransactionFate | None:
     """The definite fate of the transaction `(term, index)`, by the log; None while it is open."""
     log, confirmed = replicated_log.log, replicated_log.confirmed
-    if index < log.start.index:
-        return None  # It was decided, and a snapshot does not say how.
+    if index <= log.start.unknown_upto:
+        return None  # It was decided, and what is left of the log does not say how.
     if not log.has(index, term):
         # Cut from this log. Another replica may still hold it, until the place is taken for good.
         if confirmed < index:
@@ -133,6 +133,8 @@ def fate(
         # And one that has heard nothing since may have shown it, unless that needed a quorum.
         hidden = not log.has(behind.index, behind.term)
         return TransactionFate.CUT if hidden else TransactionFate.LOST
+    if log.start.took_back(index):
+        return TransactionFate.ROLLED_BACK
     stretch = replicated_log.limbo.stretch_at(index)
     if stretch is not None:
         return TransactionFate.ROLLED_BACK if confirmed >= stretch.rollback else None

@@ -49,7 +49,8 @@ def hello(node: NodeView, epoch: int) -> Hello:
 
 
 def _features(node: NodeView) -> tuple[str, ...]:
-    own = features.words_of(node.replica.machine.config.features, __version__)
+    known = node.replica.machine.config.features | features.BETWEEN_PEERS
+    own = features.words_of(known, __version__)
     return (
         *FEATURES,
         *own,

@@ -31,7 +31,7 @@ def parts(node: NodeView) -> Mapping[str, Callable[[], object]]:
 
 def log_start(node: NodeView) -> bytes:
     """Behind which entry the log begins at this moment."""
-    return node.replica.machine.replicated_log.log.start.encode()
+    return node.replica.machine.replicated_log.log.start.alone().encode()
 
 
 def audit_trails(node: NodeView) -> dict[str, object]:

@@ -188,9 +188,11 @@ class SnapshotReceiver:
     async def _take_head(self, text: bytes) -> None:
         former, offer = self.received, self._offer
         assert offer is not None
-        if former is not None and former.text == text:
+        told = decode_head(text)
+        head = told.alone()
+        if former is not None and former.head == head:
+            former.start = told.start
             return
-        head = decode_head(text)
         check_snapshot(self._replica.machine.state, replace(offer, start=head.start))
         if head.start.index < offer.start.index:
             raise ProtocolError(f"a snapshot at {head.start.index}, before {offer.start.index}")
@@ -200,6 +202,7 @@ class SnapshotReceiver:
         self.received = await in_thread(
             self._effects, lambda: ReceivedSnapshot(spaces, folder, head)
         )
+        self.received.start = told.start
 
     async def _discard(self, received: ReceivedSnapshot) -> None:
         self.received = None
@@ -213,7 +216,7 @@ class SnapshotReceiver:
             except Damaged:
                 await self._discard(received)
                 raise
-        offer, start = self._offer, received.head.start
+        offer, start = self._offer, received.start
         assert offer is not None
         self._is_installing = True
         self._install(SnapshotReceived(offer=replace(offer, start=start)))

@@ -1,11 +1,13 @@
 """A leader sends a snapshot to who lacks what its log has no more: some chunks ahead, throttled."""
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from election.messages import Index, Replica, Term
+from qsync import features
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.trimming import start_at
 from qsync.errors import Damaged, StoreError
 from qsync.node.aside import in_thread
@@ -62,6 +64,22 @@ class SnapshotTransfer:
     def is_done(self) -> bool:
         """All of it is durable there."""
         return self.is_read and not self.chunk and self.taken >= self.sent
+
+
+def head_for(
+    source: SnapshotSource, replicated_log: ReplicatedLog, told: frozenset[str] | None
+) -> bytes:
+    """Its head as a peer can read it that told these features; None: it told nothing yet.
+
+    With what our log knows of older entries, unless the peer's release reads no such head.
+    """
+    index = source.head.start.index
+    known = replicated_log.log.start.index <= index <= replicated_log.confirmed
+    if told is None or features.LOG_TERMS not in told or not known:
+        return source.text
+    start = start_at(replicated_log, index)
+    fits = start.alone() == source.head.start
+    return replace(source.head, start=start).encode() if fits else source.text
 
 
 class SnapshotSender:
@@ -160,6 +178,9 @@ class SnapshotSender:
             source = await self._open(wanted)
         goes_on = wanted == name_of(source.text)
         taken, now = message.taken if goes_on else 0, self._effects.now()
+        machine = self._replica.machine
+        progress = machine.peers.get(peer)
+        told = None if progress is None else progress.features
         self.transfers[peer] = SnapshotTransfer(
             peer=peer,
             term=message.term,
@@ -169,7 +190,7 @@ class SnapshotSender:
             sent=taken,
             asked_at=now,
             began=now,
-            chunk=memoryview(source.text),
+            chunk=memoryview(head_for(source, machine.replicated_log, told)),
         )
 
     async def _open(self, wanted: SnapshotName | None) -> SnapshotSource:

@@ -12,6 +12,7 @@ from qsync.record import Entry, EntryKind, Instance
 from qsync.sim.canon import PropertyViolation, ReferenceLog
 from qsync.sim.configurations import ConfigurationRules
 from qsync.sim.lives import DurableLog
+from qsync.sim.properties import DECIDED
 
 Directory = TypeVar("Directory", bound=DurableLog)
 
@@ -52,6 +53,7 @@ class LogStarts(Generic[Directory]):
             raise PropertyViolation(
                 2, f"{who} begins with the limbo of {start.owner}, not {owns[-1]}"
             )
+        self._check_past(who, start, history)
         founding = self._rules.founding
         mine = configuration_of(start.configuration, codec)
         wanted = _voters(history, founding, codec)
@@ -60,6 +62,17 @@ class LogStarts(Generic[Directory]):
             raise PropertyViolation(
                 14, f"{who} begins behind {index} with {mine}; that has {wanted}"
             )
+
+    def _check_past(self, who: str, start: LogStart, history: Sequence[Entry]) -> None:
+        """What it tells of older entries is so: receipts and waits are judged by it."""
+        for entry in history:
+            term = start.term_at(entry.index)
+            if term is None:
+                continue
+            gone = self._canon.rolled_back[entry.index]
+            fits = entry.kind not in DECIDED or start.took_back(entry.index) == gone
+            if term != entry.term or not fits:
+                raise PropertyViolation(2, f"{who} begins behind {start}, {entry} is another")
 
 
 def keeps_what_follows(me: int, start: LogStart, *, dropped: int) -> None:

@@ -31,6 +31,8 @@ class ReceivedSnapshot:
         Raises Damaged, StoreError.
         """
         self.head = head
+        self.start = head.start
+        """Where a log goes on behind it, with what was told of older entries in this life."""
         self.text = head.encode()
         self.rows = spaces.importing(head)
         self.chunks_taken = self.rows.taken

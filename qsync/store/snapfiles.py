@@ -79,7 +79,7 @@ def writing_snapshot(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with unready.open("wb") as file:
-            write_frame(file, SnapshotHead(start=start, sums=view.sums).encode())
+            write_frame(file, SnapshotHead(start=start.alone(), sums=view.sums).encode())
             chunk_file = _ChunkFile(file, view)
             while not chunk_file.is_whole:
                 step = SlowCall(chunk_file.write_next)

@@ -9,7 +9,7 @@ whether anything is missing. Sessions, schema and settings are rows like all oth
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Protocol
 
 from election.messages import Index
@@ -67,6 +67,10 @@ class SnapshotHead:
     start: LogStart
     sums: Sums
 
+    def alone(self) -> "SnapshotHead":
+        """Without what is told of older entries: the same wherever it is made, also on disks."""
+        return replace(self, start=self.start.alone())
+
     @property
     def rows(self) -> int:
         """How many there are."""
@@ -83,7 +87,7 @@ class SnapshotHead:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotName:
-    """Which snapshot it is: the index, and the checksum of its head."""
+    """Which snapshot it is: the index, and the checksum of its head (`SnapshotHead.alone`)."""
 
     index: Index
     crc: Crc
@@ -157,8 +161,10 @@ def decode_head(text: bytes) -> SnapshotHead:
 
 
 def name_of(head: bytes) -> SnapshotName:
-    """Of an encoded head. Raises Damaged."""
-    return SnapshotName(decode_head(head).start.index, Crc(_CRC.unpack(head[-_CRC.size :])[0]))
+    """Of an encoded head, whatever it tells of older entries. Raises Damaged."""
+    found = decode_head(head)
+    text = found.alone().encode() if found.start.terms else head
+    return SnapshotName(found.start.index, Crc(_CRC.unpack(text[-_CRC.size :])[0]))
 
 
 def check_seal(chunk: bytes) -> None:

@@ -103,7 +103,7 @@ class ViewSource:
     def __init__(self, view: RowsView, start: LogStart) -> None:
         """`start`: where a log goes on behind the rows."""
         assert view.folded == start.index, (view.folded, start.index)
-        self.head = SnapshotHead(start=start, sums=view.sums)
+        self.head = SnapshotHead(start=start.alone(), sums=view.sums)
         self.text = self.head.encode()
         self._view = view
         self._chunks = chunks(view)

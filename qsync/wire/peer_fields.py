@@ -76,7 +76,8 @@ def fields_of(message: RareMessage) -> list[object]:
         case TransferLeadership(term=term, candidate=who):
             return [ASK_HAND_OVER, term, who]
         case InstallSnapshot(term=term, leader=leader, epoch=epoch, start=start):
-            return [SNAPSHOT, term, leader, epoch, start.encode()]
+            # What is known of older entries comes with the rows, for who can read it.
+            return [SNAPSHOT, term, leader, epoch, start.alone().encode()]
         case _:
             assert_never(message)
 

@@ -235,12 +235,15 @@ def trimmed(folder: Path) -> NodeConfig:
     return NodeConfig.load(None, {}, given | TRIMMED)
 
 
-def keep_trimmed(folder: Path) -> None:
-    """Write down a directory whose log begins behind a snapshot (`FORMAT_TRIMMED`)."""
+def keep_trimmed(folder: Path, name: str = "trimmed-older") -> None:
+    """Write down a directory whose log begins behind a snapshot (`FORMAT_TRIMMED`).
+
+    What is called `trimmed` alone tells nothing of the entries before that, as it was at first.
+    """
     with TemporaryDirectory() as room:
         place = Path(room) / "n1"
         trio.run(partial(_live_and_trim, trimmed(place)))
-        with tarfile.open(folder / "trimmed.tar.xz", "w:xz") as packed:
+        with tarfile.open(folder / f"{name}.tar.xz", "w:xz") as packed:
             packed.add(place, "n1")
 
 

@@ -11,9 +11,12 @@ import pytest
 import trio
 
 import qsync
+from qsync.core import logstart
 from qsync.errors import QsyncError, WrongFormat
 from qsync.node.embedded import EmbeddedNode
 from qsync.store.directory import FORMAT, FORMAT_TRIMMED
+from qsync.store.segments.beginning import OLDER
+from qsync.store.segments.scan import scan_log
 from qsync.store.snapfiles import SNAPSHOTS, snapshot_files
 from qsync.wire import limits, peer_messages, replies
 from qsync.wire.frames import SealedFrames
@@ -78,6 +81,18 @@ def test_a_log_from_its_beginning_and_one_without_it_are_kept(
     identity = json.loads((directory / "identity.json").read_text(encoding="utf-8"))
     assert identity["format"] == (FORMAT_TRIMMED if trimmed else FORMAT)
     assert bool(snapshot_files(directory / SNAPSHOTS)) == trimmed
+
+
+def test_terms_of_what_was_trimmed_are_known_where_they_were_kept(
+    directory: Path, archive: Path
+) -> None:
+    start = scan_log(directory / "log").start
+    assert bool(start.terms) == archive.name.startswith("trimmed-older")
+    if start.terms:
+        told = (directory / "log" / OLDER).read_bytes()
+        assert logstart.decode(told).index >= start.index
+        (directory / "log" / OLDER).write_bytes(told[:-1])
+        assert scan_log(directory / "log").start == start.alone()
 
 
 async def test_a_directory_of_a_former_release_has_all_its_rows_and_takes_more(

@@ -67,6 +67,7 @@ class Actor:
             confirmed=Index(max(found.confirmed, self.spaces.folded)),
             stored=self.log.stored(),
             tail=self.log.entries,
+            start=found.start,
             backing=self.spaces,
             folded=self.spaces.folded,
             founding=all_of(self.config.voters) if self.config.instance == FOUNDER else None,

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from election.messages import Index
+from qsync.core.trimming import start_at, trim_log
 from qsync.data.fold import Fold, at_once
 from qsync.errors import DiskFull, Rebuilding, StoreError, WrongFormat
 from qsync.store.memory import MemoryLog
@@ -119,6 +120,17 @@ def fold(stage: Stage, words: list[str]) -> None:
     actor.spaces.fold(slice_)
     actor.core.folded_to(slice_)
     stage.say(f"{actor.me}: folded up to {slice_.folded}: {_rows(slice_)}".rstrip(": "))
+
+
+@act
+def trim(stage: Stage, words: list[str]) -> None:
+    """trim N: N's log, in memory and on its disk, forgets what is in the spaces on its disk."""
+    actor = stage.actor(words[0])
+    replicated_log = actor.machine.replicated_log
+    start = start_at(replicated_log, actor.spaces.folded)
+    trim_log(replicated_log, start)
+    actor.log.trim(start)
+    stage.say(f"{actor.me}: the log begins behind {start.index}")
 
 
 @act

@@ -6,15 +6,20 @@ from random import Random
 import pytest
 
 from election.messages import Index, Position, Replica, Term
+from qsync.core import trimming
 from qsync.core.configuration import Configuration, all_of, configuration_of
 from qsync.core.limbo import NOBODY, Owner
 from qsync.core.logindex import LogIndex
 from qsync.core.logstart import EMPTY, LogStart, decode
+from qsync.core.reads import shows
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.trimming import start_at, trim_log
+from qsync.core.waiters import NOTHING, fate
 from qsync.data.members import CODEC
 from qsync.errors import Compacted, Damaged
+from qsync.features import BETWEEN_PEERS
 from qsync.member import Member
+from qsync.node.snapshot_sender import head_for
 from qsync.record import (
     CONFIG,
     WAIT_ACK,
@@ -23,9 +28,14 @@ from qsync.record import (
     EntryKind,
     Instance,
     LimboRef,
+    Lsn,
     encode,
     ref_body,
 )
+from qsync.store.memory import MemorySpaces
+from qsync.store.snapshot import decode_head, name_of
+from qsync.store.snapsource import ViewSource
+from tests.disk.life import Fold
 
 FOUNDING = all_of((Replica(1), Replica(2)))
 VOTERS = [Configuration((Member(Replica(1), Instance(each)),)) for each in range(1, 6)]
@@ -37,6 +47,12 @@ SOME = LogStart(
     vclock=((Replica(1), 3), (Replica(2), 4)),  # type: ignore[arg-type]  # lsns
     owner=Owner(Index(5), Replica(2), Term(3)),
     configuration=b"voters",
+)
+
+TOLD = replace(
+    SOME,
+    terms=((Index(1), Term(1)), (Index(6), Term(3))),
+    rolled_back=((Index(2), Index(4)),),
 )
 
 
@@ -137,8 +153,9 @@ def test_a_whole_log_begins_nowhere() -> None:
     assert EMPTY.owner == NOBODY
 
 
-def test_every_changed_byte_is_damage() -> None:
-    text = SOME.encode()
+@pytest.mark.parametrize("start", [SOME, TOLD], ids=["alone", "with what was before"])
+def test_every_changed_byte_is_damage(start: LogStart) -> None:
+    text = start.encode()
     for at in range(len(text)):
         with pytest.raises(Damaged):
             decode(text[:at] + bytes([text[at] ^ 1]) + text[at + 1 :])
@@ -158,6 +175,15 @@ def test_every_changed_byte_is_damage() -> None:
         pytest.param(replace(SOME, owner=Owner(Index(8), Replica(2), Term(3))), id="owner behind"),
         pytest.param(replace(SOME, vclock=SOME.vclock[::-1]), id="origins out of order"),
         pytest.param(replace(EMPTY, configuration=b"voters"), id="voters before the first entry"),
+        pytest.param(replace(TOLD, terms=TOLD.terms[::-1]), id="terms out of order"),
+        pytest.param(replace(TOLD, terms=TOLD.terms[:1]), id="another last term"),
+        pytest.param(replace(TOLD, terms=((Index(8), Term(3)),)), id="a term behind the entry"),
+        pytest.param(replace(TOLD, rolled_back=((Index(5), Index(4)),)), id="no stretch"),
+        pytest.param(replace(TOLD, rolled_back=((Index(5), Index(8)),)), id="a stretch behind it"),
+        pytest.param(replace(TOLD, forgotten=Index(7)), id="nothing is told"),
+        pytest.param(
+            replace(TOLD, terms=((Index(6), Term(3)),)), id="terms are told of less than it says"
+        ),
     ],
 )
 def test_a_record_that_contradicts_itself_is_damage(wrong: LogStart) -> None:
@@ -189,6 +215,23 @@ def facts(replicated_log: ReplicatedLog, above: Index) -> tuple[object, ...]:
         [replicated_log.configurations.body_at(limbo.clip(Index(at))) for at in places],
         [log.index_of(log.run_at(at).origin, log.lsn_at(at)) for at in places],
     )
+
+
+def receipts(replicated_log: ReplicatedLog) -> list[object]:
+    """What is known of each place of which anybody may have a receipt: is it shown, and its fate.
+
+    Places behind the confirmed index are not asked for: there nothing was trimmed.
+    """
+    log = replicated_log.log
+    places = [
+        Position(Term(term), Index(index))
+        for index in range(1, replicated_log.confirmed + 1)
+        for term in range(1, log.position.term + 2)
+    ]
+    return [
+        (shows(replicated_log, each), fate(replicated_log, each.index, each.term, NOTHING))
+        for each in places
+    ]
 
 
 def recovered(entries: list[Entry], confirmed: Index, start: LogStart) -> ReplicatedLog:
@@ -223,6 +266,7 @@ def test_a_log_that_begins_behind_an_entry_decides_as_the_whole_one(seed: int) -
         start = start_at(whole, Index(upto))
         behind = recovered(entries, made.confirmed, start)
         assert facts(behind, start.index) == facts(whole, start.index)
+        assert receipts(behind) == receipts(whole)
         trimmed = recovered(entries, made.confirmed, EMPTY)
         trim_log(trimmed, start)
         assert facts(trimmed, start.index) == facts(whole, start.index)
@@ -243,6 +287,79 @@ def test_a_trimmed_log_is_trimmed_again(seed: int) -> None:
         assert start == start_at(whole, Index(max(upto, start.index)))
         trim_log(trimmed, start)
         assert facts(trimmed, start.index) == facts(whole, start.index)
+
+
+@pytest.mark.pure
+def test_only_so_many_terms_and_stretches_are_told_and_no_more_is_said_to_be_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(trimming, "TERMS_MAX", 4)
+    monkeypatch.setattr(trimming, "ROLLED_BACK_MAX", 2)
+    forgot = 0
+    for seed in range(10):
+        made, entries = random_log(seed)
+        whole, trimmed = (recovered(entries, made.confirmed, EMPTY) for _ in range(2))
+        for upto in range(1, made.confirmed + 1, 5):
+            start = start_at(trimmed, Index(max(upto, trimmed.log.start.index)))
+            trim_log(trimmed, start)
+            assert len(start.terms) <= 4
+            assert len(start.rolled_back) <= 2
+            assert decode(start.encode()) == start
+            forgot += start.forgotten
+        unknown = trimmed.log.start.unknown_upto
+        for index in range(1, made.confirmed + 1):
+            asked = Index(index)
+            place = Position(whole.log.term_at(index), asked)
+            if index > unknown:
+                assert shows(trimmed, place) == shows(whole, place)
+                assert trimmed.log.has(index, place.term)
+                assert not trimmed.log.has(index, place.term + 1)
+            else:
+                assert fate(trimmed, asked, place.term, NOTHING) is None
+    assert forgot
+
+
+def test_what_is_kept_of_older_entries_is_of_use_before_and_after_a_trim() -> None:
+    """One file is written before the other: a stop in between leaves a later one beside it."""
+    made, entries = random_log(3)
+    whole = recovered(entries, made.confirmed, EMPTY)
+    starts = [start_at(whole, Index(upto)) for upto in range(1, made.confirmed + 1)]
+    for start in starts:
+        for later in starts:
+            told = start.alone().told_by(later)
+            assert told == (start if later.index >= start.index else start.alone())
+    last = starts[-1]
+    other = replace(SOME, index=Index(last.index + 1), vclock=((Replica(1), Lsn(last.index + 1)),))
+    assert last.alone().told_by(replace(other, origin=Replica(1))) == last.alone()
+
+
+def test_a_snapshot_is_sent_with_older_terms_to_who_can_read_them() -> None:
+    made, entries = random_log(3)
+    whole = recovered(entries, made.confirmed, EMPTY)
+    start = start_at(whole, made.confirmed)
+    assert len(start.terms) > 1
+    spaces = MemorySpaces()
+    spaces.fold(Fold(folded=start.index, puts=[(b"key", b"row")], deletes=[]))
+    source = ViewSource(spaces.view(), start)
+    plain, told = (head_for(source, whole, known) for known in (frozenset(), BETWEEN_PEERS))
+    assert plain == head_for(source, whole, None) == source.text
+    assert decode_head(plain).start == start.alone()
+    assert decode_head(told).start == start
+    assert name_of(plain) == name_of(told)
+    trim_log(whole, start)
+    trimmed = start_at(whole, start.index)
+    assert decode_head(head_for(source, whole, BETWEEN_PEERS)).start == trimmed == start
+
+
+def test_a_record_of_an_entry_alone_is_written_as_it_always_was() -> None:
+    """Releases that told of no other entry read it, and theirs is read."""
+    text = SOME.encode()
+    assert text[4:6] == b"\0\1"
+    assert decode(text) == SOME
+    assert [SOME.term_at(each) for each in (6, 7)] == [None, 3]
+    told = replace(SOME, terms=((Index(2), Term(1)), (Index(6), Term(3))), forgotten=Index(3))
+    assert told.encode()[4:6] == b"\0\2"
+    assert [told.term_at(each) for each in (3, 4, 5, 6, 7)] == [None, 1, 1, 3, 3]
 
 
 def test_what_is_before_the_log_is_taken_to_be_there_unless_its_term_is_newer() -> None:

@@ -302,6 +302,12 @@ def test_heads_are_what_a_general_encoder_writes(major: int, number: int) -> Non
     assert cbor.head(major, number)[1:] == cbor2.dumps(number)[1:]
 
 
+def test_a_snapshot_is_offered_in_words_that_every_release_reads() -> None:
+    told = replace(START, terms=((Index(1), Term(1)), (Index(6), Term(3))))
+    message = InstallSnapshot(term=Term(4), leader=Replica(1), epoch=1, start=told)
+    assert payload(encode(message)) == payload(encode(replace(message, start=START)))
+
+
 def test_a_snapshot_of_nowhere_is_refused() -> None:
     message = InstallSnapshot(term=Term(4), leader=Replica(1), epoch=1, start=START)
     fields = cbor2.loads(payload(encode(message)))

@@ -65,6 +65,19 @@ def _trimmed_is_empty(core: Core) -> None:
     core.machine.replicated_log.log.__class__ = _EmptyWhenTrimmed
 
 
+class _TermsForgotten(LogIndex):
+    @override
+    def has(self, index: int, term: int) -> bool:
+        """What is before the log is taken to be there, unless its term is newer."""
+        if index < self.start.index:
+            return term <= self.start.term
+        return super().has(index, term)
+
+
+def _terms_forgotten(core: Core) -> None:
+    core.machine.replicated_log.log.__class__ = _TermsForgotten
+
+
 SNAPSHOTS = (
     Mutant(
         name="snapshot_of_later_voters",
@@ -89,5 +102,11 @@ SNAPSHOTS = (
         rule="membership.md M6 d",
         without="who has trimmed all its log compares itself as having none",
         remodel=_trimmed_is_empty,
+    ),
+    Mutant(
+        name="trimmed_terms_forgotten",
+        rule="protocol.md 7",
+        without="an entry before the log is taken to be of any term that was",
+        remodel=_terms_forgotten,
     ),
 )

@@ -12,6 +12,9 @@ from qsync.store.environment import sync_directory, write_whole
 
 BEGINNING: Final = "begin"
 """On the disk before any segment goes: what is below it is not missing but trimmed."""
+OLDER: Final = "older"
+"""Beside it: the terms and rolled-back stretches of older entries, where they are known. A release
+that knows nothing of that leaves it alone, and tells less of receipts; see `LogStart.told_by`."""
 TAILS: Final = "tails"
 """The folder with the archived tails of segments that are gone."""
 _MAGIC: Final = b"qsyncbgn"
@@ -32,7 +35,7 @@ class LogBeginning(NamedTuple):
 
     def pack(self) -> bytes:
         """As it is stored."""
-        body = self.start.encode()
+        body = self.start.alone().encode()
         head = _HEAD.pack(_MAGIC, _VERSION, self.log, self.first, self.tails, len(body))
         return head + body + _CRC.pack(zlib.crc32(head + body))
 
@@ -55,16 +58,37 @@ def unpack_beginning(stored: bytes) -> LogBeginning | None:
 
 def read_beginning(folder: Path) -> bytes | None:
     """The bytes of the file; None when the log was never trimmed. Raises StoreError."""
-    path = folder / BEGINNING
+    return _read(folder / BEGINNING)
+
+
+def with_older(beginning: LogBeginning, stored: bytes | None) -> LogBeginning:
+    """With what the file beside it tells of older entries: nothing if it does not verify."""
+    try:
+        told = None if stored is None else decode(stored)
+    except Damaged:
+        told = None  # of receipts that are so old nothing is known then
+    return beginning if told is None else beginning._replace(start=beginning.start.told_by(told))
+
+
+def read_older(folder: Path) -> bytes | None:
+    """The bytes of the file beside it; None when there is none. Raises StoreError."""
+    return _read(folder / OLDER)
+
+
+def write_beginning(folder: Path, beginning: LogBeginning) -> None:
+    """On the disk when this returns, the former one or this one at every moment."""
+    if beginning.start.terms:
+        # First: what it tells of all that is before a later entry holds of an earlier one, too.
+        write_whole(folder / OLDER, beginning.start.encode())
+        sync_directory(folder)
+    write_whole(folder / BEGINNING, beginning.pack())
+    sync_directory(folder)
+
+
+def _read(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
         raise faults.unreadable(error, path) from error
-
-
-def write_beginning(folder: Path, beginning: LogBeginning) -> None:
-    """On the disk when this returns, the former one or this one at every moment."""
-    write_whole(folder / BEGINNING, beginning.pack())
-    sync_directory(folder)

@@ -11,7 +11,13 @@ from qsync.core.logstart import EMPTY, LogStart
 from qsync.store import faults, meta
 from qsync.store.meta import Meta
 from qsync.store.segments import format as form
-from qsync.store.segments.beginning import LogBeginning, read_beginning, unpack_beginning
+from qsync.store.segments.beginning import (
+    LogBeginning,
+    read_beginning,
+    read_older,
+    unpack_beginning,
+    with_older,
+)
 from qsync.store.segments.files import MARK, segment_numbers, segment_path
 from qsync.store.segments.format import APPEND, CUT, END, SECTOR, RecordHead, SegmentHeader
 from qsync.store.segments.index import RecordPlace, SparseIndex
@@ -117,6 +123,7 @@ class LogScanner:
         if found.beginning is None:
             found.fault = "what says where the log begins does not verify"
         else:
+            found.beginning = with_older(found.beginning, read_older(self._folder))
             self._numbers = [each for each in self._numbers if each >= found.first]
 
     def _end(self, *, sealed: bool) -> None:
