@@ -249,6 +249,8 @@ class Replica:
             upgrading.refuse_unknown(self._own, shared)
             self.settings = shared
             self._follow_settings()
+            for lost in upgrading.outdated(self.machine, shared):
+                self.machine.step(lost)  # it is sent nothing more before it connects anew
 
     def _follow_settings(self) -> None:
         config = overlaid(self._own, self.settings)

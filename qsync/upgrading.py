@@ -10,6 +10,7 @@ from typing import Final
 
 from qsync import errors, features
 from qsync.core.config import CoreConfig
+from qsync.core.inputs import Disconnected
 from qsync.core.machine import Machine
 from qsync.data.request import Op, Request
 from qsync.options.core_options import EnableFeatures
@@ -38,6 +39,19 @@ def unready(machine: Machine, wanted: frozenset[str]) -> list[str]:
         else:
             lacks[int(peer)] = features.lacking(wanted, progress.features)
     return [f"node {peer} does not know {what}" for peer, what in sorted(lacks.items()) if what]
+
+
+def outdated(machine: Machine, shared: Mapping[str, str]) -> list[Disconnected]:
+    """Connections to peers that do not know what the log uses by now: they were let in before it.
+
+    Such a peer knew it once, or nobody could have enabled it, and went back to an older release.
+    """
+    wanted = features.enabled(shared)
+    return [
+        Disconnected(peer=peer, epoch=progress.epoch, refused=False)
+        for peer, progress in machine.peers.items()
+        if progress.connected and progress.features is not None and wanted - progress.features
+    ]
 
 
 def next_step(machine: Machine, settings: Mapping[str, str]) -> Request | None:

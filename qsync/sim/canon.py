@@ -46,11 +46,15 @@ PROPERTIES = {
     14: "quorums meet",
     15: "what is needed is not trimmed",
     16: "superseded is silent",
+    17: "no effect without a right",
+    18: "who has an entry can read it",
 }
 """The ten of protocol.md, our own mistakes (0), that a healed cluster comes to rest (11), that what
 clients see could have happened in some order (12), that operators are answered (13), that no two
 quorums are strangers to each other, whoever comes and goes (14, membership.md), and that a node
-whose history goes on in another cluster counts for nothing (16, membership.md M8 e)."""
+whose history goes on in another cluster counts for nothing (16, membership.md M8 e), and that a
+user does nothing without a right that was confirmed before (17, security.md), and that no node is
+sent an entry that its release cannot read (18, protocol.md 7)."""
 
 
 @dataclass(frozen=True, slots=True)

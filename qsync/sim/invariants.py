@@ -108,7 +108,8 @@ class Invariants:
         """Those of who belongs to the cluster."""
         self.starts = snapshots.LogStarts[DirectoryWitness](self.canon, self.rules)
         """Those of where logs begin, and all directories that there ever were."""
-        self.retained = RetentionRules(self.starts, StoredRows(self.books, self.canon))
+        rows = StoredRows(self.books, self.canon)
+        self.retained = RetentionRules(self.starts, rows, self.books)
         """Those of what may be trimmed."""
 
     def opened(self, me: Replica, instance: Instance, disk: Disk) -> None:
@@ -149,10 +150,7 @@ class Invariants:
             mark.trimmed = replicated_log.log.start.index
             self.retained.forgot(me, core)
         self._begins(me, replicated_log, mark)
-        if replicated_log.log.last > mark.last:
-            for entry in replicated_log.entries(Index(mark.last + 1), replicated_log.log.last):
-                self.books.enter(me, entry, replicated_log.log)
-            mark.last = replicated_log.log.last
+        self._enter(me, core, mark)
         self.rules.look(me, core)
         raft = core.machine.raft
         if core.machine.state.led != mark.promoted:
@@ -166,6 +164,19 @@ class Invariants:
             self._confirmed(me, core, replicated_log, mark)
         if replicated_log.visible != mark.visible:
             self._visible(me, core, replicated_log, mark)
+
+    def _enter(self, me: Replica, core: Core, mark: NodeCursor) -> None:
+        """Property 1 of new entries; and of those that nobody has had before, 15 and 17."""
+        replicated_log = core.machine.replicated_log
+        if replicated_log.log.last <= mark.last:
+            return
+        for entry in replicated_log.entries(Index(mark.last + 1), replicated_log.log.last):
+            known = (entry.index, entry.term) in self.books.places
+            self.books.enter(me, entry, replicated_log.log)
+            if not known and entry.origin == me:
+                self.promises.rights.appended(entry, replicated_log)
+                self.retained.appended(core, entry)
+        mark.last = replicated_log.log.last
 
     def _begins(self, me: Replica, replicated_log: ReplicatedLog, mark: NodeCursor) -> None:
         """Where its log begins, once it does; what is before that is known elsewhere."""

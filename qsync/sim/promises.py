@@ -12,6 +12,7 @@ from qsync.data import keys
 from qsync.data.keys import FieldType, KeyPart
 from qsync.sim import properties
 from qsync.sim.canon import Key, PropertyViolation, ReferenceLog, ReferenceRecords
+from qsync.sim.entrusted import RightsRules
 
 Where = tuple[Replica, ReplicatedLog]
 """A node and its replicated log."""
@@ -31,13 +32,13 @@ class ClientPromises:
         """The newest place that a linearizable read showed, or one that rests on a lease."""
         self.rolled_back: dict[tuple[int, int], str] = {}
         self.lost = 0
+        self.rights = RightsRules(books, canon)
+        """Those of what users do."""
         self._books = books
         self._canon = canon
         self.lease_checked = lease_checked
         self._acked_in_term: dict[int, int] = {}
         self._established: dict[int, int] = {}
-        self._trimmed: set[Position] = set()
-        """Places that were asked for where they were trimmed."""
         self._receipts: dict[tuple[bytes, int], tuple[int, int]] = {}
 
     # -- writes
@@ -181,9 +182,13 @@ class ClientPromises:
         me, replicated_log = where
         if asked.consistency is Consistency.AT_LEAST:
             place = Position(asked.term, asked.index)
-            if asked.index < replicated_log.log.start.index:
-                # Which term wrote what was trimmed is not known: it is taken to be that one.
-                self._trimmed.add(place)
+            begins = replicated_log.log.start
+            if 0 < asked.index < begins.index:
+                if not self._canon.shows(asked.index, asked.term):
+                    raise PropertyViolation(
+                        3,
+                        f"node {me}, trimmed to {begins.index}, serves at least {_at(place)}",
+                    )
             elif asked.index and not properties.shows(replicated_log, asked.index, asked.term):
                 raise PropertyViolation(
                     3, f"node {me} at {replicated_log.visible} serves a read at least {_at(place)}"
@@ -236,8 +241,6 @@ class ClientPromises:
     def showed(self, seen: Position, floor: Position) -> None:
         """A client was shown the log up to there, and had asked for at least `floor`."""
         canon = self._canon
-        if floor in self._trimmed:
-            return
         gone = floor.index <= canon.last and canon.rolled_back[floor.index]
         gone = gone and canon.terms[floor.index] == floor.term
         if gone or not self._books.has(seen, floor):

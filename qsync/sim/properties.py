@@ -4,6 +4,7 @@ Whoever watches a cluster - seed by seed, or in every order of events - asks the
 """
 
 from collections.abc import Collection, Mapping
+from typing import NoReturn
 
 from election.messages import Ballot, Position
 from qsync.core.replicated_log import ReplicatedLog
@@ -177,6 +178,11 @@ def shows(replicated_log: ReplicatedLog, index: int, term: int) -> bool:
         and replicated_log.log.term_at(index) == term
         and replicated_log.limbo.stretch_at(index) is None
     )
+
+
+def readable(me: int, why: str) -> NoReturn:
+    """Property 18, called where a node has what its release cannot read."""
+    raise PropertyViolation(18, f"node {me} is sent what it cannot read: {why}")
 
 
 # -- what clients are told

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Generic, TypeVar
 
 from election.messages import Index, Replica
-from qsync.consumer import ConsumerKind
+from qsync.consumer import ConsumerKind, consumer_of
 from qsync.core.logstart import LogStart
-from qsync.data import schema
+from qsync.data import schema, tuples
 from qsync.data.consumers import consumers_of
-from qsync.record import Instance, instance_text
+from qsync.record import Entry, Instance, instance_text
 from qsync.replica import Replica as Core
-from qsync.sim.canon import PropertyViolation
+from qsync.sim.canon import PropertyViolation, ReferenceRecords
 from qsync.sim.lives import DurableLog
 from qsync.sim.replayed import StoredRows
 from qsync.sim.snapshots import LogStarts
@@ -21,11 +21,14 @@ Directory = TypeVar("Directory", bound=DurableLog)
 class RetentionRules(Generic[Directory]):
     """Of nodes that write snapshots and trim their logs by themselves."""
 
-    def __init__(self, starts: LogStarts[Directory], rows: StoredRows) -> None:
+    def __init__(
+        self, starts: LogStarts[Directory], rows: StoredRows, books: ReferenceRecords
+    ) -> None:
         self.rows = rows
         self.checkpoint_count = 0
         """So many snapshots of its own each node keeps; 0 where they keep none."""
         self._starts = starts
+        self._books = books
 
     def wrote_snapshot(
         self, me: Replica, core: Core, start: LogStart, rows: Mapping[bytes, bytes]
@@ -42,6 +45,29 @@ class RetentionRules(Generic[Directory]):
         start, directories = core.machine.replicated_log.log.start, self._starts.directories
         if self.checkpoint_count:
             nobody_lacks_it(me, core, start, directories)
+
+    def appended(self, core: Core, entry: Entry) -> None:
+        """A leader has appended that. Property 15: it lets no reader go that is within its limit.
+
+        A reader that lags behind where the log begins has nothing left to be kept for.
+        """
+        books, log = self._books, core.machine.replicated_log.log
+        here = (int(entry.index), int(entry.term))
+        for key in books.places[here].keys:
+            if key[0] != schema.GC_CONSUMERS:
+                continue
+            row = next(row for at, of, row in books.writes[key] if (at, of) == here)
+            if row is None:
+                continue
+            reader, size = consumer_of(tuples.stored(row)), core.machine.config.wal_retention_size
+            if reader.kind is ConsumerKind.REPLICA or not reader.let_go:
+                continue
+            begins = log.start.index
+            held = log.bytes_between(reader.index, log.last) if reader.index >= begins else size + 1
+            if held <= size:
+                raise PropertyViolation(
+                    15, f"{entry} lets {reader.name} go, which holds {held} of {size} bytes"
+                )
 
     def trims(
         self, me: Replica, start: LogStart, *, written: Sequence[Index], stay: Sequence[Index]

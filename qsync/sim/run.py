@@ -257,6 +257,7 @@ def _counts(world: World) -> dict[str, int]:
     counts["logs trimmed"] = sum(each.disk.log.trims for each in world.nodes)
     counts["replaced"] = sum(map(_is_replaced, world.nodes))
     counts["messages lost"] = world.room.net.lost
-    for client in world.clients:
-        counts.update(client.counts)
+    counts["rights judged"] = world.invariants.promises.rights.writes
+    for asking in (*world.clients, *world.turns.chores.values()):
+        counts.update(asking.counts)
     return dict(counts)

@@ -1,7 +1,8 @@
 """Operators in quick turns: promote here, demote there, at once again; and each is answered."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Protocol
 
 from election.messages import Replica
 from qsync.core.inputs import DemoteAsked, LeaveAsked, PromoteAsked, RollbackAsked
@@ -22,6 +23,17 @@ VOTERS_MIN = 3
 WISHES = ("promote", "promote", "promote", "demote", "demote", "leave", "rollback queue")
 
 
+class Chores(Protocol):
+    """What is done now and then; see `qsync.sim.kernel.chores`."""
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How often what was done, and what came of it."""
+
+    def start(self) -> None:
+        """From now on."""
+
+
 class Turns:
     """Their dice are their own, so runs without them are as they would be."""
 
@@ -30,13 +42,12 @@ class Turns:
         scene: NemesisContext,
         write: Callable[[Callable[[], None]], None],
         members: MemberOrders,
-        trim: Callable[[], None],
-        sweep: Callable[[], None],
+        chores: Mapping[str, Chores],
     ) -> None:
+        """`chores`: what begins in runs with that habit."""
         self.members = members
         """Who changes the cluster itself."""
-        self._trim = trim
-        self._sweep = sweep
+        self.chores = chores
         self._scene = scene
         self._write = write
         self._dice = scene.clockwork.dice("operators")
@@ -48,10 +59,9 @@ class Turns:
         """From now on, now and then, in some runs."""
         if "members" in self._scene.swarm.variety.habits:
             self.members.start()
-        if "snapshots" in self._scene.swarm.variety.habits:
-            self._trim()
-        if "retention" in self._scene.swarm.variety.habits:
-            self._sweep()
+        for habit, chore in self.chores.items():
+            if habit in self._scene.swarm.variety.habits:
+                chore.start()
         if self._dice.random() < RUNS:
             self._later()
 

@@ -15,7 +15,7 @@ LOSSES = (Fault.UNREACHABLE, Fault.SWAP, Fault.WIPE)
 
 HABITS = (
     *("floors", "schema", "stranger", "short_sessions", "own_settings", "little_room"),
-    *("members", "snapshots", "retention"),
+    *("members", "snapshots", "retention", "users", "readers"),
 )
 """What clients, operators and nodes may also do. Half of all runs have some of it.
 
@@ -29,6 +29,8 @@ often takes no more transactions. `members`: some nodes are outside of the clust
 operators take members in and out, the leader too, and change what they count for. `snapshots`: logs
 are kept short, so who was away, lost its disk or joins needs a snapshot of its leader. `retention`:
 nodes write snapshots and trim their logs by themselves, as soon as they are a little longer.
+`users`: the cluster has users, and one of them writes while operators give and take its rights.
+`readers`: of those, readers of the log come, read on and go, so that it is kept for them.
 """
 RESETTLE = Fault.RESETTLE
 """The kind of trouble of `own_settings`."""
@@ -41,6 +43,10 @@ _SHORT_LOGS = 0.25
 """Of all runs; drawn last, so that all else is as it would be without."""
 _RETENTION = 0.25
 """Of all runs, but not of those in which others keep the logs short."""
+_USERS = 0.2
+"""Of all runs; drawn behind all that."""
+_READERS = 0.5
+"""Of the runs in which nodes trim their logs by themselves."""
 _SIZES = (1, 2, 4, 7)
 _LAZY = (ElectionMode.VOTER, ElectionMode.OFF, ElectionMode.MANUAL)
 _PACES = (1.0, 1.0, 1.5, 3.0)
@@ -143,6 +149,7 @@ def draw(plan: Plan, dice: RandomStream, *, nodes: int) -> Variety:
     if "snapshots" in habits:
         retention = None
     habits = (*habits, "retention") if retention else habits
+    habits += _visitors(plan, dice, retained=retention is not None)
     has = frozenset(() if common else VARIETY) - frozenset(plan.without)
     count = plan.nodes or (size if "sizes" in has and size else nodes)
     # Whoever is left when voters go must campaign.
@@ -171,6 +178,13 @@ def _retention(plan: Plan, dice: RandomStream) -> RetentionLimits | None:
         cleanup_delay=dice.choice((0.0, 0.0, 0.5)),
     )
     return drawn if has else None
+
+
+def _visitors(plan: Plan, dice: RandomStream, *, retained: bool) -> tuple[str, ...]:
+    """Drawn last of all."""
+    users = dice.random() < _USERS and "users" not in plan.without
+    readers = dice.random() < _READERS and retained and "readers" not in plan.without
+    return (*(("users",) if users else ()), *(("readers",) if readers else ()))
 
 
 def _habits(plan: Plan, dice: RandomStream) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from qsync.sim.faults import Faults
 from qsync.sim.floors import Tokens, Wall, floors_of
 from qsync.sim.history import SimHistory
 from qsync.sim.invariants import Invariants
-from qsync.sim.kernel import mutants
+from qsync.sim.kernel import entrusting, mutants
 from qsync.sim.kernel.chores import Chore
 from qsync.sim.kernel.client import ClientEnvironment, Hand, Program
 from qsync.sim.kernel.disk import KernelDisk
@@ -124,13 +124,24 @@ class World:
         self.history = SimHistory(self.clockwork)
         self.clients = self._clients()
         members = MemberOrders(scene, partial(_place, founders))
-        trim = Chore(scene, self.nodes, name="trims", do=trim_soon).start
-        sweep = Chore(scene, self.nodes, name="sweeps", do=sweep_soon).start
-        self.turns = Turns(scene, self.clients[0].write_once, members, trim, sweep)
+        self.turns = Turns(scene, self.clients[0].write_once, members, self._chores(scene))
         for machine in self.nodes:
             machine.operators = self._operators(machine)
+            if "users" in self.swarm.variety.habits:
+                machine.rebuild = entrusting.as_owners
         if plan.mutant is not None:
             mutants.plant(plan.mutant, self.nodes, self.programs)
+
+    def _chores(self, scene: NemesisContext) -> dict[str, Chore]:
+        """What nodes do now and then in runs with that habit."""
+        users = entrusting.Visitors(self.clockwork.dice("users"), entrusting.trusted)
+        readers = entrusting.Visitors(self.clockwork.dice("readers"), entrusting.reader)
+        return {
+            "snapshots": Chore(scene, self.nodes, name="trims", do=trim_soon),
+            "retention": Chore(scene, self.nodes, name="sweeps", do=sweep_soon),
+            "users": Chore(scene, self.nodes, name="rights", do=users, pace=30),
+            "readers": Chore(scene, self.nodes, name="reads on", do=readers, pace=15),
+        }
 
     def _node(
         self,

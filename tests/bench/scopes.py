@@ -50,6 +50,8 @@ def row(scope: Scope, figures: Figures) -> list[str]:
 def _also(scope: Scope) -> Iterable[str]:
     if scope.nodes != len(EVERYBODY):
         yield f"{scope.nodes} nodes"
+    if scope.older:
+        yield f"node {_and(scope.older)} of an older release"
     for is_so, word in (
         (scope.ordered, "order"),
         (scope.slow_disk, "slow disk"),

@@ -27,10 +27,14 @@ from tests.unit.test_logstart import SOME
 EVENTS = 1200
 SEEDS = (3, 26, 32)
 """Runs with the habit `retention`."""
+READERS = (12, 41)
+"""Runs with the habit `readers`."""
 BY_A_KILL = "snapshots_unsettled"
 NOTICED = {
     "trims_without_snapshot": 3,
     "trims_for_nobody": 26,
+    "trims_past_readers": 26,
+    "lets_readers_go": 4,
     "keeps_one_snapshot": 26,
     "snapshot_not_flushed": 3,
     "snapshot_of_unconfirmed": 3,
@@ -47,6 +51,17 @@ def test_nodes_trim_by_themselves_in_these_runs() -> None:
         total.update(found.report.counts)
     assert total["snapshots written"] > len(SEEDS)
     assert total["logs trimmed"] > len(SEEDS)
+
+
+def test_readers_come_read_on_and_go_while_nodes_trim_in_these_runs() -> None:
+    total = Counter[str]()
+    for seed in READERS:
+        found = judge(Plan(seed=seed, events=EVENTS))
+        assert found.finding is None, found.describe()
+        total.update(found.report.counts)
+    for what in ("register reader", "advance reader", "drop reader"):
+        assert total[f"{what} ok"], what
+    assert total["logs trimmed"]
 
 
 @pytest.mark.pure

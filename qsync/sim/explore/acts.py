@@ -8,6 +8,7 @@ import cbor2
 
 from election.messages import Position, Replica
 from election.ready import ElectionTimer
+from qsync import features
 from qsync.core.inputs import (
     ChangeAsked,
     Consistency,
@@ -17,13 +18,14 @@ from qsync.core.inputs import (
     ReadAsked,
     Received,
     RollbackAsked,
-    SupersededBy,
     TimerFired,
     WriteFailed,
 )
 from qsync.core.messages import Append, Message
+from qsync.errors import WrongFormat
 from qsync.record import ONE_INSTANCE, Instance
-from qsync.sim.explore import clients, members
+from qsync.sim import properties
+from qsync.sim.explore import clients, falls, members
 from qsync.sim.explore.answers import OPERATOR, PROMOTER
 from qsync.sim.explore.host import ExploredNode, PeerConnection, TurnOutput
 
@@ -55,11 +57,26 @@ class Delivery(NamedTuple):
 
 def perform(host: ExploredNode, act: ExplorerAct) -> TurnOutput:
     """One turn. Raises Violation when the node breaks a property by itself."""
-    _PERFORMERS[act.name](host, act.what)
-    told = host.end(clients.refusal_due)
+    enabled = features.enabled(host.core.settings)
+    try:
+        _PERFORMERS[act.name](host, act.what)
+        _enables(host, enabled)
+        told = host.end(clients.refusal_due)
+    except WrongFormat as error:
+        properties.readable(host.me, error.message)
     if host.plan.whole:
         clients.examine(host)
     return told
+
+
+def _enables(host: ExploredNode, before: frozenset[str]) -> None:
+    """Property 18 where it begins: who enables a feature knows of all peers that they know it."""
+    machine, new = host.core.machine, features.enabled(host.core.settings) - before
+    if new and machine.leader is not None:
+        host.happened("feature enabled")
+        for peer, progress in machine.peers.items():
+            if new - (progress.features or frozenset()):
+                properties.readable(peer, f"node {host.me} enables {features.text_of(new)}")
 
 
 # -- the world
@@ -68,6 +85,8 @@ def perform(host: ExploredNode, act: ExplorerAct) -> TurnOutput:
 def _deliver(host: ExploredNode, what: object) -> None:
     assert isinstance(what, Delivery)
     host.begin(later=LONG if what.late else 0.0)
+    if what.sender in host.diary.release.barred:
+        return
     host.step(Received(peer=what.sender, message=what.message, instance=what.instance))
 
 
@@ -96,45 +115,6 @@ def _fail(host: ExploredNode, _what: object) -> None:
     host.platter.crash()
     host.step(WriteFailed(id=write.id, why="input/output error"))
     host.happened("write failed")
-
-
-def _crash(host: ExploredNode, what: object) -> None:
-    assert isinstance(what, tuple)
-    host.begin()
-    host.platter.crash()
-    host.restart(what)
-    host.happened("crash")
-
-
-def _start(host: ExploredNode, what: object) -> None:
-    assert isinstance(what, tuple)
-    host.begin()
-    host.restart(what)
-
-
-def _wipe(host: ExploredNode, what: object) -> None:
-    assert isinstance(what, tuple)
-    host.begin()
-    host.diary.lost_crcs = tuple([int(each.crc) for each in host.platter.entries])
-    host.platter.wipe()
-    host.restart(what)
-    host.happened("wiped")
-
-
-def _damage(host: ExploredNode, what: object) -> None:
-    assert isinstance(what, tuple)
-    host.begin()
-    host.diary.lost_crcs = tuple([int(each.crc) for each in host.platter.entries])
-    host.platter.damage()
-    host.restart(what)
-    host.happened("damaged")
-
-
-def _supersede(host: ExploredNode, _what: object) -> None:
-    """It is proved to it that a cluster was made of its own; its directory says so from now on."""
-    host.begin()
-    host.platter.superseded = "the next"
-    host.step(SupersededBy(cluster=host.platter.superseded))
 
 
 def _reconnect(host: ExploredNode, what: object) -> None:
@@ -255,6 +235,16 @@ def _read_by_lease(host: ExploredNode, what: object) -> None:
     host.happened("asked by lease")
 
 
+def _read_receipt(host: ExploredNode, what: object) -> None:
+    assert isinstance(what, ReadAct)
+    host.begin()
+    ticket, place = what
+    host.diary.answers.floors[ticket] = place
+    host.step(ReadAsked(
+        ticket=ticket, consistency=Consistency.AT_LEAST, term=place.term, index=place.index
+    ))  # fmt: skip
+
+
 def _roll_back(host: ExploredNode, _what: object) -> None:
     host.begin()
     host.operator_asks(RollbackAsked(ticket=OPERATOR))
@@ -278,15 +268,17 @@ def _change(host: ExploredNode, what: object) -> None:
 
 
 _PERFORMERS: dict[str, Callable[[ExploredNode, object], None]] = {
-    "start": _start,
+    "start": falls.start_node,
+    "upgrade": falls.upgrade_node,
+    "downgrade": falls.downgrade_node,
     "deliver": _deliver,
     "batch": _batch,
     "land": _land,
     "fail": _fail,
-    "crash": _crash,
-    "wipe": _wipe,
-    "damage": _damage,
-    "supersede": _supersede,
+    "crash": falls.crash_node,
+    "wipe": falls.wipe_node,
+    "damage": falls.damage_node,
+    "supersede": falls.supersede_node,
     "trim": clients.trim,
     "refuse": _refuse,
     "tick": _tick,
@@ -298,6 +290,7 @@ _PERFORMERS: dict[str, Callable[[ExploredNode, object], None]] = {
     "pause": _pause,
     "put": _put,
     "read": _read,
+    "read receipt": _read_receipt,
     "roll back": _roll_back,
     "promote": _promote,
     "demote": _demote,
@@ -365,6 +358,7 @@ _DESCRIBERS: dict[str, Callable[[ExplorerAct], str]] = {
     "call": _calling,
     "batch": _batching,
     "read": _reading,
+    "read receipt": lambda act: f"{_reading(act)}, whose receipt it has",
     "read by lease": lambda act: f"{_reading(act)}, by lease",
     "tick": _ticking,
     "reconnect": _reconnecting,
@@ -375,6 +369,8 @@ _WORDS = {
     "land": "its write is durable",
     "fail": "its write fails",
     "crash": "crashes and starts again",
+    "upgrade": "is restarted with a newer release",
+    "downgrade": "is restarted with an older release",
     "wipe": "dies with its disk, starts on an empty one",
     "damage": "dies, and finds its log damaged",
     "supersede": "learns that it is superseded",

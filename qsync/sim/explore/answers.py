@@ -1,11 +1,14 @@
 """What clients of one node wait for, and what they were told, over all its lives."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from election.messages import Position, Replica
 from qsync.core.ready import Settled, TransactionFate
 from qsync.core.replicated_log import ReplicatedLog
+from qsync.record import Entry
 from qsync.sim import properties
+from qsync.sim.canon import PropertyViolation
 
 Place = tuple[int, int]
 """Index and term of an entry."""
@@ -18,6 +21,8 @@ _CUT = frozenset({TransactionFate.CUT, TransactionFate.LOST})
 
 OPERATOR = 1000
 """The ticket of an operator; clients have smaller ones."""
+RECEIPTS = 500
+"""The first ticket of reads that are to be as new as a receipt."""
 PROMOTER = OPERATOR + 1
 """And of one who promotes."""
 
@@ -93,6 +98,15 @@ class AnswerLog:
         properties.gone_for_good(self.me, place, verdict.value, decided=decided)
         if verdict is not TransactionFate.LOST:
             self.gone[place] = verdict.value
+
+    def serves(self, ticket: int, history: Sequence[Entry]) -> None:
+        """A read as new as a receipt is answered by a log with that very entry. Property 3."""
+        place = self.floors.pop(ticket)
+        has = place.index <= len(history) and history[place.index - 1].term == place.term
+        if not has:
+            raise PropertyViolation(
+                3, f"node {self.me} serves a receipt of {place}, which is not in its log"
+            )
 
     def reads(self, ticket: int, replicated_log: ReplicatedLog) -> None:
         """A linearizable read is answered. Property 3."""

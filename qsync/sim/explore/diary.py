@@ -16,12 +16,24 @@ class CountedPlace:
     voters: tuple[Replica, ...]
 
 
+class RunningRelease:
+    """Which features of the log the release knows that runs, and whom it does not let in.
+
+    `barred`: peers that could not read the log; no connection stands between the two.
+    """
+
+    def __init__(self) -> None:
+        self.features: frozenset[str] = frozenset()
+        self.barred: frozenset[Replica] = frozenset()
+
+
 class GhostState:
     """Kept beside the node, so that what it forgets in a crash can still be held against it."""
 
     def __init__(self, me: Replica) -> None:
         self.me = me
         self.answers = AnswerLog(me)
+        self.release = RunningRelease()
         self.voted: tuple[Term, Replica] | None = None
         """The newest vote that it gave."""
         self.led: tuple[tuple[Term, Index], ...] = ()

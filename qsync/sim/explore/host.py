@@ -6,15 +6,17 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from election.messages import Index, Replica, RequestVoteResponse
+from qsync import upgrading
 from qsync.core.inputs import Connected, Input, SnapshotReceived, SupersededBy, Written
 from qsync.core.logindex import LogIndex
 from qsync.core.messages import Append, InstallSnapshot, Message
-from qsync.core.ready import Ready, TransactionFate
+from qsync.core.ready import ReadSettled, Ready, TransactionFate
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.data import body
+from qsync.errors import WrongVersion
 from qsync.record import WAIT_ACK, Entry, Instance
 from qsync.sim import lives, properties
-from qsync.sim.explore.answers import OPERATOR, PROMOTER
+from qsync.sim.explore.answers import OPERATOR, PROMOTER, RECEIPTS
 from qsync.sim.explore.diary import GhostState
 from qsync.sim.explore.examine import NodeBefore
 from qsync.sim.explore.plan import StartPlan
@@ -44,10 +46,11 @@ class TurnOutput:
 
 
 class PeerConnection(NamedTuple):
-    """Who is connected to, and on which directory it runs."""
+    """Who is connected to, on which directory it runs, and which features its release knows."""
 
     peer: Replica
     instance: Instance
+    features: frozenset[str]
 
 
 class ExploredNode:
@@ -59,12 +62,13 @@ class ExploredNode:
         self.now = 0.0
         self.platter = plan.platter()
         self.lives = 1
-        self.core = plan.boot(self.platter, self.lives)
+        self.diary = GhostState(plan.me)
+        self.diary.release.features = plan.config.features
+        self.core = plan.boot(self.platter, self.lives, plan.config.features)
         self.armed: set[str] = set()
         self.epochs: dict[Replica, int] = dict.fromkeys(plan.peers, 0)
         self.drifted = False
         """Its clock went fast or slow for a while, as much as it may."""
-        self.diary = GhostState(plan.me)
         self._told = TurnOutput()
         self._mark = NodeBefore(self)
 
@@ -95,7 +99,9 @@ class ExploredNode:
         self.armed, self.epochs = set(), dict.fromkeys(self.epochs, 0)
         self.diary.answers.restarts()
         self.lives += 1
-        self.core = self.plan.boot(self.platter, self.lives)
+        release = self.diary.release
+        self.core = self.plan.boot(self.platter, self.lives, release.features)
+        release.barred = frozenset()
         self.core.clock(self.now)
         self.core.start()
         if self.platter.superseded:
@@ -106,13 +112,20 @@ class ExploredNode:
 
     def connect(self, to: PeerConnection) -> None:
         """A new connection stands."""
-        peer, instance = to
+        peer, instance, known = to
         self.epochs[peer] += 1
-        self.step(Connected(peer=peer, epoch=self.epochs[peer], instance=instance))
+        try:
+            upgrading.admit(self.core.settings, "a peer", known)
+        except WrongVersion:
+            self.diary.release.barred |= {peer}
+            return
+        self.diary.release.barred -= {peer}
+        epoch = self.epochs[peer]
+        self.step(Connected(peer=peer, epoch=epoch, instance=instance, features=known))
 
     def greeting(self) -> PeerConnection:
         """What it says of itself to who connects."""
-        return PeerConnection(self.me, self.platter.instance)
+        return PeerConnection(self.me, self.platter.instance, self.diary.release.features)
 
     # -- turns
 
@@ -221,11 +234,7 @@ class ExploredNode:
             elif read.ticket in answers.refusals:
                 self._told.due.append((read.ticket, read.refused))
             elif read.ticket in answers.floors:
-                if read.refused is None:
-                    answers.reads(read.ticket, replicated_log)
-                    self.happened("read")
-                else:
-                    del answers.floors[read.ticket]
+                _answer_read(self, read)
 
     def _filled(self, message: Message) -> Message:
         if isinstance(message, InstallSnapshot):
@@ -247,7 +256,8 @@ class ExploredNode:
         if lives.votes(self.me, peer, message, self.platter):
             assert isinstance(message, RequestVoteResponse)
             self.diary.votes(message.asked_term, peer)
-        if type(message).__name__ not in self.plan.unheard:
+        barred = peer in self.diary.release.barred
+        if type(message).__name__ not in self.plan.unheard and not barred:
             self._told.letters.append((peer, message))
 
     # -- the trace
@@ -269,6 +279,19 @@ class ExploredNode:
             tuple(sorted(self.armed)),
             self.core.machine.follower.matched,
         )
+
+
+def _answer_read(host: ExploredNode, read: ReadSettled) -> None:
+    """It is answered, or will not be."""
+    answers = host.diary.answers
+    if read.refused is not None:
+        del answers.floors[read.ticket]
+    elif read.ticket >= RECEIPTS:
+        answers.serves(read.ticket, host.history())
+        host.happened("receipt served")
+    else:
+        answers.reads(read.ticket, host.replicated_log)
+        host.happened("read")
 
 
 def _serves_nothing(host: ExploredNode, ready: Ready) -> None:

@@ -9,7 +9,7 @@ from qsync.sim.explore.steps import Unsound
 from qsync.sim.explore.world import ExploredWorld
 from qsync.sim.trace import STEPS_HEADING, in_step
 
-_FALLS = ("crash", "wipe", "damage")
+_FALLS = ("crash", "wipe", "damage", "upgrade", "downgrade")
 
 
 def minutes(search: StateSearch, trace: Sequence[int]) -> list[str]:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from election.messages import Index, Position, Term
 from qsync.sim.explore.acts import ExplorerAct, ReadAct
+from qsync.sim.explore.answers import RECEIPTS
 from qsync.sim.explore.cast import StateTable
 from qsync.sim.explore.clients import (
     ADD,
@@ -94,6 +95,8 @@ class NodeActs:
                     after = world._replace(left=less(left, bound))
                     yield Option(act, place, after, place)
         yield from self._clients(world)
+        if bound := self._left(world, "receipts"):
+            yield from self._receipts(world, bound - 1)
         if bound := self._left(world, "breaks"):
             yield from self._breaks(world, bound - 1)
         if bound := self._left(world, "refusals"):
@@ -172,6 +175,19 @@ class NodeActs:
                 ticket = READS + world.left[bound] + (LEASES if by_lease else 0)
                 word = "read by lease" if by_lease else "read"
                 act = self._cast.act(ExplorerAct(me, word, ReadAct(ticket, floor)))
+                yield Option(act, place, after, EVERYWHERE)
+
+    def _receipts(self, world: ExploredWorld, bound: int) -> Iterator[Option]:
+        """Whoever was told that something is committed may ask anybody for it."""
+        told = [self._cast.hosts[state].diary.answers.ok for state in world.hosts]
+        places = sorted({place for each in told for place in each})
+        after = world._replace(left=less(world.left, bound))
+        for place, state in enumerate(world.hosts):
+            me = self._cast.hosts[state].me
+            for index, term in places if int(me) in self._scope.reading else ():
+                floor = Position(Term(term), Index(index))
+                asked = ReadAct(RECEIPTS + world.left[bound], floor)
+                act = self._cast.act(ExplorerAct(me, "read receipt", asked))
                 yield Option(act, place, after, EVERYWHERE)
 
     def _breaks(self, world: ExploredWorld, bound: int) -> Iterator[Option]:

@@ -65,17 +65,20 @@ class StartPlan:
         """An empty disk."""
         return WriteDisk(self.me, MemorySpaces() if self.whole else None)
 
-    def boot(self, platter: WriteDisk, life: int) -> Core:
-        """A process on that directory. `life` counts them."""
+    def boot(self, platter: WriteDisk, life: int, features: frozenset[str]) -> Core:
+        """A process of a release that knows these, on that directory. `life` counts them.
+
+        Raises WrongFormat when its log uses another one.
+        """
         # The number is used by what is asked for reads alone; without them it would only make
         # states differ.
-        core = self._core(platter, life if self.reads else 0)
+        core = self._core(platter, life if self.reads else 0, features)
         self.remodel(core)
         return core
 
-    def _core(self, platter: WriteDisk, life: int) -> Core:
+    def _core(self, platter: WriteDisk, life: int, features: frozenset[str]) -> Core:
         spaces = platter.spaces
-        config = replace(self.config, instance=platter.instance)
+        config = replace(self.config, instance=platter.instance, features=features)
         if spaces is None:
             return Bare(config, platter, life, platter.founding(self.founders))
         return Core(

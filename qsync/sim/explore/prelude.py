@@ -286,7 +286,7 @@ def _plans(scope: Scope, mutant: str | None) -> list[StartPlan]:
             seal=draft.disk.seal,
             remodel=draft.remodel,
             whole=scope.whole,
-            reads="reads" in scope.bounds or "leases" in scope.bounds,
+            reads=not {"reads", "leases", "receipts"}.isdisjoint(scope.bounds),
             slow_disk=scope.slow_disk or "stall" in scope.prelude,
             unheard=EVERYTHING_HEARD if scope.tick else scope.unheard,
             founders=scope.founding,

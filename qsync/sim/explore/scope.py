@@ -16,6 +16,8 @@ EVERYTHING_HEARD: frozenset[str] = frozenset()
 EVERYBODY = frozenset({1, 2, 3})
 PROMISE = 5.0
 """Seconds of a promise in scopes with clocks, and of the patience of a follower everywhere."""
+FEATURE = frozenset({"x"})
+"""What a newer release knows."""
 DRIFT = CLOCK_DRIFT_MAX * PROMISE
 """What one clock may gain or lose within a promise."""
 
@@ -55,6 +57,8 @@ class Scope:
     """Who forgets the log that it knows as confirmed."""
     beat: float = 3.0
     """Seconds since the last one when it comes: after 3.0 what was not answered is sent again."""
+    older: frozenset[int] = frozenset()
+    """Whose release does not know FEATURE at first."""
     whole: bool = False
     slow_disk: bool = True
     ordered: bool = False
@@ -89,7 +93,13 @@ class Scope:
             replication_timeout=PROMISE / PROMISE_FACTOR if self.tick else 1.0,
             replace="manual",
             append_entries_max=self.appended,
+            features=self.release_of(me),
         )
+
+    def release_of(self, me: int) -> frozenset[str]:
+        """The features that a node knows at first: none but where releases differ."""
+        newer = bool(self.older) and me not in self.older
+        return FEATURE if newer else frozenset()
 
     @property
     def founding(self) -> tuple[Replica, ...]:

@@ -7,6 +7,7 @@ from qsync.sim.explore.histories import HISTORIES
 from qsync.sim.explore.logs import LOGS
 from qsync.sim.explore.memberships import MEMBERSHIPS, MEMBERSHIPS_LONG
 from qsync.sim.explore.reading import READS, READS_LONG
+from qsync.sim.explore.releases import RELEASES
 from qsync.sim.explore.requests import REQUESTS, REQUESTS_LONG
 from qsync.sim.explore.scope import EVERYBODY, Scope
 from qsync.sim.explore.snapshots import SNAPSHOTS
@@ -29,6 +30,7 @@ _QUICK = (
     *HISTORIES,
     *CLOCKED,
     *SNAPSHOTS,
+    *RELEASES,
     *MEMBERSHIPS,
 )
 

@@ -4,6 +4,17 @@ from qsync.sim.explore.scope import Scope, simple_scope
 
 SNAPSHOTS = (
     simple_scope(
+        name="snapshot-receipts",
+        claim="the receipt of a lost write is served by nobody, though its place was trimmed",
+        prelude="elect 1; only 1; async 1 p; only 2 3; elect 2; put 2 a; all; connect 2 1; beat 2",
+        bounds={"trims": 2, "receipts": 2, "crashes": 1},
+        crashing=frozenset({1}),
+        reading=frozenset({1}),
+        trimming=frozenset({1}),
+        reaches=frozenset({"trimmed", "crash", "receipt served"}),
+        kills=frozenset({"trimmed_terms_forgotten"}),
+    ),
+    simple_scope(
         name="snapshot-votes",
         claim="who has trimmed all its log compares its last entry with a candidate's all the same",
         prelude="elect 1; only 1 2; put 1 a; all",

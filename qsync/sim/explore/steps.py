@@ -16,6 +16,16 @@ _BATCHED = frozenset({"deliver", "land", "fire", "put", "call"})
 """What may come together with something else in one turn."""
 
 
+_FALLS = {
+    "crashes": "crash",
+    "wipes": "wipe",
+    "damages": "damage",
+    "upgrades": "upgrade",
+    "downgrades": "downgrade",
+}
+"""By bound: how a node ends, and begins again."""
+
+
 class Unsound(Exception):
     """An act breaks a property within the node that it happens to."""
 
@@ -56,11 +66,13 @@ class Worlds:
             yield from self._batches(world, bound)
 
     def _falls(self, world: ExploredWorld) -> Iterator[Transition]:
-        for name, word in (("crashes", "crash"), ("wipes", "wipe"), ("damages", "damage")):
+        for name, word in _FALLS.items():
             bound = self._menu.bound(name)
             if bound >= 0 and world.left[bound]:
-                for place in range(len(world.hosts)):
-                    if place + 1 in self._scope.crashing:
+                for place, state in enumerate(world.hosts):
+                    newer = bool(self._cast.hosts[state].diary.release.features)
+                    needless = word == ("upgrade" if newer else "downgrade")
+                    if place + 1 in self._scope.crashing and not needless:
                         yield self.fall(world, place, word, less(world.left, bound))
 
     def _taken(self, option: Option) -> Transition:

@@ -7,7 +7,7 @@ from typing import Final
 from election.messages import Index
 from qsync.consumer import ConsumerKind
 from qsync.core.logstart import LogStart
-from qsync.core.retention import HoldKind
+from qsync.core.retention import ConsumerChanges, HoldKind
 from qsync.core.trimming import start_at
 from qsync.node.node import Node
 from qsync.sim.kernel.snapshots import KernelSnapshots
@@ -38,6 +38,29 @@ def _trims_without_snapshot(node: Node) -> None:
 def _trims_for_nobody(node: Node) -> None:
     """The log is trimmed whoever else needs it."""
     _heedless(node, ConsumerKind)
+
+
+def _trims_past_readers(node: Node) -> None:
+    """The log is trimmed for members only."""
+    _heedless(node, [kind for kind in ConsumerKind if kind is not ConsumerKind.REPLICA])
+
+
+def _lets_readers_go(node: Node) -> None:
+    """Readers are let go however little of the log they hold."""
+    retention = node.queries.retention
+    honest = retention.sweep
+
+    def sweep(now: float) -> None:
+        honest(now)
+        seen, machine = retention._look(), node.replica.machine  # noqa: SLF001 - a mutant
+        if seen is None or machine.leader is None or machine.reasons():
+            return
+        held = [each for each in seen.consumers if each.kind is not ConsumerKind.REPLICA]
+        gone = [each for each in held if not each.let_go]
+        if gone:
+            retention._write(ConsumerChanges(let_go=gone))  # noqa: SLF001 - a mutant
+
+    retention.sweep = sweep  # type: ignore[method-assign]  # a mutant
 
 
 def _keeps_one_snapshot(node: Node) -> None:
@@ -106,6 +129,8 @@ def _snapshot_ahead_of_rows(node: Node) -> None:
 RETENTION: Final[Mapping[str, Callable[[Node], None]]] = {
     "trims_without_snapshot": _trims_without_snapshot,
     "trims_for_nobody": _trims_for_nobody,
+    "trims_past_readers": _trims_past_readers,
+    "lets_readers_go": _lets_readers_go,
     "keeps_one_snapshot": _keeps_one_snapshot,
     "snapshot_not_flushed": _snapshot_not_flushed,
     "snapshots_unsettled": _snapshots_unsettled,

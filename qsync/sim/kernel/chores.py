@@ -1,8 +1,9 @@
 """What nodes of a run do now and then, each when its dice say so, until everything is healed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from qsync.sim.kernel.entrusting import Visitors
 from qsync.sim.kernel.machine import MemberMachine
 from qsync.sim.troubles import NemesisContext
 
@@ -19,16 +20,23 @@ class Chore:
         *,
         name: str,
         do: Callable[[MemberMachine], None],
+        pace: float = 4,
     ) -> None:
-        """`name` is that of its dice."""
+        """`name` is that of its dice; it is done so many times as often as something breaks."""
         self._scene = scene
         self._machines = machines
         self._do = do
+        self._pace = pace
         self._dice = scene.clockwork.dice(name)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """What was asked of nodes, and what came of it; of some chores nobody counts."""
+        return self._do.counts if isinstance(self._do, Visitors) else {}
 
     def start(self) -> None:
         """From now on, now and then."""
-        pause = self._dice.about(self._scene.swarm.nemesis.interval / 4)
+        pause = self._dice.about(self._scene.swarm.nemesis.interval / self._pace)
         self._scene.clockwork.after(pause, self._scene.unless_over, self._again)
 
     def _again(self) -> None:

@@ -194,7 +194,7 @@ class MemberMachine(MemberView):
         super().__init__(config, room, disk)
         self.remodel: Callable[[Core], None] = _as_built
         self.rebuild: Callable[[Node], None] = _as_built
-        """Puts a mutant of the node in its place."""
+        """Makes the node another one than what ships: a mutant, or one with other clients."""
         self._identity = identity
         self._shelf = {read_instance(identity.instance): (identity, disk)}
         self._looker = looker

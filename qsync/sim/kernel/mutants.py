@@ -1,6 +1,7 @@
 """Rules of the node around a replica, and of the client, switched off on purpose, one at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from qsync.client.core import Core
@@ -20,17 +21,24 @@ from qsync.store.writer import Done
 from qsync.wire import requests
 from qsync.wire.verbs import WriteRequest
 
+Rebuild = Callable[[Node], None]
+
 
 def plant(name: str, machines: Sequence[MemberMachine], programs: Sequence[Program]) -> None:
     """Break the rule in every node, or every client, of this world, and in no other."""
     if name in NODES:
         for machine in machines:
-            machine.rebuild = NODES[name]
+            machine.rebuild = partial(_both, machine.rebuild, NODES[name])
     elif name in CLIENTS:
         for program in programs:
             CLIENTS[name](program.core)
     else:
         catalogue.plant(name, machines)
+
+
+def _both(first: Rebuild, second: Rebuild, node: Node) -> None:
+    first(node)
+    second(node)
 
 
 # -- nodes

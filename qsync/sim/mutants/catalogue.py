@@ -7,12 +7,14 @@ from qsync.sim.mutants.changes import CHANGES
 from qsync.sim.mutants.counting import COUNTING
 from qsync.sim.mutants.elections import ELECTIONS
 from qsync.sim.mutants.fates import FATES
+from qsync.sim.mutants.features import FEATURES
 from qsync.sim.mutants.leases import LEASES
 from qsync.sim.mutants.members import MEMBERS
 from qsync.sim.mutants.mutant import Mutant, NodeHooks
 from qsync.sim.mutants.operators import OPERATORS
 from qsync.sim.mutants.pace import PACE
 from qsync.sim.mutants.requests import REQUESTS
+from qsync.sim.mutants.rights import RIGHTS
 from qsync.sim.mutants.snapshots import SNAPSHOTS
 from qsync.sim.mutants.voters import VOTERS
 
@@ -31,6 +33,8 @@ CATALOGUE: dict[str, Mutant] = {
         *MEMBERS,
         *LEASES,
         *SNAPSHOTS,
+        *RIGHTS,
+        *FEATURES,
     )
 }
 

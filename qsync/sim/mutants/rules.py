@@ -66,6 +66,7 @@ RULES: Final[Mapping[str, str]] = {
     "membership.md M11 i": "a promise is never shortened",
     "membership.md M11 j": "a clock read after the message",
     "membership.md M11 k": "promise and patience are two values",
+    "security.md": "no effect in the log without a right that was confirmed before it",
 }
 """By number, what it is about."""
 

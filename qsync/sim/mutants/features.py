@@ -1,0 +1,56 @@
+"""Broken rules of features of the log: who must know one before it is used (protocol.md 7)."""
+
+from collections.abc import Mapping
+
+from qsync import features, upgrading
+from qsync.core.inputs import Input, TimerFired
+from qsync.core.ready import TimerKind
+from qsync.data.request import Op, Request
+from qsync.replica import Replica as Core
+from qsync.sim.mutants.mutant import Mutant, put
+
+
+def _enabled_alone(core: Core) -> None:
+    honest = core.step
+
+    def step(event: Input) -> None:
+        honest(event)
+        known = core.machine.config.features - features.ON_DEMAND
+        here = features.enabled(core.settings)
+        beat = isinstance(event, TimerFired) and event.kind == TimerKind.HEARTBEAT
+        if beat and known - here and not core.machine.reasons():
+            text = features.text_of(here | known)
+            core.submit(None, Request(ops=[[int(Op.CHANGE_SETTINGS), {features.SETTING: text}]]))
+
+    def unchecked(_shared: Mapping[str, str]) -> None:
+        """Whatever the others know."""
+
+    put(core, step=step, _check_settings=unchecked)
+
+
+def _outdated_is_sent_on(core: Core) -> None:
+    def obey() -> None:
+        """Whoever was let in is sent the log."""
+        shared = core._state.schemas.head.settings
+        if shared != core.settings:
+            upgrading.refuse_unknown(core._own, shared)
+            core.settings = shared
+            core._follow_settings()
+
+    put(core, _obey=obey)
+
+
+FEATURES = (
+    Mutant(
+        name="outdated_is_sent_on",
+        rule="protocol.md 7",
+        without="who went back to an older release is sent a log that it cannot read any more",
+        remodel=_outdated_is_sent_on,
+    ),
+    Mutant(
+        name="feature_enabled_alone",
+        rule="protocol.md 7",
+        without="a leader enables what it knows itself, whoever else does",
+        remodel=_enabled_alone,
+    ),
+)

@@ -1,0 +1,65 @@
+"""Broken rules of who may do what: a right counts once it is confirmed, its loss at once."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from election.messages import Position
+from qsync.data import needs
+from qsync.data.request import ExecutedTransaction, Request
+from qsync.data.state import DataState
+from qsync.replica import Replica as Core
+from qsync.sim.mutants.mutant import Mutant, put
+
+Judge = Callable[[DataState, Request], None]
+"""Raises AccessDenied."""
+
+
+def _judged(core: Core, judge: Judge) -> None:
+    """Who asks is judged in that way, and in no other."""
+    state = core._state
+    honest = state.execute
+
+    def execute(
+        request: Request, *, at: Position | None = None, visible: bool = False
+    ) -> ExecutedTransaction:
+        if request.user is not None:
+            judge(state, request)
+            request = replace(request, user=None)
+        return honest(request, at=at, visible=visible)
+
+    put(state, execute=execute)
+
+
+def _by_head(state: DataState, request: Request) -> None:
+    needs.check(request, state.schemas.head)
+
+
+def _by_what_is_shown(state: DataState, request: Request) -> None:
+    needs.check(request, state.schemas.shown)
+
+
+def _by_nothing(_state: DataState, _request: Request) -> None:
+    """Everybody may do everything."""
+
+
+RIGHTS = (
+    Mutant(
+        name="pending_grant_counts",
+        rule="security.md",
+        without="a right counts as soon as it is granted, confirmed or not",
+        remodel=partial(_judged, judge=_by_head),
+    ),
+    Mutant(
+        name="pending_revocation_ignored",
+        rule="security.md",
+        without="a right that was taken back counts until that is confirmed",
+        remodel=partial(_judged, judge=_by_what_is_shown),
+    ),
+    Mutant(
+        name="rights_unchecked",
+        rule="security.md",
+        without="nobody is asked for a right",
+        remodel=partial(_judged, judge=_by_nothing),
+    ),
+)
