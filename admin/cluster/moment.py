@@ -10,7 +10,8 @@ from typing import IO
 
 from admin.cluster import fields
 from admin.cluster.fields import Answer
-from admin.cluster.surveys import ClusterSurvey, UnreachableNode
+from admin.cluster.surveys import ClusterSurvey
+from admin.cluster.unreachable import UnreachableNode
 from admin.doctor.facts import Facts, NodeSettings
 from qsync.errors import ConfigError
 from qsync.status import decode

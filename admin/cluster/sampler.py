@@ -10,7 +10,7 @@ import trio
 from admin.cluster import sides
 from admin.cluster.fields import Answer
 from admin.cluster.moment import Moment
-from admin.cluster.surveys import UnreachableNode
+from admin.cluster.unreachable import UnreachableNode
 from qsync.client.one_node_aio import AsyncNodeConnection
 from qsync.errors import QsyncError
 from qsync.status import decode

@@ -8,8 +8,9 @@ from enum import StrEnum
 
 from admin.cluster import ask, sides, troubles
 from admin.cluster.troubles import either
+from admin.cluster.unreachable import UnreachableNode, closed_to_us, hearsay, unreachable
 from qsync.client.one_node import TIMEOUT_S
-from qsync.errors import AccessDenied, ConfigError, QsyncError, Unavailable
+from qsync.errors import ConfigError, Unavailable
 from qsync.member import WITHOUT_VOTE
 from qsync.status import health
 from qsync.status.members import IN_TOUCH, AnonymousStatus, PeerStatus
@@ -28,20 +29,6 @@ class ClusterHealth(StrEnum):
     HEALTHY = "healthy"
     DEGRADED = "degraded"
     DOWN = "down"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnreachableNode:
-    """A node that did not answer, and what happened instead. `id` 0: only its address is known.
-
-    `denied`: it is there, and does not answer us.
-    """
-
-    id: int
-    name: str
-    address: str
-    why: str
-    denied: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,11 +102,12 @@ def survey(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> ClusterSurvey
         samples = {each.id: each for each in ours}
         members = {id: (name, address) for each in ours for id, name, address in each.nodes}
         rest = [address for id, (_, address) in members.items() if id not in samples]
-        if not (unasked := [each for each in rest if each not in answers]):
+        closed = closed_to_us(ours)
+        if closed or not (unasked := [each for each in rest if each not in answers]):
             break
         answers |= ask.statuses(unasked, timeout)  # who answers may be of the cluster that goes on
     silent = [
-        _unreachable(id, name, address, answers.get(address))
+        unreachable(id, name, address, answer=answers.get(address), closed=closed)
         for id, (name, address) in sorted(members.items())
         if id not in samples
     ]
@@ -128,16 +116,6 @@ def survey(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> ClusterSurvey
         silent=tuple(silent),
         apart=tuple(apart),
     )
-
-
-def _unreachable(
-    id: int, name: str, address: str, answer: NodeStatus | QsyncError | None
-) -> UnreachableNode:
-    why = str(answer or "not asked")
-    if isinstance(answer, NodeStatus):
-        why = f"a node of cluster {answer.replicaset.uuid} answers there"
-    denied = isinstance(answer, AccessDenied)
-    return UnreachableNode(id=id, name=name, address=address, why=why, denied=denied)
 
 
 def judge(found: ClusterSurvey) -> ClusterVerdict:
@@ -307,7 +285,10 @@ def _nobody_leads(found: ClusterSurvey) -> ClusterVerdict:
     answering = len(found.voting)
     answer = f"{answering} of {found.voters} voters answer"
     empty = [each.name for each in found.voting if each.recruit]
-    if all(sides.is_superseded(each) for each in found.samples):
+    heard = hearsay(found.samples, found.silent)
+    if heard is not None:
+        sentence = f"Degraded: {heard}."
+    elif all(sides.is_superseded(each) for each in found.samples):
         sentence = f"Down: {sides.sentence_of_all(found.samples)}."
     elif all(each.stranger and not each.voters for each in found.samples):
         sentence = (
@@ -324,11 +305,11 @@ def _nobody_leads(found: ClusterSurvey) -> ClusterVerdict:
             "gone, and who has not caught up does not vote; bring back a member that has its own."
         )
     else:
-        heard = next((each.leader_name for each in found.samples if each.leader_name), None)
-        why = f"{heard} is followed but does not answer here" if heard else "an election is due"
+        named = next((each.leader_name for each in found.samples if each.leader_name), None)
+        why = f"{named} is followed but does not answer here" if named else "an election is due"
         sentence = f"Down: nobody who answers leads term {term}: {answer}; {why}."
     return ClusterVerdict(
-        health=ClusterHealth.DOWN,
+        health=ClusterHealth.DOWN if heard is None else ClusterHealth.DEGRADED,
         can_commit=False,
         margin=answering - majority,
         leader=None,

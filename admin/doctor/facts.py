@@ -7,7 +7,8 @@ from enum import StrEnum
 
 from admin.cluster import ask, surveys
 from admin.cluster.ask import ASKED_AT_ONCE_MAX
-from admin.cluster.surveys import ClusterSurvey, ClusterVerdict, UnreachableNode
+from admin.cluster.surveys import ClusterSurvey, ClusterVerdict
+from admin.cluster.unreachable import UnreachableNode
 from qsync import units
 from qsync.client.one_node import TIMEOUT_S
 from qsync.errors import QsyncError
@@ -40,6 +41,8 @@ class Finding:
 
 
 CLUSTER = "cluster"
+LOG_IN = "show who you are: QSYNC_USER and QSYNC_PASSWORD, and QSYNC_CA where nodes speak TLS"
+"""The cure where nodes do not let us ask."""
 
 
 def critical(subject: str, text: str, cure: str) -> Finding:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from admin.cluster import sides
-from admin.doctor.facts import CLUSTER, Facts, Finding, critical, notice, warning
+from admin.doctor.facts import CLUSTER, LOG_IN, Facts, Finding, critical, notice, warning
 
 ELECTIONS_PER_HOUR_MAX = 4.0
 _HOUR_S = 3600.0
@@ -51,6 +51,8 @@ def _electing(facts: Facts) -> str:
         return f"an election is due; `qsync promote {able[0]}` calls one at once"
     if not any(node.voters or not node.stranger for node in facts.nodes):
         return "found a cluster with `qsync init`, or start the members that it was founded with"
+    if any(each.denied for each in facts.silent):
+        return LOG_IN
     if away:
         return f"bring back {majority - len(able)} of {', '.join(away)}, with their data"
     return "bring back a member that has its data: those that lost it do not vote"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from admin.cluster import sides
-from admin.doctor.facts import CLUSTER, Facts, Finding, critical, notice, warning
+from admin.doctor.facts import CLUSTER, LOG_IN, Facts, Finding, critical, notice, warning
 from qsync.member import Standing
 from qsync.status.members import IN_TOUCH
 
@@ -11,6 +11,9 @@ from qsync.status.members import IN_TOUCH
 def members_answer(facts: Facts) -> Iterator[Finding]:
     """Every member answers."""
     for each in facts.silent:
+        if each.denied:
+            yield notice(each.name, f"cannot be asked from here: {each.why}", LOG_IN)
+            continue
         seen = [
             f"{node.name} {'reaches' if peer.status == IN_TOUCH else 'does not reach'} it"
             for node in facts.nodes

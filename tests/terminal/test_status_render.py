@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
-from admin.cluster.surveys import ClusterHealth, ClusterSurvey, UnreachableNode, judge
+from admin.cluster.surveys import ClusterHealth, ClusterSurvey, judge
+from admin.cluster.unreachable import UnreachableNode, closed_to_us
 from cli.render.status import seconds, status
 from qsync.status import decode
 from qsync.status.record import NodeStatus
@@ -93,6 +95,31 @@ def test_a_node_that_does_not_let_us_ask_is_not_down() -> None:
     found = ClusterSurvey(samples=(sample(1, leads=True, peers=up), sample(2)), silent=(why,))
     assert judge(found).sentence.startswith("Healthy: n1 leads term 3 and commits with 3 of 3")
     assert "does not answer" in judge(replace(found, silent=(replace(why, denied=False),))).sentence
+
+
+def test_a_follower_whose_leader_does_not_let_us_ask_is_believed_that_it_follows() -> None:
+    silent = tuple(
+        UnreachableNode(
+            id=id, name=f"n{id}", address=f"127.0.0.1:330{id}", why="log in", denied=yes
+        )
+        for id, yes in ((1, True), (3, True))
+    )
+    verdict = judge(ClusterSurvey(samples=(sample(2),), silent=silent))
+    assert verdict.health is ClusterHealth.DEGRADED
+    assert "n2 follows n1 in term 3; whether it commits is not to be seen" in verdict.sentence
+    gone = tuple(replace(each, denied=False) for each in silent)
+    assert judge(ClusterSurvey(samples=(sample(2),), silent=gone)).health is ClusterHealth.DOWN
+
+
+def test_where_nothing_opens_tls_the_others_are_not_asked_in_vain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("QSYNC_CA", raising=False)
+    plain, secured = sample(1), sample(1, tls={"on": True})
+    assert closed_to_us([plain]) is None
+    assert "QSYNC_CA" in str(closed_to_us([secured]))
+    monkeypatch.setenv("QSYNC_CA", "ca.crt")
+    assert closed_to_us([secured]) is None
 
 
 def test_at_80_columns_the_least_telling_columns_go() -> None:

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from admin.cluster.surveys import ClusterSurvey, UnreachableNode
-from admin.doctor import checks
+from admin.cluster.surveys import ClusterSurvey
+from admin.cluster.unreachable import UnreachableNode
+from admin.doctor import checks, leading
 from admin.doctor.facts import BackupFacts, Facts, NodeSettings, Severity
 from cli.main import run
 from qsync.config import NodeConfig
@@ -418,6 +419,17 @@ def test_missing_facts_are_no_trouble() -> None:
     )
     results = checks.run(Facts(survey=ClusterSurvey(samples=(bare,))))
     assert checks.wrong(results) == []
+
+
+def test_nodes_that_do_not_let_us_ask_are_not_called_away() -> None:
+    calm = facts({1: {"leader": None, "leader_name": "n2", "role": "follower"}}, 2, 3)
+    silent = tuple(replace(each, denied=True, why="log in") for each in calm.silent)
+    denied = replace(calm, survey=replace(calm.survey, silent=silent))
+    (result,) = checks.run(denied, checks.chosen(["members-answer"]))
+    assert [each.severity for each in result.findings] == [Severity.NOTE, Severity.NOTE]
+    assert all("cannot be asked from here: log in" in each.text for each in result.findings)
+    assert "QSYNC_USER" in leading._electing(denied)
+    assert "bring back" in leading._electing(calm)
 
 
 def test_who_listens_to_the_network_over_tls_listens_safely() -> None:

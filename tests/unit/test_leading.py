@@ -3,7 +3,8 @@
 import pytest
 
 from admin.cluster import leadership
-from admin.cluster.surveys import ClusterSurvey, UnreachableNode
+from admin.cluster.surveys import ClusterSurvey
+from admin.cluster.unreachable import UnreachableNode
 from qsync.status import decode
 from qsync.status.record import NodeStatus
 from tests.answers import placed

@@ -1,7 +1,8 @@
 """Why: read-only, waiting, what promote would do. Sentences with node, rule, numbers, next step."""
 
 from admin.box import why
-from admin.cluster.surveys import ClusterSurvey, UnreachableNode
+from admin.cluster.surveys import ClusterSurvey
+from admin.cluster.unreachable import UnreachableNode
 from qsync.status import decode
 from qsync.status.record import BoxInfo, NodeStatus
 from tests.answers import placed

@@ -1,0 +1,55 @@
+"""Members that did not answer: whether they are gone, or do not let us ask."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from qsync.client import security
+from qsync.errors import AccessDenied, QsyncError
+from qsync.status.record import NodeStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreachableNode:
+    """A node that did not answer, and what happened instead. `id` 0: only its address is known.
+
+    `denied`: it is there, or may be, and does not answer us.
+    """
+
+    id: int
+    name: str
+    address: str
+    why: str
+    denied: bool = False
+
+
+def closed_to_us(heard: Sequence[NodeStatus]) -> str | None:
+    """Why the other members need not be asked; None if they may answer.
+
+    Who has come by a node's own socket may have nothing that opens the others.
+    """
+    if any(each.tls.on for each in heard) and security.of_environment() is None:
+        return "it speaks TLS, and no authority is named here (QSYNC_CA)"
+    return None
+
+
+def unreachable(
+    id: int, name: str, address: str, *, answer: NodeStatus | QsyncError | None, closed: str | None
+) -> UnreachableNode:
+    """A member that is not among those that answered, and why."""
+    why = str(answer or closed or "not asked")
+    if isinstance(answer, NodeStatus):
+        why = f"a node of cluster {answer.replicaset.uuid} answers there"
+    denied = isinstance(answer, AccessDenied) or (answer is None and closed is not None)
+    return UnreachableNode(id=id, name=name, address=address, why=why, denied=denied)
+
+
+def hearsay(heard: Sequence[NodeStatus], silent: Sequence[UnreachableNode]) -> str | None:
+    """What is known of a leader that does not let us ask; None where there is none."""
+    leaders = {each.name for each in silent if each.denied}
+    for each in heard:
+        if each.leader_name in leaders:
+            return (
+                f"{each.name} follows {each.leader_name} in term {each.term}; whether it commits "
+                f"is not to be seen from here, {each.leader_name} does not let us ask"
+            )
+    return None
