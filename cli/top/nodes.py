@@ -10,6 +10,8 @@ from cli.render.status import seconds
 from cli.top import draw
 from cli.top.draw import BAD, GOOD, HEAD, UNEASY, Lines
 from cli.top.picture import ClusterPicture
+from election.messages import Term
+from qsync.core.generation import first_term_of, generation_of
 from qsync.status.record import NodeStatus
 
 TROUBLED = 12
@@ -124,6 +126,14 @@ def _link(picture: ClusterPicture, node: NodeStatus) -> str:
     return "catchup" if peer.recruit and peer.status == "up" else peer.status
 
 
+def _term(_: ClusterPicture, node: NodeStatus) -> str:
+    """Of a history that was begun anew: `GENERATION:TERM`, counted from the first one there."""
+    generation = generation_of(Term(node.term))
+    if not generation:
+        return str(node.term)
+    return f"{generation}:{node.term - first_term_of(generation)}"
+
+
 def _access(_: ClusterPicture, node: NodeStatus) -> str:
     if not node.ro:
         return "rw"
@@ -173,7 +183,7 @@ COLUMNS = (
     Column("address", 21, lambda _, node: node.address, from_width=160, left=True),
     Column("role", 9, lambda _, node: node.part, left=True),
     Column("access", 11, _access, left=True),
-    Column("term", 4, lambda _, node: str(node.term)),
+    Column("term", 4, _term),
     Column("vote", 6, _vote, from_width=160, left=True),
     Column("vclock", 22, _vclock, from_width=130, left=True),
     Column("confirmed", 9, lambda _, node: str(node.confirmed)),

@@ -9,10 +9,11 @@ import pytest
 
 from admin.cluster.moment import SCHEMA, Moment, MomentWriter, read
 from cli.render.status import seconds
-from cli.top import draw, run
+from cli.top import draw, nodes, run
 from cli.top.past import leaderships, merged
 from cli.top.picture import PictureModel
 from cli.top.sources import Tape
+from qsync.core.generation import first_term_of
 from qsync.errors import ConfigError
 from tests.terminal import cast
 
@@ -269,3 +270,39 @@ def test_long_times_have_two_units(value: float, text: str) -> None:
 def test_prose_is_wrapped_at_words_and_cut_at_the_end() -> None:
     lines = draw.wrapped("one two three four five", 9, 2)
     assert [line.plain for line in lines] == ["one two  ", "three fo…"]
+
+
+# --------------------------------------------------------------------- nodes that are no part of it
+
+
+def superseded(id: int) -> dict[str, object]:
+    """A node of the former cluster, which has the id of a member of this one."""
+    why = "this node is superseded: its history goes on in cluster c"
+    other = {"status": "superseded", "replicaset": {"uuid": "former"}, "ro": True}
+    return cast.node(id) | other | {"ro_reasons": [{"why": "superseded", "text": why}]}
+
+
+@pytest.mark.parametrize("width", [50, 80, 200])
+def test_superseded_nodes_stand_under_the_table_and_are_no_members(
+    tmp_path: Path, width: int
+) -> None:
+    moment = replace(cast.healthy(), apart=tuple(superseded(id) for id in (2, 3, 4, 5)))
+    writer = MomentWriter(tmp_path / "run")
+    writer.write(moment)
+    writer.close()
+    (found,) = read(tmp_path / "run")
+    assert found.survey == moment.survey
+    picture = PictureModel().show(found)
+    assert picture.rows() == PictureModel().show(cast.healthy()).rows()
+    shown = [line.plain for line in nodes.table(picture, width, nodes.size(picture), 1)]
+    under = [line for line in shown if "superseded" in line or "no part" in line]
+    assert under == shown[-nodes.APART_MAX :], "so many lines at the most"
+    assert under[0].startswith("! n2 (127.0.0.1:3302) is superseded")
+    assert under[-1].startswith("! 2 more are no part of it")
+
+
+def test_a_term_of_a_history_that_was_begun_anew_fits_its_column() -> None:
+    leader = cast.node(1, leads=True, term=first_term_of(1) + 3)
+    picture = PictureModel().show(cast.moment({1: leader}))
+    head, row = (line.plain for line in nodes.table(picture, 80, 2, 0)[:2])
+    assert row[: head.index("term") + len("term")].endswith(" 1:3")
