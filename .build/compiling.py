@@ -51,6 +51,7 @@ HOT = (
     "qsync/client/retry_policy.py",
     "qsync/client/route.py",
     "qsync/client/targets.py",
+    "qsync/node/allowed.py",
     "qsync/node/clock.py",
     "qsync/node/connection.py",
     "qsync/node/deadlines.py",

@@ -22,6 +22,8 @@ USER, ROLE, KEY = "user", "role", "key"
 KEY_NAME: Final = ""
 NameOf = Callable[[str | int], str | None]
 """The name of a space that is given by name or number."""
+KnownOperation = tuple[int, str | int]
+"""What an operation is, and on which space, by name or number."""
 _NOTHING: Final[frozenset[Privilege]] = frozenset()
 
 
@@ -61,7 +63,7 @@ class HeldRights:
 class Rights:
     """Users, roles and grants as of one index of the log. `missing` is the one judge."""
 
-    __slots__ = ("_grants", "_held", "auth", "key", "roles")
+    __slots__ = ("_grants", "_held", "_known", "auth", "key", "roles")
 
     def __init__(
         self,
@@ -78,6 +80,7 @@ class Rights:
         for grant in grants:
             self._grants.setdefault(grant.grantee, []).append(grant)
         self._held: dict[str, HeldRights] = {}
+        self._known: dict[str, set[KnownOperation]] = {}
 
     def missing(self, user: str, needs: Iterable[Need], name_of: NameOf) -> Need | None:
         """The first of these rights that the user does not have; None if he has all of them.
@@ -126,6 +129,16 @@ class Rights:
         found = self._held.get(name)
         if found is None:
             found = self._held[name] = self._unfolded(name)
+        return found
+
+    def known_of(self, user: str) -> set[KnownOperation]:
+        """Operations of a user that were found right: kept by whoever judged them.
+
+        These rights are those of one schema, so numbers of spaces stand for one name each.
+        """
+        found = self._known.get(user)
+        if found is None:
+            found = self._known[user] = set()
         return found
 
     def grants_of(self, name: str) -> Sequence[Grant]:

@@ -8,11 +8,17 @@ once it is confirmed, and taking it back counts from its place in the log on.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
+from qsync.data.grants import KnownOperation
 from qsync.data.request import Op, ReadKind, Request
 from qsync.data.schema import Schema
 from qsync.rights import Need, Privilege
 
 Operation = Sequence[object]
+KNOWN_MAX: Final = 256
+"""Kinds of operations on spaces that are remembered of one user; others are looked up each time."""
+_BY_SPACE: Final = frozenset(
+    {int(each) for each in (Op.INSERT, Op.REPLACE, Op.UPDATE, Op.UPSERT, Op.DELETE, Op.NEXT_VALUE)}
+)
 
 
 def check(request: Request, *shapes: Schema) -> None:
@@ -20,12 +26,45 @@ def check(request: Request, *shapes: Schema) -> None:
     user = request.user
     if user is None:
         return
-    wanted = [*of_operations(user, request.ops), *_of_reads(request.reads)]
     former = None
     for shape in shapes:
-        if shape.rights is not None and shape is not former:
-            shape.rights.check(user, wanted, shape.name_of)
+        rights = shape.rights
+        if rights is not None and shape is not former:
+            known = rights.known_of(user)
+            if not _is_known(known, request):
+                wanted = [*of_operations(user, request.ops), *_of_reads(request.reads)]
+                rights.check(user, wanted, shape.name_of)
+                _remember(known, request)
         former = shape
+
+
+def _is_known(known: set[KnownOperation], request: Request) -> bool:
+    """Was all of it found right before, by these very rights, which are never changed?"""
+    if request.reads or not known:
+        return False
+    for op in request.ops:
+        found = _known_as(op)
+        if found is None or found not in known:
+            return False
+    return True
+
+
+def _remember(known: set[KnownOperation], request: Request) -> None:
+    """It was found right."""
+    for op in request.ops:
+        found = _known_as(op)
+        if found is not None and len(known) < KNOWN_MAX:
+            known.add(found)
+
+
+def _known_as(op: Operation) -> KnownOperation | None:
+    """Code and space, of operations that take what they take by these two alone."""
+    if len(op) < 2:
+        return None
+    code, space = op[0], op[1]
+    if not isinstance(code, int) or code not in _BY_SPACE or not isinstance(space, str | int):
+        return None
+    return code, space
 
 
 def of_operations(user: str, ops: Sequence[Operation]) -> Iterator[Need]:

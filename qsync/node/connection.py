@@ -7,6 +7,7 @@ from enum import IntEnum
 from time import perf_counter
 from typing import Final, TypeVar
 
+from qsync.node.allowed import AllowedQuestions
 from qsync.node.effects import Socket
 from qsync.tls.channel import TlsSocket
 from qsync.tls.names import CertifiedName
@@ -27,6 +28,7 @@ class ClientTurn:
 
     __slots__ = (
         "address",
+        "allowed",
         "clock",
         "idle",
         "inbox",
@@ -52,6 +54,8 @@ class ClientTurn:
         """What the password is checked by that it logged in with; empty: with none."""
         self.address = ""
         """The host at the other end."""
+        self.allowed = AllowedQuestions()
+        """What that user need not be looked up for again."""
         self.noted: set[str] = set()
         """What was written down of it once, and is not again."""
         self.idle = self.under_way = 0

@@ -1,7 +1,8 @@
 """Whether a client may ask what it asks: judged where it arrives, by what is confirmed there.
 
-The work of one look-up where a cluster has no users. Writes are judged once more where they are
-executed, by what is pending as well (`qsync.data.needs`).
+The work of one look-up where a cluster has no users, and of a few where the same was asked before
+on the connection (`allowed`). Writes are judged once more where they are executed, by what is
+pending as well (`qsync.data.needs`).
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from qsync import features
 from qsync.data.grants import USER, Rights, denied
 from qsync.data.schema import Schema
 from qsync.errors import AccessDenied, QsyncError, StoreError, WrongOperation
-from qsync.node.auditing import AuditTrail
+from qsync.node.auditing import DATA_OPS, AuditTrail
 from qsync.node.connection import Connection
 from qsync.rights import LOCAL_ADMIN, ROLES, Need, Privilege
 from qsync.wire import verb_rights, verbs
@@ -71,8 +72,11 @@ def refusal(
     noting: Noting | None = None,
 ) -> QsyncError | None:
     """Why it is not answered; None if it is. `noting`: who has the trail where that is a line."""
+    turn = connection.turn
+    user = turn.user
+    if turn.allowed.covers(rights, user, request) and _is_of_data(request):
+        return None
     audit = None if noting is None else noting.audit
-    user = connection.turn.user
     try:
         needs = verb_rights.needs_of(user, request)
         missing = rights.missing(user, needs, replica.raw.schemas.shown.name_of)
@@ -82,9 +86,20 @@ def refusal(
             return denied(user, missing)
         if audit is not None:
             audit.note_request(connection, request)
+            turn.allowed.add(request)
     except (AccessDenied, StoreError) as error:
         return error
     return None
+
+
+def _is_of_data(request: verbs.Request) -> bool:
+    """Rows are read or written, of which nothing is written down."""
+    if type(request) is verbs.WriteRequest:
+        for op in request.ops:
+            code = op[0] if op else None
+            if not isinstance(code, int) or code not in DATA_OPS:
+                return False
+    return True
 
 
 def may_stay(rights: Rights, user: str, password: bytes, acts: Sequence[Need] = ()) -> bool:

@@ -247,7 +247,8 @@ class TlsSocket:
     def _decrypted(self) -> bytes:
         found: list[bytes] = []
         over = False
-        while True:
+        # Asking where nothing is left costs as much as a piece does: an error is made of it.
+        while self._incoming.pending or self._ssl.pending():
             try:
                 piece = self._ssl.read(_RECORD_BYTES)
             except ssl.SSLWantReadError:

@@ -388,6 +388,36 @@ def test_there_are_so_many_grants_and_no_more() -> None:
 # -- tables without holes
 
 
+def test_operations_that_were_found_right_are_remembered_up_to_a_limit() -> None:
+    shape = users_book().state.schemas.shown
+    assert shape.rights is not None
+    for number in range(needs.KNOWN_MAX + 1):
+        needs.check(Request(ops=[[Op.INSERT, f"s{number}", b""]], user="root"), shape)
+    known = shape.rights.known_of("root")
+    assert len(known) == needs.KNOWN_MAX
+    assert (int(Op.INSERT), "s0") in known
+    again = [Request(ops=[[Op.INSERT, name, b""]], user="ann") for name in ("s0", "mine")]
+    for request in again:
+        with pytest.raises(AccessDenied):
+            needs.check(request, shape)
+    assert not shape.rights.known_of("ann"), "what another one may, and refusals, are not"
+
+
+def test_what_is_remembered_of_an_operation_covers_no_other_one() -> None:
+    book = users_book()
+    book.write(grant("ann", "write"))
+    number = book.state.schemas.shown.space("mine").id
+    for _ in range(2):
+        assert ask(book, "ann", put()) is ask(book, "ann", put(number)) is None
+    delete: list[object] = [Op.DELETE, "mine", 0, [1]]
+    for other in (delete, put("other"), [Op.TRUNCATE, "other"]):
+        assert isinstance(ask(book, "ann", other), AccessDenied)
+        assert isinstance(ask(book, "ann", put(), other), AccessDenied)
+    reads = [["k", "other", 0, [1]]]
+    error = ask(book, "ann", put(), reads=reads, snapshot=int(book.last))
+    assert isinstance(error, AccessDenied)
+
+
 def test_every_operation_has_its_row() -> None:
     assert set(needs.OP_NEEDS) == set(Op)
 

@@ -1,0 +1,58 @@
+"""What the user of a connection was found to have the right to: looked up once, and not each time.
+
+Rights are never changed in place: each schema has its own object, so that very object stands for
+one state of users, grants, roles and names of spaces. With another one all is looked up anew.
+"""
+
+from typing import Final, final
+
+from qsync.data.grants import Rights
+from qsync.wire import verbs
+
+SPACES_MAX: Final = 64
+"""Of one connection; reads of more spaces are looked up each time."""
+
+
+@final
+class AllowedQuestions:
+    """Of one connection, as long as its user and the rights are the same. Refusals are not kept."""
+
+    __slots__ = ("_reads", "_rights", "_user", "_writes")
+
+    def __init__(self) -> None:
+        self._rights: Rights | None = None
+        self._user = ""
+        self._reads: set[str | int] = set()
+        self._writes = False
+        """To ask for any: each is judged by its operations where it is executed."""
+
+    def covers(self, rights: Rights, user: str, request: verbs.Request) -> bool:
+        """Was it found right before?"""
+        if rights is not self._rights or user != self._user:
+            self._rights, self._user, self._writes = rights, user, False
+            self._reads.clear()
+            return False
+        if type(request) is verbs.WriteRequest:
+            return self._writes
+        space = _space_read(request)
+        return space is not None and space in self._reads
+
+    def add(self, request: verbs.Request) -> None:
+        """It was found right, by the rights that `covers` was asked with."""
+        if type(request) is verbs.WriteRequest:
+            self._writes = True
+            return
+        space = _space_read(request)
+        if space is not None and len(self._reads) < SPACES_MAX:
+            self._reads.add(space)
+
+
+def _space_read(request: verbs.Request) -> str | int | None:
+    """The one space whose rows are asked for; None where more is, or something else."""
+    if type(request) is verbs.GetRequest:
+        return request.space
+    if type(request) is verbs.SelectRequest:
+        return None if request.ops else request.space
+    if type(request) is verbs.CountRequest:
+        return None if request.ops else request.space
+    return None
