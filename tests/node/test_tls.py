@@ -1,6 +1,7 @@
 """Nodes that speak TLS: who gets in, who does not, and certificates that change under load."""
 
 import shutil
+import socket
 import ssl
 import subprocess
 from collections.abc import AsyncIterator
@@ -21,6 +22,7 @@ from qsync.client.security import ClientTls
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError, QsyncError, Unavailable
 from qsync.node.links import LinkStatus, PeerLink
+from qsync.node.listener import STRANGERS_MAX
 from qsync.node.node import Node, open_node
 from qsync.tls import files
 from qsync.tls.files import TlsFiles
@@ -177,6 +179,29 @@ async def test_a_slow_handshake_is_ended_in_time_and_half_of_one_holds_nobody_up
                 assert await stream.receive_some(1) == b""
             await stream.aclose()
         assert node.server.refused["handshake_timeout"] == len(slow)
+
+
+async def test_handshakes_by_the_thousand_that_never_end_keep_nobody_out(
+    tmp_path: Path, authority: Authority
+) -> None:
+    """From eight addresses, each within its own limit: the oldest go when there are too many."""
+    async with one(tmp_path, authority, limits__connections_max="50") as node:
+        host, port = node.address.split(":")
+        slow: list[socket.socket] = []
+        try:
+            for number in range(1000):
+                here = (f"127.0.0.{2 + number % 8}", 0)
+                slow.append(socket.create_connection((host, int(port)), source_address=here))
+                slow[-1].send(b"\x16\x03\x01\x02\x00\x01"[: number % 7])
+                if number % 100 == 99:
+                    await trio.lowlevel.checkpoint()
+                    assert await dial(node, authority.client(authority.user("ann"))) == "n1"
+            assert len(node.server.strangers) <= 50 + STRANGERS_MAX
+            assert node.server.refused["strangers"] >= 1000 - 50 - STRANGERS_MAX
+        finally:
+            for each in slow:
+                each.close()
+        await until(lambda: len(node.reactor) == 0, "all of them are gone")
 
 
 async def test_metrics_are_told_over_tls_to_who_shows_nothing(

@@ -271,6 +271,19 @@ def test_handshakes_leave_half_of_the_time_to_others(authority: Authority) -> No
         assert second._received
 
 
+def test_there_is_no_second_handshake_on_a_connection(authority: Authority) -> None:
+    """TLS 1.3 knows no renegotiation: who begins one, in the clear or not, is hung up on."""
+    said = ssl.MemoryBIO()
+    context = files.dialer(pair(authority, "ann"), check_host=False)
+    with suppress(ssl.SSLWantReadError):
+        context.wrap_bio(ssl.MemoryBIO(), said).do_handshake()
+    with both(pair(authority, "n1"), pair(authority, "ann")) as (near, far):
+        shake(near, far)
+        far._plain.send(said.read())
+        with pytest.raises(TlsFailed):
+            near.recv(4096)
+
+
 def test_a_truncated_handshake_is_the_end_of_the_stream(authority: Authority) -> None:
     said = ssl.MemoryBIO()
     context = files.dialer(pair(authority, "ann"), check_host=False)
