@@ -3,7 +3,6 @@
 Who owns a node's directory may name that, or the socket in it, and needs no password.
 """
 
-import os
 import sys
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import click
 
 from admin.lab import lab, secure
 from qsync.client import local_sockets, login, security
-from qsync.client.security import ClientTls
 from qsync.client.targets import parse
 from qsync.errors import ConfigError
 from qsync.socket_files import FILE
@@ -40,7 +38,7 @@ def resolve(text: str) -> list[str]:
                 f"no password in a target: others can read it; set {login.PASSWORD} or "
                 f"{login.PASSWORD_FILE}"
             )
-        _speak(found.tls)
+        security.assume(found.tls)
         if found.user is not None:
             _be(found.user)
         return [_reached(each) for each in found.addresses]
@@ -59,7 +57,7 @@ def resolve(text: str) -> list[str]:
 def load_lab(directory: Path) -> lab.Lab:
     """The lab laid out there; from here on this process speaks to nodes as that lab wants it."""
     found = lab.load(directory)
-    _speak(secure.client_tls(directory))
+    security.assume(secure.client_tls(directory))
     return found
 
 
@@ -70,14 +68,6 @@ def _reached(address: str) -> str:
     from admin.cluster import ask  # noqa: PLC0415 - most targets are not asked anything here
 
     return ask.by_network(address)
-
-
-def _speak(tls: ClientTls | None) -> None:
-    """All connections of this command, and of processes that it starts, go by these variables."""
-    for variable in security.VARIABLES.values():
-        os.environ.pop(variable, None)
-    if tls is not None:
-        os.environ.update({name: value for name, value in tls.as_variables().items() if value})
 
 
 def _be(user: str) -> None:

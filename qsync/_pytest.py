@@ -1,17 +1,18 @@
 """pytest: `qsync_cluster` is a cluster of three real nodes that the test may break.
 
 `@pytest.mark.qsync_cluster(nodes=5, options={"replication.synchro_timeout": "1s"})` asks for
-another one. Loaded by pytest itself; nothing of qsync is imported before the fixture is used.
+another one; with `secure=True` it speaks TLS and has users, and the test is its administrator.
+Loaded by pytest itself; nothing of qsync is imported before the fixture is used.
 """
 
 import importlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -28,7 +29,8 @@ SIBLINGS = ("admin", "election")
 def pytest_configure(config: pytest.Config) -> None:
     """Make the marker known."""
     config.addinivalue_line(
-        "markers", f"{MARKER}(nodes=3, options=None): what the qsync_cluster fixture starts"
+        "markers",
+        f"{MARKER}(nodes=3, options=None, secure=False): what the qsync_cluster fixture starts",
     )
 
 
@@ -39,25 +41,27 @@ def qsync_cluster(
     """Three real nodes (see the marker for more), ended after the test."""
     marker = request.node.get_closest_marker(MARKER)
     given = {} if marker is None else marker.kwargs
-    cluster = _playground()(tmp_path_factory.mktemp("qsync") / "cluster", **given)
+    cluster = _playground(tmp_path_factory.mktemp("qsync") / "cluster", given)
     try:
         yield cluster
     finally:
         cluster.close()
 
 
-def _playground() -> type["Playground"]:
-    """The class, from our own files, whatever else bears the names of our packages."""
+def _playground(directory: Path, given: Mapping[str, Any]) -> "Playground":
+    """Made by our own files, whatever else bears the names of our packages."""
     with _ours():
-        found: type[Playground] = importlib.import_module("admin.lab.playground").Playground
-    return found
+        made: Playground = importlib.import_module("admin.lab.playground").Playground(
+            directory, **given
+        )
+    return made
 
 
 @contextmanager
 def _ours() -> Iterator[None]:
     """Inside, the siblings are ours; after it, the project's own ones are back in their places.
 
-    Our modules keep what they imported: nothing that the fixture needs is imported later.
+    Our modules keep what they imported: nothing that a cluster needs is imported later.
     """
     strangers = [name for name in SIBLINGS if _is_strange(name)]
     theirs = _taken(strangers)

@@ -9,15 +9,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from admin.certs import making
+from admin.certs import ADMINISTRATOR, NODE_DIRECTORY, making
 from admin.certs.making import CA_CERTIFICATE, CA_KEY, KeyPair
 from qsync.errors import ConfigError
 
 DIRECTORY: Final = "certs"
 """Below the directory of a cluster: the authority, and the certificates of people."""
-NODE_DIRECTORY: Final = "tls"
-"""Below the directory of a node."""
-ADMINISTRATOR: Final = "admin"
 OPTIONS: Final = {
     "tls.certificate": f"{NODE_DIRECTORY}/node.crt",
     "tls.key": f"{NODE_DIRECTORY}/node.key",
@@ -29,10 +26,20 @@ OPTIONS: Final = {
 def lay_out(directory: Path, cluster: str, *, name: str) -> None:
     """An authority in `directory/certs`, and an administrator's certificate. Raises ConfigError."""
     where = directory / DIRECTORY
-    authority = making.make_authority(where, name=name)
+    making.make_authority(where, name=name)
     where.chmod(0o700)
+    certify_administrator(directory, cluster)
+
+
+def certify_administrator(directory: Path, cluster: str) -> None:
+    """A certificate of the administrator, in the place of the one there is. Raises ConfigError."""
+    where = directory / DIRECTORY
     making.make_user(
-        authority, KeyPair.named(where, ADMINISTRATOR), cluster=cluster, name=ADMINISTRATOR
+        KeyPair(certificate=where / CA_CERTIFICATE, key=where / CA_KEY),
+        KeyPair.named(where, ADMINISTRATOR),
+        cluster=cluster,
+        name=ADMINISTRATOR,
+        overwrite=True,
     )
 
 

@@ -12,6 +12,7 @@ from admin.drills.values import Options
 from admin.drills.verbs.catalogue import VERBS
 from admin.drills.verbs.crashing import CRASH
 from admin.lab.lab import Lab, LabNode
+from admin.lab.secure import is_secure
 from qsync.config import NodeConfig
 
 
@@ -62,6 +63,11 @@ def allow(drill: Drill, lab: Lab, names: Names, found: ClusterSurvey) -> None:
             f"{lab.name} does not let its fault points be armed",
             hint="set `node.faults: true` on all nodes if they may be broken on purpose",
         )
+    if needs_certificates(drill) and not is_secure(lab.dir):
+        raise DrillStopped(
+            f"{lab.name} speaks no TLS, and the drill is about its certificates",
+            hint="`qsync lab up --secure` lays out a lab that does",
+        )
     if len(lab.nodes) < guards.min_voters:
         raise DrillStopped(f"{len(lab.nodes)} voters; the drill wants {guards.min_voters}")
     touched = {
@@ -107,6 +113,11 @@ def _breakable(node: LabNode) -> bool:
     return NodeConfig.load(node.config, {}).node.faults
 
 
+def needs_certificates(drill: Drill) -> bool:
+    """Can it be run only where nodes speak TLS?"""
+    return any(VERBS[step.verb].spec.needs_certificates for step in drill.method)
+
+
 def _needs_points(drill: Drill) -> bool:
     return any(VERBS[step.verb].spec.needs_points for step in drill.method)
 
@@ -140,6 +151,8 @@ def needs(drill: Drill) -> list[str]:
         wanted.append("links")
     if _needs_points(drill):
         wanted.append("fault points")
+    if needs_certificates(drill):
+        wanted.append("certificates")
     return wanted
 
 

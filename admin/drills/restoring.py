@@ -17,8 +17,10 @@ from admin.backup.archiving import Archiver, ArchivingOptions
 from admin.backup.failures import BackupGap, NoBackup
 from admin.backup.points import WantedPoint
 from admin.backup.restoring import NewNode
+from admin.certs import NODE_DIRECTORY
 from admin.cluster import surveys
 from admin.lab import lab as labs
+from admin.lab import secure
 from admin.lab.lab import Lab, LabNode
 from admin.lab.node_file import config_text, options_of
 from admin.workload.restored import RestoredPoint
@@ -125,7 +127,8 @@ def restore(lab: Lab, node: LabNode) -> bool:
         lab = labs.load(lab.dir)
         first = next(each for each in lab.nodes if each.config.is_file())
         node.dir.mkdir(parents=True, exist_ok=True)
-        write_whole(node.config, config_text(lab, node, options_of(first.config)).encode())
+        options = options_of(first.config) | _certified(lab, node)
+        write_whole(node.config, config_text(lab, node, options).encode())
     lab.start(node)
     return True
 
@@ -174,10 +177,21 @@ def _restore_first(lab: Lab, node: LabNode, begun: _Begun) -> None:
     anew = labs.refounded(lab, cluster)
     if begun.point not in points(lab.dir, since=0.0):
         _note(lab, begun.point)
+    if secure.is_secure(lab.dir):
+        secure.certify_administrator(lab.dir, anew)
+    options |= _certified(anew, node)
     write_whole(node.config, config_text(anew, node, options).encode())
     (lab.dir / BEGUN).unlink()
     anew.start(node)
     surveys.wait_writable([node.address], timeout=WRITABLE_S)
+
+
+def _certified(lab: Lab, node: LabNode) -> dict[str, str]:
+    """A certificate of the new cluster, where the lab speaks TLS; the options that name it."""
+    if not secure.is_secure(lab.dir):
+        return {}
+    shutil.rmtree(node.dir / NODE_DIRECTORY, ignore_errors=True)  # of a restore that was killed
+    return secure.add_nodes(lab.dir, lab, [node])
 
 
 def _load(lab: Lab) -> catalogue.Catalogue:

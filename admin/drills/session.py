@@ -8,12 +8,13 @@ from admin.drills import evidence, expectations, preflight, report
 from admin.drills.expectations import JudgedRun
 from admin.drills.model import Drill
 from admin.drills.record import RunEnd
-from admin.drills.runner import DrillObserver, DrillRunner
+from admin.drills.runner import UP_S_MAX, DrillObserver, DrillRunner
 from admin.drills.targets import Names
 from admin.evidence.stored import compare_stored
-from admin.lab import lab
+from admin.lab import lab, secure
 from admin.lab.lab import Lab
 from admin.lab.tags import ALLOWED_TAGS
+from qsync.client import security
 
 LAB = "lab"
 """Where in the directory of a run the lab lives that was made for it."""
@@ -23,7 +24,8 @@ LAB = "lab"
 class DrillSetup:
     """Where to run it. `target`: a lab that is there; else one of `nodes` nodes is made.
 
-    `keep`: the lab that was made stays. `links`: it has a proxy between its nodes. `record`: write
+    `keep`: the lab that was made stays. `links`: it has a proxy between its nodes. `secure`: it
+    speaks TLS and has users, as it does for a drill that is about certificates. `record`: write
     evidence and reports, of this `source` and from this `command`.
     """
 
@@ -32,6 +34,7 @@ class DrillSetup:
     target: Lab | None = None
     keep: bool = False
     links: bool = True
+    secure: bool = False
     record: bool = True
     source: str = "drill"
     command: str | None = None
@@ -44,9 +47,19 @@ def run(drill: Drill, plan: DrillSetup, observer: DrillObserver) -> JudgedRun:
     plan.out.mkdir(parents=True, exist_ok=True)
     out = plan.out.absolute()
     place = plan.target or _make(drill, out / LAB, plan)
+    with security.assumed(secure.client_tls(place.dir)):
+        return _run_on(place, drill, plan, observer, out)
+
+
+def _run_on(
+    place: Lab, drill: Drill, plan: DrillSetup, observer: DrillObserver, out: Path
+) -> JudgedRun:
     healed = False
     try:
         place.start_all()
+        if secure.is_secure(place.dir) and plan.target is None:
+            surveys.wait_writable(place.addresses, timeout=UP_S_MAX)
+            secure.have_users(place.dir, place.addresses)
         judged = expectations.judge(DrillRunner(drill, place, observer).run())
         if plan.record:
             command = plan.command or _command(drill, place)
@@ -80,8 +93,17 @@ def preview(drill: Drill, target: Lab | None, nodes: int) -> tuple[Names, list[s
 def _make(drill: Drill, directory: Path, plan: DrillSetup) -> Lab:
     events = {} if plan.record else {"node.events": "false"}
     options = {"cluster.tag": ALLOWED_TAGS[0]} | events | dict(drill.options)
-    return lab.create(directory, name=LAB, nodes=plan.nodes, options=options, links=plan.links)
+    return lab.create(
+        directory,
+        name=LAB,
+        nodes=plan.nodes,
+        options=options,
+        links=plan.links,
+        secure=plan.secure or preflight.needs_certificates(drill),
+    )
 
 
 def _command(drill: Drill, place: Lab) -> str:
-    return f"qsync drill run {drill.name} --nodes {len(place.nodes)} --seed {drill.seed}"
+    said = f"qsync drill run {drill.name} --nodes {len(place.nodes)} --seed {drill.seed}"
+    told = secure.is_secure(place.dir) and not preflight.needs_certificates(drill)
+    return f"{said} --secure" if told else said

@@ -2,16 +2,18 @@
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, ExitStack
 from pathlib import Path
 
 from admin.cluster import surveys
 from admin.cluster.surveys import ClusterSurvey
 from admin.lab import lab
 from admin.lab.lab import Lab, LabNode
+from admin.lab.secure import client_tls, have_users
 from admin.links.rules import DirectedLink, LinkRule
 from qsync.client.aio import AsyncClient, connect_async
 from qsync.client.blocking import Client, connect
+from qsync.client.security import assumed
 from qsync.errors import ConfigError, Unavailable
 
 NODES = 3
@@ -22,25 +24,40 @@ _ASKED_AGAIN_S = 0.02
 
 
 class Playground:
-    """Nodes are called n1, n2, n3 ... and may be killed, paused, cut off and brought back."""
+    """Nodes are called n1, n2, n3 ... and may be killed, paused, cut off and brought back.
+
+    A `secure` one speaks TLS and has users. Until it is closed the environment of this process says
+    how to dial and log in there, so whatever dials dials so.
+    """
 
     def __init__(
-        self, directory: Path, *, nodes: int = NODES, options: Mapping[str, str] | None = None
+        self,
+        directory: Path,
+        *,
+        nodes: int = NODES,
+        options: Mapping[str, str] | None = None,
+        secure: bool = False,
     ) -> None:
         """Start the nodes and wait until they take writes. Raises Unavailable."""
         self.lab: Lab = lab.create(
-            directory, name=directory.name, nodes=nodes, options=options, links=True
+            directory, name=directory.name, nodes=nodes, options=options, links=True, secure=secure
         )
+        self._dialling = ExitStack()
         try:
+            if secure:
+                self._dialling.enter_context(assumed(client_tls(directory)))
             self.lab.start_all()
             surveys.wait_writable(self.addresses, timeout=UP_TIMEOUT_S)
+            if secure:
+                have_users(directory, self.addresses)
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
         """End every process."""
-        self.lab.stop_all()
+        with self._dialling:
+            self.lab.stop_all()
 
     # -- talking to it
 

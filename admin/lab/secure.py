@@ -1,14 +1,16 @@
-"""A lab whose nodes speak TLS: its certificates, and what its clients show."""
+"""A lab whose nodes speak TLS, and which has users: its certificates, and who its clients are."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from admin.certs import ADMINISTRATOR
 from admin.lab.node_file import LabPlace, LabPlan
 from admin.lab.ports import LOOPBACK
 from qsync.client.security import ClientTls
 
 _CERTS: Final = "certs"
+_TIMEOUT_S: Final = 20.0
 
 
 def is_secure(directory: Path) -> bool:
@@ -23,8 +25,8 @@ def client_tls(directory: Path) -> ClientTls | None:
     where = directory.absolute() / _CERTS
     return ClientTls(
         ca=str(where / "ca.crt"),
-        certificate=str(where / "admin.crt"),
-        key=str(where / "admin.key"),
+        certificate=str(where / f"{ADMINISTRATOR}.crt"),
+        key=str(where / f"{ADMINISTRATOR}.key"),
     )
 
 
@@ -44,3 +46,24 @@ def add_nodes(directory: Path, lab: LabPlan, nodes: Iterable[LabPlace]) -> dict[
     for node in nodes:
         laying.add_node(directory, node.dir, cluster=lab.cluster, name=node.name, hosts=[LOOPBACK])
     return laying.OPTIONS
+
+
+def certify_administrator(directory: Path, lab: LabPlan) -> None:
+    """Another certificate for who administers the lab: of the cluster that it is now."""
+    from admin.certs import laying  # noqa: PLC0415 - slow to import, only where it is used
+
+    laying.certify_administrator(directory, lab.cluster)
+
+
+def have_users(directory: Path, addresses: Sequence[str]) -> bool:
+    """Make the administrator the first user of a lab that takes writes, unless it has users.
+
+    He logs in with his certificate alone. True if he was made now. Raises what a write raises.
+    """
+    from qsync.client.blocking import connect  # noqa: PLC0415 - slow to import, as above
+
+    with connect(addresses, timeout=_TIMEOUT_S, tls=client_tls(directory)) as db:
+        if db.users.info().get("users"):
+            return False
+        db.users.create(ADMINISTRATOR, if_not_exists=True)
+    return True

@@ -96,10 +96,14 @@ class Workload:
 
         What is unknown of that one stays so, until it is looked up.
         """
-        for worker in self._workers:
-            worker.gate.begins_anew = True
+        self.connect_anew()
         for number, each in list(self.tally.unknown.items()):
             self.tally.unknown[number] = replace(each, client=None)
+
+    def connect_anew(self) -> None:
+        """Every client connects once more with its next operation, as somebody new."""
+        for worker in self._workers:
+            worker.gate.begins_anew = True
 
     def check(self) -> None:
         """Raises what a client died of, if one did."""

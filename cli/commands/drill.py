@@ -16,6 +16,7 @@ from cli.ending import interrupted_politely
 from cli.exits import CheckFailed
 from cli.options import json_option, mutant_option, set_options
 from cli.output import document, say, style, text
+from cli.targets import load_lab
 from qsync.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ def lint(*, files: tuple[str, ...], schema: bool) -> None:
 )
 @click.option("--repeat", type=click.IntRange(1, 1000), default=1, help="So many runs.")
 @click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
+@click.option("--secure", is_flag=True, help="The lab that is made speaks TLS and has users.")
 @click.option("--keep", is_flag=True, help="Leave the lab that was made for it.")
 @json_option
 @interrupted_politely()
@@ -124,6 +126,7 @@ def run(
     settings: tuple[str, ...],
     repeat: int,
     junit: Path | None,
+    secure: bool,
     keep: bool,
 ) -> None:
     """Run a drill; exits with 0, or 6 when an expectation was missed, 7 stopped, 8 not healed."""
@@ -147,7 +150,7 @@ def run(
     for number in range(repeat):
         here = place if repeat == 1 else place / f"{number + 1:03}"
         again = replace(found, seed=found.seed + number)
-        plan = session.DrillSetup(out=here, nodes=nodes, target=there, keep=keep)
+        plan = session.DrillSetup(out=here, nodes=nodes, target=there, secure=secure, keep=keep)
         judged.append(session.run(again, plan, Lines()))
         say(judged[-1].sentence)
     _conclude(judged, place, junit)
@@ -216,14 +219,14 @@ def _lab(target: str) -> Lab:
     """By name, by directory, or by the directory of a run that has one in it."""
     for place in (Path(target) / "lab", Path(target)):
         if labs.exists(place):
-            return labs.load(place.absolute())
+            return load_lab(place.absolute())
     if ":" in target or "," in target:
         raise ConfigError(
             f"{target} is an address: a drill breaks processes and links, and can do that only to "
             "a lab of this machine",
             hint="`qsync lab list` names the labs; without --target a drill makes its own",
         )
-    return labs.load(labs.place(target))
+    return load_lab(labs.place(target))
 
 
 def _dry_run(found: Drill, there: Lab | None, nodes: int) -> None:

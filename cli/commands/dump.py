@@ -259,8 +259,8 @@ def _is_log(path: Path) -> bool:
 
 def _lab(source: str) -> lab.Lab | None:
     if Path(source).is_dir() and lab.exists(Path(source)):
-        return lab.load(Path(source).absolute())
-    return lab.load(lab.place(source)) if source in lab.names() else None
+        return targets.load_lab(Path(source).absolute())
+    return targets.load_lab(lab.place(source)) if source in lab.names() else None
 
 
 @contextlib.contextmanager

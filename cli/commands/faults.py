@@ -9,6 +9,7 @@ from admin.cluster.ask import only, value
 from admin.lab import lab as labs
 from cli.options import Duration
 from cli.output import document, say, style, text
+from cli.targets import load_lab
 from qsync.faultpoints import POINTS
 from qsync.faults import ABOUT, Fault
 from qsync.wire.verbs import InfoRequest
@@ -45,7 +46,7 @@ def fault(
 
     The nodes of a lab allow it, unless the lab was made with another `--set cluster.tag`.
     """
-    address = labs.load(labs.place(name, directory)).node(node).address
+    address = load_lab(labs.place(name, directory)).node(node).address
     known = None if point is None else Fault(point)
     if clear:
         fault_points.disarm(address, known)

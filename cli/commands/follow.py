@@ -1,6 +1,7 @@
 """`qsync check --follow`: a running cluster judged on Spark as it goes on, until Ctrl-C."""
 
 import json
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from admin.checker.follow_events import FollowNote
 
 _SCHEMA = "qsync/follow/1"
+_ONE_SLASH = re.compile("^(qsyncs?):/(?=[^/])")
 
 
 def follow(
@@ -58,7 +60,7 @@ def _addresses(sources: Sequence[str]) -> list[str]:
     found: list[str] = []
     for source in sources:
         # A path has lost one of the slashes of a URL.
-        whole = source.replace("qsync:/", "qsync://", 1) if "://" not in source else source
+        whole = _ONE_SLASH.sub(r"\1://", source)
         try:
             found += targets.resolve(whole)
         except ValueError as error:

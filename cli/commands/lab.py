@@ -10,11 +10,12 @@ from typing import TypedDict
 import click
 from click.core import ParameterSource
 
+from admin.certs import ADMINISTRATOR
 from admin.cluster import surveys
 from admin.cluster.surveys import ClusterSurvey
 from admin.lab import lab as labs
 from admin.lab.lab import Lab, LabNode
-from admin.lab.secure import is_secure
+from admin.lab.secure import have_users, is_secure
 from cli import targets
 from cli.commands.faults import fault
 from cli.commands.links import cut, heal, links, slow
@@ -76,7 +77,11 @@ def _options(command: click.Command) -> None:
     help="Wait so long for a leader.",
 )
 @click.option("--direct", is_flag=True, help="No proxy between the nodes: faster, nothing to cut.")
-@click.option("--secure", is_flag=True, help="Everything over TLS, with certificates of its own.")
+@click.option(
+    "--secure",
+    is_flag=True,
+    help="Everything over TLS, with certificates of its own and a user: root.",
+)
 def up(
     *,
     nodes: int | None,
@@ -95,6 +100,8 @@ def up(
     found.start_all()
     survey = _wait(found, lambda: surveys.wait_writable(found.addresses, timeout=timeout))
     verdict = surveys.judge(survey)
+    if secure and have_users(where, found.addresses):
+        say(f"you are {ADMINISTRATOR} by the certificate in {where / 'certs'}; others log in")
     seconds = time.monotonic() - began
     if style().as_json:
         document(

@@ -136,7 +136,7 @@ def _say_how(directory: Path, address: str) -> None:
     """Where the certificates are, and how they are shown."""
     certs = directory / "certs"
     say(f"keep {certs} to yourself; it has the authority and your certificate:")
-    files = f"ca={certs}/ca.crt&certificate={certs}/admin.crt&key={certs}/admin.key"
+    files = f"ca={certs}/ca.crt&certificate={certs}/root.crt&key={certs}/root.key"
     say(f"qsync status 'qsyncs://{address}/?{files}'")
 
 

@@ -7,7 +7,8 @@ of those that it starts.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -84,3 +85,25 @@ def of_url(query: str) -> ClientTls:
 def of_environment() -> ClientTls | None:
     """What the environment says; None where it names no authority. Raises ConfigError."""
     return ClientTls.of({}) if os.environ.get("QSYNC_CA") else None
+
+
+def assume(tls: ClientTls | None) -> None:
+    """From here on this process, and those that it starts, speak so to every target."""
+    for variable in VARIABLES.values():
+        os.environ.pop(variable, None)
+    if tls is not None:
+        os.environ.update({name: value for name, value in tls.as_variables().items() if value})
+
+
+@contextmanager
+def assumed(tls: ClientTls | None) -> Iterator[None]:
+    """`assume` until the block ends; then the environment is what it was."""
+    before = {name: os.environ.get(name) for name in VARIABLES.values()}
+    assume(tls)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value

@@ -51,6 +51,7 @@ class NodeTls:
         self._acceptor = files.acceptor(self.files, demand=demand)
         self._dialer = files.dialer(self.files, check_host=False)
         self._ca_expires = files.authorities_expire(self._dialer)
+        self._authorities = files.authorities(self._dialer)
         self._anonymous = files.acceptor(self.files, demand=False)
         self._anonymous.verify_mode = ssl.CERT_NONE
 
@@ -80,6 +81,7 @@ class NodeTls:
             expires=self.facts.expires,
             left=self.facts.expires - now,
             ca_left=self._ca_expires - now,
+            authorities=self._authorities,
             error=self.error,
         )
 

@@ -13,4 +13,7 @@ class TlsStatus(Struct, frozen=True, kw_only=True):
     expires: Annotated[float | None, "when it is good no more, in seconds since 1970"] = None
     left: Annotated[float | None, "seconds until then; negative: it has expired"] = None
     ca_left: Annotated[float | None, "the same of the authority that expires first"] = None
+    authorities: Annotated[
+        tuple[str, ...], "numbers of the certificates of the authorities it trusts"
+    ] = ()
     error: Annotated[str | None, "why files that changed are not in use"] = None

@@ -95,6 +95,11 @@ def authorities_expire(context: ssl.SSLContext) -> float:
     )
 
 
+def authorities(context: ssl.SSLContext) -> tuple[str, ...]:
+    """Numbers of the certificates of those that are trusted, in order."""
+    return tuple(sorted(str(each["serialNumber"]) for each in context.get_ca_certs()))
+
+
 def facts_of(shown: Mapping[str, object]) -> CertificateFacts:
     """Of a certificate as `ssl` shows it."""
     return CertificateFacts(

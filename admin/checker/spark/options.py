@@ -5,12 +5,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from admin.checker.spark import credentials
 from admin.evidence.tables import TABLES
 from qsync.errors import ConfigError
 
 SPAN: Final = 262_144
 """Entries that one task fetches from a node, unless told otherwise."""
-KNOWN: Final = ("table", "path", "paths", "nodes", "align", "run", "span", "begin")
+KNOWN: Final = (
+    *("table", "path", "paths", "nodes", "align", "run", "span", "begin"),
+    *credentials.VARIABLES,
+)
 _PLACES: Final = ("path", "paths", "nodes")
 
 
@@ -25,6 +29,8 @@ class SparkOptions:
     run: str
     span: int
     begin: int
+    variables: Mapping[str, str]
+    """How nodes are dialled, as in the environment."""
 
     def placed(self) -> "SparkOptions":
         """The same, of something. Raises ConfigError."""
@@ -57,6 +63,7 @@ def read(given: Mapping[str, str]) -> SparkOptions:
         run=asked.get("run", "live"),
         span=_number(asked, "span", least=1, otherwise=SPAN),
         begin=_number(asked, "begin", least=0, otherwise=0),
+        variables=credentials.of_options(asked),
     )
 
 

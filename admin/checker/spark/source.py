@@ -50,7 +50,8 @@ class QsyncSource(DataSource):
     """Options: `table`; `path` (or `paths`, a JSON list), or `nodes`: addresses, by commas.
 
     `align`: one range of all nodes in one partition. Of nodes: `run` names the run, `span` is how
-    many entries a task fetches, and a stream begins behind the index `begin`.
+    many entries a task fetches, and a stream begins behind the index `begin`. How a secured cluster
+    is dialled: `ca`, `certificate`, `key`, `host`, `user`, `password_file` (`credentials`).
     """
 
     @classmethod
@@ -72,7 +73,12 @@ class QsyncSource(DataSource):
         from admin.checker.spark.source_live import LiveReader  # noqa: PLC0415
 
         return LiveReader(
-            asked.table, asked.nodes, run_id=asked.run, aligned=asked.aligned, span=asked.span
+            asked.table,
+            asked.nodes,
+            run_id=asked.run,
+            aligned=asked.aligned,
+            span=asked.span,
+            variables=asked.variables,
         )
 
     def streamReader(self, schema: "StructType") -> DataSourceStreamReader:  # noqa: N802 - Spark's name
@@ -83,7 +89,9 @@ class QsyncSource(DataSource):
             return super().streamReader(schema)
         from admin.checker.spark.stream import WalStream  # noqa: PLC0415 - talks to nodes
 
-        return WalStream(asked.nodes, run_id=asked.run, begin=asked.begin)
+        return WalStream(
+            asked.nodes, run_id=asked.run, begin=asked.begin, variables=asked.variables
+        )
 
     def simpleStreamReader(  # noqa: N802 - Spark's name
         self,
@@ -98,7 +106,7 @@ class QsyncSource(DataSource):
             )
         from admin.checker.spark.stream import StatusStream  # noqa: PLC0415 - talks to nodes
 
-        return StatusStream(asked.nodes, run_id=asked.run)
+        return StatusStream(asked.nodes, run_id=asked.run, variables=asked.variables)
 
 
 class PartitionReader(DataSourceReader):

@@ -1,12 +1,14 @@
 """The tables of running nodes for Spark: fetched by the tasks, each its range, over packed rows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from admin.checker.spark.bounds import Bounds
+from admin.checker.spark.credentials import environment_with
 from admin.checker.spark.options import SPAN
 from admin.evidence import live
 from admin.evidence.arrow import batch
@@ -34,7 +36,14 @@ class LiveReader(DataSourceReader):
     """The logs as far as they are durable when the query is planned."""
 
     def __init__(
-        self, table: str, addresses: Sequence[str], *, run_id: str, aligned: bool, span: int = SPAN
+        self,
+        table: str,
+        addresses: Sequence[str],
+        *,
+        run_id: str,
+        aligned: bool,
+        span: int = SPAN,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         if table not in TOLD:
             raise NoEvidence(f"nodes tell of {', '.join(TOLD)}, not of {table}")
@@ -43,6 +52,7 @@ class LiveReader(DataSourceReader):
         self._run_id = run_id
         self._aligned = aligned
         self._span = span
+        self._variables = dict(variables or {})
         self._bounds = Bounds()
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802 - Spark's name
@@ -53,12 +63,9 @@ class LiveReader(DataSourceReader):
         """By node and range; aligned, the same range of all nodes."""
         if self._table != "wal" or self._bounds.run_id not in {None, self._run_id}:
             return [Pieces([])]
-        poll = LivePoll(self._addresses, timeout=live.FETCH_S_MAX)
-        try:
+        with environment_with(self._variables), closing(self._poll()) as poll:
             samples = poll.statuses()
             silent = dict(poll.silent)
-        finally:
-            poll.close()
         if silent:
             told = "; ".join(f"{address}: {why}" for address, why in silent.items())
             raise NoEvidence(f"not all nodes answer: {told}", hint="name only those that do")
@@ -93,15 +100,18 @@ class LiveReader(DataSourceReader):
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         """The rows, in batches."""
         assert isinstance(partition, Pieces)
-        if self._table == "wal":
-            for piece in partition.pieces:
-                yield from whole(piece, self._run_id)
-        else:
-            yield self._small()
+        with environment_with(self._variables):
+            if self._table == "wal":
+                for piece in partition.pieces:
+                    yield from whole(piece, self._run_id)
+            else:
+                yield self._small()
+
+    def _poll(self) -> LivePoll:
+        return LivePoll(self._addresses, timeout=live.FETCH_S_MAX)
 
     def _small(self) -> "pa.RecordBatch":
-        poll = LivePoll(self._addresses, timeout=live.FETCH_S_MAX)
-        try:
+        with closing(self._poll()) as poll:
             samples = poll.statuses()
             if self._table == "status":
                 recorder = SampleRecorder(Generations())
@@ -109,8 +119,6 @@ class LiveReader(DataSourceReader):
             else:
                 told = poll.each(lambda line: Running(line).digests(live.status_of(line).id))
                 rows = [row for each in told.values() for row in each]
-        finally:
-            poll.close()
         return batch(self._table, [{"run_id": self._run_id, **row} for row in rows])
 
 

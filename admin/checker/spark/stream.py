@@ -15,6 +15,7 @@ from pyspark.sql.datasource import (
     SimpleDataSourceStreamReader,
 )
 
+from admin.checker.spark.credentials import environment_with
 from admin.checker.spark.source_live import Pieces, whole
 from admin.evidence import live
 from admin.evidence.arrow import batch
@@ -73,8 +74,16 @@ class NodePosition:
 class WalStream(DataSourceStreamReader):
     """Offsets: a Place by node."""
 
-    def __init__(self, addresses: Sequence[str], *, run_id: str, begin: int) -> None:
+    def __init__(
+        self,
+        addresses: Sequence[str],
+        *,
+        run_id: str,
+        begin: int,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         self._poll = LivePoll(addresses)
+        self._variables = dict(variables or {})
         self._run_id = run_id
         self._begin = begin
 
@@ -86,7 +95,8 @@ class WalStream(DataSourceStreamReader):
         """Where they stand now; who does not answer stays where it was."""
         former = {int(node): StreamOffset.read(found) for node, found in start.items()}
         by_address = {each.address: each for each in former.values()}
-        found = self._poll.each(lambda line: _seen(line, by_address))
+        with environment_with(self._variables):
+            found = self._poll.each(lambda line: _seen(line, by_address))
         self._meet(found)
         top = max((each.reach for each in found.values()), default=0)
         places = {node: _still(place) for node, place in former.items()}
@@ -152,11 +162,12 @@ class WalStream(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         """The rows. A node that went away meanwhile gives none: the chain tells of what follows."""
         assert isinstance(partition, Pieces)
-        for piece in partition.pieces:
-            try:
-                yield from whole(piece, self._run_id, timeout=FETCH_S_MAX)
-            except QsyncError:
-                return
+        with environment_with(self._variables):
+            for piece in partition.pieces:
+                try:
+                    yield from whole(piece, self._run_id, timeout=FETCH_S_MAX)
+                except QsyncError:
+                    return
 
     def stop(self) -> None:
         """Hang up."""
@@ -166,8 +177,15 @@ class WalStream(DataSourceStreamReader):
 class StatusStream(SimpleDataSourceStreamReader):
     """Offsets: how often was asked, and the directories that were met."""
 
-    def __init__(self, addresses: Sequence[str], *, run_id: str) -> None:
+    def __init__(
+        self,
+        addresses: Sequence[str],
+        *,
+        run_id: str,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         self._poll = LivePoll(addresses)
+        self._variables = dict(variables or {})
         self._run_id = run_id
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
@@ -185,7 +203,9 @@ class StatusStream(SimpleDataSourceStreamReader):
             node, _, uuid = name.partition(" ")
             generations.meet(int(node), uuid, number)
         recorder = SampleRecorder(generations, first=samples)
-        for sample in self._poll.statuses().values():
+        with environment_with(self._variables):
+            samples_of = self._poll.statuses()
+        for sample in samples_of.values():
             row = recorder.heard(sample)
             met[f"{sample.id} {sample.uuid}"] = row["generation"]
         rows = [{"run_id": self._run_id, **row} for row in recorder.rows]

@@ -13,6 +13,7 @@ from admin.drills.undo_log import UndoLog, UndoStep
 from admin.drills.values import DURATION
 from admin.drills.verbs import (
     backups,
+    certificates,
     disks,
     fault_points,
     links,
@@ -109,6 +110,7 @@ _ALL: tuple[StepVerb, ...] = (
     *links.VERBS,
     *fault_points.VERBS,
     *operators.VERBS,
+    *certificates.VERBS,
     *members.VERBS,
     *backups.VERBS,
     *load.VERBS,

@@ -51,6 +51,8 @@ class VerbSpec:
     """Whether it needs a lab whose links go through the proxy."""
     needs_points: bool = False
     """Whether it needs nodes whose fault points may be armed."""
+    needs_certificates: bool = False
+    """Whether it needs a lab whose nodes speak TLS."""
 
 
 class StepVerb:

@@ -1,0 +1,102 @@
+"""The verb of a drill that replaces what members and clients know each other by."""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from typing_extensions import override
+
+from admin.cluster import surveys
+from admin.drills.live import LiveCluster
+from admin.drills.model import Step
+from admin.drills.probes import all_in_touch
+from admin.drills.verbs.verb import StepVerb, Takes, VerbSpec
+from admin.lab.lab import Lab
+from admin.links.rules import across
+from qsync.errors import Unavailable
+from qsync.faults import Fault
+from qsync.status.record import NodeStatus
+
+if TYPE_CHECKING:
+    from admin.drills.simulated import Members, SimulatedCluster
+
+READ_S: Final = 20.0
+"""How long nodes may take to have files in use that were replaced, and to be in touch again."""
+ASKED_AGAIN_S: Final = 0.05
+BETWEEN_S: Final = 0.3
+"""In the simulator, what it takes to write files and have them read."""
+
+
+class RotateCertificatesVerb(StepVerb):
+    """What stands stays, so connections are broken once, to be made with what is new.
+
+    The simulator's nodes speak no TLS: there connections are broken in the same order, and that is
+    all that the cluster sees of it.
+    """
+
+    spec = VerbSpec(
+        name="rotate_certificates",
+        about="replaces the authority and every certificate: all trust both authorities; each "
+        "node in turn, then the clients, show a new certificate; nobody trusts the old "
+        "authority. Connections are broken once for each",
+        takes=Takes.NOTHING,
+        faults=(Fault.RESET,),
+        needs_links=True,
+        needs_certificates=True,
+    )
+
+    @override
+    def live(self, cluster: LiveCluster, step: Step, nodes: list[str]) -> None:
+        from admin.lab import rotation  # noqa: PLC0415 - slow to import, only where it is used
+
+        lab = cluster.lab
+        turn = rotation.CertificateRotation(lab)
+        turn.trust_both()
+        _wait(lab, lambda each: rotation.same(each.tls.authorities, turn.both), "trust both")
+        for node in lab.nodes:
+            serial = turn.certify(node)
+            _wait(lab, lambda each: _shows(each, node.name, serial), f"{node.name} shows it")  # noqa: B023 - called here
+            lab.control.reset(across(cluster.all, [node.name], (), "both"))
+            _wait(lab, lambda _: True, f"{node.name} is in touch")
+        turn.certify_clients()
+        turn.trust_new()
+        _wait(lab, lambda each: rotation.same(each.tls.authorities, turn.new), "trust the new one")
+        lab.control.reset(across(cluster.all, cluster.all, cluster.all, "both"))
+        cluster.load.connect_anew()
+        _wait(lab, lambda _: True, "all are in touch")
+
+    @override
+    def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
+        names = cluster.all
+        for group in (*([name] for name in names), names):
+            links = across(names, group, names if group is names else (), "both")
+            pairs = [(int(one[1:]), int(other[1:])) for one, other in links]
+            cluster.wait(BETWEEN_S)
+            cluster.world.room.net.reset(pairs)
+            cluster.until(lambda: all_in_touch(cluster), READ_S, f"{', '.join(group)} in touch")
+
+
+def _shows(node: NodeStatus, name: str, serial: str) -> bool:
+    return node.name != name or node.tls.serial.lstrip("0") == serial.lstrip("0")
+
+
+def _wait(lab: Lab, fact: Callable[[NodeStatus], bool], what: str) -> None:
+    """Until it is so of every node, and all are in touch. Raises Unavailable."""
+    deadline = time.monotonic() + READ_S
+    while True:
+        why = "no node answers"
+        try:
+            found = surveys.survey(lab.addresses)
+            verdict = surveys.judge(found)
+            if verdict.health is surveys.ClusterHealth.HEALTHY and all(map(fact, found.samples)):
+                return
+            refused = [f"{each.name}: {each.tls.error}" for each in found.samples if each.tls.error]
+            why = "; ".join(refused) or verdict.sentence
+        except Unavailable as error:
+            why = error.message
+        if time.monotonic() > deadline:
+            raise Unavailable(f"not within {READ_S:g} s: {what}; {why}")
+        time.sleep(ASKED_AGAIN_S)
+
+
+VERBS: tuple[StepVerb, ...] = (RotateCertificatesVerb(),)

@@ -1,0 +1,81 @@
+"""The authority of a secure lab and all certificates replaced by new ones, while it runs.
+
+In three steps, and whoever stops behind one leaves a lab that works: everybody trusts both
+authorities; everybody shows a certificate of the new one; nobody trusts the old one. Files are
+replaced whole, and who dials or is dialled reads them when they are others than before.
+"""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final
+
+from admin.certs import ADMINISTRATOR, NODE_DIRECTORY, looking, making
+from admin.certs.laying import DIRECTORY
+from admin.certs.making import CA_CERTIFICATE, CA_KEY, KeyPair
+from admin.lab.lab import Lab, LabNode
+from admin.lab.ports import LOOPBACK
+
+_NEW: Final = "new"
+"""Where the new authority is meanwhile, below the directory of certificates."""
+
+
+class CertificateRotation:
+    """One rotation. `former` and `new`: numbers of the authorities' certificates."""
+
+    def __init__(self, lab: Lab) -> None:
+        """Make the new authority. Raises ConfigError."""
+        self._lab = lab
+        self._certs = lab.dir / DIRECTORY
+        old = self._certs / CA_CERTIFICATE
+        self._authority = making.make_authority(
+            self._certs / _NEW, name=f"qsync lab {lab.name}", overwrite=True
+        )
+        self._both = old.read_bytes() + self._authority.certificate.read_bytes()
+        self.new = _numbers(self._authority.certificate)
+        self.both = _numbers(old) | self.new
+
+    def trust_both(self) -> None:
+        """Nodes and clients believe whom either authority has signed for."""
+        self._trust(self._both)
+
+    def certify(self, node: LabNode) -> str:
+        """The node shows a certificate of the new authority; its number."""
+        pair = making.make_node(
+            self._authority,
+            KeyPair.named(node.dir / NODE_DIRECTORY, "node"),
+            cluster=self._lab.cluster,
+            name=node.name,
+            hosts=[LOOPBACK],
+            overwrite=True,
+        )
+        return looking.look(pair.certificate)[0].serial
+
+    def certify_clients(self) -> None:
+        """So do the clients."""
+        making.make_user(
+            self._authority,
+            KeyPair.named(self._certs, ADMINISTRATOR),
+            cluster=self._lab.cluster,
+            name=ADMINISTRATOR,
+            overwrite=True,
+        )
+
+    def trust_new(self) -> None:
+        """Nobody believes the old authority any more, and the new one has its place."""
+        self._trust(self._authority.certificate.read_bytes())
+        self._authority.key.replace(self._certs / CA_KEY)
+
+    def _trust(self, authorities: bytes) -> None:
+        for place in (self._certs, *(node.dir / NODE_DIRECTORY for node in self._lab.nodes)):
+            fresh = place / f"{CA_CERTIFICATE}.fresh"
+            fresh.write_bytes(authorities)
+            fresh.replace(place / CA_CERTIFICATE)
+
+
+def same(told: Collection[str], wanted: Collection[str]) -> bool:
+    """Are these the same numbers of certificates? Who tells them may put zeros in front."""
+    return {each.lstrip("0") for each in told} == {each.lstrip("0") for each in wanted}
+
+
+def _numbers(path: Path) -> set[str]:
+    return {each.serial for each in looking.look(path)}
