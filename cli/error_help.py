@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 ERROR_MODULES = (
     "qsync.errors",
+    "qsync.client.closed",
     "admin.lab.lab",
     "admin.lab.ports",
     "admin.drills.demo",
@@ -56,6 +57,10 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "`\\retry` in the shell): it is applied at most once and answers with what became of it. "
         "`qsync resolve TOKEN` (`\\resolve`) tells without doing it: if it was not done, it never "
         "will be. Without the token it may be done twice. Never count it as not done.",
+    ),
+    "CLIENT_CLOSED": ErrorHelp(
+        "The program used a client after `close()`, or behind its `with` block.",
+        "Connect again, or keep the block open for as long as the client is used.",
     ),
     "GIVEN_UP": ErrorHelp(
         "Somebody asked what became of the write (`qsync resolve TOKEN`) before any attempt of it "

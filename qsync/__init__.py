@@ -7,8 +7,16 @@ from qsync.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from qsync.client.aio import AsyncClient, connect_async
+    from qsync.client.async_.space import AsyncSpace
+    from qsync.client.async_.transaction import AsyncTransaction
+    from qsync.client.async_.typed import AsyncTypedSpace
     from qsync.client.blocking import Client, connect
+    from qsync.client.changes import Change, ChangeKind, Effect
+    from qsync.client.closed import ClientClosed
     from qsync.client.rows import Receipt
+    from qsync.client.sync.space import Space
+    from qsync.client.sync.transaction import Transaction
+    from qsync.client.sync.typed import TypedSpace
     from qsync.errors import (
         AccessDenied,
         Compacted,
@@ -52,7 +60,13 @@ PART_OF = "qsync"
 __all__ = [
     "AccessDenied",
     "AsyncClient",
+    "AsyncSpace",
+    "AsyncTransaction",
+    "AsyncTypedSpace",
+    "Change",
+    "ChangeKind",
     "Client",
+    "ClientClosed",
     "Compacted",
     "ConfigError",
     "Conflict",
@@ -60,6 +74,7 @@ __all__ = [
     "DirectoryLocked",
     "DiskFull",
     "DuplicateKey",
+    "Effect",
     "ForeignCluster",
     "NoSuchIndex",
     "NoSuchSpace",
@@ -76,11 +91,14 @@ __all__ = [
     "Receipt",
     "RolledBack",
     "SessionExpired",
+    "Space",
     "SpaceExists",
     "SplitBrain",
     "StoreError",
     "SyncQueueFull",
     "TooLarge",
+    "Transaction",
+    "TypedSpace",
     "Unavailable",
     "WrongFormat",
     "WrongKey",
@@ -94,9 +112,19 @@ __all__ = [
 
 _HOMES = {
     "AsyncClient": "qsync.client.aio",
+    "AsyncSpace": "qsync.client.async_.space",
+    "AsyncTransaction": "qsync.client.async_.transaction",
+    "AsyncTypedSpace": "qsync.client.async_.typed",
+    "Change": "qsync.client.changes",
+    "ChangeKind": "qsync.client.changes",
     "Client": "qsync.client.blocking",
+    "ClientClosed": "qsync.client.closed",
+    "Effect": "qsync.client.changes",
     "Node": "qsync.node.embedded:EmbeddedNode",
     "Receipt": "qsync.client.rows",
+    "Space": "qsync.client.sync.space",
+    "Transaction": "qsync.client.sync.transaction",
+    "TypedSpace": "qsync.client.sync.typed",
     "connect": "qsync.client.blocking",
     "connect_async": "qsync.client.aio",
 }

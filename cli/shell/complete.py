@@ -100,13 +100,18 @@ def _of_space(head: str, mark: str, word: str, names: ClusterNames) -> Iterator[
     if mark == ":":
         yield from _methods(word)
     elif head == "box.space":
-        for name, (fields, _) in names.spaces.items():
+        for name in sorted(names.spaces, key=_of_the_system):
+            fields, _ = names.spaces[name]
             if name.startswith(word):
                 yield Candidate(name, len(word), ", ".join(fields))
     elif found is not None and found.group(2):
         yield from _matching(names.spaces.get(found.group(1), ((), ()))[1], word)
     elif found is not None:
         yield from _matching(("index", "id", "name", "is_sync"), word)
+
+
+def _of_the_system(space: str) -> bool:
+    return space.startswith("_")
 
 
 def _methods(word: str) -> Iterator[Candidate]:
@@ -135,7 +140,7 @@ def _in_text(line: str, names: ClusterNames) -> Iterator[Candidate]:
         return
     word, before = found.group(2), line[: found.start()]
     if before.endswith("box.space["):
-        yield from _matching(names.spaces, word)
+        yield from _matching(sorted(names.spaces, key=_of_the_system), word)
         return
     option, call = _GIVEN.search(before), _NAME.search(before.rstrip("( "))
     if option is not None:

@@ -18,7 +18,7 @@ makes a new line in any case.
   look      \\status  \\limbo  \\why  \\spaces  \\d SPACE  \\tx  \\trace  \\explain
   unknown   \\retry [TOKEN]  \\resolve [TOKEN]
   speak to  \\c NODE  \\follow on|off  \\all LUA  \\on NODE LUA  \\watch 2s LUA
-  results   \\x  \\set format json  \\o FILE  \\i FILE  \\e
+  results   \\x  \\set format json  \\o FILE  \\i FILE  \\e  \\history
   learn     \\tutorial  \\help TOPIC; \\q leaves
 
 \\help commands says what each of them does, \\help NAME explains one thing:

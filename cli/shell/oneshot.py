@@ -63,7 +63,7 @@ def run(
         shell.people = job.people
         shell.settings.format = job.format
         try:
-            drive(run_chunks(shell, job, collect or shell.present))
+            drive(run_chunks(shell, job, collect))
         except KeyboardInterrupt:
             raise InterruptedUnknown.unless_safe(shell.verbs.under_way, WRITES) from None
         finally:
@@ -71,12 +71,18 @@ def run(
             shell.voices.back()
 
 
-async def run_chunks(shell: Shell, job: Job, collect: Callable[[list[object]], None]) -> None:
+async def run_chunks(
+    shell: Shell, job: Job, collect: Callable[[list[object]], None] | None
+) -> None:
     """Run all of it, and show or collect what the chunks return. Raises the first error."""
     await shell.detect_target()
     for name, text in job.sources:
         for chunk in chunks(shell.runtime.compile, text, name=name):
             if chunk.startswith(COMMAND):
                 await shell.command(chunk)
+                continue
+            values = await shell.run(chunk, name=name)
+            if collect is None:
+                await shell.present(values)
             else:
-                collect(await shell.run(chunk, name=name))
+                collect(values)

@@ -7,6 +7,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Final
 
 import trio
 from prompt_toolkit import PromptSession
@@ -19,17 +20,18 @@ from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.patch_stdout import patch_stdout
+from prompt_toolkit.styles import Style
 from pygments.lexers.scripting import LuaLexer
 from typing_extensions import override
 
 from admin.box.opening import open_box
-from admin.lab.lab import home
 from cli.shell import opened
 from cli.shell.chunks import unfinished
 from cli.shell.cluster_watch import Watcher
 from cli.shell.complete import candidates, hint_line
 from cli.shell.failures import first_of
 from cli.shell.oneshot import Job
+from cli.shell.remembered import history_path
 from cli.shell.runtime import installed
 from cli.shell.shell_commands import Leave
 from cli.shell.talk import InteractiveShell
@@ -37,7 +39,16 @@ from cli.shell.voices import APPEND, ShellOutput
 from qsync.errors import QsyncError
 
 FILE_COMMANDS = ("\\i", "\\o")
-HISTORY_FILE = "shell_history"
+COLOURS: Final = Style.from_dict(
+    {
+        "pygments.keyword": "bold",
+        "pygments.literal.string": "ansigreen",
+        "pygments.literal.number": "ansimagenta",
+        "pygments.comment": "italic",
+        "pygments.error": "ansired",
+    }
+)
+"""Colours of the terminal's own palette, which can be read on black and on white alike."""
 _SECRET = "passw"  # noqa: S105 - a word to look for, of `password` and `passwd`
 _WELCOME = r"Lua 5.4 with `box`; \help lists what there is, \tutorial shows it, Ctrl-D leaves."
 
@@ -118,6 +129,8 @@ class Editor:
             auto_suggest=AutoSuggestFromHistory(),
             completer=NameCompleter(watcher),
             complete_while_typing=True,
+            style=COLOURS,
+            include_default_pygments_style=False,
             lexer=None if plain else PygmentsLexer(LuaLexer),
             bottom_toolbar=self._toolbar,
             prompt_continuation=_continuation,
@@ -224,11 +237,6 @@ class HistoryFile(FileHistory):
             fcntl.flock(file, fcntl.LOCK_EX)
             super().store_string(string)
         path.chmod(0o600)
-
-
-def history_path() -> Path:
-    """Where the lines are kept that were typed."""
-    return home().parent / HISTORY_FILE
 
 
 def _keys(talk: InteractiveShell) -> KeyBindings:

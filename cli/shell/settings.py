@@ -14,6 +14,7 @@ _SWITCH = {"on": True, "off": False}
 class ShellSettings:
     """`rows`: shown of one result. `timing`: say how long it took, if that was long.
 
+    `pager`: what is longer than the screen is read in $PAGER, or in `less` where that is there.
     `consistency`: of reads; with `local` they need no quorum.
     """
 
@@ -22,6 +23,7 @@ class ShellSettings:
     timing: bool = True
     confirm: bool = True
     trace: bool = True
+    pager: bool = True
     consistency: ReadConsistency = "linearizable"
 
     @classmethod
@@ -45,10 +47,8 @@ class ShellSettings:
                 if not text.isdigit() or not int(text):
                     raise ValueError(f"{text!r} is not a number of rows")
                 self.rows = int(text)
-            case "timing":
-                self.timing = _switch(text)
-            case "trace":
-                self.trace = _switch(text)
+            case "timing" | "trace" | "pager":
+                setattr(self, name, _switch(text))
             case "consistency":
                 self.consistency = consistency(text)
             case "confirm":

@@ -4,10 +4,12 @@ from pathlib import Path
 
 from admin.box.session import Box
 from cli.shell.formats import OutputFormat
+from cli.shell.remembered import remembered
 from cli.shell.state import ShellCore
 from qsync.client.rows import Receipt
 from qsync.errors import ConfigError
 
+HISTORY_LINES = 20
 _SWITCH = {"on": True, "off": False}
 _CYCLE = (OutputFormat.AUTO, OutputFormat.VERTICAL, OutputFormat.YAML, OutputFormat.JSON)
 
@@ -55,7 +57,7 @@ async def follow(shell: ShellCore, rest: str) -> None:
 
 
 async def set_(shell: ShellCore, rest: str) -> None:
-    """Show the settings, or change one. Of format, rows, timing, confirm, trace, consistency."""
+    """Show the settings, or change one. Of format, rows, timing, confirm and so on."""
     settings = shell.settings
     if not rest:
         for name in settings.names():
@@ -116,6 +118,17 @@ async def cycle(shell: ShellCore, _rest: str) -> None:
     place = _CYCLE.index(settings.format) if settings.format in _CYCLE else -1
     settings.format = _CYCLE[(place + 1) % len(_CYCLE)]
     shell.voices.say(f"format {settings.format}")
+
+
+async def history(shell: ShellCore, rest: str) -> None:
+    """Show the lines typed last. Twenty, or so many; `/TEXT` shows those with a text in them."""
+    wanted = rest.removeprefix("/") if rest.startswith("/") else ""
+    if rest and not wanted and not rest.isdigit():
+        raise CommandMisused(f"{rest!r} is neither a number nor /TEXT")
+    count = int(rest) if rest.isdigit() else HISTORY_LINES
+    found = [each for each in remembered() if wanted in each][:count]
+    for each in reversed(found):
+        shell.voices.result(each)
 
 
 async def include(shell: ShellCore, rest: str) -> None:

@@ -35,6 +35,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "i": Command(shell_commands.include, "FILE"),
     "o": Command(shell_commands.output, "[FILE|>> FILE]"),
     "e": Command(shell_commands.edit),
+    "history": Command(shell_commands.history, "[N|/TEXT]"),
     "status": Command(inspect_commands.status),
     "limbo": Command(inspect_commands.limbo),
     "why": Command(inspect_commands.why),

@@ -23,6 +23,7 @@ from qsync.errors import OutcomeUnknown, QsyncError, WrongOperation
 
 _GLOBAL: Final = re.compile(r"global '(\w+)'")
 _FIELD: Final = re.compile(r"index a nil value \(field '(\w+)'\)")
+_METHOD: Final = re.compile(r"call a nil value \((?:method|field) '(\w+)'\)")
 _LOCAL: Final = re.compile(r"^\s*local\s+(?:function\s+)?(\w+)", re.MULTILINE)
 _ABSENT: Final = frozenset({"os", "io", "package", "debug", "dofile", "loadfile", "python"})
 SPACES_MAX: Final = 5
@@ -41,12 +42,24 @@ def hint(message: str, *, source: str, gone: Iterable[str], spaces: Iterable[str
         return f"the shell's Lua has no {named.group(1)}: it reaches the cluster and nothing else"
     if named is not None and named.group(1) in set(gone):
         return f"`local {named.group(1)}` ended with its line; leave out the `local`"
+    called = _METHOD.search(message)
+    if called is not None:
+        return _no_function(called.group(1))
     field = _FIELD.search(message)
     if field is not None:
         return _no_space(field.group(1), source, sorted(spaces))
     if "malformed number" in message and re.search(r"\d+U?LL", message):
         return "numbers have 64 bits here: leave the LL away"
     return ""
+
+
+def _no_function(name: str) -> str:
+    """There is no such method or function; which one was meant?"""
+    from cli.shell.known import BOX, SPACE  # noqa: PLC0415 - it loads all that can be called
+
+    there = dict.fromkeys((*SPACE, *(each.rpartition(".")[2] for each in BOX)))
+    near = difflib.get_close_matches(name, there, n=1)
+    return f"did you mean {near[0]!r}?" if near else ""
 
 
 def _no_space(name: str, source: str, spaces: list[str]) -> str:
@@ -119,9 +132,9 @@ class ShellCore(ABC):
             if chunk.startswith(COMMAND):
                 await self.command(chunk)
             else:
-                self.present(await self.run(chunk, name=name))
+                await self.present(await self.run(chunk, name=name))
 
-    def present(self, values: list[object]) -> None:
+    async def present(self, values: list[object]) -> None:
         """Show what a chunk returned."""
         for line in self.lines(values):
             self.voices.result(line)

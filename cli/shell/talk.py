@@ -6,6 +6,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
@@ -24,6 +25,7 @@ from cli.shell.carriers import TaskCarriers
 from cli.shell.chunks import COMMAND
 from cli.shell.failures import ChunkInterrupted, InterruptedUnknown
 from cli.shell.guards import WRITES
+from cli.shell.pager import paged, pager
 from cli.shell.shell import Shell
 from cli.shell.shell_commands import resolved
 from cli.shell.voices import ShellOutput
@@ -250,6 +252,26 @@ class InteractiveShell(Shell):
             self._scope, self.voices = scope, voices
             for sentence in held:
                 voices.say(sentence)
+
+    @override
+    async def present(self, values: list[object]) -> None:
+        """Show what a chunk returned; what is longer than the screen in a pager."""
+        lines = list(self.lines(values))
+        tall = len(lines) >= shutil.get_terminal_size().lines
+        wanted = tall and self.settings.pager and self.voices.file is None
+        command = pager() if wanted and sys.stdout.isatty() else []
+        if not command:
+            for line in lines:
+                self.voices.result(line)
+            return
+        scope, self._scope = self._scope, None  # Ctrl-C is the pager's
+        begun = time.perf_counter()
+        try:
+            with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(paged, command, lines)
+        finally:
+            self._thinking += time.perf_counter() - begun
+            self._scope = scope
 
     @override
     async def sure(self, sentence: str, word: str) -> None:

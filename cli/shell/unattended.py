@@ -51,7 +51,7 @@ async def _run(
         shell.runtime.turns.carriers = TaskCarriers(nursery)
         nursery.start_soon(shell.runtime.turns.go_on)
         try:
-            await run_chunks(shell, job, collect or shell.present)
+            await run_chunks(shell, job, collect)
         except KeyboardInterrupt:
             raise InterruptedUnknown.unless_safe(shell.verbs.under_way, WRITES) from None
         finally:

@@ -5,11 +5,18 @@ python docs/examples/bank.py 127.0.0.1:3301
 
 import sys
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import qsync
-from qsync.client.transaction import Transaction
 
 SPACES = ("checking", "savings")
+
+
+class Account(NamedTuple):
+    """A row of both spaces: the fields of their format, in its order."""
+
+    owner: str
+    balance: int
 
 
 def open_accounts(db: qsync.Client, *, people: Sequence[str], amount: int) -> None:
@@ -21,7 +28,8 @@ def open_accounts(db: qsync.Client, *, people: Sequence[str], amount: int) -> No
             if_not_exists=True,
             format=[("owner", "string"), ("balance", "unsigned")],
         )
-        db.space(name).replace_many([[person, amount] for person in people])
+        accounts = db.space(name, row=Account)
+        accounts.replace_many([Account(person, amount) for person in people])
 
 
 def transfer(db: qsync.Client, *, source: str, target: str, amount: int) -> bool:
@@ -31,9 +39,9 @@ def transfer(db: qsync.Client, *, source: str, target: str, amount: int) -> bool
     itself happens once, however often it was repeated on the way.
     """
 
-    def move(tx: Transaction) -> bool:
-        found = tx.space("checking").get(source)
-        if found is None or found[1] < amount:
+    def move(tx: qsync.Transaction) -> bool:
+        found = tx.space("checking", row=Account).get(source)
+        if found is None or found.balance < amount:
             return False
         tx.space("checking").update(source, [("-", "balance", amount)])
         tx.space("savings").update(target, [("+", "balance", amount)])
@@ -45,7 +53,8 @@ def transfer(db: qsync.Client, *, source: str, target: str, amount: int) -> bool
 def total(db: qsync.Client) -> int:
     """All the money, at one moment."""
     with db.transaction() as tx:
-        return sum(row[1] for name in SPACES for row in tx.space(name).select())
+        accounts = [tx.space(name, row=Account) for name in SPACES]
+        return sum(each.balance for space in accounts for each in space.select())
 
 
 def main(target: str | Sequence[str]) -> None:

@@ -7,10 +7,11 @@ of calls may be under way at once.
 import math
 import random
 import time
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import Final, TypeVar
+from types import TracebackType
+from typing import Final, NoReturn, TypeVar
 
 import anyio
 import anyio.abc
@@ -179,18 +180,71 @@ class AsyncShell:
                 line.sending = False
 
 
-@asynccontextmanager
-async def connect_async(
+USE: Final = "use it so: async with qsync.connect_async(...) as db: ..."
+
+
+class AsyncConnecting(AbstractAsyncContextManager[AsyncClient, None]):
+    """What `connect_async` gives: a connection that begins at `async with`, and only there."""
+
+    def __init__(self, inner: AbstractAsyncContextManager[AsyncClient, bool | None]) -> None:
+        self._inner = inner
+
+    async def __aenter__(self) -> AsyncClient:
+        return await self._inner.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        await self._inner.__aexit__(kind, error, _)
+
+    def __await__(self) -> Generator[None, None, NoReturn]:
+        raise TypeError(f"connect_async is not awaited; {USE}")
+
+    def __enter__(self) -> NoReturn:
+        raise TypeError(f"connect_async is for `async with`, connect for `with`; {USE}")
+
+    def __exit__(self, *_: object) -> None:
+        """Never: it is not entered."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"there is no connection yet, so it has no {name!r}; {USE}")
+
+
+def connect_async(
     target: str | Iterable[str],
     *,
-    timeout: float = TIMEOUT_S,  # noqa: ASYNC109 - of each call, not of this one
+    timeout: float = TIMEOUT_S,
     connect_timeout: float = CONNECT_TIMEOUT_S,
     direct: bool = False,
     tls: ClientTls | None = None,
     user: str | None = None,
     password: str | None = None,
-) -> AsyncGenerator[AsyncClient]:
+) -> AsyncConnecting:
     """Connect to a cluster, as `connect` does: `async with qsync.connect_async(...) as db`."""
+    return AsyncConnecting(
+        _connected(
+            target,
+            timeout=timeout,
+            connect_timeout=connect_timeout,
+            direct=direct,
+            tls=tls,
+            user=user,
+            password=password,
+        )
+    )
+
+
+@asynccontextmanager
+async def _connected(
+    target: str | Iterable[str],
+    *,
+    timeout: float,  # noqa: ASYNC109 - of each call, not of this one
+    connect_timeout: float,
+    direct: bool,
+    tls: ClientTls | None,
+    user: str | None,
+    password: str | None,
+) -> AsyncGenerator[AsyncClient]:
     found = targets.parse(target, tls=tls).logged_in(user, password)
     core = Core(found, dice=random.SystemRandom(), direct=direct)
     failure: Exception | None = None
@@ -204,6 +258,7 @@ async def connect_async(
         except Exception as error:  # noqa: BLE001 - raised again below, outside of the task group
             failure = error  # so that callers see it as it is, not in an ExceptionGroup
         finally:
+            client.closed = True
             await shell.goodbye()
             group.cancel_scope.cancel()
     if failure is not None:

@@ -162,7 +162,9 @@ class Client(CoreClient):
     def close(self) -> None:
         """Say goodbye and close all connections."""
         with self._lock:
-            self._pump.close()
+            if not self.closed:
+                self.closed = True
+                self._pump.close()
 
     def pipeline(self, *, window: int = WINDOW) -> Pipeline:
         """Many requests under way at once: `with db.pipeline() as pipe: ...`."""

@@ -26,6 +26,8 @@ NAMES: Final = {
     "AsyncSpace": "Space",
     "AsyncTransaction": "Transaction",
     "AsyncTransactionSpace": "TransactionSpace",
+    "AsyncTypedSpace": "TypedSpace",
+    "AsyncTypedTransactionSpace": "TypedTransactionSpace",
     "AsyncUsers": "ClientUsers",
     "AsyncValues": "Values",
     "StopAsyncIteration": "StopIteration",

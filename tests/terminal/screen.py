@@ -130,6 +130,7 @@ def running(
         **{name: value for name, value in os.environ.items() if name not in NOT_PASSED},
         "TERM": "xterm-256color",
         "XDG_STATE_HOME": str(home),
+        "PAGER": "",
         "PYTHONPATH": str(ROOT),
         **variables,
     }

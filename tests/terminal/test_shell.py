@@ -251,3 +251,25 @@ def test_a_cluster_in_production_wants_the_name_typed(tmp_path: Path) -> None:
         shell.until(r"STOPPED: stopped; nothing was changed")
         shell.enter("\\set confirm off")
         shell.until(r"stays on where the cluster is tagged production")
+
+
+def test_fibers_go_on_between_chunks_and_the_history_has_what_was_typed(shell: Screen) -> None:
+    shell.enter("fiber = require('fiber')")
+    shell.enter("f = fiber.create(function() fiber.sleep(0) told = 'went on' end)")
+    shell.enter("told .. ' alone'")
+    shell.until(r"\nwent on alone\n")
+    shell.enter("\\history /alone")
+    shell.until(r"history /alone\n(.*\n)?told \.\. ' alone'\n")
+
+
+def test_what_is_longer_than_the_screen_is_read_in_the_pager(here: Lab, tmp_path: Path) -> None:
+    pager = tmp_path / "pager"
+    pager.write_text("#!/bin/sh\necho PAGED $(grep -c number)\n")
+    pager.chmod(0o700)
+    with screen.running("shell", here.dir, home=tmp_path, PAGER=str(pager)) as shell:
+        shell.until(r"\*:\d+>")
+        shell.enter("local t = {} for i = 1, 40 do t[i] = {number = i} end return t")
+        shell.until(r"\nPAGED 40\n")
+        shell.enter("\\set pager off")
+        shell.enter("local t = {} for i = 1, 40 do t[i] = {number = i} end return t")
+        shell.until(r"number: 40")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.shell import cluster_watch, state, tutorial
+from cli.shell import cluster_watch, pager, remembered, state, tutorial
 from cli.shell.chunks import chunks
 from cli.shell.cluster_watch import NodeStanding
 from cli.shell.complete import ClusterNames, candidates, hint, hint_line
@@ -16,6 +16,7 @@ from cli.shell.known import BOX, SPACE
 from cli.shell.manual import page
 from cli.shell.settings import ShellSettings
 from cli.shell.slash import COMMANDS
+from qsync.errors import ConfigError
 from qsync.status import decode
 from qsync.status.record import NodeStatus
 from tests.answers import placed
@@ -235,3 +236,37 @@ def test_without_its_libraries_the_shell_says_how_to_install_them(command: list[
     )
     assert done.returncode == 2
     assert "pip install 'qsync-cluster[shell]'" in done.stderr
+
+
+def test_spaces_of_users_are_completed_before_the_systems() -> None:
+    names = ClusterNames(spaces={"_a": ((), ()), "zoo": ((), ()), "_b": ((), ())})
+    assert [each.text for each in candidates("box.space.", names)] == ["zoo", "_a", "_b"]
+
+
+def test_a_method_that_is_none_is_compared_with_those_there_are() -> None:
+    message = "attempt to call a nil value (method 'selct')"
+    assert state.hint(message, source="", gone=(), spaces=()) == "did you mean 'select'?"
+    message = "attempt to call a nil value (field 'promot')"
+    assert state.hint(message, source="", gone=(), spaces=()) == "did you mean 'promote'?"
+    message = "attempt to call a nil value (method 'xyz')"
+    assert state.hint(message, source="", gone=(), spaces=()) == ""
+
+
+def test_the_history_is_read_newest_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "history"
+    monkeypatch.setattr(remembered, "history_path", lambda: file)
+    assert list(remembered.remembered()) == []
+    file.write_text("\n# 1\n+one\n\n# 2\n+two\n+lines\n\n# 3\n+one\n")
+    assert list(remembered.remembered()) == ["one", "two\nlines"]
+
+
+def test_the_pager_is_the_one_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAGER", "most -w")
+    assert pager.pager() == ["most", "-w"]
+    monkeypatch.setenv("PAGER", "")
+    assert pager.pager() == []
+    monkeypatch.setenv("PAGER", "'open")
+    with pytest.raises(ConfigError, match="PAGER is"):
+        pager.pager()
+    with pytest.raises(ConfigError, match="cannot be started"):
+        pager.paged(["/nowhere/less"], ["x"])

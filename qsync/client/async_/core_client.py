@@ -8,6 +8,7 @@ from typing import TypeVar
 from qsync.client import calls
 from qsync.client.async_.database import AsyncDatabase
 from qsync.client.calls import ClientCall
+from qsync.client.closed import check_open
 from qsync.client.core import Core
 from qsync.client.login import Credentials
 from qsync.client.numbering import Token, parse_token
@@ -27,6 +28,8 @@ class AsyncCoreClient(AsyncDatabase):
     def __init__(self, core: Core, *, timeout: float) -> None:
         super().__init__()
         self.timeout = timeout
+        self.closed = False
+        """Nothing is asked any more: ClientClosed."""
         self._core = core
 
     async def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word
@@ -84,7 +87,8 @@ class AsyncCoreClient(AsyncDatabase):
         """Send what is to be sent and wait until the ask is settled."""
 
     def _begin(self, call: ClientCall[T], timeout: float | None) -> PendingRequest:
-        """Ask; `_settle` sends it."""
+        """Ask; `_settle` sends it. Raises ClientClosed."""
+        check_open(closed=self.closed)
         now = time.monotonic()
         deadline = self._deadline(now, timeout)
         ask = self._core.submit(call.kind, call.make, now=now, deadline=deadline, token=call.token)
@@ -93,7 +97,8 @@ class AsyncCoreClient(AsyncDatabase):
         return ask
 
     def _begin_again(self, token: Token, timeout: float | None, *, again: bool) -> PendingRequest:
-        """Ask what became of a write; `_settle` sends it."""
+        """Ask what became of a write; `_settle` sends it. Raises ClientClosed."""
+        check_open(closed=self.closed)
         now = time.monotonic()
         return self._core.resolve(
             token, now=now, deadline=self._deadline(now, timeout), again=again

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TypeVar, Unpack
+from typing import TypeVar, Unpack, overload
 
 from qsync.client import calls, draft, feed, questions
 from qsync.client.async_.consumers import AsyncConsumers
@@ -12,6 +12,7 @@ from qsync.client.async_.runner import AsyncFeedRunner, AsyncRunner
 from qsync.client.async_.schema import AsyncSchema
 from qsync.client.async_.space import AsyncSpace
 from qsync.client.async_.transaction import AsyncTransaction
+from qsync.client.async_.typed import AsyncTypedSpace
 from qsync.client.async_.users import AsyncUsers
 from qsync.client.calls import ClientCall
 from qsync.client.options import GRACE_S, OPERATE_S, WINDOW, WriteOptions
@@ -89,6 +90,7 @@ class AsyncNode:
 
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class AsyncDatabase(AsyncNode, ABC):
@@ -135,9 +137,19 @@ class AsyncDatabase(AsyncNode, ABC):
     def _reader(self) -> AsyncFeedRunner:
         """Who carries the questions of a feed."""
 
-    def space(self, name: Name) -> AsyncSpace:
-        """A space by name; whether there is one is found out when it is used."""
-        return AsyncSpace(self, name)
+    @overload
+    def space(self, name: Name) -> AsyncSpace: ...
+
+    @overload
+    def space(self, name: Name, *, row: type[R]) -> AsyncTypedSpace[R]: ...
+
+    def space(self, name: Name, *, row: type[R] | None = None) -> AsyncSpace | AsyncTypedSpace[R]:
+        """A space by name; whether there is one is found out when it is used.
+
+        `row`: the class of its rows, a NamedTuple, a dataclass or a msgspec.Struct whose fields
+        stand in the order of the format. Without it rows are lists.
+        """
+        return AsyncSpace(self, name) if row is None else AsyncTypedSpace(self, name, row)
 
     def transaction(self, **given: Unpack[WriteOptions]) -> AsyncTransaction:
         """A transaction: `async with db.transaction(is_sync=True) as tx: ...`."""

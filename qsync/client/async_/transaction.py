@@ -5,17 +5,19 @@ Conflict, and writes nothing, if anything that was read has changed: they are se
 """
 
 from types import TracebackType
-from typing import Final, Self, Unpack
+from typing import Final, Generic, Self, TypeVar, Unpack, overload
 
 from qsync.client import calls, operations, options
 from qsync.client.async_.runner import AsyncRunner
 from qsync.client.draft import SpaceWrites, TransactionDraft
 from qsync.client.operations import Operation
-from qsync.client.options import RangeOptions, WriteOptions
+from qsync.client.options import Changes, RangeOptions, WriteOptions
 from qsync.client.rows import Key, Receipt, Row
+from qsync.client.rowtypes import RowType
 from qsync.errors import QsyncError
 from qsync.wire.verbs import Name
 
+R = TypeVar("R")
 _SPACES: Final = "_space"
 """A space that is always there."""
 
@@ -40,9 +42,18 @@ class AsyncTransaction:
         else:
             self.rollback()
 
-    def space(self, name: Name) -> "AsyncTransactionSpace":
-        """A space inside of the transaction."""
-        return AsyncTransactionSpace(self._runner, self._draft, name)
+    @overload
+    def space(self, name: Name) -> "AsyncTransactionSpace": ...
+
+    @overload
+    def space(self, name: Name, *, row: type[R]) -> "AsyncTypedTransactionSpace[R]": ...
+
+    def space(
+        self, name: Name, *, row: type[R] | None = None
+    ) -> "AsyncTransactionSpace | AsyncTypedTransactionSpace[R]":
+        """A space inside of the transaction; `row`: the class of its rows, as of `db.space`."""
+        plain = AsyncTransactionSpace(self._runner, self._draft, name)
+        return plain if row is None else AsyncTypedTransactionSpace(plain, row)
 
     def advance(self, consumer: str, index: int) -> None:
         """The consumer has the log up to `index`: what is written here is done once for it.
@@ -122,3 +133,39 @@ class AsyncTransactionSpace(SpaceWrites):
         rows, seen = await self._runner.run(call, timeout=self._draft.timeout)
         self._draft.saw_range(self.name, which, seen)
         return rows
+
+
+class AsyncTypedTransactionSpace(Generic[R]):
+    """The same inside of a transaction: writes are collected, reads see them."""
+
+    def __init__(self, plain: AsyncTransactionSpace, row: type[R]) -> None:
+        self.plain = plain
+        self._type = RowType(row)
+
+    def insert(self, row: R) -> None:
+        """A new row; DuplicateKey at commit if its key is taken."""
+        self.plain.insert(self._type.to_values(row))
+
+    def replace(self, row: R) -> None:
+        """A row, in the place of the one with its key."""
+        self.plain.replace(self._type.to_values(row))
+
+    def update(self, key: Key, changes: Changes, *, index: Name = 0) -> None:
+        """Change fields of one row."""
+        self.plain.update(key, changes, index=index)
+
+    def upsert(self, row: R, changes: Changes) -> None:
+        """Insert the row, or change the one that is there."""
+        self.plain.upsert(self._type.to_values(row), changes)
+
+    def delete(self, key: Key, *, index: Name = 0) -> None:
+        """Take one row away."""
+        self.plain.delete(key, index=index)
+
+    async def get(self, key: Key, *, index: Name = 0) -> R | None:
+        """One row, with what this transaction has written; it must not change until commit."""
+        return self._type.some(await self.plain.get(key, index=index))
+
+    async def select(self, key: Key = None, **given: Unpack[RangeOptions]) -> list[R]:
+        """Rows of a range; none may come, go or change in it until commit."""
+        return self._type.every(await self.plain.select(key, **given))

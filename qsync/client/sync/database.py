@@ -3,7 +3,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar, Unpack
+from typing import TypeVar, Unpack, overload
 
 from qsync.client import calls, draft, feed, questions
 from qsync.client.calls import ClientCall
@@ -16,6 +16,7 @@ from qsync.client.sync.runner import BlockingRunner, FeedRunner
 from qsync.client.sync.schema import ClientSchema
 from qsync.client.sync.space import Space
 from qsync.client.sync.transaction import Transaction
+from qsync.client.sync.typed import TypedSpace
 from qsync.client.sync.users import ClientUsers
 from qsync.errors import QsyncError
 from qsync.wire.verbs import Name
@@ -90,6 +91,7 @@ class NodeCalls:
 
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Database(NodeCalls, ABC):
@@ -136,9 +138,19 @@ class Database(NodeCalls, ABC):
     def _reader(self) -> FeedRunner:
         """Who carries the questions of a feed."""
 
-    def space(self, name: Name) -> Space:
-        """A space by name; whether there is one is found out when it is used."""
-        return Space(self, name)
+    @overload
+    def space(self, name: Name) -> Space: ...
+
+    @overload
+    def space(self, name: Name, *, row: type[R]) -> TypedSpace[R]: ...
+
+    def space(self, name: Name, *, row: type[R] | None = None) -> Space | TypedSpace[R]:
+        """A space by name; whether there is one is found out when it is used.
+
+        `row`: the class of its rows, a NamedTuple, a dataclass or a msgspec.Struct whose fields
+        stand in the order of the format. Without it rows are lists.
+        """
+        return Space(self, name) if row is None else TypedSpace(self, name, row)
 
     def transaction(self, **given: Unpack[WriteOptions]) -> Transaction:
         """A transaction: `with db.transaction(is_sync=True) as tx: ...`."""

@@ -1,0 +1,62 @@
+"""Tuples as values of a class of the caller's: a NamedTuple, a dataclass or a msgspec.Struct."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Generic, TypeVar, cast
+
+from qsync.client.rows import Row
+from qsync.errors import ConfigError, WrongTuple
+
+R = TypeVar("R")
+
+
+class RowType(Generic[R]):
+    """Fields go by their place, as in the format of the space. Raises ConfigError."""
+
+    def __init__(self, cls: type[R]) -> None:
+        self.cls = cls
+        self._names = _names(cls)
+
+    def __repr__(self) -> str:
+        return f"<RowType {self.cls.__name__}>"
+
+    def to_values(self, row: R) -> list[object]:
+        """What is stored. Raises WrongTuple for a value of another class."""
+        if not isinstance(row, self.cls):
+            raise WrongTuple(f"a row of this space is a {self.cls.__name__}, not {row!r}")
+        return [getattr(row, name) for name in self._names]
+
+    def of(self, row: Row) -> R:
+        """A tuple as it was read, its types checked. Raises WrongTuple."""
+        import msgspec  # noqa: PLC0415 - slow to load, and only for typed rows
+
+        if len(row) > len(self._names):
+            raise WrongTuple(
+                f"a tuple of {len(row)} fields is no {self.cls.__name__}",
+                hint=f"that has {len(self._names)}; give it the others, with defaults",
+            )
+        named = dict(zip(self._names, row, strict=False))
+        try:
+            return msgspec.convert(list(row) if issubclass(self.cls, tuple) else named, self.cls)
+        except msgspec.ValidationError as error:
+            raise WrongTuple(f"a tuple that is no {self.cls.__name__}: {error}") from None
+
+    def some(self, row: Row | None) -> R | None:
+        """The same of a tuple that may be absent."""
+        return None if row is None else self.of(row)
+
+    def every(self, rows: Sequence[Row]) -> list[R]:
+        """The same of many."""
+        return [self.of(row) for row in rows]
+
+
+def _names(cls: type[object]) -> tuple[str, ...]:
+    if dataclasses.is_dataclass(cls):
+        return tuple(each.name for each in dataclasses.fields(cls))
+    names = getattr(cls, "_fields", None) or getattr(cls, "__struct_fields__", None)
+    if isinstance(names, tuple):
+        return cast("tuple[str, ...]", names)
+    raise ConfigError(
+        f"{getattr(cls, '__name__', cls)!r} cannot be the class of rows",
+        hint="a NamedTuple, a dataclass or a msgspec.Struct can, its fields in the space's order",
+    )

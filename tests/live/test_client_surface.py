@@ -1,0 +1,96 @@
+"""The client as its users hold it: typed rows, a closed client, an async one held wrongly."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import anyio
+import pytest
+
+import qsync
+from admin.lab.playground import Playground
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+
+class Account(NamedTuple):
+    id: int
+    owner: str
+    balance: int = 0
+
+
+@dataclass
+class Person:
+    id: int
+    owner: str
+
+
+@pytest.fixture
+def db(qsync_cluster: Playground) -> Iterator[qsync.Client]:
+    with qsync_cluster.connect() as found:
+        found.schema.create_space(
+            "typed",
+            is_sync=True,
+            if_not_exists=True,
+            format=[("id", "unsigned"), ("owner", "string"), ("balance", "integer")],
+        )
+        yield found
+
+
+def test_rows_are_of_the_class_that_was_named(db: qsync.Client) -> None:
+    accounts = db.space("typed", row=Account)
+    accounts.replace_many([Account(1, "ann", 5), Account(2, "bob")])
+    assert accounts.update(1, [("+", "balance", 1)]) == Account(1, "ann", 6)
+    assert accounts.get(3) is None
+    with db.transaction() as tx:
+        inside = tx.space("typed", row=Account)
+        bob = inside.get(2)
+        assert bob is not None
+        inside.replace(bob._replace(balance=9))
+        assert inside.select() == [Account(1, "ann", 6), Account(2, "bob", 9)]
+    assert accounts.count() == 2
+    with pytest.raises(qsync.WrongTuple, match="no Person"):
+        db.space("typed", row=Person).select()
+    assert accounts.delete(2) == Account(2, "bob", 9)
+
+
+def test_typed_rows_under_an_event_loop(qsync_cluster: Playground, db: qsync.Client) -> None:
+    async def main() -> None:
+        async with qsync.connect_async(qsync_cluster.addresses) as other:
+            accounts = other.space("typed", row=Account)
+            await accounts.insert(Account(7, "eve", 1))
+            async with other.transaction() as tx:
+                assert await tx.space("typed", row=Account).get(7) == Account(7, "eve", 1)
+            await accounts.delete(7)
+
+    anyio.run(main)
+    assert db.space("typed").get(7) is None
+
+
+def test_a_closed_client_refuses_and_does_not_wait(qsync_cluster: Playground) -> None:
+    with qsync_cluster.connect() as db:
+        space = db.space("typed")
+    db.close()
+    for call in (space.get, space.delete):
+        with pytest.raises(qsync.ClientClosed, match="connect again"):
+            call(1)
+
+    async def main() -> None:
+        async with qsync.connect_async(qsync_cluster.addresses) as other:
+            await other.ping()
+        with pytest.raises(qsync.ClientClosed):
+            await other.ping()
+
+    anyio.run(main)
+
+
+def test_an_async_connection_that_is_held_wrongly_says_how_it_is_held() -> None:
+    async def awaited() -> None:
+        await qsync.connect_async("127.0.0.1:1")
+
+    with pytest.raises(TypeError, match="not awaited; use it so: async with"):
+        anyio.run(awaited)
+    with pytest.raises(TypeError, match="for `with`; use it so: async with"):
+        qsync.connect_async("127.0.0.1:1").__enter__()
+    with pytest.raises(AttributeError, match="no connection yet, so it has no 'space'"):
+        qsync.connect_async("127.0.0.1:1").space("things")
