@@ -26,7 +26,8 @@ _SOURCE = click.argument("source", default=targets.default, metavar="[NODE|DIR]"
 def log() -> None:
     """Read or verify the log of one node.
 
-    NODE is an address (or a lab: its first node); DIR the directory of a node that does not run.
+    NODE is an address (or a lab: its first node); DIR the directory of a node, which is read while
+    that does not run; one that runs is asked by the socket in it.
     """
 
 

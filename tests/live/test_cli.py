@@ -126,8 +126,15 @@ def test_the_log_is_whole_online_and_decoded(home: Path, accounts: str) -> None:
     assert (first["index"], first["kind"]) == (1, "PROMOTE")
 
 
-def test_the_directory_of_a_running_node_is_not_read_and_it_says_how_else(home: Path) -> None:
-    refused = answer("log", "cat", home / "n1", code=1)
+def test_a_running_node_is_asked_for_its_log_by_the_socket_in_its_directory(home: Path) -> None:
+    """Without that the directory is not read, and it says how else."""
+    assert "PROMOTE" in qsync("log", "cat", home / "n1", "--count", "1")
+    sock, aside = home / "n1/qsync.sock", home / "n1/aside"
+    sock.rename(aside)
+    try:
+        refused = answer("log", "cat", home / "n1", code=1)
+    finally:
+        aside.rename(sock)
     assert refused["code"] == "DIRECTORY_LOCKED"
     assert "name the running node by its address" in str(refused["hint"])
 
