@@ -80,7 +80,7 @@ def retry_of(kind: type[QsyncError]) -> str:
     """What repeating is good for, in a few words."""
     if issubclass(kind, OutcomeUnknown):
         return "with the same token it is safe and tells; without it, it may be done twice"
-    return "safe and useful" if kind.retryable else "does not help by itself"
+    return "safe and useful" if kind.retryable else "only after the cause is fixed"
 
 
 _KINDS: tuple[tuple[tuple[type[QsyncError], ...], Exit], ...] = (

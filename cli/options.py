@@ -99,7 +99,7 @@ def timeout_option(default: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         type=Duration(),
         default=default,
         show_default=True,
-        help="Give up after so long.",
+        help="Time limit.",
     )
 
 

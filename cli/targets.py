@@ -51,7 +51,7 @@ def resolve(text: str) -> list[str]:
     known = _contexts()
     if text in known:
         return resolve(known[text]) if known[text] != text else [text]
-    raise ValueError(f"{text!r} is no address, lab or context; {_there_is(known)}")
+    raise ValueError(f"{text!r} is not an address (host:port), lab or context; {_there_is(known)}")
 
 
 def load_lab(directory: Path) -> lab.Lab:

@@ -78,7 +78,7 @@ RECORDED: Final = "recorded"
 
 
 class OutcomeUnknown(QsyncError):
-    """Nobody could say in time what became of the write. `token` resolves it: retry with it."""
+    """The outcome of the write was not known in time. `token` resolves it: retry with it."""
 
     code = "OUTCOME_UNKNOWN"
     number = 5

@@ -22,7 +22,7 @@ DELAY_S_MAX = 60.0
 JUMP_S_MAX = 366 * 86_400.0
 TIMES_MAX = 1_000_000
 LASTS_S, LASTS_S_MAX = 3600.0, 86_400.0
-"""A point that nobody disarms is disarmed after so long: whoever armed it may be gone."""
+"""Limit in seconds, after which an armed point is disarmed: whoever armed it may be gone."""
 
 
 @dataclass(slots=True)

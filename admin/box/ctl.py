@@ -8,7 +8,7 @@ from admin.box.base import BoxSession, BoxWatch
 from qsync.errors import NotLeader, QsyncError, ReadOnly
 
 PATIENCE_S: Final = 10.0
-"""How long promote, demote and clear may take, unless told otherwise."""
+"""How long promote, demote and clear may take, by default."""
 
 
 class TimedOut(QsyncError):

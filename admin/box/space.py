@@ -134,7 +134,7 @@ class BoxSpace:
         return await self._again()
 
     async def drop(self) -> None:
-        """The space goes with all its tuples; of a space seen through an index, only that index."""
+        """Drop the space and all its tuples; of a space seen through an index, only that index."""
         if self._index is not None:
             await shapes.change(self._box, operations.drop_index(self.name, self._index.name))
         else:

@@ -183,7 +183,7 @@ def promotion(
 
 
 def _tests(found: ClusterSurvey) -> Iterable[str]:
-    """Every member, and what speaks against its leading."""
+    """Every member, and the reasons why it cannot lead."""
     last = max((each.last for each in found.samples), default=0)
     for each in found.samples:
         against = []
@@ -197,7 +197,7 @@ def _tests(found: ClusterSurvey) -> Iterable[str]:
             against.append("superseded")
         if each.last < last:
             against.append(f"{last - each.last} entries behind the longest log")
-        verdict = "; ".join(against) if against else "nothing speaks against it"
+        verdict = "; ".join(against) if against else "eligible"
         yield f"{each.name} (term {each.term}, last {each.last}): {verdict}"
     for silent in found.silent:
         yield f"{silent.name or silent.address}: does not answer"

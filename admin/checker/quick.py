@@ -16,7 +16,7 @@ from admin.evidence.bundle import HISTORY, Bundle, BundlePart, is_bundle
 
 TITLES: dict[str, str] = {
     LINEARIZABLE: "every answer is explained by one order of the operations, key by key",
-    facts.BANK_TOTAL: "money neither appears nor goes",
+    facts.BANK_TOTAL: "the total balance never changes",
     facts.FAILURES: "what failed for certain is never read",
     sessions.READ_YOUR_WRITES: "a read that was given a receipt shows at least that",
     sessions.MONOTONIC_READS: "what a session was shown does not go back",

@@ -1,4 +1,4 @@
-"""Who shall lead: what it would do, in numbers, and doing it. For commands and the dashboard."""
+"""Changes of leadership: the preview in numbers, and the change itself. For commands and `top`."""
 
 from collections.abc import Mapping
 

@@ -306,7 +306,9 @@ def _nobody_leads(found: ClusterSurvey) -> ClusterVerdict:
         )
     else:
         named = next((each.leader_name for each in found.samples if each.leader_name), None)
-        why = f"{named} is followed but does not answer here" if named else "an election is due"
+        why = (
+            f"{named} is followed but does not answer here" if named else "waiting for an election"
+        )
         sentence = f"Down: nobody who answers leads term {term}: {answer}; {why}."
     return ClusterVerdict(
         health=ClusterHealth.DOWN if heard is None else ClusterHealth.DEGRADED,
@@ -335,12 +337,12 @@ def _sentence(
         return f"Down: {leader.name} leads term {leader.term} but is read-only: {why}."
     if health is ClusterHealth.DOWN:
         missing = either(dict.fromkeys([p.name for p in away] + [s.name for s in found.silent]))
-        wanted = f"commits wait for {-margin} of {missing}"
+        wanted = f"{-margin} of {missing} must come back before commits go on"
         return f"Down: {leader.name} leads term {leader.term} with {votes}; {wanted}."
     if leader.stuck is not None:
         return f"Degraded: {stall(found)}; {leader.name} leads term {leader.term} with {votes}."
     head = f"{leader.name} leads term {leader.term} and commits with {votes}"
-    breaks = f"{margin} more may go" if margin else "losing any one of them stops writes"
+    breaks = f"{margin} more can fail" if margin else "losing any one of them stops writes"
     if voters == 1:
         breaks = "there is no replica to lose it to"
     if leader.synchro.unsafe:

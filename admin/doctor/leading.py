@@ -48,7 +48,7 @@ def _electing(facts: Facts) -> str:
     able = [node.name for node in facts.nodes if not node.recruit and node.part == node.role]
     away = [each.name for each in facts.silent]
     if len(able) >= majority:
-        return f"an election is due; `qsync promote {able[0]}` calls one at once"
+        return f"waiting for an election; `qsync promote {able[0]}` calls one at once"
     if not any(node.voters or not node.stranger for node in facts.nodes):
         return "found a cluster with `qsync init`, or start the members that it was founded with"
     if any(each.denied for each in facts.silent):
@@ -112,7 +112,7 @@ def quorum_margin(facts: Facts) -> Iterator[Finding]:
     elif facts.survey.voters > 2:  # noqa: PLR2004 - two never have a margin
         yield warning(
             CLUSTER,
-            "no voter is to spare: losing any one stops writes",
+            "no failure can be tolerated: losing any voter stops writes",
             "bring back the missing voters before you stop another one",
         )
 

@@ -24,8 +24,8 @@ def members_answer(facts: Facts) -> Iterator[Finding]:
         yield critical(
             each.name,
             f"{each.address} does not answer: {each.why.rpartition(': ')[2]}{others}",
-            "start it, or bring back its host or network; if others reach it, look at the way "
-            "from here to there",
+            "start it, or bring back its host or network; if others reach it, check the "
+            "network path to its host",
         )
 
 

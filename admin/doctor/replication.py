@@ -70,7 +70,7 @@ def outcomes_known(facts: Facts) -> Iterator[Finding]:
         if count:
             yield notice(
                 node.name,
-                f"could not tell {count} writes their fate in time since its start",
+                f"{count} writes timed out with an unknown outcome since its start",
                 "clients learn it by retrying with the token (`qsync explain OUTCOME_UNKNOWN`); "
                 "if this grows, the quorum is not there",
             )

@@ -34,7 +34,7 @@ def settings_agree(facts: Facts) -> Iterator[Finding]:
             yield warning(
                 CLUSTER,
                 f"{key} differs: {said}",
-                "the cluster behaves otherwise with each leader: make it the same everywhere",
+                "behaviour changes with every failover: make it the same on all nodes",
             )
 
 

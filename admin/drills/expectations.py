@@ -41,9 +41,7 @@ class JudgedRun:
         missed = [each for each in self.findings if not each.met]
         match self.end:
             case RunEnd.PASSED:
-                return (
-                    f"{name} passed: {self._writes}, nothing that was promised broke{self._left}."
-                )
+                return f"{name} passed: {self._writes}, all guarantees held{self._left}."
             case RunEnd.FAILED:
                 said = "; ".join(f"{e.name} is {e.measured}, not {e.limit}" for e in missed)
                 return f"{name} failed: {_clause(self.run.stopped) or said}."

@@ -272,7 +272,7 @@ def _address(host: str, *, taken: Sequence[Address]) -> Address:
             f"{host}:{next(p for p in range(PORT, PORT + 99) if p not in used)}"
         )
     if address.everywhere:
-        raise ValueError("is no address that others can dial")
+        raise ValueError("is not an address that others can dial")
     return address
 
 

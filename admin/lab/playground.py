@@ -19,7 +19,7 @@ from qsync.errors import ConfigError, Unavailable
 NODES = 3
 UP_TIMEOUT_S = 20.0
 TIMEOUT_S = 10.0
-"""How long waiting for a fact may take unless told otherwise."""
+"""How long waiting for a fact may take by default."""
 _ASKED_AGAIN_S = 0.02
 
 
@@ -107,7 +107,7 @@ class Playground:
         self.lab.pause(self.lab.node(node))
 
     def resume(self, node: str) -> None:
-        """Let a paused node go on."""
+        """Resume a paused node."""
         self.lab.resume(self.lab.node(node))
 
     def partition(self, *groups: Collection[str]) -> None:

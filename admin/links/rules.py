@@ -101,7 +101,7 @@ def rule_from(found: Mapping[str, object]) -> LinkRule:
 def links_between(
     nodes: Iterable[str], one: str, other: str | None = None, *, one_way: bool = False
 ) -> list[DirectedLink]:
-    """The links of a pair, both ways unless told otherwise; of one node with all without `other`.
+    """The links of a pair, both ways by default; of one node with all without `other`.
 
     Raises ConfigError for nodes that are not there.
     """

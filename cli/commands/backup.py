@@ -23,7 +23,7 @@ _place = click.argument("place", metavar="DEST")
 
 @click.group(epilog="Example: qsync backup create /backups/a, then qsync backup verify /backups/a")
 def backup() -> None:
-    """Keep what a cluster holds, and make a cluster of it again.
+    """Back up a cluster, verify backups and restore them.
 
     DEST is a folder, or a URL that fsspec reaches, such as s3://bucket/shop (pip install
     'qsync-cluster[backup]', and the package for that kind of place). It holds the backups of one
@@ -379,7 +379,7 @@ def _when(seconds: float) -> str:
 
 @contextlib.contextmanager
 def _bar() -> Iterator[Progress]:
-    """A bar on stderr, where somebody looks."""
+    """Show a progress bar on stderr (terminals only)."""
     screen = console(stderr=True)
     if style().as_json or not screen.is_terminal:
         yield lambda _what, _done, _all: None

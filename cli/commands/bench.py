@@ -29,7 +29,7 @@ WORKLOADS = ("put", "get", "txn10", *(f"ycsb-{letter}" for letter in "abcdef"))
     "rate",
     type=click.FloatRange(min=1),
     metavar="RATE",
-    help="Send so many a second, whatever comes back; latency counts from when each was due.",
+    help="Send this many per second whatever comes back; latency counts from when each was due.",
 )
 @click.option(
     "--stalls",

@@ -29,7 +29,10 @@ _MINUTE_S = 60.0
     "--seed", type=int, default=1, show_default=True, help="For what is broken, and when."
 )
 @click.option(
-    "--without", default="", metavar="NAMES", help="Leave these out; `--without list` names them."
+    "--without",
+    default="",
+    metavar="NAMES",
+    help="Faults to leave out; `--without list` prints their names.",
 )
 @click.option(
     "--keep",
@@ -40,7 +43,7 @@ _MINUTE_S = 60.0
 @json_option
 @interrupted_politely()
 def campaign(*, minutes: float, nodes: int, seed: int, without: str, keep: Path | None) -> None:
-    """Break a lab of real nodes in every way there is, under load, and judge every answer.
+    """Inject random faults of every kind into a lab under load, and check every answer.
 
     Exit code 6 when a promise was broken; history and directories are kept then, and the seed is
     named. What cannot be had while things are broken is no failure.

@@ -169,7 +169,8 @@ def check(*, path: Path, settings: tuple[str, ...]) -> None:
     if style().as_json:
         document("config.check", path=path, node=found.node.name, members=members)
     else:
-        say(f"{path} is right: {found.node.name}, one of {len(members)}, at {found.address}")
+        count = f"1 of {len(members)} members" if len(members) > 1 else "the only member"
+        say(f"{path} is valid: {found.node.name}, {count}, listens on {found.address}")
 
 
 @config.command(epilog="Example: qsync config show n1/node.yaml --origin --changed")

@@ -51,7 +51,9 @@ def list_(*, target: list[str], timeout: float) -> None:
 @gc.command(epilog="Example: qsync member gc drop mailer --dry-run")
 @click.argument("name")
 @target_option
-@click.option("--dry-run", is_flag=True, help="Only say what would happen, in numbers.")
+@click.option(
+    "--dry-run", is_flag=True, help="Print what would happen, in numbers, and change nothing."
+)
 @timeout_option("10s")
 @json_option
 def drop(*, name: str, target: list[str], dry_run: bool, timeout: float) -> None:

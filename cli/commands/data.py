@@ -22,7 +22,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 LIMIT = 100
-"""Rows of a select, unless told otherwise."""
+"""Rows of a select, by default."""
 _CONSISTENCIES = ("linearizable", "lease", "local")
 _ITERATORS = ("eq", "ge", "gt", "le", "lt", "all", "req")
 
@@ -295,7 +295,7 @@ def delete(
 @_common
 @click.pass_context
 def resolve(ctx: click.Context, *, token: str, target: list[str], timeout: float) -> None:
-    """Say what became of the write of TOKEN, whose outcome was unknown.
+    """Find the outcome of the write with TOKEN, which was unknown.
 
     It is not done again. If nobody has done it, it is given up: its number is taken in the log, and
     no attempt that is still on its way can do it any more.

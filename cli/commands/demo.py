@@ -22,7 +22,7 @@ _LINE_EVERY_S = 1.0
 @click.option(
     "--seconds", type=Duration(), default="20", show_default=True, help="How long the clients work."
 )
-@click.option("--no-kill", is_flag=True, help="Let the leader live.")
+@click.option("--no-kill", is_flag=True, help="Do not kill the leader.")
 @click.option(
     "--keep",
     type=click.Path(path_type=Path, file_okay=False),

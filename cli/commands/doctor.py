@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 )
 @target_argument
 @click.option("--check", "names", multiple=True, metavar="NAME", help="Only this. Repeatable.")
-@click.option("--backups", metavar="DEST", help="Look after the backups there, too.")
+@click.option("--backups", metavar="DEST", help="Check the backups at DEST as well.")
 @click.option(
     "--backup-age",
     type=Duration(),
     default="1d",
     show_default=True,
-    help="So old the newest one may be.",
+    help="Maximum age of the newest backup.",
 )
 @click.option("--list", "list_", is_flag=True, help="Only name the checks.")
 @timeout_option("2s")
@@ -40,7 +40,7 @@ def doctor(
     list_: bool,
     timeout: float,
 ) -> None:
-    """Look a cluster over; name what is wrong and what to do about it.
+    """Diagnose a cluster: name each problem and its fix.
 
     Exits with 6 when something is wrong. What is only worth knowing does not count.
     """

@@ -27,7 +27,7 @@ _DRILL = click.argument("drill", metavar="DRILL")
 
 @click.group(epilog="Example: qsync drill run leader-kill --out ./run, then open ./run/report.html")
 def drill() -> None:
-    """Rehearse failures: of the catalogue, or of your own file."""
+    """Rehearse failures from the catalogue or from a file of your own."""
 
 
 @drill.command(name="list", epilog="Example: qsync drill list --json")

@@ -53,7 +53,7 @@ _BAR_ENTRIES_MIN = 10_000
     "seconds",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="First watch for so long what the nodes say of themselves.",
+    help="First sample the status of the nodes for this long.",
 )
 @click.option(
     "--every",
@@ -265,7 +265,7 @@ def _lab(source: str) -> lab.Lab | None:
 
 @contextlib.contextmanager
 def _bar() -> Iterator[Callable[[str, int, int], None]]:
-    """A bar a node on stderr, where somebody looks."""
+    """Show a progress bar per node on stderr (terminals only)."""
     screen = console(stderr=True)
     if style().as_json or not screen.is_terminal:
         yield _silent

@@ -189,7 +189,7 @@ def ps(*, name: str, directory: Path | None) -> None:
     help="What to send.",
 )
 def kill(*, node: str, kind: str, name: str, directory: Path | None) -> None:
-    """Send a signal to one node; SIGKILL unless told otherwise."""
+    """Send a signal to one node; SIGKILL by default."""
     found = _load(name, directory)
     found.send(found.node(node), _SIGNALS[kind.upper()])
     _told(found, found.node(node), "signalled")
@@ -246,7 +246,7 @@ def pause(*, node: str, name: str, directory: Path | None) -> None:
 @lab.command(epilog="Example: qsync lab resume n1")
 @click.argument("node")
 def resume(*, node: str, name: str, directory: Path | None) -> None:
-    """Let a paused node go on."""
+    """Resume a paused node."""
     found = _load(name, directory)
     found.resume(found.node(node))
     _told(found, found.node(node), "resumed")

@@ -15,7 +15,7 @@ _TAKE_OVER_S = 3.0
 """A new leader is read-only for a moment, and nobody need be told that everything is down."""
 
 dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="Only say what would happen, in numbers."
+    "--dry-run", is_flag=True, help="Print what would happen, in numbers, and change nothing."
 )
 
 
@@ -40,7 +40,7 @@ def promote(*, node: str, target: list[str], dry_run: bool, timeout: float) -> N
 
 @click.command(epilog="Example: qsync demote --to n3")
 @click.argument("node", required=False)
-@click.option("--to", "heir", metavar="NODE", help="Who shall lead instead.")
+@click.option("--to", "heir", metavar="NODE", help="The node that becomes the leader.")
 @target_option
 @dry_run_option
 @timeout_option("15s")

@@ -27,7 +27,7 @@ def cut(
     name: str,
     directory: Path | None,
 ) -> None:
-    """Let nothing pass between two nodes, or between one node and all others."""
+    """Block all traffic between two nodes, or between one node and all others."""
     rule = LinkRule(cut=not refuse and not half_open, refuse=refuse, half_open=half_open)
     _spoil(name, directory, rule, one, other, one_way=one_way)
 
@@ -54,14 +54,14 @@ def slow(
     name: str,
     directory: Path | None,
 ) -> None:
-    """Hold back what two nodes send each other, each way."""
+    """Delay the traffic between two nodes, in both directions."""
     rule = LinkRule(delay=delay, jitter=jitter, stall=stall, flip=flip, rate=rate)
     _spoil(name, directory, rule, one, other, one_way=one_way)
 
 
 @click.command(epilog="Example: qsync lab heal")
 def heal(*, name: str, directory: Path | None) -> None:
-    """Make every link whole again."""
+    """Remove all faults from all links."""
     found = labs.load(labs.place(name, directory))
     before = spoiled(found.control.show())
     _show(found.name, found.control.heal(), all_of_them=False)

@@ -37,9 +37,11 @@ member.add_command(consumers.gc)
 def _change(command: Callable[P, R]) -> Callable[P, R]:
     """The options that every change has."""
     return target_option(
-        click.option("--dry-run", is_flag=True, help="Only say what would happen, in numbers.")(
-            timeout_option("30s")(json_option(command))
-        )
+        click.option(
+            "--dry-run",
+            is_flag=True,
+            help="Print what would happen, in numbers, and change nothing.",
+        )(timeout_option("30s")(json_option(command)))
     )
 
 

@@ -34,7 +34,7 @@ FILE = "node.yaml"
     "--join",
     type=TargetOption(),
     metavar="TARGET",
-    help="Found nothing: lay out one more node of the cluster that runs there.",
+    help="Do not found a cluster: prepare one more node for the one at TARGET.",
 )
 @click.option("--anonymous", is_flag=True, help="With --join: it serves reads, and is no member.")
 @click.option("--listen", metavar="HOST:PORT", help="With --join: where the new node is reached.")

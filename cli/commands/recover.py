@@ -29,7 +29,7 @@ _directory = click.Path(path_type=Path, file_okay=False)
     metavar="DIR",
     help="The directory of another member, where its node does not run. Repeatable.",
 )
-@click.option("--lose", type=click.IntRange(0), default=0, help="So many entries may be lost.")
+@click.option("--lose", type=click.IntRange(0), default=0, help="How many entries may be lost.")
 @click.option(
     "--others-are-stopped",
     is_flag=True,

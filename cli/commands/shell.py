@@ -30,7 +30,9 @@ FORMATS = ("auto", "table", "vertical", "yaml", "json", "jsonl", "lua", "csv")
     metavar="FILE",
     help="Run a file of Lua; - is stdin.",
 )
-@click.option("--node", metavar="NODE", help="Whose box.info, box.cfg and box.ctl are meant.")
+@click.option(
+    "--node", metavar="NODE", help="The node that box.info, box.cfg and box.ctl refer to."
+)
 @click.option(
     "--format",
     "-o",
@@ -54,7 +56,7 @@ def shell(
     yes: bool,
     timeout: float,
 ) -> None:
-    """Speak to a cluster in Lua: box.info, box.space, box.ctl and the rest.
+    """Open an interactive Lua shell: box.info, box.space, box.ctl and the rest.
 
     Without -e and -f it is interactive, or reads what comes through a pipe. What a chunk returns is
     printed, one value a line; --format json is for machines. A single address names the node whose

@@ -27,11 +27,14 @@ _SAY_EVERY = 20
     "qsync sim --mutant validation_skipped --seeds 1-400; qsync sim --replay 17 --bundle runs; "
     "qsync sim --explore quick"
 )
-@click.option("--seeds", default=_SEEDS, show_default=True, metavar="A-B", help="Which seeds.")
+@click.option("--seeds", default=_SEEDS, show_default=True, metavar="A-B", help="Range of seeds.")
 @plan_options
 @jobs_option
 @click.option(
-    "--check/--no-check", default=True, show_default=True, help="Judge what clients saw, too."
+    "--check/--no-check",
+    default=True,
+    show_default=True,
+    help="Check the clients' histories as well.",
 )
 @click.option("--replay", "seed", type=int, metavar="SEED", help="Run one seed, print its trace.")
 @click.option(

@@ -1,4 +1,4 @@
-"""`qsync soak`: very many seeds of the simulator, for as long as you like, with a memory."""
+"""`qsync soak`: run many seeds of the simulator, and resume where it stopped."""
 
 import sys
 import time
@@ -26,11 +26,13 @@ _TELL_S = 10.0
     epilog="Example: qsync soak --seeds 1-100000 --resume soak.json. Interrupt it with Ctrl-C and "
     "run the same command again: what held is not run again until the code changes."
 )
-@click.option("--seeds", default=_SEEDS, show_default=True, metavar="A-B,C", help="Which seeds.")
+@click.option("--seeds", default=_SEEDS, show_default=True, metavar="A-B,C", help="Range of seeds.")
 @plan_options
 @jobs_option
 @click.option(
-    "--resume", type=click.Path(path_type=Path, dir_okay=False), help="Keep what is known here."
+    "--resume",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File of results; what is in it is not run again.",
 )
 @click.option(
     "--corpus",

@@ -60,7 +60,7 @@ def status(*, target: list[str], watch: float | None, fail_on: str | None, timeo
 @timeout_option("2s")
 @json_option
 def info(*, path: str | None, target: list[str], timeout: float) -> None:
-    """Print what one node says of itself, or the part of it at PATH, as JSON.
+    """Print the status of one node, or the part of it at PATH, as JSON.
 
     The first node of the target that answers is asked: name another by its address.
     """

@@ -12,11 +12,11 @@ from cli.options import Duration, json_option, target_argument
     "then qsync top --replay run.jsonl.gz"
 )
 @target_argument
-@click.option("--once", is_flag=True, help="One picture, and end.")
+@click.option("--once", is_flag=True, help="Print one frame and exit.")
 @click.option(
     "--record",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Keep a moment a second in a new file; .gz in its name compresses it.",
+    help="Record one sample per second to a new FILE; .gz in its name compresses it.",
 )
 @click.option(
     "--replay",
@@ -28,7 +28,7 @@ from cli.options import Duration, json_option, target_argument
     type=click.FloatRange(0.1, 20),
     default=4.0,
     show_default=True,
-    help="Pictures a second.",
+    help="Frames per second.",
 )
 @click.option(
     "--for",
@@ -36,7 +36,7 @@ from cli.options import Duration, json_option, target_argument
     type=Duration(),
     default=float("inf"),
     metavar="DURATION",
-    help="End after so long.",
+    help="Exit after this time.",
 )
 @click.option("--read-only", is_flag=True, help="No key changes the cluster.")
 @json_option

@@ -29,7 +29,7 @@ _FILE_BYTES_MAX = 4096
     epilog="Example: qsync user create ann, then qsync user grant ann read,write --space 'orders.*'"
 )
 def user() -> None:
-    """Who may log in: users, their passwords, and what they may do.
+    """Manage users, their passwords and their privileges.
 
     The first user that is created has the role super, and from then on everybody logs in:
     QSYNC_USER and QSYNC_PASSWORD (or QSYNC_PASSWORD_FILE) say as whom. Keep that first password.
@@ -38,7 +38,7 @@ def user() -> None:
 
 @click.group(epilog="Example: qsync role create clerk, then qsync role grant clerk read --space a")
 def role() -> None:
-    """Names that rights are granted to, and that are granted to users."""
+    """Manage roles: named sets of privileges that are granted to users."""
 
 
 def _common(command: Callable[P, R]) -> Callable[P, R]:

@@ -40,12 +40,14 @@ async def consequence(
     if verb in {"drop", "truncate"}:
         space = await data.space(box, [args[0], 0])
         try:
-            count = str(await space.count())
+            count = f"{await space.count()} now"
         except QsyncError:
-            count = "an unknown number of"  # it has no index, or no quorum answers
-        goes = "goes with all" if verb == "drop" else "loses all"
-        return f"Space {space.name} {goes} its tuples: {count}.", space.name
+            count = "count unknown"  # it has no index, or no quorum answers
+        what = f"Drops space {space.name} and all its tuples"
+        if verb == "truncate":
+            what = f"Deletes all tuples of space {space.name}"
+        return f"{what} ({count}).", space.name
     if verb == "drop_index":
         space = await data.space(box, args)
-        return f"{space!r} goes; a primary index takes the tuples with it.", space.name
+        return f"Drops {space!r}; with a primary index also all tuples.", space.name
     return None

@@ -288,7 +288,7 @@ class InteractiveShell(Shell):
             agreed = True
         self._thinking += time.perf_counter() - begun
         if not agreed:
-            raise StoppedByGuard("stopped; nothing was changed")
+            raise StoppedByGuard("cancelled; nothing was changed")
 
     @override
     def watch(self, box: Box, key: str, function: int) -> bool:

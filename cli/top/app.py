@@ -35,7 +35,7 @@ from qsync.wire.verbs import ClearRequest, DemoteRequest, PromoteRequest, Reques
 _FONTS = re.compile(r"@font-face\s*\{.*?\}", re.DOTALL)
 """A saved screen fetches nothing from anywhere: the viewer's own fixed-width font does."""
 RECORD_S = 1.0
-"""A recording has a moment a second."""
+"""A recording has one sample per second."""
 ACT_S = 15.0
 """How long a switchover may take before we say that it is not known."""
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from qsync.tls.channel import TlsSocket
 
 TIMEOUT_S: Final = 2.0
-"""How long a handshake or an answer may take, unless told otherwise."""
+"""How long a handshake or an answer may take, by default."""
 _SHORTEST_S: Final = 0.001
 """A socket takes 0 for "do not wait at all"."""
 

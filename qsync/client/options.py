@@ -11,7 +11,7 @@ from qsync.wire.verbs import Name, Operations, ReadLevel
 WINDOW: Final = 256
 """How many writes `replace_many` has under way at once."""
 OPERATE_S: Final = 10.0
-"""How long promote, demote and clear may take, unless told otherwise."""
+"""How long promote, demote and clear may take, by default."""
 GRACE_S: Final = 1.0
 """How much longer the client waits than the node, so that the node's answer wins."""
 Format = Iterable[object]

@@ -119,7 +119,7 @@ def _network(config: AnyConfig) -> Iterator[tuple[str, str]]:
                 _elsewhere(dialled),
             )
     if config.advertise is not None and config.advertise.everywhere:
-        yield "advertise", "is no address that others can dial"
+        yield "advertise", "is not an address that others can dial"
     if len(config.peers) > 1 and config.listen.everywhere and config.advertise is None:
         yield "listen", "means all interfaces, so `advertise` must say where the others dial"
 

@@ -222,7 +222,7 @@ class LogSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsSection:
-    """What it tells machines over HTTP."""
+    """Metrics and health endpoint."""
 
     listen: Address | None = option(
         ADDRESS_OR_NONE, "", "where /metrics and the health URLs are served; off without it"
@@ -281,7 +281,7 @@ class TlsSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitsSection:
-    """Where the node says no."""
+    """Limits."""
 
     frame_bytes_max: int = option(size("64KiB", "1GiB"), "64MiB", "largest message between members")
     client_frame_bytes_max: int = option(

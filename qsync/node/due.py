@@ -8,7 +8,7 @@ from typing import Any, Final
 from qsync.node.connection import Connection
 
 DUE_SECONDS_MAX: Final = 0.005
-"""After so long the rest waits for the next pass: peers and timers go first."""
+"""Limit in seconds, after which the rest waits for the next pass: peers and timers go first."""
 SLICES_SECONDS_MAX: Final = 0.002
 """The same if some of them are long, and are made in slices: those go on for many passes."""
 

@@ -149,7 +149,7 @@ def _check_fixed(node: NodeView, name: str, value: object) -> None:
         known = [*DYNAMIC, _READ_ONLY, *_FIXED]
         near = nearest(name, known)
         meant = f'; did you mean "{near}"?' if near else ""
-        raise ValueError(f"is for an option that does not exist{meant}")
+        raise ValueError(f"is for an unknown option{meant}")
     present = find(node)
     if value != present:
         raise ValueError(f"cannot be set while the node runs; it is {_shown(present)}")

@@ -30,9 +30,9 @@ PASSES_SECONDS_MAX: Final = 0.02
 TURN_PAYLOADS_MAX: Final = 256
 """Payloads of one client taken in its turn."""
 TURN_SECONDS_MAX: Final = 0.004
-"""After so long the turn of a client is over."""
+"""Limit of the turn of one client, in seconds."""
 CLIENTS_SECONDS_MAX: Final = 0.01
-"""And after so long that of all clients, in this pass."""
+"""Limit of the turns of all clients in one pass, in seconds."""
 LINGER = 0.001
 """Seconds to wait for more on the epoll object itself after a pass: an answer from a peer is often
 under way, and waking up through the scheduler costs more than serving it."""

@@ -216,7 +216,7 @@ REPLACE: Final = CoreOption(
     "replace",
     choice(Replace),
     "auto",
-    "who gives a lost disk's place to a new one: auto (leader), manual",
+    "who replaces a voter that lost its disk: auto (the leader), manual (an operator)",
 )
 CHECKPOINT_INTERVAL: Final = CoreOption(
     "store.checkpoint_interval",

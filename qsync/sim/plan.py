@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 EVENTS = 2500
-"""Events of the phase in which things break, unless told otherwise."""
+"""Events of the phase in which things break, by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,7 +80,7 @@ def test_a_cluster_is_secured_as_it_is_told(tmp_path: Path) -> None:
     done = told("secure-a-cluster.md", tmp_path, ports=3)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert done.stdout.count("Ada") == 3
-    assert "is right" in done.stderr
+    assert "is valid" in done.stderr
     assert "user ann of cluster" in done.stdout
 
 

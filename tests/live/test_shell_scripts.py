@@ -169,7 +169,7 @@ def test_production_wants_to_be_told_that_it_is_meant(tmp_path: Path) -> None:
         with qsync.connect(found.addresses) as db:
             db.schema.create_space("s")
         done = run(found, "-e", "box.space.s:truncate()", code=7)
-        assert "Space s loses all its tuples: 0." in done.stderr
+        assert "Deletes all tuples of space s (0 now)." in done.stderr
         run(found, "--yes", "-e", "box.space.s:drop()")
 
 

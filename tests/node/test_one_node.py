@@ -152,7 +152,7 @@ def test_another_replica_than_the_wanted_one_is_not_asked(ask: Asking) -> None:
 
 @both
 def test_what_is_no_address_is_unavailable_in_words(ask: Asking) -> None:
-    with pytest.raises(QsyncError, match="is no address"):
+    with pytest.raises(QsyncError, match="is not an address"):
         ask("127.0.0.1:nix")
 
 

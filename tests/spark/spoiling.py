@@ -94,7 +94,7 @@ class Case:
         self.tables[table] = [row for row in self.tables[table] if not gone(row)]
 
     def append(self, kind: str, nodes: Iterable[int] = (), /, **changes: object) -> Row:
-        """An entry behind the last of every log, by the owner of the limbo unless told otherwise.
+        """An entry behind the last of every log, by the owner of the limbo by default.
 
         Nothing is known of its body, so its checksum cannot be computed anew.
         """

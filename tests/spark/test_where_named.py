@@ -83,7 +83,7 @@ def test_where_nobody_listens_is_told_at_once(scheme: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("url", ["spark://", "sc://:15002", "spark://a:port"])
 def test_what_is_no_address_is_told_so(url: str) -> None:
-    with pytest.raises(NoSpark, match="is no address of Spark"):
+    with pytest.raises(NoSpark, match="is not an address of Spark"):
         SparkUrl.of(url).reach()
 
 

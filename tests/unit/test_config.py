@@ -324,7 +324,7 @@ def test_a_public_address_needs_the_word_insecure(host: str) -> None:
         ({"peers": "1:n1@a:1,2:n2@a:1"}, "gives the address a:1 to 2 members"),
         ({"peers": "1=n1"}, "is not ID:NAME@HOST:PORT"),
         ({"listen": "0.0.0.0:1", "insecure": "true"}, "`advertise` must say"),
-        ({"advertise": "0.0.0.0:1"}, "no address that others can dial"),
+        ({"advertise": "0.0.0.0:1"}, "not an address that others can dial"),
         ({"limits.tuple_bytes_max": "9MiB"}, "is more than limits.txn_bytes_max"),
         ({"limits.txn_bytes_max": "17MiB"}, "is more than limits.client_frame_bytes_max"),
         ({"limits.frame_bytes_max": "1MiB"}, "is more than limits.frame_bytes_max"),

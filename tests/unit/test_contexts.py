@@ -33,5 +33,5 @@ def test_what_is_wrong_with_contexts_is_told_with_line_and_column(contexts: Path
 
 def test_a_file_of_contexts_without_any_is_fine(contexts: Path) -> None:
     contexts.write_text("# none yet\n")
-    with pytest.raises(ValueError, match="no address, lab or context"):
+    with pytest.raises(ValueError, match="is not an address"):
         targets.resolve("prod")

@@ -65,7 +65,7 @@ def test_who_does_not_run_cannot_be_watched(
 
 def test_what_is_no_target_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["dump", "nowhere", "--out", str(tmp_path / "out")]) == 2
-    assert "is no address, lab or context" in capsys.readouterr().err
+    assert "is not an address (host:port), lab or context" in capsys.readouterr().err
 
 
 def test_members_that_were_not_named_are_told_and_count_as_voters(

@@ -54,7 +54,7 @@ def test_options_count_for_all_members_and_json_tells_them(
         (HOSTS, "say `insecure: true`"),
         (("10.0.0.1", "10.0.0.1:3301", *OPEN), "'10.0.0.1:3301' is given to two members"),
         (("a b", *OPEN), "'a b' has the host 'a b'"),
-        (("0.0.0.0", *OPEN), "is no address that others can dial"),
+        (("0.0.0.0", *OPEN), "is not an address that others can dial"),
         (("10.0.0.1:0", *OPEN), "has port 0"),
         (("10.0.0.1", *OPEN, "--set", "listen=10.0.0.1:1"), "listen is another one for each"),
         ((), "wants the hosts"),

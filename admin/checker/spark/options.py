@@ -10,7 +10,7 @@ from admin.evidence.tables import TABLES
 from qsync.errors import ConfigError
 
 SPAN: Final = 262_144
-"""Entries that one task fetches from a node, unless told otherwise."""
+"""Entries that one task fetches from a node, by default."""
 KNOWN: Final = (
     *("table", "path", "paths", "nodes", "align", "run", "span", "begin"),
     *credentials.VARIABLES,

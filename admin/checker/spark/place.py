@@ -90,9 +90,9 @@ class SparkUrl:
                 parts = urlsplit(f"//{each.split(';')[0]}")
                 port = parts.port
             except ValueError as error:
-                raise NoSpark(f"{self.url} is no address of Spark: {error}") from error
+                raise NoSpark(f"{self.url} is not an address of Spark: {error}") from error
             if not parts.hostname:
-                raise NoSpark(f"{self.url} is no address of Spark: it names no host")
+                raise NoSpark(f"{self.url} is not an address of Spark: it names no host")
             found.append((parts.hostname, port or _PORTS[scheme]))
         return found
 

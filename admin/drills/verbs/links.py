@@ -161,7 +161,7 @@ class BridgeVerb(LinkVerb):
 
     spec = LinkSpec(
         name="bridge",
-        about="two halves that only this node reaches both of",
+        about="two halves joined only by this node",
         faults=(Fault.BRIDGE,),
     )
 

@@ -10,7 +10,7 @@ from qsync.sim.chosen.play import BrokenRun, PlayedRun, play
 from qsync.sim.chosen.scope import ChosenScope
 
 RUNS_MAX: Final = 1_000_000
-"""A search gives up after so many runs, unless told otherwise."""
+"""A search gives up after so many runs, by default."""
 REPORT_EVERY: Final = 20
 """Runs between two words of progress."""
 

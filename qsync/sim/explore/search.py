@@ -20,7 +20,7 @@ from qsync.sim.explore.steps import Unsound, Worlds
 from qsync.sim.explore.world import ExploredWorld
 
 STATES_MAX = 20_000_000
-"""An exploration gives up after so many states, unless told otherwise."""
+"""An exploration gives up after so many states, by default."""
 REPORT_EVERY = 1 << 12
 """Worlds between two words of progress."""
 

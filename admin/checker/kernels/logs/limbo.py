@@ -331,7 +331,7 @@ KERNELS = (
     ),
     PartKernel(
         SHARED,
-        "who waits behind another shares its fate",
+        "an entry queued behind a synchronous one commits or rolls back with it",
         idle="no whole log has an asynchronous transaction",
     ),
 )
