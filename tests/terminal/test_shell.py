@@ -100,7 +100,7 @@ def test_what_is_dangerous_says_what_it_would_do_and_asks(shell: Screen) -> None
     shell.enter("box.space.gone:drop()")
     shell.until(r"Drops space gone and all its tuples \(1 now\)\.\ngo on\? \[y/N\]")
     shell.enter("n")
-    shell.until(r"STOPPED: stopped; nothing was changed")
+    shell.until(r"STOPPED: cancelled; nothing was changed")
     shell.enter("box.space.gone:drop()")
     shell.until(r"(go on(.|\n)*){2}")
     shell.enter("y")
@@ -248,7 +248,7 @@ def test_a_cluster_in_production_wants_the_name_typed(tmp_path: Path) -> None:
         shell.enter("box.space.s:truncate()")
         shell.until(r"Deletes all tuples of space s \(0 now\)\.\ntype s to go on:")
         shell.enter("y")
-        shell.until(r"STOPPED: stopped; nothing was changed")
+        shell.until(r"STOPPED: cancelled; nothing was changed")
         shell.enter("\\set confirm off")
         shell.until(r"stays on where the cluster is tagged production")
 
