@@ -21,8 +21,8 @@ _CUT = frozenset({TransactionFate.CUT, TransactionFate.LOST})
 
 OPERATOR = 1000
 """The ticket of an operator; clients have smaller ones."""
-RECEIPTS = 500
-"""The first ticket of reads that are to be as new as a receipt."""
+RECEIPTS = range(500, 600)
+"""Tickets of reads that are to be as new as a receipt."""
 PROMOTER = OPERATOR + 1
 """And of one who promotes."""
 

@@ -286,7 +286,7 @@ def _answer_read(host: ExploredNode, read: ReadSettled) -> None:
     answers = host.diary.answers
     if read.refused is not None:
         del answers.floors[read.ticket]
-    elif read.ticket >= RECEIPTS:
+    elif read.ticket in RECEIPTS:
         answers.serves(read.ticket, host.history())
         host.happened("receipt served")
     else:

@@ -186,7 +186,7 @@ class NodeActs:
             me = self._cast.hosts[state].me
             for index, term in places if int(me) in self._scope.reading else ():
                 floor = Position(Term(term), Index(index))
-                asked = ReadAct(RECEIPTS + world.left[bound], floor)
+                asked = ReadAct(RECEIPTS[world.left[bound]], floor)
                 act = self._cast.act(ExplorerAct(me, "read receipt", asked))
                 yield Option(act, place, after, EVERYWHERE)
 
