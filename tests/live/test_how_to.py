@@ -193,3 +193,12 @@ def test_the_scheduled_check_keeps_no_report_of_another_time(tmp_path: Path) -> 
     assert done.returncode == 2
     assert list((tmp_path / "kept").rglob("*.html")) == []
     assert "qsync check ended with 2: kept/evidence-" in done.stderr
+
+
+def test_a_cluster_serves_the_tests_of_a_project_as_it_is_told(tmp_path: Path) -> None:
+    page = (HOW_TO / "use-it-in-tests.md").read_text("utf-8")
+    (code,) = re.findall(r"(?ms)^```python\n(.*?)^```$", page)
+    (tmp_path / "test_mine.py").write_text(code, "utf-8")
+    done = shell("python -m pytest -q test_mine.py", tmp_path)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert "2 passed" in done.stdout
