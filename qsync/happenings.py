@@ -55,6 +55,7 @@ HAPPENINGS: Final[dict[str, HappeningKind]] = {
     # -- elections
     "member": _info("it votes from now on"),
     "member_changed": _info("a change of the members was made, or refused"),
+    "anonymous_over": _info("the lease of an anonymous replica has ended: it is forgotten"),
     "admitted": _info("a leader says that it counts from now on"),
     "campaign": _info("it asks for votes"),
     "pre_vote": _debug("it asks whether it would get votes"),

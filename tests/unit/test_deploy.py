@@ -155,14 +155,20 @@ def test_probes_ask_what_a_node_answers_where_it_listens(in_pods: Founded) -> No
     (container,) = pod["containers"]
     ports = {each["name"]: each["containerPort"] for each in container["ports"]}
     assert first.metrics.listen is not None
-    assert ports == {"qsync": first.address.port, "metrics": first.metrics.listen.port}
-    probes = {name: container[name]["httpGet"] for name in container if name.endswith("Probe")}
-    assert set(probes) == {"startupProbe", "livenessProbe", "readinessProbe"}
-    for probe in probes.values():
-        assert probe["path"] in PROBED
-        assert probe["port"] in ports
-        assert (probe["scheme"] == "HTTPS") is first.tls.metrics
-    assert probes["readinessProbe"]["path"] == "/ready"
+    assert ports == {"qsync": first.address.port}
+    asked = {
+        name: re.search(
+            r"'http://(127\.0\.0\.1:\d+)(/\w+)'", container[name]["exec"]["command"][-1]
+        )
+        for name in container
+        if name.endswith("Probe")
+    }
+    assert set(asked) == {"startupProbe", "livenessProbe", "readinessProbe"}
+    for url in asked.values():
+        assert url is not None
+        assert (url[1], url[2] in PROBED) == (str(first.metrics.listen), True)
+    assert not first.tls.metrics
+    assert asked["readinessProbe"][2] == "/ready"
     volumes = {each["name"] for each in pod["volumes"]}
     volumes |= {each["metadata"]["name"] for each in pods["spec"]["volumeClaimTemplates"]}
     for each in (*pod["initContainers"], container):

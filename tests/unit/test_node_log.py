@@ -16,7 +16,10 @@ from qsync.node.logs import LEFT_OUT, LINE_SECONDS, LINES_AT_ONCE, NodeLog
 from tests.repo import tree
 
 _TELLS = re.compile(r'(?:add_event|timeline\.append|Note|say)\(\s*"(?P<name>[a-z_]+)"')
-_NAMED = {"mishap", "campaign", "pre_vote", "admitted", "promote_failed", "demote_failed"}
+_NAMED = {
+    *("mishap", "campaign", "pre_vote", "admitted", "promote_failed", "demote_failed"),
+    *("certificate_read", "certificate_refused", "audit_cut"),
+}
 """Told by a constant, or by a name that is chosen."""
 
 
