@@ -168,7 +168,9 @@ def test_probes_ask_what_a_node_answers_where_it_listens(in_pods: Founded) -> No
         assert url is not None
         assert (url[1], url[2] in PROBED) == (str(first.metrics.listen), True)
     assert not first.tls.metrics
-    assert asked["readinessProbe"][2] == "/ready"
+    ready = asked["readinessProbe"]
+    assert ready is not None
+    assert ready[2] == "/ready"
     volumes = {each["name"] for each in pod["volumes"]}
     volumes |= {each["metadata"]["name"] for each in pods["spec"]["volumeClaimTemplates"]}
     for each in (*pod["initContainers"], container):
