@@ -1,11 +1,12 @@
 """Writes snapshots by itself and trims the log, as `qsync.core.retention` decides."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from election.messages import Index
-from qsync.consumer import Consumer
+from qsync.consumer import Consumer, ConsumerKind
 from qsync.core import retention
 from qsync.core.logstart import LogStart
 from qsync.core.retention import ConsumerChanges, HoldKind, LogHold, RetentionFacts
@@ -167,6 +168,12 @@ class Retention:
 
     def _write(self, changes: ConsumerChanges) -> None:
         log = self._node.replica.machine.replicated_log.log
+        try:
+            changes = replace(changes, let_go=self._unmoved(changes.let_go))
+        except StoreError:
+            return  # the disk does not answer: it is looked at again
+        if not changes:
+            return
         ops = [
             *([int(Op.MOVE_REPLICA), each.name, int(each.index)] for each in changes.moved),
             *([int(Op.LET_GO_CONSUMER), each.name] for each in changes.let_go),
@@ -182,6 +189,16 @@ class Retention:
             held = log.bytes_between(each.index, log.last)
             fields = {"kind": each.kind.value, "index": int(each.index), "bytes": held}
             self._node.timeline.append("consumer_let_go", {"name": each.name, **fields})
+
+    def _unmoved(self, let_go: Sequence[Consumer]) -> list[Consumer]:
+        """Without readers that have moved on, be it in entries that nobody sees yet."""
+        rows = self._node.replica.state.select(schema.GC_CONSUMERS, head=True)
+        now = {each.name: each.index for each in consumers_of(rows)}
+        return [
+            each
+            for each in let_go
+            if each.kind is ConsumerKind.REPLICA or now.get(each.name) == each.index
+        ]
 
     def _see_to_snapshot(self, now: float, stored: RetentionFacts) -> None:
         if self._node.storage.snapshot_folder is None or self._snapshots.busy:
