@@ -68,6 +68,14 @@ class LogStart:
     """Up to here terms, or stretches, were too many to be told."""
 
     @property
+    def can_begin(self) -> bool:
+        """May a log begin there? Whoever is sent what follows must know who votes (M6 a).
+
+        Who joined a cluster that changed no voter before that has not heard of the first ones.
+        """
+        return bool(self.index and self.configuration)
+
+    @property
     def unknown_upto(self) -> Index:
         """Of entries at or below it neither the term nor the fate is known any more."""
         return self.forgotten if self.terms else Index(max(0, self.index - 1))

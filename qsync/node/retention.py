@@ -239,7 +239,7 @@ class Retention:
         except StoreError as error:
             self._error = error.message
             return
-        if start.index <= begins:
+        if start.index <= begins or not start.can_begin:
             return
         trim_log(replicated_log, start)
         self._trimming = start

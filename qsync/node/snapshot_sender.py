@@ -211,7 +211,7 @@ class SnapshotSender:
             raise StoreError(f"no snapshot can be made: {self._replica.lost}")
         view = self._storage.spaces.view()
         start = start_at(replicated_log, view.folded)
-        if not start.index:
+        if not start.can_begin:
             view.close()
             raise StoreError("nothing is folded yet that could be sent as a snapshot")
         return ViewSource(view, start)

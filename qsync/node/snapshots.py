@@ -113,7 +113,7 @@ class SnapshotWriter:
             # What is folded is confirmed, and so in no rolled-back stretch (membership.md M6 f).
             start = start_at(self._replicated_log, view.folded)
             there = folder.files()
-            if start.index and (not there or there[-1].index < start.index):
+            if start.can_begin and (not there or there[-1].index < start.index):
                 with closing(folder.writing(view, start)) as steps:
                     for wait in steps:
                         await self._effects.in_thread(wait)

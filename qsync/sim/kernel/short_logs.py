@@ -22,7 +22,7 @@ def _trim(node: Node, disk: KernelDisk) -> None:
     if node.replica.lost is not None or upto <= begins:
         return
     start = start_at(replicated_log, upto)
-    if start.index > begins:
+    if start.index > begins and start.can_begin:
         disk.spaces.keep_snapshot(start_at(replicated_log, disk.spaces.folded))
         trim_log(replicated_log, start)
         disk.log.trim(start)
