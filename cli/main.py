@@ -65,6 +65,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "deploy": ("cli.commands.deploy:deploy", "Files for systemd, containers, Kubernetes, shells."),
     "cert": ("cli.commands.cert:cert", "Create, show and verify TLS certificates."),
     "explain": ("cli.commands.explain:explain", "Explain an error or exit code, and its fix."),
+    "help": ("cli.commands.help:help_command", "Show a how-to guide, or the help of a command."),
 }
 """Where each command lives, and what the list of commands says of it. Loaded when it is called."""
 

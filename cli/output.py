@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LOST = (
     "  do the nodes run, and is the address right? `qsync lab ps` lists those of a lab,\n"
     "  `qsync lab up` starts a cluster to try things on; a node that speaks TLS answers\n"
-    "  only targets of `qsyncs://` (docs/how-to/secure-a-cluster.md)"
+    "  only targets of `qsyncs://` (`qsync help secure-a-cluster`)"
 )
 _REPEATED = re.compile(r"\A\[Errno \d+\] ")
 _WITH_TOKEN = frozenset({"insert", "replace", "update", "upsert", "delete"})

@@ -63,6 +63,7 @@ def test_the_wheel_has_exactly_our_four_packages(wheel: Path) -> None:
     ours = {name for name in top if not name.endswith((".dist-info", ".data"))}
     assert ours == set(tree.PACKAGES)
     assert "qsync/py.typed" in names
+    assert "cli/guides/secure-a-cluster.md" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert not [name for name in names if "__pycache__" in name]
 

@@ -177,7 +177,7 @@ def ended_well() -> Iterator[None]:
 
 _HINT = (
     "elsewhere than here executors need a Python with pyarrow and pandas, and must see the bundles "
-    "at the same path: docs/how-to/check-anywhere.md"
+    "at the same path (`qsync help check-anywhere`)"
 )
 
 

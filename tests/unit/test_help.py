@@ -1,0 +1,72 @@
+"""`qsync help` shows what comes with qsync: guides, and what commands say of themselves."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cli import guides
+from cli.exits import Exit
+from cli.main import group, run
+from tests.repo import tree
+
+
+def said(*args: str) -> str:
+    done = CliRunner().invoke(group, ["help", *args])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_every_guide_has_its_topic_and_title() -> None:
+    pages = sorted((tree.ROOT / "docs" / "how-to").glob("*.md"))
+    listed = json.loads(said("--json"))["topics"]
+    assert [each["topic"] for each in listed] == [page.stem for page in pages]
+    assert all(each["title"] for each in listed)
+    assert "secure-a-cluster  " in said()
+
+
+def test_a_guide_is_printed_as_it_stands_where_there_is_no_terminal() -> None:
+    page = tree.ROOT / "docs" / "how-to" / "seal-backups.md"
+    assert said("seal-backups") == page.read_text("utf-8").rstrip() + "\n"
+    assert json.loads(said("seal-backups", "--json"))["markdown"] == page.read_text("utf-8")
+
+
+def test_the_help_of_a_command_is_that_of_the_command() -> None:
+    assert said("promote").startswith("Usage: ")
+    assert " promote [OPTIONS] NODE" in said("promote").partition("\n")[0]
+
+
+def test_a_topic_that_is_not_there_is_refused_with_the_nearest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["help", "secure-cluster"]) == Exit.USAGE
+    assert "did you mean secure-a-cluster?" in capsys.readouterr().err
+    assert run(["help", "xyz"]) == Exit.USAGE
+    assert "lists the topics" in capsys.readouterr().err
+
+
+def test_where_no_pages_were_installed_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(guides, "INSTALLED", tmp_path / "a")
+    monkeypatch.setattr(guides, "IN_A_CHECKOUT", tmp_path / "b")
+    assert run(["help"]) == Exit.USAGE
+    assert "the guides are not here" in capsys.readouterr().err
+
+
+def test_what_code_points_to_is_a_topic() -> None:
+    topics = {each.topic for each in guides.all_guides()}
+    sources = [path for room in tree.PACKAGES for path in (tree.ROOT / room).rglob("*.py")]
+    named = {
+        topic
+        for path in sources
+        for topic in re.findall(r"`qsync help ([a-z-]+)`", path.read_text("utf-8"))
+    }
+    assert "secure-a-cluster" in named
+    assert named <= topics
+    for path in sources:
+        assert "docs/how-to/" not in path.read_text("utf-8") or path.parent.name == "reference", (
+            path
+        )
