@@ -56,5 +56,7 @@ async def _run(
             raise InterruptedUnknown.unless_safe(shell.verbs.under_way, WRITES) from None
         finally:
             opened.lose(shell.box, shell.voices)
+            for sentence in shell.verbs.script_ended():
+                shell.voices.say(sentence)
             shell.voices.back()
         nursery.cancel_scope.cancel()

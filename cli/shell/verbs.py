@@ -112,6 +112,11 @@ class Verbs:
             box.rollback()
             yield f"fiber {fiber} ended: its transaction of {size} was rolled back"
 
+    def script_ended(self) -> Iterator[str]:
+        """Fibers that are alive end with their script."""
+        for conn in [conn for conn in self.boxes if conn < 0]:
+            yield from self.fiber_ended(-conn)
+
     async def _guard(self, box: Box, verb: str, args: list[object]) -> None:
         if verb == "cfg" and not arguments.options(arguments.at(args, 0), (), "box.cfg"):
             return

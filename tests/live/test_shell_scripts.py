@@ -451,8 +451,8 @@ assert(not box.is_in_txn())
 fiber.create(function() order[#order + 1] = 'at once' fiber.yield() order[#order + 1] = 'later' end)
 order[#order + 1] = 'main'
 local value = done:get(30)
-fiber.create(function() box.begin() box.space.things:replace{31, 'never'} end)
-fiber.yield()
+local last = fiber.create(function() box.begin() box.space.things:replace{31, 'never'} end)
+while last:status() ~= 'dead' do fiber.yield() end
 return order, value, writer:status(), box.space.things:get(31)
 """
 
@@ -462,6 +462,20 @@ def test_fibers_take_turns_and_have_transactions_of_their_own(here: Lab) -> None
     value = json.loads(done.stdout)["values"]
     assert value == [["at once", "main", "later"], "of a fiber", "dead", None]
     assert "its transaction of 1 was rolled back" in done.stderr
+
+
+LEFT_OPEN = """
+local fiber = require('fiber')
+local began = fiber.channel(1)
+fiber.create(function() box.begin() began:put(true) fiber.sleep(3600) end)
+began:get(30)
+"""
+
+
+def test_the_transaction_of_a_fiber_that_outlives_its_script_is_not_lost_in_silence(
+    here: Lab,
+) -> None:
+    assert "its transaction of 0 was rolled back" in run(here, "-e", LEFT_OPEN).stderr
 
 
 SAVEPOINTS = """
