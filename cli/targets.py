@@ -35,8 +35,8 @@ def resolve(text: str) -> list[str]:
             raise ValueError(error.message + hint) from None
         if found.password is not None:
             raise ValueError(
-                f"no password in a target: others can read it; set {login.PASSWORD} or "
-                f"{login.PASSWORD_FILE}"
+                f"no password in a target: others can read it; set {security.PASSWORD} or "
+                f"{security.PASSWORD_FILE}"
             )
         security.assume(found.tls)
         if found.user is not None:

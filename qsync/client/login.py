@@ -12,11 +12,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from qsync.client.security import PASSWORD, PASSWORD_FILE, USER
 from qsync.errors import ConfigError
 from qsync.wire import scram
 from qsync.wire.scram import ClientKeys, PasswordKeys
 
-USER, PASSWORD, PASSWORD_FILE = "QSYNC_USER", "QSYNC_PASSWORD", "QSYNC_PASSWORD_FILE"
 ACTING = "QSYNC_ACTING"
 _KEYS_KEPT: Final = 64
 _FILE_BYTES_MAX: Final = 4096

@@ -25,6 +25,8 @@ VARIABLES: Final = {
     "host": "QSYNC_HOST",
 }
 """Options of a URL, and the variables that stand in for them."""
+USER, PASSWORD, PASSWORD_FILE = "QSYNC_USER", "QSYNC_PASSWORD", "QSYNC_PASSWORD_FILE"
+"""Variables that say who asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from admin.lab import lab as labs
 from admin.lab.secure import client_tls
 from cli.main import group, run
 from qsync.client import security
-from qsync.client.login import PASSWORD, PASSWORD_FILE, USER
+from qsync.client.security import PASSWORD, PASSWORD_FILE, USER
 from qsync.errors import AccessDenied, QsyncError
 from tests.live.real import ROOT
 

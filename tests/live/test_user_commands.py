@@ -10,7 +10,8 @@ import pytest
 
 from cli.main import run
 from qsync.client.local_sockets import VARIABLE
-from qsync.client.login import ACTING, PASSWORD, PASSWORD_FILE, USER
+from qsync.client.login import ACTING
+from qsync.client.security import PASSWORD, PASSWORD_FILE, USER
 from tests.live import real
 
 pytestmark = pytest.mark.slow

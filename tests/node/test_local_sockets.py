@@ -12,9 +12,9 @@ from cli import targets
 from qsync.client import local_sockets
 from qsync.client import targets as client_targets
 from qsync.client.local_sockets import VARIABLE
-from qsync.client.login import PASSWORD, USER
 from qsync.client.one_node import NodeConnection
 from qsync.client.one_node_aio import AsyncNodeConnection
+from qsync.client.security import PASSWORD, USER
 from qsync.errors import AccessDenied, ConfigError, QsyncError, Unavailable
 from qsync.socket_files import FILE
 from qsync.wire.verbs import RightsRequest

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from qsync.client import login, security
+from qsync.client import security
 
 VARIABLES: Final[Mapping[str, str]] = {
     **security.VARIABLES,
-    "user": login.USER,
-    "password_file": login.PASSWORD_FILE,
+    "user": security.USER,
+    "password_file": security.PASSWORD_FILE,
 }
 """Options, and the variables that they stand for where nodes are dialled."""
 
