@@ -32,6 +32,7 @@ HOT = (
     "qsync/core/*.py",
     "qsync/data/*.py",
     "qsync/wire/*.py",
+    "qsync/tls/channel.py",
     "qsync/faultpoints.py",
     "qsync/form.py",
     "qsync/histogram.py",
