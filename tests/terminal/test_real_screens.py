@@ -152,8 +152,8 @@ def test_no_color_is_heeded_by_all_of_them(stage: Stage, tmp_path: Path) -> None
             with screen.running(command, here.dir, home=tmp_path, NO_COLOR=plain) as shown:
                 shown.until(sign)
                 if command == "shell":
-                    shown.type("box.info.ro == true")
-                    shown.until("ro == true")
+                    shown.type("box.info.id == 77")
+                    shown.until("id == 77")
                 seen[command, plain] = shown.colours
     assert all(bool(colours) != bool(plain) for (_, plain), colours in seen.items()), seen
 
