@@ -47,7 +47,7 @@ DATA_OPS: Final = frozenset(
 """What the log tells well enough. Any other operation of a write is a line."""
 
 
-HAPPENINGS: Final = frozenset(
+AUDITED: Final = frozenset(
     {
         *("started", "stopped", "elected", "stepped_down", "fenced", "promote", "split_brain"),
         *("member", "member_changed", "configuration", "superseded", "superseded_by"),
@@ -105,7 +105,7 @@ class AuditTrail:
 
     def note_happening(self, event: str, fields: Mapping[str, object]) -> None:
         """Something has happened, which nobody can refuse any more."""
-        if event in HAPPENINGS:
+        if event in AUDITED:
             self._write(event, {key: value for key, value in fields.items() if key not in _OWN})
 
     def note_head(self, fields: Mapping[str, object]) -> None:

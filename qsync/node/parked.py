@@ -13,9 +13,10 @@ GRACE: Final = 1.0
 """Seconds beyond `synchro_timeout` in which a rollback may still become definite."""
 
 
-def patience(request: WriteRequest, config: CoreConfig) -> float:
-    """How many seconds its client waits."""
-    return config.synchro_timeout + GRACE if request.timeout is None else request.timeout
+def due_at(request: WriteRequest, config: CoreConfig, now: float) -> float:
+    """When its client waits no longer."""
+    patience = config.synchro_timeout + GRACE if request.timeout is None else request.timeout
+    return now + patience
 
 
 class ParkedWrite(NamedTuple):

@@ -33,7 +33,8 @@ def ended(ticket: AnyTicket, cluster: str) -> errors.QsyncError:
     """
     if type(ticket) is WriteTicket:
         done = ticket.submitted
-        what, details = f"entry {done.index} of term {done.term}", _place(done.index, done.term)
+        what = f"entry {done.index} of term {done.term}"
+        details: dict[str, object] = {"term": done.term, "index": done.index}
     elif type(ticket) is AskTicket and ticket.write and ticket.late is None:
         what, details = "what was asked for", {}
     else:
@@ -45,10 +46,6 @@ def ended(ticket: AnyTicket, cluster: str) -> errors.QsyncError:
         "do not repeat it under the same token, which that cluster does not know",
         details={**details, errors.SUPERSEDED_BY: cluster},
     )
-
-
-def _place(index: int, term: int) -> dict[str, object]:
-    return {"term": term, "index": index}
 
 
 def late(ticket: AnyTicket) -> errors.QsyncError:

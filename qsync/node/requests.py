@@ -12,7 +12,7 @@ from qsync.node.answers import Queries, VisibleReads
 from qsync.node.connection import Connection
 from qsync.node.due import Due
 from qsync.node.expiry import Expiry
-from qsync.node.parked import ParkedWrite, ParkedWrites, patience
+from qsync.node.parked import ParkedWrite, ParkedWrites, due_at
 from qsync.node.reads import READ_TIMEOUT, ClientReads, ReadOutputs
 from qsync.node.tickets import AnyTicket, AskTicket, ReadTicket, Tickets, WriteTicket, number_of
 from qsync.replica import Replica
@@ -126,12 +126,8 @@ class ClientRequests:
             if self._replica.is_full:
                 error = refusals.unfolded_full()
         else:
-            write = ParkedWrite(
-                connection,
-                request,
-                self._now() + patience(request, self._replica.machine.config),
-                size,
-            )
+            due = due_at(request, config, self._now())
+            write = ParkedWrite(connection, request, due, size)
             error = self._parked.add(write, bytes_max=config.queue_bytes_max)
         if error is not None:
             self._fail(connection, request.id, error)
@@ -152,6 +148,8 @@ class ClientRequests:
     def _submit(
         self, connection: Connection, request: verbs.WriteRequest, deadline: float | None = None
     ) -> None:
+        if deadline is None:
+            deadline = due_at(request, self._replica.machine.config, self._now())
         flags = request.flags
         sync = None if not flags & _FORCED else bool(flags & _SYNC)
         ticket = None if flags & _AT_ONCE else self.tickets.number()
@@ -195,9 +193,7 @@ class ClientRequests:
         self.tickets.put(
             ticket,
             WriteTicket(connection, request.id, done, session=session, seq=seq, asked_at=now),
-            deadline=self._now() + patience(request, self._replica.machine.config)
-            if deadline is None
-            else deadline,
+            deadline=deadline,
         )
 
     def _refused(
@@ -206,7 +202,7 @@ class ClientRequests:
         request: verbs.WriteRequest,
         transaction: Transaction,
         error: errors.QsyncError,
-        deadline: float | None,
+        deadline: float,
     ) -> None:
         """The replica does not take it. That may have to wait until it is sure (`refusing`)."""
         waiting = refusing.waiting(self._replica, transaction, error)
@@ -216,17 +212,12 @@ class ClientRequests:
         if self.tickets.refusals() >= self._inflight_max:
             self._fail(connection, request.id, refusals.refusals_full(self._inflight_max))
             return
-        due = (
-            self._now() + patience(request, self._replica.machine.config)
-            if deadline is None
-            else deadline
-        )
 
         def done(unsure: str | None) -> None:
             if connection.closed:
                 return
             if waiting.error is None:
-                self._submit(connection, request, due)  # what it ran into is decided
+                self._submit(connection, request, deadline)  # what it ran into is decided
             elif unsure is None:
                 self._deny(connection, request.id, waiting.error)
             else:
@@ -234,7 +225,7 @@ class ClientRequests:
 
         number = self.tickets.number()
         ask = AskTicket(connection, request.id, done, write=False, late=refusals.unsure())
-        self.tickets.put_refusal(number, ask, deadline=due)
+        self.tickets.put_refusal(number, ask, deadline=deadline)
         self._step(waiting.read(number))
 
     def _deny(self, connection: Connection, number: int, error: errors.QsyncError) -> None:

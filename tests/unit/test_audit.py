@@ -12,8 +12,8 @@ from qsync import audit
 from qsync.audit import AuditHead
 from qsync.config.sections import AuditFailure, AuditSection
 from qsync.errors import StoreError
-from qsync.happenings import HAPPENINGS as HAPPENED
-from qsync.node.auditing import HAPPENINGS, AuditTrail
+from qsync.happenings import HAPPENINGS
+from qsync.node.auditing import AUDITED, AuditTrail
 
 SMALL = AuditSection(bytes_max=2000, files_max=2)
 
@@ -156,7 +156,7 @@ def test_what_has_happened_is_not_refused_and_only_some_of_it_is_a_line(tmp_path
         ("elected", 7),
         ("stepped_down", 7),
     ]
-    assert HAPPENED.keys() >= HAPPENINGS
+    assert HAPPENINGS.keys() >= AUDITED
     (tmp_path / audit.FILE).unlink()
     (tmp_path / audit.FILE).mkdir()
     refuse.note_happening("elected", {"term": 8})
