@@ -7,7 +7,7 @@ of those that it starts.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,8 +100,15 @@ def assume(tls: ClientTls | None) -> None:
 @contextmanager
 def assumed(tls: ClientTls | None) -> Iterator[None]:
     """`assume` until the block ends; then the environment is what it was."""
-    before = {name: os.environ.get(name) for name in VARIABLES.values()}
-    assume(tls)
+    with environment_kept(VARIABLES.values()):
+        assume(tls)
+        yield
+
+
+@contextmanager
+def environment_kept(names: Iterable[str]) -> Iterator[None]:
+    """Behind the block these variables say what they said before it."""
+    before = {name: os.environ.get(name) for name in names}
     try:
         yield
     finally:

@@ -28,12 +28,6 @@ def of_options(asked: Mapping[str, str]) -> dict[str, str]:
 @contextmanager
 def environment_with(variables: Mapping[str, str]) -> Iterator[None]:
     """Inside, nodes are dialled so. A worker process may read another cluster behind it."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
+    with security.environment_kept(variables):
+        os.environ.update(variables)
         yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
