@@ -1,7 +1,6 @@
 """Shipped nodes that write snapshots and trim their logs by themselves, whoever dies when."""
 
 import errno
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -22,6 +21,7 @@ from qsync.store import snapfolder
 from qsync.store.memory_rows import MemoryRowsView
 from qsync.store.snapfiles import write_snapshot
 from qsync.store.snapfolder import DiskFolder
+from tests.seeds.counting import counts_of
 from tests.unit.test_logstart import SOME
 
 EVENTS = 1200
@@ -44,21 +44,13 @@ NOTICED = {
 
 
 def test_nodes_trim_by_themselves_in_these_runs() -> None:
-    total = Counter[str]()
-    for seed in SEEDS:
-        found = judge(Plan(seed=seed, events=EVENTS))
-        assert found.finding is None, found.describe()
-        total.update(found.report.counts)
+    total = counts_of(SEEDS, EVENTS)
     assert total["snapshots written"] > len(SEEDS)
     assert total["logs trimmed"] > len(SEEDS)
 
 
 def test_readers_come_read_on_and_go_while_nodes_trim_in_these_runs() -> None:
-    total = Counter[str]()
-    for seed in READERS:
-        found = judge(Plan(seed=seed, events=EVENTS))
-        assert found.finding is None, found.describe()
-        total.update(found.report.counts)
+    total = counts_of(READERS, EVENTS)
     for what in ("register reader", "advance reader", "drop reader"):
         assert total[f"{what} ok"], what
     assert total["logs trimmed"]

@@ -1,12 +1,11 @@
 """A user whose rights come and go while it writes: nothing of it is in the log without a right."""
 
-from collections import Counter
-
 import pytest
 
 from admin.soak.judge import SeedConclusion, judge
 from qsync.sim.mutants.rights import RIGHTS
 from qsync.sim.plan import Plan
+from tests.seeds.counting import counts_of
 
 EVENTS = 1200
 SEEDS = (5, 14)
@@ -20,11 +19,7 @@ NOTICED = {
 
 
 def test_users_come_go_and_write_in_these_runs() -> None:
-    total = Counter[str]()
-    for seed in SEEDS:
-        found = judge(Plan(seed=seed, events=EVENTS))
-        assert found.finding is None, found.describe()
-        total.update(found.report.counts)
+    total = counts_of(SEEDS, EVENTS)
     assert total["rights judged"] > len(SEEDS)
     assert total["trusted write ACCESS_DENIED"] > len(SEEDS)
     assert total["drop user ok"]

@@ -1,5 +1,7 @@
 """How a node of the explored cluster ends, and begins again: by itself, or with another release."""
 
+from collections.abc import Callable
+
 from qsync.core.inputs import SupersededBy
 from qsync.errors import WrongFormat
 from qsync.sim.explore.host import ExploredNode
@@ -42,22 +44,23 @@ def start_node(host: ExploredNode, what: object) -> None:
 
 def wipe_node(host: ExploredNode, what: object) -> None:
     """Its disk is lost, and there is an empty one."""
-    assert isinstance(what, tuple)
-    host.begin()
-    host.diary.lost_crcs = tuple([int(each.crc) for each in host.platter.entries])
-    host.platter.wipe()
-    host.restart(what)
+    _lose_log(host, what, host.platter.wipe)
     host.happened("wiped")
 
 
 def damage_node(host: ExploredNode, what: object) -> None:
     """Its log is found damaged."""
+    _lose_log(host, what, host.platter.damage)
+    host.happened("damaged")
+
+
+def _lose_log(host: ExploredNode, what: object, befall: Callable[[], None]) -> None:
+    """It begins again without its entries, of which it is remembered which they were."""
     assert isinstance(what, tuple)
     host.begin()
     host.diary.lost_crcs = tuple([int(each.crc) for each in host.platter.entries])
-    host.platter.damage()
+    befall()
     host.restart(what)
-    host.happened("damaged")
 
 
 def supersede_node(host: ExploredNode, _what: object) -> None:
