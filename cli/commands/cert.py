@@ -181,7 +181,7 @@ def check(
         for each in found:
             text(f"{each.file}: {each.what}\n  {each.cure}")
         if not found:
-            say(f"{file} is right")
+            say(f"{file} is valid")
     if grave:
         raise CheckFailed(f"{file} would be refused: {grave[0].what}")
 

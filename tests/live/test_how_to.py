@@ -38,10 +38,14 @@ def told(
     page: str, folder: Path, *, ports: int, more: str = ""
 ) -> subprocess.CompletedProcess[str]:
     """All of a page as one script, whose nodes end with it; on other ports than the page has."""
-    script = "".join(commands(page))
-    for name, port in zip(range(3301, 3301 + ports), free_ports(ports), strict=True):
-        script = script.replace(str(name), str(port))
+    script = on_free_ports("".join(commands(page)), ports)
     return shell(f"trap 'kill $(jobs -p); wait' EXIT\n{script}\n{more}", folder)
+
+
+def on_free_ports(script: str, ports: int) -> str:
+    """A page's script, whose `ports` ports from 3301 on are free ones: all changed in one pass."""
+    free = dict(zip(range(3301, 3301 + ports), free_ports(ports), strict=True))
+    return re.sub(r"\b33\d\d\b", lambda found: str(free[int(found[0])]), script)
 
 
 def commands(page: str) -> list[str]:
@@ -127,9 +131,7 @@ def test_replicas_that_only_read_are_added_as_it_is_told(tmp_path: Path) -> None
 
 
 def test_a_cluster_is_upgraded_as_it_is_told(tmp_path: Path) -> None:
-    script = "".join(commands("upgrade.md"))
-    for name, port in zip(range(3301, 3304), free_ports(3), strict=True):
-        script = script.replace(str(name), str(port))
+    script = on_free_ports("".join(commands("upgrade.md")), 3)
     done = shell(f"trap 'kill $(jobs -p); wait' EXIT\n{script}", tmp_path)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert "Ada" in done.stdout
