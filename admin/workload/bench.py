@@ -79,6 +79,8 @@ class BenchResult:
     operations: int
     errors: int
     unknown: int
+    overloaded: int
+    """So often the leader was too busy for a request, which was then asked again."""
     leader_changes: int
     """So often the load followed to another, warming up included; the time without one counts."""
     latency_us: dict[str, float]
@@ -128,6 +130,7 @@ def run(
         operations=tally.done,
         errors=tally.errors,
         unknown=tally.unknown,
+        overloaded=tally.overloaded,
         leader_changes=load.leader_changes,
         latency_us=percentiles(tally.latencies),
         cpu_us_per_op=cpu,

@@ -91,6 +91,8 @@ def bench(
             latency_us=result.latency_us,
             errors=result.errors,
             unknown=result.unknown,
+            overloaded=result.overloaded,
+            first_error=result.first_error,
             leader_changes=result.leader_changes,
             cpu_us_per_op=result.cpu_us_per_op,
             forms=result.forms,
@@ -110,5 +112,7 @@ def bench(
         text(f"{len(result.stalls)} stalls above 20 ms, the longest {longest * 1e3:.0f} ms")
     if result.leader_changes:
         say(f"the load followed to another leader {result.leader_changes} times")
+    if result.overloaded:
+        say(f"the leader was too busy for a request {result.overloaded:,} times; all were repeated")
     if result.errors or result.unknown:
         say(f"{result.errors} errors, {result.unknown} unknown; first: {result.first_error}")

@@ -1,7 +1,8 @@
 """Load for measurements: many raw connections in one thread, frames written by hand.
 
-It leaves out all that a client does for safety: there are no retries, and when the node does not
-lead any more the run ends early (`moved`). What is measured is the cluster and not the client.
+It leaves out all that a client does for safety: when the node does not lead any more the run ends
+early (`moved`), and nothing is asked again but what a node was too busy to take, after the pause
+that it names. What is measured is the cluster and not the client.
 """
 
 import select
@@ -9,6 +10,7 @@ import socket
 import struct
 import time
 from array import array
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, final
@@ -18,9 +20,10 @@ from qsync.client.numbering import born
 from qsync.client.one_node import NodeConnection
 from qsync.core.inputs import Consistency
 from qsync.data.request import Op
-from qsync.errors import NotLeader, Outcome, QsyncError, ReadOnly, Unavailable
+from qsync.errors import NotLeader, Outcome, Overloaded, QsyncError, ReadOnly, Unavailable
 from qsync.tls.errors import TlsFailed
 from qsync.wire import cbor, limits, replies, requests
+from qsync.wire.errors import pause_of
 from qsync.wire.session import Hello, Party
 from qsync.wire.verbs import GetRequest, ReadLevel, WriteRequest
 
@@ -91,11 +94,16 @@ def get(
 
 @dataclass(slots=True)
 class LoadResult:
-    """What came of it. `latencies`: seconds each, in an open loop from the *intended* start."""
+    """What came of it. `latencies`: seconds each, in an open loop from the *intended* start.
+
+    A request that the node was too busy to take counts from when it was asked first.
+    """
 
     done: int = 0
     errors: int = 0
     unknown: int = 0
+    overloaded: int = 0
+    """So often a node was too busy to take a request."""
     seconds: float = 0.0
     latencies: "array[float]" = field(default_factory=lambda: array("d"))
     first_error: QsyncError | None = None
@@ -136,6 +144,7 @@ class LoadGenerator:
         self._workload = workload
         self._outstanding = outstanding
         self._under_way = 0
+        self._paused: list[_Line] = []
         self._poll = select.epoll()
         self._lines = [_Line(address, timeout, session) for _ in range(connections)]
         self._line_of = {line.socket.fileno(): line for line in self._lines}
@@ -160,14 +169,21 @@ class LoadGenerator:
         schedule = _Schedule(begin, begin + seconds, count, rate)
         self._begin(schedule, begin, self._lines)
         now = begin
-        while self._under_way or not schedule.over(now):
-            found: list[tuple[int, int]] = self._poll.poll(schedule.wait(now))
+        while self._under_way or not schedule.over(now) or self._paused:
+            wait = schedule.wait(now)
+            if self._paused:
+                wait = max(0.0, min(wait, *(line.resume_at - now for line in self._paused)))
+            found: list[tuple[int, int]] = self._poll.poll(wait)
             touched = [self._line_of[fd] for fd, _ in found]
             for line in touched:
                 self._receive(line)
             now = time.perf_counter()
             if self.moved:
                 schedule.stop(now)
+            if now >= schedule.end:
+                self._paused.clear()
+            elif self._paused:
+                touched += self._resumed(now)
             self._begin(schedule, now, self._lines if rate else touched)
             if now > schedule.end + _DRAIN_S:
                 self._give_up()
@@ -177,11 +193,14 @@ class LoadGenerator:
 
     def _begin(self, schedule: "_Schedule", now: float, lines: list["_Line"]) -> None:
         for line in lines:
+            if line.refused and now < line.resume_at:
+                continue
             room = self._outstanding - len(line.started)
             low = line.low()
             frames: list[bytes] = []
             while room > 0:
-                start = schedule.next_start(now)
+                again = line.refused and now < schedule.end
+                start = line.refused.popleft() if again else schedule.next_start(now)
                 if start is None:
                     break
                 frames.append(self._workload(line.request(start, low)))
@@ -192,6 +211,20 @@ class LoadGenerator:
                     line.send(b"".join(frames))
                 except OSError as error:
                     self._lost(line, str(error))
+
+    def _resumed(self, now: float) -> list["_Line"]:
+        """Lines whose pause is over."""
+        over = [line for line in self._paused if line.resume_at <= now]
+        self._paused = [line for line in self._paused if line.resume_at > now]
+        return over
+
+    def _pause(self, line: "_Line", start: float, resume_at: float) -> None:
+        """The node was too busy for a request: it is asked again, later."""
+        self.tally.overloaded += 1
+        line.refused.append(start)
+        line.resume_at = resume_at
+        if line not in self._paused:
+            self._paused.append(line)
 
     def _lost(self, line: "_Line", why: str) -> None:
         """The connection is gone: nobody knows what became of what was under way on it."""
@@ -227,14 +260,17 @@ class LoadGenerator:
                 (id,) = replies.PACKED_ID.unpack_from(payload, replies.PACKED_ID_AT)
                 tally.done += 1
             else:
-                id = self._read(payload)
+                id, answer = replies.decode(payload)
+                if isinstance(answer, Overloaded) and pause_of(answer):
+                    self._pause(line, started.pop(id), now + pause_of(answer))
+                    continue
+                self._count(answer)
             latencies.append(now - started.pop(id))
 
-    def _read(self, payload: bytes) -> int:
-        id, answer = replies.decode(payload)
+    def _count(self, answer: object) -> None:
         if not isinstance(answer, QsyncError):
             self.tally.done += 1
-            return id
+            return
         self.tally.first_error = self.tally.first_error or answer
         if isinstance(answer, NotLeader | ReadOnly):
             self.moved = True
@@ -242,7 +278,6 @@ class LoadGenerator:
             self.tally.unknown += 1
         else:
             self.tally.errors += 1
-        return id
 
     def _give_up(self) -> None:
         for line in self._lines:
@@ -292,10 +327,15 @@ class _Schedule:
 
 
 class _Line:
-    """One connection; `started`: when each request under way began, by id."""
+    """One connection; `started`: when each request under way began, by id.
+
+    `refused`: the same of those that the node was too busy for, to be asked again at `resume_at`.
+    """
 
     def __init__(self, address: str, timeout: float, session: Callable[[], bytes] | None) -> None:
         self.started: dict[int, float] = {}
+        self.refused: deque[float] = deque()
+        self.resume_at = 0.0
         self.lost = False
         self._id = 0
         self._session = b""

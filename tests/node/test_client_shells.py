@@ -24,6 +24,7 @@ from qsync.errors import (
     NotLeader,
     Outcome,
     OutcomeUnknown,
+    Overloaded,
     QsyncError,
     Unavailable,
 )
@@ -113,20 +114,22 @@ class Server:
         self.heard: list[Request] = []
         self.swallow_writes = 0
         """So many writes are done, but their connection ends before the answer."""
+        self.too_busy = 0
+        """So many writes are refused, to be asked again in a moment."""
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
-        self._wake, self._woken = socket.socketpair()
+        self._stopping = socket.socketpair()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ, None)
-        self._selector.register(self._woken, selectors.EVENT_READ, "stop")
+        self._selector.register(self._stopping[1], selectors.EVENT_READ, "stop")
         self._clients: list[socket.socket] = []
         self._thread = threading.Thread(target=self._serve)
         self._thread.start()
 
     def stop(self) -> None:
-        self._wake.send(b"x")
+        self._stopping[0].send(b"x")
         self._thread.join()
-        for each in (self._listener, self._wake, self._woken, *self._clients):
+        for each in (self._listener, self._stopping[0], self._stopping[1], *self._clients):
             each.close()
         self._selector.close()
 
@@ -193,26 +196,32 @@ class Server:
         except QsyncError as error:
             return replies.failed(request.id, error)
 
+    def _written(self, request: WriteRequest) -> bytes | None:
+        if self.leader:
+            raise NotLeader("another node leads", leader=self.leader)
+        if self.too_busy and request.session:
+            self.too_busy -= 1
+            raise Overloaded("too much is under way", details={"retry_after": 0.001})
+        index, results, again = self.store.write(request)
+        if self.swallow_writes and request.session:
+            self.swallow_writes -= 1
+            return None
+        return replies.committed(
+            *(request.id,),
+            term=1,
+            index=index,
+            lsn=index,
+            acks=2,
+            results=results,
+            duplicate=again,
+        )
+
     def _reply(self, request: Request) -> bytes | None:
         rows = self.store.rows
         seen = Position(Term(1), Index(self.store.index))
         match request:
-            case WriteRequest() if self.leader:
-                raise NotLeader("another node leads", leader=self.leader)
             case WriteRequest():
-                index, results, again = self.store.write(request)
-                if self.swallow_writes and request.session:
-                    self.swallow_writes -= 1
-                    return None
-                return replies.committed(
-                    *(request.id,),
-                    term=1,
-                    index=index,
-                    lsn=index,
-                    acks=2,
-                    results=results,
-                    duplicate=again,
-                )
+                return self._written(request)
             case GetRequest(id, _, _, [key], _) | TxGetRequest(id, _, _, _, [key], _):
                 return replies.row(id, rows.get(key), read_from=seen)
             case SelectRequest():
@@ -643,6 +652,24 @@ def test_load_counts_errors_and_keeps_the_first() -> None:
         made.close()
     assert (tally.done, tally.errors) == (0, 5)
     assert isinstance(tally.first_error, NoSuchSpace)
+
+
+def test_load_asks_again_what_a_node_was_too_busy_for() -> None:
+    numbers = iter(range(100_000))
+    with serving() as (server,):
+        made = load.LoadGenerator(
+            server.address,
+            load.put("s", lambda: cbor2.dumps([next(numbers), "x"])),
+            connections=2,
+            outstanding=8,
+            session=lambda: b"0123456",
+        )
+        server.too_busy = 20
+        tally = made.run(seconds=60.0, count=100)
+        made.close()
+    assert (tally.done, tally.errors, tally.unknown, tally.overloaded) == (100, 0, 0, 20)
+    assert len(tally.latencies) == 100
+    assert max(tally.latencies) > 0.001, "it counts from when it was asked first"
 
 
 def test_load_ends_early_where_nobody_leads_any_more() -> None:

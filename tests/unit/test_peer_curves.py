@@ -1,5 +1,6 @@
 """Scale curves: points become medians, tables and a picture; large values are sent in pieces."""
 
+import json
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -38,6 +39,18 @@ def test_tables_hold_every_point_and_who_could_not() -> None:
     text = "\n".join(found.markdown())
     assert text.count("| 1,000,000 | 6,000 (1.50 ms) | 2,000 (1.50 ms) |") == len(Axis)
     assert "etcd, clients 1,000: no room" in text
+
+
+def test_points_of_an_earlier_run_are_drawn_with_those_of_this_one() -> None:
+    earlier, found = some(), ScaleCurves(versions={"qsync": "2"})
+    earlier.conditions = {"command": "curves", "machine": "big"}
+    earlier.versions = {"qsync": "1", "etcd": "3"}
+    earlier.refuse("etcd", "clients 1,000", "no room")
+    found.take(json.loads(json.dumps(earlier.as_json())))
+    assert found.points == earlier.points
+    assert found.refused == earlier.refused
+    assert found.versions == {"qsync": "2", "etcd": "3"}
+    assert found.conditions == {"also `curves`": "big"}
 
 
 def test_the_picture_has_a_panel_for_each_curve_and_a_line_for_each_contestant() -> None:

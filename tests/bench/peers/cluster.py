@@ -28,6 +28,9 @@ START_S = 30.0
 FAILOVER_S = 60.0
 END_S = 5.0
 RUN_MARGIN_S = 60.0
+SETTLE_S = 120.0
+SETTLED = 0.2
+"""Processor seconds a second of all nodes together, at most, when nothing is left to do."""
 FILLERS = PeerWorkload(Operation.TXN10, 8, 1)
 FAILURES = (PeerFailed, OSError, QsyncError)
 """What may come of asking a contestant."""
@@ -77,6 +80,15 @@ class PeerCluster(ABC):
     @abstractmethod
     def restart(self) -> float:
         """Kill a follower; the seconds from its start until it answers with all it had."""
+
+    def settle(self) -> None:
+        """Wait until its nodes have done what writes left them to do, `SETTLE_S` at most."""
+        end = time.monotonic() + SETTLE_S
+        while time.monotonic() < end:
+            before = sum(node.cpu_seconds() for node in self.nodes)
+            time.sleep(1)
+            if sum(node.cpu_seconds() for node in self.nodes) - before < SETTLED:
+                return
 
     def memory_mib(self) -> list[int]:
         """Resident memory of each node."""

@@ -1,9 +1,10 @@
 """Scale curves: how operations a second change with clients, nodes, size of values, and keys.
 
-`python -m tests.bench.peers.curves [--short] [--svg FILE] [--json]`: each contestant in turn at
-every point, beginning with another one each time, so that what the machine does to one it does to
-all. Who cannot do a point is told with the reason, and the rest goes on. Everything but the number
-of nodes is measured on three. Progress goes to standard error.
+`python -m tests.bench.peers.curves [--short] [--with FILE] [--svg FILE] [--json]`: each contestant
+in turn at every point, beginning with another one each time, so that what the machine does to one
+it does to all. Who cannot do a point is listed with the reason, and the rest goes on. Everything
+but the number of nodes is measured on three. Where keys are put ahead, a point waits until the
+nodes have folded them. Progress goes to standard error.
 """
 
 import argparse
@@ -61,6 +62,14 @@ def options(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--fetch", action="store_true", help="take missing peers from packages")
     parser.add_argument("--priority", type=int, default=0, help="niceness of all autogroups")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument(
+        "--with",
+        dest="earlier",
+        type=Path,
+        action="append",
+        default=[],
+        help="points of an earlier run of other axes, as --json gave them",
+    )
     parser.add_argument("--svg", type=Path, help="draw the curves into this file")
     return parser.parse_args(argv)
 
@@ -112,6 +121,7 @@ def _fill(there: list[PeerCluster], found: ScaleCurves, keys: int) -> None:
         try:
             say(f"{cluster.name}: putting {keys:,} keys")
             cluster.fill(keys)
+            cluster.settle()
         except FAILURES as why:
             found.refuse(cluster.name, f"{keys:,} keys", str(why))
 
@@ -141,6 +151,8 @@ def main() -> int:
         found = measure_all(told, Path(folder))
     command = " ".join(["python -m tests.bench.peers.curves", *map(shlex.quote, sys.argv[1:])])
     found.conditions = conditions(command, before)
+    for file in told.earlier:
+        found.take(json.loads(file.read_text("utf-8")))
     if told.svg:
         told.svg.write_text(curve_picture.svg(found), "utf-8")
     print(json.dumps(found.as_json(), indent=2) if told.json else "\n".join(found.markdown()))

@@ -70,7 +70,9 @@ class QsyncCluster(PeerCluster):
                 command += [f"--{option}", str(value)]
         said = json.loads(self.loaded(command, self._env, within=seconds + RUN_MARGIN_S))
         if said["errors"] or said["unknown"]:
-            raise PeerFailed(f"{said['errors']} errors, {said['unknown']} unknown")
+            raise PeerFailed(
+                f"{said['errors']} errors, {said['unknown']} unknown; first {said['first_error']}"
+            )
         cpu = said["cpu_us_per_op"]
         return Measured(
             ops_per_second=said["ops_per_second"],

@@ -2,9 +2,10 @@
 
 import dataclasses
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from tests.bench.peers.workloads import Measured
 
@@ -45,6 +46,17 @@ class ScaleCurves:
     def add(self, point: ScalePoint) -> None:
         """One more run."""
         self.points.append(point)
+
+    def take(self, told: Mapping[str, Any]) -> None:
+        """Those of another run too, as `as_json` gave them; its conditions under its command."""
+        for each in told["points"]:
+            run = Measured(**each["run"])
+            self.add(ScalePoint(axis=Axis(each["axis"]), at=each["at"], who=each["who"], run=run))
+        self.refused += [(who, what, why) for who, what, why in told["refused"]]
+        self.versions = {**told["versions"], **self.versions}
+        conditions = dict(told["conditions"])
+        command = conditions.pop("command")
+        self.conditions[f"also `{command}`"] = ", ".join(conditions.values())
 
     def refuse(self, who: str, what: str, why: str) -> None:
         """It could not be measured."""
