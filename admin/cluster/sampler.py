@@ -10,9 +10,9 @@ import trio
 from admin.cluster import sides
 from admin.cluster.fields import Answer
 from admin.cluster.moment import Moment
-from admin.cluster.unreachable import UnreachableNode
+from admin.cluster.unreachable import UnreachableNode, closed_to_us
 from qsync.client.one_node_aio import AsyncNodeConnection
-from qsync.errors import QsyncError
+from qsync.errors import AccessDenied, QsyncError
 from qsync.status import decode
 from qsync.status.record import NodeStatus
 from qsync.wire import replies
@@ -35,6 +35,16 @@ class AddressState:
     answer: Answer | None = None
     why: str = "not asked yet"
     failed: bool = False
+    denied: bool = False
+    events: tuple[Answer, ...] = ()
+    settings: Answer = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnAccount:
+    """What the node says of itself in whose process we are; nobody needs to be asked for it."""
+
+    answer: Answer
     events: tuple[Answer, ...] = ()
     settings: Answer = field(default_factory=dict)
 
@@ -48,9 +58,11 @@ class Sampler:
         *,
         period: float,
         heard: Callable[[NodeStatus], None] | None = None,
+        own: Callable[[], OwnAccount] | None = None,
     ) -> None:
-        """`heard` is called with every answer, as it comes."""
+        """`heard` is called with every answer, as it comes; `own` whenever a moment is wanted."""
         self.period = period
+        self._own = own
         self._heard = heard
         self._sightings = {address: AddressState(address) for address in seeds}
         self._nursery: trio.Nursery | None = None
@@ -60,8 +72,11 @@ class Sampler:
         """Ask until cancelled."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
+            nursery.start_soon(trio.sleep_forever)  # members to ask may come at any time
             for sighting in list(self._sightings.values()):
                 nursery.start_soon(self._follow, sighting)
+            if self._own is not None:
+                nursery.start_soon(self._follow_own, self._own)
 
     async def first(self) -> None:
         """Wait until every node that is known has answered or failed once."""
@@ -99,16 +114,19 @@ class Sampler:
                     why=each.why,
                 )
                 for each in self._sightings.values()
+                if each.answer is None
             )
-        cluster = ours[0].replicaset.uuid
+        cluster, closed = ours[0].replicaset.uuid, closed_to_us(ours)
         by_id = {id: each.why for (of, id), each in self._known().items() if of == cluster}
+        denied = {each.address for each in self._sightings.values() if each.denied}
         answered = {each.id for each in ours}
         return tuple(
             UnreachableNode(
                 id=id,
                 name=name,
                 address=address,
-                why=by_id.get(id) or whys.get(address) or ANOTHER,
+                why=by_id.get(id) or whys.get(address) or closed or ANOTHER,
+                denied=address in denied or (closed is not None and address not in whys),
             )
             for id, (name, address) in sorted(members.items())
             if id not in answered
@@ -139,6 +157,17 @@ class Sampler:
                 return
             await trio.sleep(REDIAL_S)
 
+    async def _follow_own(self, account: Callable[[], OwnAccount]) -> None:
+        """Take what this process's own node says, and follow whom it names, if they let us in."""
+        while True:
+            own = account()
+            sample = decode.status(own.answer)
+            there = self._sightings.setdefault(sample.address, AddressState(sample.address))
+            there.sample, there.answer, there.why = sample, own.answer, ""
+            there.events, there.settings = own.events, own.settings
+            self._meet(sample)
+            await trio.sleep_until(next_round(trio.current_time(), self.period))
+
     async def _ask(self, sighting: AddressState, node: AsyncNodeConnection) -> None:
         """Ask until somebody else asks this node already. Raises when the connection breaks."""
         known_events, settings_at = -1, float("-inf")
@@ -159,13 +188,14 @@ class Sampler:
                 sighting.settings = replies.read_map(await node.ask(InfoRequest(0, "settings")))
             sighting.sample, sighting.answer, sighting.why = sample, answer, ""
             self._meet(sample)
-            await trio.sleep_until(begun + self.period)
+            await trio.sleep_until(next_round(begun, self.period))
 
     def _lost(self, sighting: AddressState, error: QsyncError) -> None:
         told = error.details.get("nodes")
         whys = told if isinstance(told, Mapping) else {}
         sighting.why = str(whys.get(sighting.address, error))
         sighting.answer, sighting.failed = None, True
+        sighting.denied = isinstance(error, AccessDenied)
         self._tell()
 
     def _is_followed(self, sighting: AddressState, sample: NodeStatus) -> bool:
@@ -177,6 +207,9 @@ class Sampler:
     def _meet(self, sample: NodeStatus) -> None:
         """Follow the members that it names, unless they are followed already."""
         known, cluster = self._known(), sample.replicaset.uuid
+        if closed_to_us([sample]) is not None:
+            self._tell()
+            return
         for id, _, address in sample.nodes:
             if (cluster, id) in known:
                 continue
@@ -189,6 +222,11 @@ class Sampler:
         asked = [each.answer is not None or each.failed for each in self._sightings.values()]
         if all(asked):
             self._answered.set()
+
+
+def next_round(now: float, period: float) -> float:
+    """When all nodes are asked next. What they say of one moment can be compared."""
+    return (now // period + 1) * period
 
 
 def _who(sample: NodeStatus) -> tuple[str, int, str]:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from qsync.client import security
-from qsync.errors import AccessDenied, QsyncError
+from qsync import features
+from qsync.client import login, security
+from qsync.errors import AccessDenied, ConfigError, QsyncError
 from qsync.status.record import NodeStatus
 
 
@@ -27,8 +28,16 @@ def closed_to_us(heard: Sequence[NodeStatus]) -> str | None:
 
     Who has come by a node's own socket may have nothing that opens the others.
     """
-    if any(each.tls.on for each in heard) and security.of_environment() is None:
+    try:
+        shown, user = security.of_environment(), login.of_environment()
+    except ConfigError as error:
+        return str(error)
+    if any(each.tls.on for each in heard) and shown is None:
         return "it speaks TLS, and no authority is named here (QSYNC_CA)"
+    if user is not None or (shown is not None and shown.certificate is not None):
+        return None
+    if any(features.USERS in each.upgrade.features for each in heard):
+        return "its cluster has users, and none is named here (QSYNC_USER)"
     return None
 
 

@@ -33,12 +33,12 @@ svg text { font: 11px system-ui, sans-serif; fill: currentColor; }
 """
 
 
-def whole(title: str, body: Iterable[str], *, style: str = "") -> str:
-    """The file, from the lines of its body."""
+def whole(title: str, body: Iterable[str], *, style: str = "", head: str = "") -> str:
+    """The file, from the lines of its body; `head`: what else stands in its head, as HTML."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{STYLE}{style}</style></head>\n<body>\n"
+        f"<title>{escape(title)}</title><style>{STYLE}{style}</style>{head}</head>\n<body>\n"
         + "\n".join(body)
         + "\n</body></html>\n"
     )

@@ -52,6 +52,10 @@ def _health(node: NodeStatus, _: int | None) -> str | None:
     return health.unsound(node)
 
 
+def _alive(node: NodeStatus, _: int | None) -> str | None:
+    return health.dead(node)
+
+
 def _leader(node: NodeStatus, _: int | None) -> str | None:
     return None if node.leads else "another node leads" if node.leader else "nobody leads"
 
@@ -94,8 +98,8 @@ CHECKS: Mapping[str, Check] = {
     "/leader": _leader,
     "/writable": _writable,
     "/replica": _replica,
+    "/liveness": _alive,
     # Patroni's other names for these
-    "/liveness": _health,
     "/readiness": _ready,
     "/primary": _writable,
     "/read-write": _writable,

@@ -1,6 +1,5 @@
-"""The HTTP side of a node: `/metrics`, `/status` and the health URLs. Read-only, and bounded."""
+"""The HTTP side of a node: metrics, health URLs, its status page. Read-only, and bounded."""
 
-import json
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -9,14 +8,14 @@ from functools import partial
 import h11
 import trio
 
-from admin.metrics import health, text
+from admin.metrics.answers import HttpAnswer, HttpPages, as_json
 from admin.metrics.token import BearerToken
+from admin.page.served import look_of
 from qsync import __version__
 from qsync.config import NodeConfig
 from qsync.node.listener import not_listening
 from qsync.node.node import Node
 from qsync.node.status import status
-from qsync.status.record import NodeStatus, as_members
 
 CONNECTIONS_MAX = 32
 """More at a time are answered 503 and closed."""
@@ -27,14 +26,11 @@ IDLE_S_MAX = 10.0
 LINGER_S = 1.0
 """How long a connection that was refused may take to be closed by the other side."""
 _READ_BYTES = 4096
-_JSON = "application/json"
 _METHODS = (b"GET", b"HEAD", b"OPTIONS")
-_UNAUTHORIZED, _NOT_FOUND, _METHOD_NOT_ALLOWED, _TOO_MANY = 401, 404, 405, 503
+_WITHOUT_BODY = (b"HEAD", b"OPTIONS")
+_METHOD_NOT_ALLOWED, _TOO_MANY = 405, 503
 
-Status = Callable[[], NodeStatus]
 MetricsStream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
-Answer = tuple[int, str, bytes]
-"""Status code, content type and body."""
 
 
 class Metrics:
@@ -56,7 +52,11 @@ class Metrics:
         """Answer until cancelled."""
         tls = node.links.tls if node.config.tls.metrics else None
         context = None if tls is None else lambda: tls.anonymous
-        await serve(self._listeners, partial(status, node), context, self._token)
+        look = look_of(node)
+        pages = HttpPages(partial(status, node), look, open_health=node.config.metrics.open_health)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(look.run)
+            await serve(self._listeners, pages, context, self._token)
 
 
 @asynccontextmanager
@@ -85,7 +85,7 @@ async def open_metrics(config: NodeConfig) -> AsyncIterator[Metrics | None]:
 
 async def serve(
     listeners: list[trio.SocketListener],
-    status: Status,
+    pages: HttpPages,
     tls: Callable[[], ssl.SSLContext] | None = None,
     token: BearerToken | None = None,
 ) -> None:
@@ -99,36 +99,19 @@ async def serve(
         found: MetricsStream = stream
         if tls is not None:
             found = trio.SSLStream(stream, tls(), server_side=True, https_compatible=True)
-        await _connection(status, room, _Talk(found, token))
+        await _connection(pages, room, _Talk(found, token))
 
     await trio.serve_listeners(connection, listeners)
 
 
-def respond(target: str, status: Status) -> Answer:
-    """The answer to a GET of `target`."""
-    if target == "/metrics":
-        return 200, text.CONTENT_TYPE, text.expose([status()]).encode()
-    if target == "/status":
-        return 200, _JSON, _json(as_members(status()))
-    found = health.answer(target, status())
-    if found is None:
-        known = ["/metrics", "/status", *health.CHECKS]
-        return _NOT_FOUND, _JSON, _json({"error": f"there is no {target}", "there is": known})
-    return found[0], _JSON, _json(found[1])
-
-
-def _json(data: object) -> bytes:
-    return json.dumps(data, default=str).encode() + b"\n"
-
-
-async def _connection(status: Status, room: trio.CapacityLimiter, talk: "_Talk") -> None:
+async def _connection(pages: HttpPages, room: trio.CapacityLimiter, talk: "_Talk") -> None:
     """One connection, request after request. What the other side breaks ends only this one."""
     try:
         if room.available_tokens == 0:
             await talk.refuse(_TOO_MANY, f"{CONNECTIONS_MAX} connections are open")
             return
         async with room:
-            while await talk.one(status):
+            while await talk.one(pages):
                 pass
     except (trio.BrokenResourceError, trio.ClosedResourceError):
         pass  # It hung up while we answered: nobody is left to tell.
@@ -144,7 +127,7 @@ class _Talk:
         self._token = token
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=REQUEST_BYTES_MAX)
 
-    async def one(self, status: Status) -> bool:
+    async def one(self, pages: HttpPages) -> bool:
         """Answer one request. False when the connection is over."""
         try:
             with trio.move_on_after(IDLE_S_MAX) as patience:
@@ -155,7 +138,7 @@ class _Talk:
             return False
         if patience.cancelled_caught or request is None:
             return False
-        await self._answer(request, status)
+        await self._answer(request, pages)
         if self._http.our_state is h11.MUST_CLOSE:
             return False
         self._http.start_next_cycle()
@@ -163,7 +146,7 @@ class _Talk:
 
     async def refuse(self, code: int, why: str) -> None:
         """Say no and hang up, once the other side has had a moment to hear it."""
-        await self._send(code, _JSON, _json({"error": why}), close=True)
+        await self._send(HttpAnswer(code, as_json({"error": why}), last=True))
         with trio.move_on_after(LINGER_S):
             # Closing with unread bytes would reset the connection, and the answer be lost.
             if isinstance(self.stream, trio.SocketStream):
@@ -187,35 +170,34 @@ class _Talk:
             else:
                 pass  # A body: nobody asked for one.
 
-    async def _answer(self, request: h11.Request, status: Status) -> None:
+    async def _answer(self, request: h11.Request, pages: HttpPages) -> None:
         target = request.target.decode("ascii", "replace")
-        if self._token is not None and not self._token.is_shown(list(request.headers)):
-            wrong = _json({"error": "show the token: Authorization: Bearer TOKEN"})
-            await self._send(_UNAUTHORIZED, _JSON, wrong, head_only=request.method == b"HEAD")
-            return
+        head_only = request.method in _WITHOUT_BODY
         if request.method not in _METHODS:
             allowed = b", ".join(_METHODS).decode()
-            wrong = _json({"error": f"only {allowed} are answered"})
-            await self._send(_METHOD_NOT_ALLOWED, _JSON, wrong)
-            return
-        code, kind, body = respond(target, status)
+            wrong = as_json({"error": f"only {allowed} are answered"})
+            answer = HttpAnswer(_METHOD_NOT_ALLOWED, wrong)
+        elif self._token is not None and not self._token.is_shown(list(request.headers)):
+            answer = pages.answer_stranger(target)
+        else:
+            answer = await pages.answer(target)
         # HAProxy asks with OPTIONS by default: only the code matters to it.
-        body = b"" if request.method == b"OPTIONS" else body
-        await self._send(code, kind, body, head_only=request.method == b"HEAD")
+        if request.method == b"OPTIONS":
+            answer = answer._replace(body=b"")
+        await self._send(answer, head_only=head_only)
 
-    async def _send(
-        self, code: int, kind: str, body: bytes, *, head_only: bool = False, close: bool = False
-    ) -> None:
+    async def _send(self, answer: HttpAnswer, *, head_only: bool = False) -> None:
         headers = [
-            ("Content-Type", kind),
-            ("Content-Length", str(len(body))),
+            ("Content-Type", answer.kind),
+            ("Content-Length", str(len(answer.body))),
+            ("Cache-Control", "no-store"),
             ("Server", f"qsync/{__version__}"),
-            *([("WWW-Authenticate", "Bearer")] if code == _UNAUTHORIZED else []),
-            *([("Connection", "close")] if close else []),
+            *answer.headers,
+            *([("Connection", "close")] if answer.last else []),
         ]
-        events: list[h11.Event] = [h11.Response(status_code=code, headers=headers)]
-        if body and not head_only:
-            events.append(h11.Data(data=body))
+        events: list[h11.Event] = [h11.Response(status_code=answer.code, headers=headers)]
+        if answer.body and not head_only:
+            events.append(h11.Data(data=answer.body))
         events.append(h11.EndOfMessage())
         data = b"".join(sent for event in events if (sent := self._http.send(event)) is not None)
         with trio.move_on_after(IDLE_S_MAX) as patience:

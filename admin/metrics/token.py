@@ -1,14 +1,18 @@
-"""The token that readers of metrics and health URLs show: `Authorization: Bearer TOKEN`."""
+"""The token that readers of metrics and health URLs show: `Authorization: Bearer TOKEN`.
 
+A browser, which asks its user for a name and a password, shows it as the password of any name.
+"""
+
+import binascii
 import hmac
+from base64 import b64decode
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
 
 from qsync.config import secret
 from qsync.errors import ConfigError
 
-_SCHEME: Final = "bearer"
+_BEARER, _BASIC = "bearer", "basic"
 
 
 class BearerToken:
@@ -30,8 +34,10 @@ class BearerToken:
         self._read_again()
         given = next((value for name, value in headers if name == b"authorization"), b"")
         scheme, _, token = given.decode("ascii", "replace").partition(" ")
+        if scheme.lower() == _BASIC:
+            token = _password(token)
         right = hmac.compare_digest(_digest(token.strip()), self._digest)
-        return right and scheme.lower() == _SCHEME
+        return right and scheme.lower() in {_BEARER, _BASIC}
 
     def _read_again(self) -> None:
         state = self._look()
@@ -49,6 +55,14 @@ class BearerToken:
         except OSError:
             return None
         return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _password(shown: str) -> str:
+    """What is behind the colon; nothing where none can be read."""
+    try:
+        return b64decode(shown.strip(), validate=True).decode().partition(":")[2]
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
 
 
 def _digest(token: str) -> bytes:

@@ -3,12 +3,11 @@
 import click
 import msgspec
 
-from admin.cluster import consumers
+from admin.cluster import consumers, short
 from admin.cluster.consumers import LogUse
+from admin.cluster.short import seconds
 from cli.options import json_option, target_argument, target_option, timeout_option
 from cli.output import document, say, style, text
-from cli.render.status import seconds
-from cli.top import draw
 from qsync.consumer import ConsumerKind
 from qsync.status.members import FOLLOWS
 from qsync.status.storage import ConsumerStatus
@@ -35,7 +34,7 @@ def list_(*, target: list[str], timeout: float) -> None:
         return
     gc = use.node.gc
     for each in use.consumers:
-        held = "let go" if each.let_go else f"holds {draw.size(each.size)}"
+        held = "let go" if each.let_go else f"holds {short.size(each.size)}"
         name = each.about if each.kind == ConsumerKind.REPLICA else each.name
         about = each.name if each.kind == ConsumerKind.REPLICA else each.about
         text(f"{name:<20} {each.kind:<10} has {each.signature:<12} {held:<16} {about}".rstrip())
@@ -76,7 +75,7 @@ def drop(*, name: str, target: list[str], dry_run: bool, timeout: float) -> None
     if style().as_json:
         document("consumers", did=f"{name} is let go", **_json(consumers.look(target, timeout=2.0)))
         return
-    say(f"{name} is let go: {draw.size(one.size)} of log were kept for it")
+    say(f"{name} is let go: {short.size(one.size)} of log were kept for it")
 
 
 def _json(use: LogUse) -> dict[str, object]:

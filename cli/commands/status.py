@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from admin.cluster import ask, sides, surveys
+from admin.cluster import ask, documents, surveys
 from cli.exits import CheckFailed
 from cli.options import Duration, json_option, target_argument, target_option, timeout_option
 from cli.output import WIDTH_ELSEWHERE, console, document, style
@@ -14,8 +14,6 @@ from qsync.wire.verbs import InfoRequest
 
 if TYPE_CHECKING:
     from admin.cluster.surveys import ClusterHealth, ClusterSurvey, ClusterVerdict
-    from qsync.status.members import AnonymousStatus
-    from qsync.status.record import NodeStatus
 
 _FAILS = {
     "degraded": frozenset({surveys.ClusterHealth.DEGRADED, surveys.ClusterHealth.DOWN}),
@@ -45,7 +43,7 @@ def status(*, target: list[str], watch: float | None, fail_on: str | None, timeo
         found = surveys.survey(target, timeout=timeout)
         verdict = surveys.judge(found)
         if style().as_json:
-            document("status", **as_members(found, verdict))
+            document("status", **documents.survey_members(found, verdict))
         else:
             _print(found, verdict, clear=watch is not None)
         if watch is None:
@@ -70,89 +68,6 @@ def info(*, path: str | None, target: list[str], timeout: float) -> None:
         document("info", path=path, value=answer)
     else:
         print_value(answer)
-
-
-def as_members(found: "ClusterSurvey", verdict: "ClusterVerdict") -> dict[str, object]:
-    """The members of the JSON document (surface: `qsync status --json`)."""
-    nodes = [_node(found, node) for node in found.samples]
-    for each in found.silent:
-        silent: dict[str, object] = dict.fromkeys(nodes[0]) if nodes else {}
-        silent |= {"name": each.name, "id": each.id, "address": each.address}
-        nodes.append(silent | {"status": "silent", "message": each.why})
-    return {
-        "verdict": verdict.health,
-        "can_commit": verdict.can_commit,
-        "margin": verdict.margin,
-        "leader": verdict.leader,
-        "term": verdict.term,
-        "sentence": verdict.sentence,
-        "limbo": None if found.leader is None else _limbo(found.leader),
-        "nodes": sorted(nodes, key=lambda each: str(each["name"])),
-        "apart": [_apart(each) for each in found.apart],
-        "anonymous": [_anonymous(each) for each in found.anonymous],
-    }
-
-
-def _anonymous(replica: "AnonymousStatus") -> dict[str, object]:
-    """A replica that follows without being a member. `expires`: in seconds, if it is gone."""
-    return {
-        "name": replica.name,
-        "id": replica.id,
-        "uuid": replica.uuid,
-        "address": replica.address,
-        "status": replica.status,
-        "lag": replica.behind,
-        "expires": replica.expires,
-    }
-
-
-def _apart(node: "NodeStatus") -> dict[str, object]:
-    """A node that answers and has no part in this cluster."""
-    return {
-        "name": node.name,
-        "id": node.id,
-        "uuid": node.uuid,
-        "address": node.address,
-        "cluster": node.replicaset.uuid,
-        "status": node.status,
-        "message": sides.sentence(node),
-    }
-
-
-def _node(found: "ClusterSurvey", node: "NodeStatus") -> dict[str, object]:
-    usual = node.disk.usual_s
-    return {
-        "name": node.name,
-        "id": node.id,
-        "uuid": node.uuid,
-        "address": node.address,
-        "role": node.role,
-        "ro": node.ro,
-        "ro_reason": node.ro_reason,
-        "term": node.term,
-        "vclock": node.vclock,
-        "confirmed": node.confirmed,
-        "lag": surveys.behind(found, node),
-        "status": node.status or "running",
-        "stranger": node.stranger,
-        "write_us": None if usual is None else round(usual * 1e6),
-        "lost": node.lost.entries,
-        "faults": [each.point for each in node.faults],
-        "counters": node.counters,
-    }
-
-
-def _limbo(leader: "NodeStatus") -> dict[str, object]:
-    """What waits for its quorum, in seconds, bytes and names."""
-    synchro, queue = leader.synchro, leader.synchro.queue
-    return {
-        "len": queue.len,
-        "size": queue.size,
-        "age": queue.age,
-        "timeout": synchro.timeout,
-        "quorum": synchro.quorum,
-        "missing": [each.label for each in queue.missing],
-    }
 
 
 def _print(found: "ClusterSurvey", verdict: "ClusterVerdict", *, clear: bool) -> None:

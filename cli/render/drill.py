@@ -7,10 +7,10 @@ from rich.table import Table
 from rich.text import Text
 from typing_extensions import override
 
+from admin.cluster.short import seconds
 from admin.drills.demo import DemoPicture, DemoResult
 from admin.drills.runner import DrillObserver
 from cli.output import say
-from cli.render.status import seconds
 
 
 class Lines(DrillObserver):

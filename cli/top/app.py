@@ -12,10 +12,10 @@ from rich.live import Live as LiveScreen
 
 from admin.cluster import leadership
 from admin.cluster.moment import MomentWriter
+from admin.cluster.picture import ClusterPicture
 from cli.top import keys
 from cli.top.draw import UNICODE, Signs
 from cli.top.layout import Screen, screen
-from cli.top.picture import ClusterPicture
 from cli.top.sources import ScreenSource
 from cli.top.view import (
     ClusterVerb,

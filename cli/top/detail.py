@@ -2,10 +2,11 @@
 
 from rich.text import Text
 
-from cli.render.status import seconds
+from admin.cluster import short
+from admin.cluster.picture import ClusterPicture
+from admin.cluster.short import seconds
 from cli.top import draw
 from cli.top.draw import DIM, HEAD, UNEASY, Lines
-from cli.top.picture import ClusterPicture
 from qsync.status.record import NodeStatus
 
 _VOTES_SHOWN = 3
@@ -28,7 +29,7 @@ def detail(picture: ClusterPicture, id: int, width: int) -> Lines:
             width,
             (node.name, HEAD),
             f"  id {node.id}  {node.address}  {node.status}  pid {node.pid}",
-            f"  up {draw.lasting(node.uptime)}  {node.version}",
+            f"  up {short.lasting(node.uptime)}  {node.version}",
             f"  uuid {node.uuid}",
         ),
     ]
@@ -43,7 +44,7 @@ def _facts(picture: ClusterPicture, node: NodeStatus) -> list[tuple[str, str]]:
     disk, spread = node.disk, picture.disks.get(node.id)
     slow = spread.quantile(0.99) if spread is not None else None
     usual = "-" if disk.usual_s is None else seconds(disk.usual_s)
-    free = "?" if disk.free is None or not disk.total else draw.size(disk.free)
+    free = "?" if disk.free is None or not disk.total else short.size(disk.free)
     counters = [(name, count) for name, count in sorted(node.counters.items()) if count]
     behind = "" if node.behind is None else f"  behind {node.behind}"
     election = (
@@ -56,16 +57,16 @@ def _facts(picture: ClusterPicture, node: NodeStatus) -> list[tuple[str, str]]:
     )
     writes = (
         f"{disk.writer}  write {usual}{'' if slow is None else f' p99 {seconds(slow)}'}  "
-        f"free {free}  rows in memory {draw.amount(node.memory.overlay_rows)}  {disk.error or ''}"
+        f"free {free}  rows in memory {short.amount(node.memory.overlay_rows)}  {disk.error or ''}"
     )
     newest = node.gc.checkpoints[-1].signature if node.gc.checkpoints else "none"
     held = "" if node.gc.held_by is None else f"  kept for {node.gc.held_by.why}"
     kept = (
-        f"{draw.size(node.memory.log)} of log from {node.gc.signature + 1} on  "
+        f"{short.size(node.memory.log)} of log from {node.gc.signature + 1} on  "
         f"newest snapshot {newest}{held}"
     )
     process = (
-        f"memory {draw.size(node.memory.rss)}  files {'/'.join(map(str, node.files))}  "
+        f"memory {short.size(node.memory.rss)}  files {'/'.join(map(str, node.files))}  "
         f"clients {node.clients}  waiting {node.waiters}"
     )
     return [

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from admin.cluster.picture import ClusterPicture
 from cli.top import draw, nodes, panels
 from cli.top.detail import detail
 from cli.top.draw import DIM, UNEASY, UNICODE, Lines, Signs
-from cli.top.picture import ClusterPicture
 from cli.top.view import Page, ViewState
 
 WIDE = (160, 40)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from admin.cluster import sides, surveys
-from cli.render.status import seconds
+from admin.cluster import short, sides, surveys
+from admin.cluster.picture import ClusterPicture
+from admin.cluster.short import seconds
 from cli.top import draw
 from cli.top.draw import BAD, GOOD, HEAD, UNEASY, Lines
-from cli.top.picture import ClusterPicture
 from election.messages import Term
 from qsync.core.generation import first_term_of, generation_of
 from qsync.status.record import NodeStatus
@@ -145,7 +145,7 @@ def _lag(picture: ClusterPicture, node: NodeStatus) -> str:
     leader = picture.leader
     if leader is None or leader.id == node.id:
         return "-"
-    return draw.amount(surveys.behind(picture.survey, node))
+    return short.amount(surveys.behind(picture.survey, node))
 
 
 def _idle(_: ClusterPicture, node: NodeStatus) -> str:
@@ -174,7 +174,7 @@ def _vote(picture: ClusterPicture, node: NodeStatus) -> str:
 
 
 def _free(_: ClusterPicture, node: NodeStatus) -> str:
-    return "-" if node.disk.free is None else draw.size(node.disk.free)
+    return "-" if node.disk.free is None else short.size(node.disk.free)
 
 
 COLUMNS = (
@@ -193,10 +193,10 @@ COLUMNS = (
     Column("link", 7, _link, from_width=78, left=True),
     Column("fsync", 5, _fsync, from_width=64),
     Column("p99", 5, _fsync_slow, from_width=160),
-    Column("limbo", 5, lambda _, node: draw.amount(node.synchro.queue.len)),
+    Column("limbo", 5, lambda _, node: short.amount(node.synchro.queue.len)),
     Column("clients", 7, lambda _, node: str(node.clients), from_width=160),
     Column("free", 5, _free, from_width=160),
-    Column("mem", 5, lambda _, node: draw.size(node.memory.rss), from_width=160),
-    Column("up", 6, lambda _, node: draw.lasting(node.uptime), from_width=160),
+    Column("mem", 5, lambda _, node: short.size(node.memory.rss), from_width=160),
+    Column("up", 6, lambda _, node: short.lasting(node.uptime), from_width=160),
     Column("version", 8, lambda _, node: node.version, from_width=190, left=True),
 )

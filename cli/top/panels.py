@@ -1,14 +1,13 @@
 """What stands above and beside the table of nodes; each function gives lines of one width."""
 
-from datetime import UTC, datetime
-
+from admin.cluster import short
+from admin.cluster.past import PastEvent
+from admin.cluster.picture import ClusterPicture
+from admin.cluster.short import clock, seconds
 from admin.cluster.surveys import ClusterHealth
 from admin.doctor.facts import Severity
-from cli.render.status import seconds
 from cli.top import draw
 from cli.top.draw import BAD, DIM, GOOD, HEAD, UNEASY, Lines, Signs
-from cli.top.past import PastEvent
-from cli.top.picture import ClusterPicture
 from qsync import __version__
 from qsync.status.record import NodeStatus
 
@@ -21,11 +20,6 @@ BAR_ENTRIES_MIN = 20
 """What a bar of acks shows at least: who lacks one entry is not shown as if it had nothing."""
 _LEVELS = {"E": BAD, "W": UNEASY, "I": ""}
 _MARKS = {Severity.CRITICAL: ("x", BAD), Severity.WARNING: ("!", UNEASY)}
-
-
-def clock(time: float) -> str:
-    """Of the day, in UTC, as the nodes' events have it."""
-    return datetime.fromtimestamp(time, UTC).strftime("%H:%M:%S")
 
 
 def header(picture: ClusterPicture, mode: str, width: int) -> Lines:
@@ -60,7 +54,7 @@ def leader(picture: ClusterPicture, width: int, *, wide: bool = False) -> Lines:
         heard = max((each.term for each in picture.survey.samples), default=0)
         return [draw.fit(draw.line(("LEADER  nobody", BAD), f"  term {heard}"), width)]
     since = next((each for each in picture.leaderships if each.term == node.term), None)
-    held = "" if since is None else f"  for {draw.lasting(picture.moment.time - since.since)}"
+    held = "" if since is None else f"  for {short.lasting(picture.moment.time - since.since)}"
     others = [each for each in picture.survey.samples if each.id != node.id]
     odd = [each for each in others if each.leader != node.id]
     agreed = ("  all agree", "") if not odd else (f"  ! {_disagreement(picture, odd)}", UNEASY)
@@ -103,7 +97,7 @@ def limbo(picture: ClusterPicture, width: int) -> Lines:
         draw.fitting(
             width,
             ("LIMBO   ", HEAD),
-            f"{draw.amount(queue.len)} pending {draw.size(queue.size)}  ",
+            f"{short.amount(queue.len)} pending {short.size(queue.size)}  ",
             (f"oldest {age}{draw.bar(share, 10)}" if queue.len else "nothing waits", style),
             (f"  waits for {waits}" if waits else "", UNEASY),
             f"  confirmed {node.confirmed} head {node.last}",
@@ -148,9 +142,9 @@ def work(picture: ClusterPicture, width: int, signs: Signs) -> Lines:
         draw.fitting(
             width,
             ("WRITE   ", HEAD),
-            f"{draw.amount(rates.writes)}/s {draw.spark(picture.sparks, 8, signs)}  ",
+            f"{short.amount(rates.writes)}/s {draw.spark(picture.sparks, 8, signs)}  ",
             f"p50 {_time(half)} p99 {_time(slow)}{longest}  ",
-            f"read {draw.amount(rates.reads)}/s  ",
+            f"read {short.amount(rates.reads)}/s  ",
             (f"unknown {rates.unknown} lost {rates.lost_async}", alarm),
         )
     ]
@@ -168,12 +162,12 @@ def performance(picture: ClusterPicture, width: int, signs: Signs) -> Lines:
     clients = "  ".join(f"{each.clients} on {each.name}" for each in picture.survey.samples)
     top = max(picture.sparks, default=0.0)
     rows = (
-        ("writes", f"{draw.amount(rates.writes)}/s  max {draw.amount(top)}/s"),
+        ("writes", f"{short.amount(rates.writes)}/s  max {short.amount(top)}/s"),
         ("", draw.spark(picture.sparks, max(0, min(60, width - 12)), signs)),
         ("commit", latency),
         ("fsync", f"p99 {disks}"),
-        ("reads", f"{draw.amount(rates.reads)}/s   conflicts {draw.amount(rates.conflicts)}/s"),
-        ("undone", f"{draw.amount(rates.rolled_back)}/s rolled back"),
+        ("reads", f"{short.amount(rates.reads)}/s   conflicts {short.amount(rates.conflicts)}/s"),
+        ("undone", f"{short.amount(rates.rolled_back)}/s rolled back"),
         ("since start", f"unknown {rates.unknown}  lost asynchronous {rates.lost_async}"),
         ("clients", clients),
     )
@@ -195,7 +189,7 @@ def acks(picture: ClusterPicture, width: int) -> Lines:
     lines = [
         draw.line(
             f"owner {picture.name(queue.owner)}  term {queue.term}  ",
-            f"{queue.len} pending  {draw.size(queue.size)} of {draw.size(queue.bytes_max)}",
+            f"{queue.len} pending  {short.size(queue.size)} of {short.size(queue.bytes_max)}",
         ),
         draw.line(f"oldest {age}", ("  busy" if queue.busy else "", UNEASY)),
         draw.line(("missing " + missing, UNEASY) if missing else "no ack is missing"),
@@ -236,7 +230,7 @@ def _link(node: NodeStatus | None, other: int) -> tuple[str, str]:
         return f"x {peer.status}", BAD
     if peer.recruit:
         return "! catchup", UNEASY
-    return ("ok" if not peer.lag else f"ok -{draw.amount(peer.lag)}"), ""
+    return ("ok" if not peer.lag else f"ok -{short.amount(peer.lag)}"), ""
 
 
 def history(picture: ClusterPicture) -> Lines:
@@ -249,7 +243,7 @@ def history(picture: ClusterPicture) -> Lines:
         if picture.leader is None or each.term != picture.leader.term:
             until = min(until, each.ended or until)
         took = "-" if each.took is None else seconds(max(each.took, 0.0))
-        held = draw.lasting(max(until - each.since, 0.0))
+        held = short.lasting(max(until - each.since, 0.0))
         until = each.since
         when = clock(each.since)
         lines.append(

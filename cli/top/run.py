@@ -8,18 +8,15 @@ from pathlib import Path
 
 import trio
 
-from admin.cluster import surveys
+from admin.cluster import documents, short, surveys
 from admin.cluster.moment import MomentWriter
+from admin.cluster.picture import ClusterPicture
 from admin.cluster.sampler import Sampler
-from cli.commands.status import as_members
+from admin.cluster.short import clock, seconds
 from cli.output import WIDTH_ELSEWHERE, console, document, style, text
-from cli.render.status import seconds
-from cli.top import draw
 from cli.top.app import App
 from cli.top.draw import ASCII, UNICODE, Signs
 from cli.top.layout import Screen, lines
-from cli.top.panels import clock
-from cli.top.picture import ClusterPicture
 from cli.top.sources import LiveSource, ScreenSource, Tape
 from cli.top.view import ViewState
 from qsync.errors import Unavailable
@@ -60,46 +57,16 @@ def row(picture: ClusterPicture) -> str:
         str(found.term),
         str(found.margin),
         f"{len(picture.survey.samples)}/{picture.survey.voters}",
-        "-" if node is None else draw.amount(node.synchro.queue.len),
+        "-" if node is None else short.amount(node.synchro.queue.len),
         "-" if node is None or not node.synchro.queue.len else seconds(node.synchro.queue.age),
-        draw.amount(rates.writes),
+        short.amount(rates.writes),
         "-" if slow is None else seconds(slow),
-        draw.amount(rates.reads),
-        draw.amount(lag),
+        short.amount(rates.reads),
+        short.amount(lag),
         str(rates.unknown),
         str(rates.lost_async),
     )
     return " ".join(f"{v:>{width}}" for v, (_, width) in zip(values, _COLUMNS, strict=True))
-
-
-def members(picture: ClusterPicture) -> dict[str, object]:
-    """For JSON, beside what `qsync status --json` has."""
-    shares = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0))
-    rates = picture.rates
-    return {
-        "time": picture.moment.time,
-        "rates": {
-            "writes": rates.writes,
-            "reads": rates.reads,
-            "conflicts": rates.conflicts,
-            "rolled_back": rates.rolled_back,
-        },
-        "unknown": rates.unknown,
-        "lost_async": rates.lost_async,
-        "commit_s": {name: picture.commit.quantile(share) for name, share in shares},
-        "fsync_s": {
-            picture.name(id): {name: each.quantile(share) for name, share in shares}
-            for id, each in picture.disks.items()
-        },
-        "findings": [
-            {"severity": f.severity, "subject": f.subject, "text": f.text, "cure": f.cure}
-            for f in picture.findings
-        ],
-        "leaderships": [
-            {"term": each.term, "leader": each.leader, "since": each.since, "reason": each.reason}
-            for each in picture.leaderships
-        ],
-    }
 
 
 _HEIGHT_ELSEWHERE = 50
@@ -231,4 +198,4 @@ def _signs() -> Signs:
 
 
 def _document(picture: ClusterPicture) -> None:
-    document("top", **as_members(picture.survey, picture.verdict), **members(picture))
+    document("top", **documents.picture_members(picture))

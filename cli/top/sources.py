@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Protocol
 
 from admin.cluster.moment import Moment, read
+from admin.cluster.picture import ClusterPicture, PictureModel
 from admin.cluster.sampler import Sampler
-from cli.top.picture import ClusterPicture, PictureModel
 
 BEFORE = 80
 """How many moments before a place in a recording its rates are computed from."""

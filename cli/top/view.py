@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from cli.top.picture import ClusterPicture
+from admin.cluster.picture import ClusterPicture
 
 
 class Page(StrEnum):

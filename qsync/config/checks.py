@@ -134,6 +134,8 @@ def _metrics(config: AnyConfig) -> Iterator[tuple[str, str]]:
             yield "metrics.listen", _OPEN_METRICS
     if metrics is None and config.metrics.token_file is not None:
         yield "metrics.token_file", "is for who asks at metrics.listen, which is not set"
+    if config.metrics.open_health and config.metrics.token_file is None:
+        yield "metrics.open_health", "is for where others show a token: metrics.token_file"
     if metrics is not None and metrics.port and metrics == config.listen:
         yield "metrics.listen", "is where the node itself listens"
 

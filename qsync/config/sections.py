@@ -225,10 +225,17 @@ class MetricsSection:
     """Metrics and health endpoint."""
 
     listen: Address | None = option(
-        ADDRESS_OR_NONE, "", "where /metrics and the health URLs are served; off without it"
+        ADDRESS_OR_NONE,
+        "",
+        "where /metrics, health URLs and the status page are served; off without it",
     )
     token_file: Path | None = option(
         PATH_OR_NONE, "", "file of the bearer token that whoever asks there must show"
+    )
+    open_health: bool = option(
+        FLAG,
+        "false",
+        "health URLs answer who shows no token, too: with a code, and nothing else",
     )
 
 

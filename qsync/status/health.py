@@ -39,6 +39,11 @@ def unsound(node: NodeStatus) -> str | None:
     return wrong(node, *SOUND)
 
 
+def dead(node: NodeStatus) -> str | None:
+    """Why nothing but a restart helps it; None for a node that is alive, however unwell."""
+    return None if judge(node).alive else wrong(node, "writer")
+
+
 def _takes_part(node: NodeStatus) -> str | None:
     if node.quarantined:
         return f"quarantined: {node.quarantined}"

@@ -1,16 +1,20 @@
 """The metrics and health URLs of real nodes, asked as a load balancer and Prometheus ask them."""
 
+import html
 import http.client
+import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from admin.cluster import ask
+from admin.cluster import ask, surveys
 from admin.lab import lab
 from admin.metrics.families import FAMILIES
 from qsync.wire.verbs import PlainRequest, Verb
+from tests.browser import browsing
 from tests.live.real import put, running, until
 
 pytestmark = pytest.mark.slow
@@ -25,16 +29,24 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Lab]:
         yield found
 
 
-def get(node: lab.LabNode, target: str) -> tuple[int, str]:
+def place(node: lab.LabNode) -> str:
     """Where it listens stands in the first line that it wrote."""
-    said = re.findall(r"metrics on (127\.0\.0\.1:\d+)", node.log.read_text())
-    line = http.client.HTTPConnection(said[-1], timeout=20)
+    said: list[str] = re.findall(r"metrics on (127\.0\.0\.1:\d+)", node.log.read_text())
+    return said[-1]
+
+
+def get(node: lab.LabNode, target: str) -> tuple[int, str]:
+    line = http.client.HTTPConnection(place(node), timeout=20)
     try:
         line.request("GET", target)
         answer = line.getresponse()
         return answer.status, answer.read().decode()
     finally:
         line.close()
+
+
+def page(node: lab.LabNode) -> str:
+    return html.unescape(get(node, "/")[1])
 
 
 def samples(node: lab.LabNode) -> dict[str, float]:
@@ -74,10 +86,43 @@ def test_every_family_that_a_leader_can_tell_has_a_value(three: lab.Lab) -> None
     assert samples(follower)["qsync_leader_idle_seconds"] < 20
 
 
+def test_the_page_of_every_node_has_the_sentence_and_the_nodes_of_qsync_status(
+    three: lab.Lab,
+) -> None:
+    verdict = surveys.judge(surveys.survey(three.addresses))
+    for node in three.nodes:
+        said = page(node)
+        assert verdict.sentence in said
+        assert f"seen by {node.name}" in said
+        found = json.loads(get(node, "/status.json")[1])
+        assert [each["name"] for each in found["nodes"]] == ["n1", "n2", "n3"]
+        assert {each["status"] for each in found["nodes"]} == {"running"}
+        assert "elected" in {each["event"] for each in found["events"]}
+
+
+def test_a_browser_sees_the_next_leader_without_being_touched(
+    three: lab.Lab, tmp_path: Path
+) -> None:
+    leader = next(node for node in three.nodes if get(node, "/leader")[0] == 200)
+    rest = [node for node in three.nodes if node.id != leader.id]
+    with browsing(tmp_path) as browser:
+        browser.open(f"http://{place(rest[0])}/")
+        verdict = "document.getElementById('verdict').textContent"
+        browser.until(f"{verdict}.startsWith('Healthy: {leader.name} leads')")
+        three.kill(leader)
+        next_one = f"{verdict}.includes('{leader.name} does not answer; ')"
+        browser.until(f"{next_one} && /n[123] leads term .* and commits/.test({verdict})")
+        three.start(leader)
+        browser.until(f"{verdict}.startsWith('Healthy: ')")
+        assert browser.complaints == []
+
+
 def test_the_margin_falls_when_a_node_is_gone(three: lab.Lab) -> None:
     victim = next(node for node in three.nodes if get(node, "/leader")[0] != 200)
     rest = [node for node in three.nodes if node.id != victim.id]
     three.kill(victim)
     until(lambda: any(samples(n).get("qsync_quorum_margin") == 0 for n in rest), "margin 0")
+    gone = f"Degraded: {victim.name} does not answer"
+    until(lambda: all(gone in page(node) for node in rest), "every page says who is gone")
     three.start(victim)
     until(lambda: any(samples(n).get("qsync_quorum_margin") == 1 for n in rest), "margin 1")

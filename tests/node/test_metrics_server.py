@@ -1,32 +1,48 @@
 """The HTTP side of a node over real sockets: answers, limits, and guests who misbehave."""
 
 import json
+from base64 import b64encode
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import h11
 import pytest
 import trio
 
+from admin.cluster.sampler import OwnAccount
 from admin.metrics import server
+from admin.metrics.answers import HttpAnswer, HttpPages
 from admin.metrics.text import CONTENT_TYPE
 from admin.metrics.token import BearerToken
+from admin.page import dress
+from admin.page import look as looking
+from admin.page.look import ClusterLook
+from admin.page.served import rendered
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
 from qsync.status import decode
 from qsync.status.members import ElectionStatus
-from qsync.status.record import NodeStatus
+from qsync.status.record import NodeStatus, as_members
 
 LEADS = ElectionStatus(state="leader", leader=1)
 STATUS = NodeStatus(id=1, name="n1", status="running", election=LEADS, ro=False)
 
 
 @asynccontextmanager
-async def serving(token: BearerToken | None = None) -> AsyncIterator[trio.SocketListener]:
+async def serving(
+    token: BearerToken | None = None,
+    look: ClusterLook | None = None,
+    *,
+    pages: HttpPages | None = None,
+    open_health: bool = False,
+) -> AsyncIterator[trio.SocketListener]:
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(server.serve, listeners, lambda: STATUS, None, token)
+        if look is not None:
+            nursery.start_soon(look.run)
+        there = pages or HttpPages(lambda: STATUS, look, open_health=open_health)
+        nursery.start_soon(server.serve, listeners, there, None, token)
         yield listeners[0]
         nursery.cancel_scope.cancel()
 
@@ -211,3 +227,149 @@ async def test_a_token_that_is_none_is_refused_at_the_start(
     with pytest.raises(ConfigError, match=why):
         async with server.open_metrics(NodeConfig.load(None, {}, given)):
             pass
+
+
+# ------------------------------------------------------------------------------ the status page
+
+
+class Shown:
+    """A node alone, which counts how often it is asked; or one that breaks when it is."""
+
+    def __init__(self, broken: str = "") -> None:
+        self.asked = 0
+        self.broken = broken
+        self.mistakes: list[Exception] = []
+        self.look = ClusterLook(
+            self.own, lambda picture: rendered(picture, STATUS), survive=self.mistakes.append
+        )
+
+    def own(self) -> OwnAccount:
+        self.asked += 1
+        if self.broken:
+            raise ValueError(self.broken)
+        return OwnAccount(answer=as_members(STATUS))
+
+
+async def test_the_page_is_served_with_a_policy_and_kept_by_nobody() -> None:
+    async with serving(look=Shown().look) as listener:
+
+        async def ask(target: str, method: str = "GET") -> tuple[int, dict[str, str], str]:
+            async with await dial(listener) as stream:
+                return await Guest(stream).ask(target, method)
+
+        code, headers, body = await ask("/")
+        assert (code, headers["content-type"]) == (200, "text/html; charset=utf-8")
+        assert headers["content-security-policy"] == dress.POLICY
+        assert (headers["cache-control"], headers["connection"]) == ("no-store", "close")
+        assert "n1 leads term 0 and commits with 1 of 1 voters" in body
+        code, headers, body = await ask("/status.json")
+        found = json.loads(body)
+        assert (code, found["schema"], found["seen_by"]) == (200, "qsync/page/1", "n1")
+        assert found["sentence"].startswith("Healthy: n1 leads")
+        code, headers, body = await ask("/", "HEAD")
+        assert (code, body) == (200, "")
+        assert int(headers["content-length"]) > 1000
+        assert (await ask("/?x"))[0] == 404
+
+
+async def later(clock: trio.testing.MockClock, seconds: float) -> None:
+    """So much later, when everybody has done what was due."""
+    await trio.testing.wait_all_tasks_blocked()
+    clock.jump(seconds)
+    await trio.testing.wait_all_tasks_blocked()
+
+
+async def test_nobody_is_asked_while_nobody_looks(mock_clock: trio.testing.MockClock) -> None:
+    shown = Shown()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(shown.look.run)
+        await later(mock_clock, 1000)
+        assert (shown.asked, shown.look.busy) == (0, False)
+        pages = [await shown.look.page() for _ in range(100)]
+        assert len({id(page) for page in pages}) == 1, "rendered once for a hundred"
+        assert shown.look.busy
+        await later(mock_clock, looking.PERIOD_S + looking.ANSWER_S)
+        assert await shown.look.page() is not pages[0]
+        await later(mock_clock, looking.UNSEEN_S + looking.PERIOD_S)
+        asked = shown.asked
+        assert not shown.look.busy
+        await later(mock_clock, 1000)
+        assert shown.asked == asked
+        assert await shown.look.page() is not None
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_mistake_in_what_is_shown_is_noted_once_and_ends_nothing(
+    mock_clock: trio.testing.MockClock,
+) -> None:
+    shown = Shown("what nobody thought of")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(shown.look.run)
+        pages = HttpPages(lambda: STATUS, shown.look)
+        for _ in range(5):
+            answer = await pages.answer("/")
+            assert (answer.code, b"mistake of qsync" in answer.body) == (500, True)
+        assert len(shown.mistakes) == 1
+        assert (await pages.answer("/leader")).code == 200
+        shown.broken = ""
+        await later(mock_clock, looking.UNSEEN_S)
+        assert (await pages.answer("/")).code == 200
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_browser_shows_the_token_as_a_password(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(TOKEN)
+
+    def basic(text: str) -> str:
+        return f"Basic {b64encode(text.encode()).decode()}"
+
+    async with serving(BearerToken(file), Shown().look) as listener, await dial(listener) as stream:
+        guest = Guest(stream)
+        for wrong in ("", basic(TOKEN), basic(f"ann:{TOKEN}x"), basic(f"{TOKEN}:ann"), "Basic !"):
+            code, headers, _ = await guest.ask("/", shown=wrong)
+            assert (code, headers["www-authenticate"][:6]) == (401, "Basic ")
+        code, _, body = await guest.ask("/", shown=basic(f"anybody:{TOKEN}"))
+        assert (code, "commits" in body) == (200, True)
+
+
+async def test_health_may_be_open_to_probes_that_show_no_token(tmp_path: Path) -> None:
+    """A code, and not a word; everything else is as closed as before."""
+    file = tmp_path / "token"
+    file.write_text(TOKEN)
+    async with (
+        serving(BearerToken(file), Shown().look, open_health=True) as listener,
+        await dial(listener) as stream,
+    ):
+        guest = Guest(stream)
+        assert (await guest.ask("/liveness"))[::2] == (200, "{}\n")
+        assert (await guest.ask("/replica?lag=1"))[::2] == (503, "{}\n")
+        assert (await guest.ask("/leader", "HEAD"))[::2] == (200, "")
+        for closed in ("/", "/status", "/status.json", "/metrics", "/nothing"):
+            assert (await guest.ask(closed))[0] == 401
+        code, _, body = await guest.ask("/leader", shown=f"Bearer {TOKEN}")
+        assert (code, json.loads(body)["node"]) == (200, "n1")
+
+
+class Endless(HttpPages):
+    """More than the kernel holds for who does not read."""
+
+    async def answer(self, target: str) -> HttpAnswer:
+        return HttpAnswer(200, bytes(64 << 20)) if target == "/" else await super().answer(target)
+
+
+async def test_who_does_not_read_an_answer_is_sent_away_and_harms_nobody(
+    mock_clock: trio.testing.MockClock,
+) -> None:
+    async with serving(pages=Endless(lambda: STATUS)) as listener, AsyncExitStack() as stack:
+        lazy = [await stack.enter_async_context(await dial(listener)) for _ in range(5)]
+        for each in lazy:
+            await each.send_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        async with await dial(listener) as stream:
+            assert (await Guest(stream).ask("/leader"))[0] == 200
+        mock_clock.jump(server.IDLE_S_MAX)
+        read = 0
+        with suppress(trio.BrokenResourceError):
+            while data := await lazy[-1].receive_some(1 << 20):
+                read += len(data)
+        assert read < 64 << 20

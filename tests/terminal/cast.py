@@ -9,8 +9,8 @@ import pyte
 from rich.console import Console
 
 from admin.cluster.moment import Moment
+from admin.cluster.picture import ClusterPicture, PictureModel
 from admin.cluster.unreachable import UnreachableNode
-from cli.top.picture import ClusterPicture, PictureModel
 from qsync.histogram import Histogram
 from tests.answers import placed, spread, synchro, waiting
 

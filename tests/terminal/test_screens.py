@@ -10,11 +10,11 @@ import pytest
 import trio
 
 from admin.cluster.moment import Moment
+from admin.cluster.picture import ClusterPicture, PictureModel
 from cli.render.status import status
 from cli.top.app import App
 from cli.top.draw import ASCII
 from cli.top.layout import KEYS, KEYS_READ_ONLY, KEYS_REPLAY, Screen, lines, screen
-from cli.top.picture import ClusterPicture, PictureModel
 from cli.top.view import ClusterVerb, NameConfirmation, Page, ViewState
 from tests.terminal import cast
 

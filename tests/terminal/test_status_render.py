@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from admin.cluster.short import seconds
 from admin.cluster.surveys import ClusterHealth, ClusterSurvey, judge
 from admin.cluster.unreachable import UnreachableNode, closed_to_us
-from cli.render.status import seconds, status
+from cli.render.status import status
 from qsync.status import decode
 from qsync.status.record import NodeStatus
 from tests.answers import placed, synchro, waiting
@@ -114,12 +115,17 @@ def test_a_follower_whose_leader_does_not_let_us_ask_is_believed_that_it_follows
 def test_where_nothing_opens_tls_the_others_are_not_asked_in_vain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delenv("QSYNC_CA", raising=False)
+    for variable in ("QSYNC_CA", "QSYNC_CERTIFICATE", "QSYNC_USER"):
+        monkeypatch.delenv(variable, raising=False)
     plain, secured = sample(1), sample(1, tls={"on": True})
     assert closed_to_us([plain]) is None
     assert "QSYNC_CA" in str(closed_to_us([secured]))
     monkeypatch.setenv("QSYNC_CA", "ca.crt")
     assert closed_to_us([secured]) is None
+    users = sample(1, tls={"on": True}, upgrade={"features": ["users"]})
+    assert "QSYNC_USER" in str(closed_to_us([users]))
+    monkeypatch.setenv("QSYNC_CERTIFICATE", "ann.crt")
+    assert closed_to_us([users]) is None
 
 
 def test_at_80_columns_the_least_telling_columns_go() -> None:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from admin.cluster import documents, short
 from admin.cluster.moment import SCHEMA, Moment, MomentWriter, read
-from cli.render.status import seconds
+from admin.cluster.past import leaderships, merged
+from admin.cluster.picture import PictureModel
+from admin.cluster.short import seconds
 from cli.top import draw, nodes, run
-from cli.top.past import leaderships, merged
-from cli.top.picture import PictureModel
 from cli.top.sources import Tape
 from qsync.core.generation import first_term_of
 from qsync.errors import ConfigError
@@ -227,7 +228,7 @@ def test_a_line_has_a_value_under_every_title() -> None:
 
 
 def test_json_has_all_that_the_screen_has() -> None:
-    found = json.loads(json.dumps(run.members(cast.picture("degraded")), default=str))
+    found = json.loads(json.dumps(documents.picture_members(cast.picture("degraded")), default=str))
     assert found["rates"]["writes"] > 0
     assert found["commit_s"]["p50"] < found["commit_s"]["max"]
     assert found["findings"][0]["subject"] == "n3"
@@ -250,21 +251,21 @@ def test_json_has_all_that_the_screen_has() -> None:
     ],
 )
 def test_amounts_are_short(number: float, text: str) -> None:
-    assert draw.amount(number) == text
+    assert short.amount(number) == text
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(412, "412B"), (1536, "1.5K"), (16 << 20, "16M"), (3 << 40, "3.0T")]
 )
 def test_sizes_are_short(value: int, text: str) -> None:
-    assert draw.size(value) == text
+    assert short.size(value) == text
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(45, "45s"), (684, "11m24s"), (14940, "4h09m"), (792000, "9d4h")]
 )
 def test_long_times_have_two_units(value: float, text: str) -> None:
-    assert draw.lasting(value) == text
+    assert short.lasting(value) == text
 
 
 def test_prose_is_wrapped_at_words_and_cut_at_the_end() -> None:

@@ -155,22 +155,33 @@ def test_probes_ask_what_a_node_answers_where_it_listens(in_pods: Founded) -> No
     (container,) = pod["containers"]
     ports = {each["name"]: each["containerPort"] for each in container["ports"]}
     assert first.metrics.listen is not None
-    assert ports == {"qsync": first.address.port}
+    assert ports == {"qsync": first.address.port, "metrics": first.metrics.listen.port}
     asked = {
-        name: re.search(
-            r"'http://(127\.0\.0\.1:\d+)(/\w+)'", container[name]["exec"]["command"][-1]
-        )
-        for name in container
-        if name.endswith("Probe")
+        name: container[name]["httpGet"]["path"] for name in container if name.endswith("Probe")
     }
-    assert set(asked) == {"startupProbe", "livenessProbe", "readinessProbe"}
-    for url in asked.values():
-        assert url is not None
-        assert (url[1], url[2] in PROBED) == (str(first.metrics.listen), True)
-    assert not first.tls.metrics
-    ready = asked["readinessProbe"]
-    assert ready is not None
-    assert ready[2] == "/ready"
+    assert asked == {
+        "startupProbe": "/liveness",
+        "livenessProbe": "/liveness",
+        "readinessProbe": "/readiness",
+    }
+    assert set(asked.values()) <= set(CHECKS)
+    for name in asked:
+        assert container[name]["httpGet"] | {"path": ""} == {
+            "path": "",
+            "port": "metrics",
+            "scheme": "HTTPS",
+        }
+    # The kubelet comes from outside of the pod; it shows no token, and trusts any certificate.
+    for config in in_pods.nodes:
+        assert config.metrics.listen is not None
+        assert config.metrics.listen.everywhere
+        assert (config.tls.on, config.tls.metrics, config.metrics.open_health) == (True, True, True)
+        file = config.metrics.token_file
+        assert file is not None
+        (mounted,) = (m for m in container["volumeMounts"] if m["mountPath"] == str(file.parent))
+        (volume,) = (v for v in pod["volumes"] if v["name"] == mounted["name"])
+        made = f"{volume['secret']['secretName']} --from-file {file.name}"
+        assert f"kubectl create secret generic {made}" in FILES["kubernetes"].text()
     volumes = {each["name"] for each in pod["volumes"]}
     volumes |= {each["metadata"]["name"] for each in pods["spec"]["volumeClaimTemplates"]}
     for each in (*pod["initContainers"], container):

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from admin.metrics import health
 from qsync.status import decode
+from qsync.status import health as judged
 from qsync.status.record import NodeStatus
 from tests.answers import placed, synchro
 
@@ -40,7 +41,11 @@ LONELY = decode.status(placed(BASE | {"role": "candidate", "leader": None, "behi
 SPLIT = decode.status(placed(BASE | {"status": "split_brain"}))
 RECRUIT = decode.status(placed(BASE | {"status": "loading", "recruit": True}))
 QUARANTINED = decode.status(placed(BASE | {"quarantined": "entry 7 does not hold"}))
+HANGING = decode.status(placed(BASE | {"disk": {"busy_s": 2.0}}))
 FULL = decode.status(placed(BASE | {"disk": {"error": "no room"}}))
+
+EVERY = [FOLLOWER, LEADER, STUCK, STALLED, LONELY, HANGING, SPLIT, RECRUIT, QUARANTINED, FULL]
+ALIVE = [node for node in EVERY if node is not HANGING]
 
 
 def code(target: str, node: NodeStatus) -> int | None:
@@ -51,27 +56,26 @@ def code(target: str, node: NodeStatus) -> int | None:
 @pytest.mark.parametrize(
     ("target", "ok"),
     [
-        ("/health", [FOLLOWER, LEADER, STUCK, STALLED, LONELY]),
-        ("/liveness", [FOLLOWER, LEADER, STUCK, STALLED, LONELY]),
-        ("/ready", [FOLLOWER, LEADER]),
-        ("/ready?lag=3", [FOLLOWER, LEADER]),
+        ("/health", [FOLLOWER, LEADER, STUCK, STALLED, LONELY, HANGING]),
+        ("/liveness", ALIVE),
+        ("/ready", [FOLLOWER, LEADER, HANGING]),
+        ("/ready?lag=3", [FOLLOWER, LEADER, HANGING]),
         ("/ready?lag=2", [LEADER]),
         ("/readiness?lag=2", [LEADER]),
         ("/leader", [LEADER, STUCK, STALLED]),
         ("/writable", [LEADER, STALLED]),
         ("/primary", [LEADER, STALLED]),
         ("/read-write", [LEADER, STALLED]),
-        ("/replica", [FOLLOWER]),
-        ("/replica?lag=3", [FOLLOWER]),
+        ("/replica", [FOLLOWER, HANGING]),
+        ("/replica?lag=3", [FOLLOWER, HANGING]),
         ("/replica?lag=2", []),
     ],
 )
 def test_a_url_is_200_for_these_nodes_and_503_for_all_others(
     target: str, ok: list[NodeStatus]
 ) -> None:
-    every = [FOLLOWER, LEADER, STUCK, STALLED, LONELY, SPLIT, RECRUIT, QUARANTINED, FULL]
-    assert [node for node in every if code(target, node) == 200] == ok
-    assert {code(target, node) for node in every if node not in ok} == {503}
+    assert [node for node in EVERY if code(target, node) == 200] == ok
+    assert {code(target, node) for node in EVERY if node not in ok} == {503}
 
 
 @pytest.mark.parametrize(
@@ -85,6 +89,7 @@ def test_a_url_is_200_for_these_nodes_and_503_for_all_others(
         ("/writable", STUCK, "the PROMOTE at 9 is not confirmed"),
         ("/health", SPLIT, "status is split_brain"),
         ("/health", QUARANTINED, "quarantined: entry 7 does not hold"),
+        ("/liveness", HANGING, "a write of its log has not ended for 2 s"),
         ("/ready", STALLED, "nothing has been confirmed for 2.5 s"),
         ("/ready", FULL, "cannot write its log: no room"),
     ],
@@ -103,6 +108,11 @@ def test_a_question_that_is_not_understood_is_400_and_not_a_wrong_answer(query: 
     assert found is not None
     assert found[0] == 400
     assert "lag" in str(found[1]["error"])
+
+
+@pytest.mark.parametrize("node", EVERY)
+def test_who_is_alive_is_judged_in_one_place(node: NodeStatus) -> None:
+    assert (code("/liveness", node) == 200) == judged.judge(node).alive
 
 
 @given(st.text(max_size=40))

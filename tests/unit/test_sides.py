@@ -5,11 +5,10 @@ from collections.abc import Sequence
 import pytest
 from rich.console import Console
 
-from admin.cluster import ask, sides, surveys
+from admin.cluster import ask, documents, sides, surveys
 from admin.cluster.surveys import ClusterHealth, ClusterSurvey
 from admin.doctor import checks
 from admin.doctor.facts import Facts
-from cli.commands.status import as_members
 from cli.render.status import status as render
 from qsync.errors import QsyncError, Unavailable
 from qsync.status import decode
@@ -88,7 +87,7 @@ def test_who_stands_apart_is_named_in_words_and_in_json(monkeypatch: pytest.Monk
             console.print(render(found, surveys.judge(found), width=width))
         assert f"! {words}" in said.get()
         assert "n2  " not in said.get(), "it has no row in the table"
-    document = as_members(found, surveys.judge(found))
+    document = documents.survey_members(found, surveys.judge(found))
     assert document["apart"] == [
         {
             "name": "n2",

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from admin.cluster import surveys
 from admin.cluster.moment import Moment
+from admin.cluster.past import Leadership, PastEvent, leaderships, merged
 from admin.cluster.surveys import ClusterSurvey, ClusterVerdict
 from admin.doctor import checks
 from admin.doctor.facts import Finding
-from cli.top.past import Leadership, PastEvent, leaderships, merged
 from qsync.histogram import Spread
 from qsync.status.record import NodeStatus
 
@@ -17,6 +17,7 @@ WINDOW_S = 60.0
 RATE_S = 2.0
 """Rates are of about so long: shorter ones jump, longer ones lag."""
 SPARKS = 60
+_SLOW = 0.99
 EVENTS_MAX = 200
 
 
@@ -34,7 +35,11 @@ class Rates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPicture:
-    """One moment and what it means. `commit` and `disks` (by replica id) are of the last minute."""
+    """One moment and what it means. `commit` and `disks` (by replica id) are of the last minute.
+
+    `sparks`: writes per second, one number for each moment at which a second or more had passed.
+    `slow`: what 99 of 100 writes of those moments did not exceed, in seconds; None without any.
+    """
 
     moment: Moment
     verdict: ClusterVerdict
@@ -42,6 +47,7 @@ class ClusterPicture:
     commit: Spread = field(default_factory=Spread)
     disks: Mapping[int, Spread] = field(default_factory=dict)
     sparks: tuple[float, ...] = ()
+    slow: tuple[float | None, ...] = ()
     findings: tuple[Finding, ...] = ()
     events: tuple[PastEvent, ...] = ()
     leaderships: tuple[Leadership, ...] = ()
@@ -92,6 +98,7 @@ class PictureModel:
     def __init__(self) -> None:
         self._marks: deque[_Mark] = deque()
         self._sparks: deque[float] = deque(maxlen=SPARKS)
+        self._slow: deque[float | None] = deque(maxlen=SPARKS)
         self._spark_at = 0.0
         self._events_of: object = None
         self._past: tuple[tuple[PastEvent, ...], tuple[Leadership, ...]] = ((), ())
@@ -99,8 +106,9 @@ class PictureModel:
     def show(self, moment: Moment) -> ClusterPicture:
         """The picture of a moment that is not older than the former ones."""
         mark = _Mark(moment.time, {each.id: each for each in moment.survey.samples})
-        rates = self._rates(mark)
-        self._remember(mark, rates)
+        former = self._former(mark)
+        rates = _rates(mark, former)
+        self._remember(mark, rates, former)
         gained = [(node, self._oldest(node.id)) for node in moment.survey.samples]
         events, leaders = self._look_back(moment)
         return ClusterPicture(
@@ -110,6 +118,7 @@ class PictureModel:
             commit=Spread.total(node.latency.since(then.latency) for node, then in gained),
             disks={node.id: node.disk.writes.since(then.disk.writes) for node, then in gained},
             sparks=tuple(self._sparks),
+            slow=tuple(self._slow),
             findings=_findings(moment),
             events=events,
             leaderships=leaders,
@@ -119,9 +128,10 @@ class PictureModel:
         """Time jumps: a replay goes back."""
         self._marks.clear()
         self._sparks.clear()
+        self._slow.clear()
         self._spark_at = 0.0
 
-    def _remember(self, mark: _Mark, rates: Rates) -> None:
+    def _remember(self, mark: _Mark, rates: Rates, former: _Mark) -> None:
         marks = self._marks
         marks.append(mark)
         while marks[0] is not mark and marks[1].time <= mark.time - WINDOW_S:
@@ -129,33 +139,16 @@ class PictureModel:
         if mark.time >= self._spark_at + 1.0:
             self._spark_at = mark.time
             self._sparks.append(rates.writes)
+            self._slow.append(_answered(mark, former).quantile(_SLOW))
 
     def _oldest(self, id: int) -> NodeStatus:
         """What a node said first within the window."""
         return next(mark.nodes[id] for mark in self._marks if id in mark.nodes)
 
-    def _rates(self, mark: _Mark) -> Rates:
+    def _former(self, mark: _Mark) -> _Mark:
+        """What the nodes had said `RATE_S` before, or at first."""
         former = next((m for m in reversed(self._marks) if m.time <= mark.time - RATE_S), None)
-        former = former or (self._marks[0] if self._marks else mark)
-        seconds = max(mark.time - former.time, 1e-9)
-
-        def rate(key: str) -> float:
-            # A node that was away or restarted has no rate for that moment.
-            pairs = [(node, former.nodes.get(id)) for id, node in mark.nodes.items()]
-            gained = [_count(node, key) - _count(then, key) for node, then in pairs if then]
-            return sum(max(0, each) for each in gained) / seconds
-
-        def total(key: str) -> int:
-            return sum(_count(node, key) for node in mark.nodes.values())
-
-        return Rates(
-            writes=rate("writes"),
-            reads=rate("reads"),
-            rolled_back=rate("rolled_back"),
-            conflicts=rate("conflicts"),
-            unknown=total("unknown"),
-            lost_async=total("lost_async"),
-        )
+        return former or (self._marks[0] if self._marks else mark)
 
     def _look_back(self, moment: Moment) -> tuple[tuple[PastEvent, ...], tuple[Leadership, ...]]:
         """Merged only when some node tells something new."""
@@ -165,6 +158,38 @@ class PictureModel:
             events = tuple(merged(moment.events, names)[-EVENTS_MAX:])
             self._past = events, tuple(leaderships(moment.events, names))
         return self._past
+
+
+def _rates(mark: _Mark, former: _Mark) -> Rates:
+    seconds = max(mark.time - former.time, 1e-9)
+
+    def rate(key: str) -> float:
+        # A node that was away or restarted has no rate for that moment.
+        gained = [_count(node, key) - _count(then, key) for node, then in _both(mark, former)]
+        return sum(max(0, each) for each in gained) / seconds
+
+    def total(key: str) -> int:
+        return sum(_count(node, key) for node in mark.nodes.values())
+
+    return Rates(
+        writes=rate("writes"),
+        reads=rate("reads"),
+        rolled_back=rate("rolled_back"),
+        conflicts=rate("conflicts"),
+        unknown=total("unknown"),
+        lost_async=total("lost_async"),
+    )
+
+
+def _answered(mark: _Mark, former: _Mark) -> Spread:
+    """How long the writes took that were answered in between."""
+    return Spread.total(node.latency.since(then.latency) for node, then in _both(mark, former))
+
+
+def _both(mark: _Mark, former: _Mark) -> list[tuple[NodeStatus, NodeStatus]]:
+    """Of each node that answered at both moments: now, and then."""
+    pairs = [(node, former.nodes.get(id)) for id, node in mark.nodes.items()]
+    return [(node, then) for node, then in pairs if then is not None]
 
 
 def _count(node: NodeStatus, key: str) -> int:
