@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help env compiled pure demo bench bench-peers bench-spark drills test test-all other-form format-check format lint imports tidy types unit sim live repo \
-        wheel docs spark spark-anywhere coverage soak corpus explore mutants campaign fuzz dist reference news clean
+        wheel docs pictures spark spark-anywhere coverage soak corpus explore mutants campaign fuzz dist reference news clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -30,11 +30,11 @@ $(BIN)/python:
 	@if [ -n "$(UV)" ]; then $(UV) venv --quiet --python $(PYTHON) $(VENV); \
 	else $(PYTHON) -m venv $(VENV); fi
 
-# What a user gets; enough for `make demo`.
+# What a user gets, the shell included; enough for `make demo`.
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@echo "installing qsync into $(VENV)"
-	@if [ -n "$(UV)" ]; then $(UV) pip install --quiet --python $(BIN)/python -e .; \
-	else $(BIN)/python -m pip install --quiet -e .; fi
+	@if [ -n "$(UV)" ]; then $(UV) pip install --quiet --python $(BIN)/python -e '.[shell]'; \
+	else $(BIN)/python -m pip install --quiet -e '.[shell]'; fi
 	@touch $@
 
 # What a developer needs on top. pip knows dependency groups since 25.1.
@@ -181,6 +181,9 @@ dist: $(VENV)/.developed ## sources, pure wheel and compiled wheel, in dist/ (mi
 
 reference: $(VENV)/.developed ## tables of the reference, written from the code
 	@$(BIN)/python -m tests.repo.reference
+
+pictures: $(VENV)/.developed ## screens and a recording for the documents, anew, of real clusters (ARGS='top shell')
+	@$(BIN)/python -m tests.pictures $(ARGS)
 
 docs: $(VENV)/.developed ## the documentation as a site, in build/site; a broken link fails
 	@PYTHONPATH=.build NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --config-file .build/site.yml

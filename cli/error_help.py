@@ -40,32 +40,35 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
     "NOT_LEADER": ErrorHelp(
         "The request went to a follower, or an election is under way.",
         "Send it to `error.leader`. Clients of this library do so by themselves; `qsync status` "
-        "shows who leads. Nobody for long: bring back a majority of the voters.",
+        "shows who leads. If nobody leads for long, bring back a majority of the voters.",
     ),
     "READONLY": ErrorHelp(
-        "The node leads but its PROMOTE is not confirmed yet, it was demoted, hands over, is "
-        "fenced, its disk takes no writes, or it is set read-only.",
+        "The node leads but its PROMOTE is not confirmed yet, or it was demoted, is handing over, "
+        "is fenced, cannot write to its disk, or is set read-only.",
         "`qsync status` names the reason and what lifts it; a new leader needs a quorum of acks.",
     ),
     "QUORUM_TIMEOUT": ErrorHelp(
         "Too few voters made the transaction durable within `replication.synchro_timeout`.",
-        "It is safe to send it again. Find out who did not ack: `qsync doctor`, `qsync status`.",
+        "It is safe to send it again. `qsync doctor` and `qsync status` show which voters did "
+        "not ack.",
     ),
     "OUTCOME_UNKNOWN": ErrorHelp(
         "The connection broke after sending, or no quorum decided before the deadline.",
-        "Do the same again with its token (the command says how; `db.resolve(error.token)`, "
-        "`\\retry` in the shell): it is applied at most once and answers with what became of it. "
-        "`qsync resolve TOKEN` (`\\resolve`) tells without doing it: if it was not done, it never "
-        "will be. Without the token it may be done twice. Never count it as not done.",
+        "Repeat the request with its token (the command prints how; `db.resolve(error.token)`, "
+        "`\\retry` in the shell): it is applied at most once, and the answer is its outcome. "
+        "`qsync resolve TOKEN` (`\\resolve`) finds the outcome without repeating it: if it was not "
+        "applied, it is cancelled for good. Without the token it may be applied twice. Never "
+        "treat it as failed.",
     ),
     "CLIENT_CLOSED": ErrorHelp(
         "The program used a client after `close()`, or behind its `with` block.",
         "Connect again, or keep the block open for as long as the client is used.",
     ),
     "GIVEN_UP": ErrorHelp(
-        "Somebody asked what became of the write (`qsync resolve TOKEN`) before any attempt of it "
-        "had been done.",
-        "Nothing was written and nothing will be. Do it anew, without the token, if it is wanted.",
+        "The outcome of the write was resolved (`qsync resolve TOKEN`) before any attempt of it "
+        "was applied, which cancels it.",
+        "Nothing was written and nothing will be. Send it again, without the token, if you want "
+        "it.",
     ),
     "ROLLED_BACK": ErrorHelp(
         "The leader rolled its limbo back, or a new leader did not have the transaction.",
@@ -77,7 +80,7 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "Run the transaction again, from its reads. If it happens often, make it smaller.",
     ),
     "SPLIT_BRAIN": ErrorHelp(
-        "A disk lied about what was durable, a directory was copied or restored by hand, or a "
+        "A disk lost writes that it had flushed, a directory was copied or restored by hand, or a "
         "quorum below a majority was allowed.",
         "Keep both directories. Compare them with `qsync log cat`, decide which is right, wipe the "
         "other node and let it catch up.",
@@ -85,37 +88,38 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
     "ACCESS_DENIED": ErrorHelp(
         "A user lacks a right (`details` name it and the space), has not logged in or has a wrong "
         "password; or a member does not know the cluster's secret.",
-        "`qsync user show` says who you are and what you may; who has role super grants the rest "
-        "(`qsync user grant`). QSYNC_USER and QSYNC_PASSWORD say as whom you log in. Give all "
-        "members one `cluster.secret`.",
+        "`qsync user show` prints your user and privileges; a user with role super grants more "
+        "(`qsync user grant`). QSYNC_USER and QSYNC_PASSWORD select the user to log in as. Give "
+        "all members the same `cluster.secret`.",
     ),
     "OVERLOADED": ErrorHelp(
-        "More work is waiting than a limit allows: connections_max, inflight_max, or a full limbo.",
+        "Too many requests are waiting: a limit is reached, such as connections_max, "
+        "inflight_max, or a full limbo.",
         "Wait `details['retry_after']` seconds and send it again; send less at a time.",
     ),
     "SYNC_QUEUE_FULL": ErrorHelp(
-        "The quorum is slower than the writers, and the request said that it would not wait.",
+        "The quorum is slower than the writers, and the request asked not to wait.",
         "Send it again later, or let it wait; `qsync doctor` shows whose disk or link is slow.",
     ),
     "UNAVAILABLE": ErrorHelp(
         "No node runs there, or the network is cut.",
-        "`details['nodes']` tells what each address met. Check addresses, then the nodes.",
+        "`details['nodes']` has the error of each address. Check the addresses, then the nodes.",
     ),
     "UNANSWERED": ErrorHelp(
-        "Nodes are there, but nobody leads, no quorum answers a linearizable read, or they are "
-        "too slow for the deadline.",
+        "Nodes answered, but there is no leader, no quorum answers a linearizable read, or they "
+        "are too slow for the deadline.",
         "`qsync status` shows what is missing. Read with consistency local, or wait longer.",
     ),
     "LOST_WRITE": ErrorHelp(
-        "The write was asynchronous, was answered, and its leader was replaced before anybody had "
-        "it.",
+        "The write was asynchronous: it was answered, and its leader was replaced before another "
+        "node had it.",
         "Read the space as it is, then watch from the index of that read. `box.info.lost` and the "
         "archive of the node that had it keep the write.",
     ),
     "SESSION_EXPIRED": ErrorHelp(
         "The client was silent for longer than `limits.session_ttl`, or more sessions than "
         "`limits.sessions_max` are open.",
-        "Open a new session. What became of an old request is seen in the data only.",
+        "Open a new session. Only the data shows the outcome of an old request.",
     ),
     "NO_SUCH_SPACE": ErrorHelp(
         "The name is misspelt, or the space was dropped or not created yet.",
@@ -125,12 +129,10 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "The name is misspelt, or the space has no primary index yet.",
         "Create the index, or use one that the error suggests.",
     ),
-    "SPACE_EXISTS": ErrorHelp(
-        "Somebody created it before.", "Give `if_not_exists`, or another name."
-    ),
+    "SPACE_EXISTS": ErrorHelp("It was created before.", "Give `if_not_exists`, or another name."),
     "DUPLICATE_KEY": ErrorHelp(
         "An insert met a tuple with the same key in a unique index.",
-        "Use replace or upsert if that is what you mean; the error names the index.",
+        "Use replace or upsert to overwrite it; the error names the index.",
     ),
     "WRONG_TUPLE": ErrorHelp(
         "A field has another type than the format says, or is missing.",
@@ -153,13 +155,14 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "Split it, or raise the limit that the error names on all nodes.",
     ),
     "COMPACTED": ErrorHelp(
-        "Whoever reads the log was away for longer than it is kept, or held too much of it.",
+        "The reader of the log was away for longer than the log is kept, or held too much of it.",
         "Read the space as it is, then watch from the index of that read; `db.consumers.register` "
         "keeps the log for it from then on, and `qsync member gc list` shows for whom it is kept.",
     ),
     "PROTOCOL": ErrorHelp(
-        "Something that is no client of qsync dialled the port, or client and node disagree.",
-        "Check what listens and dials there; keep client and node at the same release.",
+        "Something that is not a qsync client connected to the port, or client and node disagree.",
+        "Check which programs listen on and connect to the port; keep client and node at the "
+        "same release.",
     ),
     "WRONG_VERSION": ErrorHelp(
         "Client and node, or two nodes, are of releases too far apart.",
@@ -173,18 +176,18 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
     "NOT_MEMBER": ErrorHelp(
         "The configuration in the log names no member with this id: it was removed, or waits to be "
         "added.",
-        "`qsync member list` shows who is one; `qsync member add ADDRESS` adds the node that waits "
-        "there.",
+        "`qsync member list` shows the members; `qsync member add ADDRESS` adds the node that "
+        "waits there.",
     ),
     "TLS": ErrorHelp(
         "One side speaks TLS and the other does not, or a certificate is missing, expired, of "
         "somebody else, or signed by an authority that the other side does not know.",
-        "`qsync cert check FILE` judges a certificate; dial a node that has `tls` in its "
+        "`qsync cert check FILE` checks a certificate; connect to a node that has `tls` in its "
         "configuration as `qsyncs://HOST/`, with the authority, your certificate and its key.",
     ),
     "STORE": ErrorHelp(
         "The directory is missing, of another owner, or on a file system without what is needed.",
-        "The error names path and reason; mend that and start the node again.",
+        "The error names path and reason; repair that and start the node again.",
     ),
     "DIRECTORY_LOCKED": ErrorHelp(
         "Another process of this node still runs.", "Stop it first; `qsync lab ps` for a lab."
@@ -193,17 +196,18 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "The directory was written by a newer release.", "Start it with that release."
     ),
     "DAMAGED": ErrorHelp(
-        "A disk or memory fault, or somebody edited the files.",
+        "A disk or memory fault, or the files were edited.",
         "The node sets the log aside and catches up before it votes again. Check the disk; "
         "`qsync log verify DIR` shows where.",
     ),
     "DISK_FULL": ErrorHelp(
         "The file system is full, or a quota is reached.",
-        "Make room; the node goes on by itself.",
+        "Free some space; the node continues by itself.",
     ),
     "DIRECTORY_GONE": ErrorHelp(
-        "The volume was detached, or somebody moved, removed or replaced the directory.",
-        "Bring the volume back and the node goes on; else stop it. It writes nowhere else.",
+        "The volume was detached, or the directory was moved, removed or replaced.",
+        "Attach the volume again and the node continues; otherwise stop it. It writes nowhere "
+        "else.",
     ),
     "SNAPSHOT_LOST": ErrorHelp(
         "All rows were being read as they were at one index, and the file they are in had to grow "
@@ -211,19 +215,20 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "Begin again. The file has twice the room now, so this becomes rare by itself.",
     ),
     "DISK_UNREADABLE": ErrorHelp(
-        "A cable, a storage network, or a sector that is worn out. The node does not start without "
-        "its log, and leaves it as it is: with it go its votes and acks.",
-        "Start it again when the disk answers. If it never will, move `DIR/log` away: the node "
-        "comes back as a new instance, which the others take in as they do with an empty disk.",
+        "A cable, a storage network, or a worn-out sector. The node does not start without its "
+        "log, which holds its votes and acks, and leaves it unchanged.",
+        "Start it again when the disk answers. If the disk is lost, move `DIR/log` away: the node "
+        "comes back as a new instance, and catches up as with an empty disk.",
     ),
     "REBUILDING": ErrorHelp(
         "A disk or memory fault in `DIR/data`, or the rows were stored by an earlier release.",
-        "Nothing; the log has everything. Other nodes answer meanwhile. Check the disk.",
+        "Wait: the rows are rebuilt from the log, and other nodes answer meanwhile. Check the "
+        "disk.",
     ),
     "CONFIG": ErrorHelp(
         "An option is unknown, or its value is not possible or does not fit another one.",
         "Each line names the place, the option, the reason, and often the word that was meant. "
-        "`qsync config check` tries it out; nothing was changed.",
+        "`qsync config check` validates a file; nothing was changed.",
     ),
     "NOT_RUNNING": ErrorHelp("The node was stopped or killed before.", "`qsync lab start NODE`."),
     "STILL_RUNNING": ErrorHelp(
@@ -247,13 +252,13 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "The message names the file; collect it (again) with `qsync dump TARGET... --out DIR`.",
     ),
     "NO_BACKUP": ErrorHelp(
-        "The place is not there, belongs to something else, or holds no finished backup, or none "
+        "The place does not exist, belongs to something else, or holds no finished backup, or none "
         "of that name.",
         "`qsync backup list DEST` shows what is there; `qsync backup create DEST` makes one.",
     ),
     "BACKUP_DAMAGED": ErrorHelp(
-        "A disk, a transfer or a hand changed a file of the backup, or removed it. Nothing of it "
-        "is restored in part.",
+        "A file of the backup was changed or removed: by a disk, a transfer or a person. A "
+        "backup is never restored in part.",
         "`qsync backup verify DEST` names every file. Put them back from a copy of the place, or "
         "restore another backup of it: `--backup INDEX`, or an earlier `--to-index`.",
     ),
@@ -271,23 +276,23 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "The place is sealed, and no key or another one was given; or a key was given and the "
         "place is not sealed, as after somebody has put another one there.",
         "`--key-file FILE`, `--ask-key`, or QSYNC_BACKUP_KEY_FILE: the key that the place was "
-        "begun with. There is no other way in.",
+        "created with. Without it the backups cannot be read.",
     ),
     "BACKUP_PLACE": ErrorHelp(
         "The folder or the service where backups are kept did not answer, or refused.",
-        "Repeat the command when it does: it goes on from what is there.",
+        "Repeat the command when the place is available: it continues from what is there.",
     ),
     "SUPERSEDED": ErrorHelp(
         "`qsync recover` made a new cluster of this one, and this node has met it, or is the "
         "survivor. It serves nothing any more and does not start; its directory is kept for a "
         "post-mortem.",
-        "Use the new cluster. To have this machine in it: an empty directory, `qsync init DIR "
-        "--join TARGET`, start it, `qsync member add`.",
+        "Use the new cluster. To add this machine to it: `qsync init DIR --join TARGET` with an "
+        "empty directory, start the node, `qsync member add`.",
     ),
     "RECOVERY_REFUSED": ErrorHelp(
-        "Going on from one survivor may lose what others have, and must not be done while they "
-        "live.",
-        "`qsync recover DIR` says in numbers what would be lost, and from which member to go on.",
+        "Recovery from one survivor may lose entries that others have, and must not be done while "
+        "they run.",
+        "`qsync recover DIR` prints how much would be lost, and which member is the best survivor.",
     ),
     "NO_JAVA": ErrorHelp(
         "There is no Java 17 or 21 on this machine, and the extra is not installed.",
@@ -296,25 +301,24 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
     "NO_SPARK": ErrorHelp(
         "The address is wrong or nobody listens there, executors lack Python packages or do not "
         "see the bundle, or Spark did not start.",
-        "Read the line that it gives and the log that it names; `qsync check --quick` does without "
-        "Spark.",
+        "Read the message and the log that it names; `qsync check --quick` works without Spark.",
     ),
     "NO_FREE_PORT": ErrorHelp(
-        "Very many processes listen on this machine.", "Stop some, or run fewer nodes."
+        "Too many processes listen on this machine.", "Stop some, or run fewer nodes."
     ),
     "TIMED_OUT": ErrorHelp(
-        "What was waited for needs a quorum, a leader, or simply more time.",
-        "Wait longer, or ask `qsync doctor` what is missing. The waiting changed nothing.",
+        "The operation needs a quorum, a leader, or more time.",
+        "Wait longer, or run `qsync doctor` to see what is missing. Nothing was changed.",
     ),
     "NO_SUCH_MEMBER": ErrorHelp(
-        "The uuid is that of no member: mistyped, or of a directory that is gone.",
+        "No member has this uuid: it is mistyped, or of a directory that is gone.",
         "`box.info.replication` has the uuid of every member.",
     ),
     "STILL_CONNECTED": ErrorHelp(
-        "A member that lives is not to be forgotten.", "Stop that node first, then repeat."
+        "The log is kept for every member that is connected.", "Stop that node first, then repeat."
     ),
     "TRANSACTION": ErrorHelp(
-        "begin inside a transaction, or commit outside one; or it was ended by a timeout.",
+        "`begin` inside a transaction, `commit` outside of one, or the transaction timed out.",
         "Commit or roll back the open one; begin before you commit.",
     ),
     "NOT_SUPPORTED": ErrorHelp(
@@ -330,34 +334,35 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "The chunk is not Lua 5.4.", "The message names the place; nothing of it was run."
     ),
     "INTERRUPTED": ErrorHelp(
-        "Ctrl-C, while nothing was under way that changes anything.", "Run it again if you like."
+        "Ctrl-C, while no write was in progress.", "Nothing was changed; run it again."
     ),
     "INTERRUPTED_UNKNOWN": ErrorHelp(
-        "Ctrl-C, while a write was under way: it may be applied or not.",
-        "Read it back before you repeat it. The interactive shell tells what became of it.",
+        "Ctrl-C, while a write was in progress: it may be applied or not.",
+        "Read it back before you repeat it. The interactive shell prints the outcome when it is "
+        "known.",
     ),
     "NOT_INSTALLED": ErrorHelp(
-        "The shell needs libraries that are an extra of the package.",
+        "The shell needs libraries that are an optional extra of the package.",
         "Run pip install 'qsync-cluster[shell]'.",
     ),
     "CHECK_FAILED": ErrorHelp(
-        "What was checked is not as it should be: degraded, inconsistent, an expectation missed.",
-        "The message says what; `qsync doctor` says what to do.",
+        "The check did not pass: degraded, inconsistent, or an expectation missed.",
+        "The message names the problem; `qsync doctor` names the fix.",
     ),
     "NO_FILE": ErrorHelp(
-        "It is not there, or belongs to somebody else, or the disk is full.",
+        "The file does not exist, its permissions forbid it, or the disk is full.",
         "Name another place, or make that one readable and writable.",
     ),
     "STOPPED": ErrorHelp(
         "A guard or `--timeout` stopped the command before it changed anything.",
-        "Lift the reason that it names, or give more time, and run it again.",
+        "Remove the reason that it names, or allow more time, and run it again.",
     ),
     "NOT_HEALED": ErrorHelp(
-        "What was broken on purpose could not be put right again.",
-        "Look at what the message names; put it right by hand before you go on.",
+        "A fault that was injected could not be undone.",
+        "Repair what the message names by hand before you continue.",
     ),
     "DRILL_STOPPED": ErrorHelp(
-        "A guard forbade it, a stop condition held, or the time limit was over.",
+        "A guard refused it, a stop condition was met, or the time limit was reached.",
         "Look at the report. If the guard is too strict for this cluster, change the drill's file.",
     ),
     "DRILL_NOT_HEALED": ErrorHelp(
@@ -365,12 +370,12 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "`qsync drill heal` again; then `qsync doctor` and the nodes' logs.",
     ),
     "DRILL_RUNS": ErrorHelp(
-        "Another drill runs on this lab, or one was killed and left it broken.",
-        "Wait for it or interrupt it; `qsync drill heal` when its process is gone.",
+        "Another drill is running on this lab, or one was killed and left faults behind.",
+        "Wait for it or interrupt it; run `qsync drill heal` if its process is gone.",
     ),
     "DRILL_STEP_FAILED": ErrorHelp(
-        "A step could not be done, or what it waited for did not come in time.",
-        "The report shows the step and what the nodes said at that time.",
+        "A step failed, or the condition that it waits for was not met in time.",
+        "The report shows the step and the status of the nodes at that time.",
     ),
     "NO_ANSWER": ErrorHelp(
         "The connection broke, or the node was slower than the timeout.",

@@ -53,7 +53,7 @@ class StoppedByGuard(QsyncError):
 
 
 class NotHealed(QsyncError):
-    """What was broken on purpose could not be put right again."""
+    """An injected fault could not be undone."""
 
     code = "NOT_HEALED"
     number = 82

@@ -45,7 +45,7 @@ class ErrorExplanation:
         yield f"  data: {_DATA[self.kind.outcome]}"
         yield f"  retry: {retry_of(self.kind)}"
         yield f"  why: {self.help.why}"
-        yield f"  cure: {self.help.do}"
+        yield f"  fix: {self.help.do}"
         yield f"  exit code: {self.exit}"
 
     def as_members(self) -> dict[str, object]:
@@ -59,7 +59,7 @@ class ErrorExplanation:
             "retryable": kind.retryable,
             "hint": kind.hint,
             "why": self.help.why,
-            "cure": self.help.do,
+            "fix": self.help.do,
             "exit": self.exit,
         }
 

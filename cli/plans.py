@@ -44,7 +44,7 @@ def jobs_option(command: Callable[P, R]) -> Callable[P, R]:
         "--jobs",
         type=click.IntRange(1),
         default=lambda: os.cpu_count() or 1,
-        help="Processes.  [default: one a processor]",
+        help="Number of processes.  [default: one per processor]",
     )(command)
 
 
@@ -136,21 +136,25 @@ def _strikes(given: str | None) -> tuple[int, ...] | None:
 
 _OPTIONS = (
     click.option("--nodes", type=click.IntRange(1, 9), help="How many nodes.  [default: drawn]"),
-    click.option("--events", type=click.IntRange(1), help="How long things break, in events."),
+    click.option(
+        "--events", type=click.IntRange(1), help="How long faults are injected, in events."
+    ),
     click.option("--clients", type=click.IntRange(1, 99), help="How many clients."),
     click.option("--keys", type=click.IntRange(1, 99), help="How many keys of every space."),
     click.option(
         "--without",
         default="",
         metavar="NAMES",
-        help="Troubles, flaws, operations left out: a comma list; `list` names them.",
+        help="Faults and operations to leave out: a comma list; `list` prints their names.",
     ),
     click.option(
         "--only",
         default="",
         metavar="NAMES",
-        help="Only these kinds of trouble happen: a comma list; `list` names them.",
+        help="Inject only these kinds of faults: a comma list; `list` prints their names.",
     ),
-    click.option("--strikes", metavar="NUMBERS", help="Only these strikes happen, or `none`."),
-    mutant_option("Switch a safety rule off; `list` names them."),
+    click.option(
+        "--strikes", metavar="NUMBERS", help="Inject only the faults with these numbers, or `none`."
+    ),
+    mutant_option("Switch a safety rule off; `list` prints their names."),
 )

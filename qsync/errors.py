@@ -13,7 +13,7 @@ class Outcome(StrEnum):
 
 
 class QsyncError(Exception):
-    """A mistake of ours. All other errors are below it; `rolled_back` may mean "never began"."""
+    """A bug of qsync. The base class of all errors; `rolled_back` may mean "never began"."""
 
     code: ClassVar[str] = "INTERNAL"
     number: ClassVar[int] = 1
@@ -41,7 +41,7 @@ class QsyncError(Exception):
 
 
 class NotLeader(QsyncError):
-    """Another node leads, or nobody does yet. `leader` is its address when known."""
+    """Another node leads, or there is no leader yet. `leader` is its address when known."""
 
     code = "NOT_LEADER"
     number = 2
@@ -51,7 +51,7 @@ class NotLeader(QsyncError):
 
 
 class ReadOnly(QsyncError):
-    """The node leads or would, but may not write now. `details["reasons"]` says why."""
+    """The node leads or could lead, but takes no writes now. `details["reasons"]` says why."""
 
     code = "READONLY"
     number = 3
@@ -60,7 +60,7 @@ class ReadOnly(QsyncError):
 
 
 class QuorumTimeout(QsyncError):
-    """The quorum did not answer in time and the transaction was rolled back, for certain."""
+    """The quorum did not answer in time, and the transaction was rolled back for certain."""
 
     code = "QUORUM_TIMEOUT"
     number = 4
@@ -95,7 +95,7 @@ class OutcomeUnknown(QsyncError):
 
 
 class RolledBack(QsyncError):
-    """The transaction was rolled back or cut off and can never come back."""
+    """The transaction was rolled back, or cut by another leader, for certain."""
 
     code = "ROLLED_BACK"
     number = 6
@@ -111,7 +111,7 @@ class Conflict(QsyncError):
 
 
 class SplitBrain(QsyncError):
-    """The node's confirmed data differs from the leader's. It keeps it and follows nobody."""
+    """The node's confirmed data differs from the leader's. It keeps its data and follows nobody."""
 
     code = "SPLIT_BRAIN"
     number = 8
@@ -119,7 +119,7 @@ class SplitBrain(QsyncError):
 
 
 class AccessDenied(QsyncError):
-    """The user may not do this, or a peer shows no certificate or secret that makes it one."""
+    """The user lacks a privilege, or a peer has no valid certificate or secret."""
 
     code = "ACCESS_DENIED"
     number = 9
@@ -134,7 +134,7 @@ class Overloaded(QsyncError):
 
 
 class SyncQueueFull(Overloaded):
-    """The limbo is full and the request said it would not wait."""
+    """The limbo is full, and the request asked not to wait."""
 
     code = "SYNC_QUEUE_FULL"
     number = 11
@@ -149,7 +149,7 @@ class FailureReason(StrEnum):
 
 
 class Unavailable(QsyncError):
-    """No node answered. `details["nodes"]` says what each address met.
+    """No node answered. `details["nodes"]` has the error of each address.
 
     `reason`: of the one node that was asked. REFUSED: nobody listens there, so nothing was asked.
     """
@@ -161,14 +161,14 @@ class Unavailable(QsyncError):
 
 
 class Unanswered(Unavailable):
-    """Nodes were reached, but none could do it in time. Nothing was written."""
+    """Nodes answered, but none could serve the request in time. Nothing was written."""
 
     code = "UNANSWERED"
     number = 14
 
 
 class SessionExpired(QsyncError):
-    """The session is not known (any more), so a retry cannot be told from a new request."""
+    """The session has expired, so a retry cannot be told from a new request."""
 
     code = "SESSION_EXPIRED"
     number = 13
@@ -176,7 +176,7 @@ class SessionExpired(QsyncError):
 
 
 class GivenUp(QsyncError):
-    """The request was not done, and somebody gave it up: no late attempt can do it any more."""
+    """The request was not applied and was cancelled: no late attempt can be applied any more."""
 
     code = "GIVEN_UP"
     number = 15
@@ -270,21 +270,21 @@ class ProtocolError(QsyncError):
 
 
 class WrongVersion(ProtocolError):
-    """The other side speaks no version that we speak."""
+    """The other side supports no protocol version that this side supports."""
 
     code = "WRONG_VERSION"
     number = 41
 
 
 class ForeignCluster(ProtocolError):
-    """The other side belongs to another cluster, or claims an id that is somebody else's."""
+    """The other side belongs to another cluster, or claims the id of another node."""
 
     code = "FOREIGN_CLUSTER"
     number = 42
 
 
 class NotMember(ProtocolError):
-    """The other side's configuration names no member of that id: removed, or not added yet."""
+    """The other side's configuration has no member with that id: removed, or not added yet."""
 
     code = "NOT_MEMBER"
     number = 43
@@ -292,7 +292,7 @@ class NotMember(ProtocolError):
 
 
 class StoreError(QsyncError):
-    """The directory or disk does not do what is needed."""
+    """The directory or disk does not work as needed."""
 
     code = "STORE"
     number = 50
@@ -313,21 +313,21 @@ class WrongFormat(StoreError):
 
 
 class Damaged(StoreError):
-    """A log record at or below what was acked does not hold. The node must not vote with it."""
+    """A log record that was acked is damaged. The node must not vote with this log."""
 
     code = "DAMAGED"
     number = 53
 
 
 class DiskFull(StoreError):
-    """No room left, or the map's limit is reached."""
+    """No space is left on the disk, or the limit of the map is reached."""
 
     code = "DISK_FULL"
     number = 54
 
 
 class DirectoryGone(StoreError):
-    """The files of a running node are not at their path any more: what it writes would be lost."""
+    """The files of a running node are not at their path any more: its writes would be lost."""
 
     code = "DIRECTORY_GONE"
     number = 55
@@ -335,7 +335,7 @@ class DirectoryGone(StoreError):
 
 
 class Rebuilding(StoreError):
-    """The node makes its spaces anew from its log, and serves nothing from them meanwhile."""
+    """The node rebuilds its spaces from its log, and serves no reads from them meanwhile."""
 
     code = "REBUILDING"
     number = 56
@@ -344,7 +344,7 @@ class Rebuilding(StoreError):
 
 
 class SnapshotLost(StoreError):
-    """A snapshot cannot be read to its end as it was begun. Begin again with another one."""
+    """A snapshot could not be read to its end. Begin again with another one."""
 
     code = "SNAPSHOT_LOST"
     number = 58
@@ -352,7 +352,7 @@ class SnapshotLost(StoreError):
 
 
 class DiskUnreadable(StoreError):
-    """The disk does not give back what it holds. Nothing was changed for that."""
+    """The disk cannot be read. Nothing was changed."""
 
     code = "DISK_UNREADABLE"
     number = 57
@@ -360,7 +360,7 @@ class DiskUnreadable(StoreError):
 
 
 class ConfigError(QsyncError):
-    """A configuration that is refused whole: file, line, column, option, value, reason."""
+    """The configuration is invalid; each problem has file, line, column, option, value, reason."""
 
     code = "CONFIG"
     number = 60

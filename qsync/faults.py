@@ -58,7 +58,7 @@ class Fault(StrEnum):
 
 ABOUT: Mapping[Fault, str] = {
     Fault.KILL: "the process dies without a word",
-    Fault.TERMINATE: "the process is told to end: SIGTERM or SIGINT",
+    Fault.TERMINATE: "the process is asked to end: SIGTERM or SIGINT",
     Fault.POWER_CUT: "the whole machine loses power",
     Fault.SHAKY: "the process tends to die just after it has acted on a write",
     Fault.KILL_IN_CALL: "the process dies in the middle of what it does",

@@ -19,7 +19,7 @@ class BackupDamaged(QsyncError):
 
 
 class BackupGap(QsyncError):
-    """No backup reaches the point that is asked for: the log that leads there was never kept."""
+    """No backup reaches the requested point: the log up to it was never stored."""
 
     code = "BACKUP_GAP"
     number = 103

@@ -12,7 +12,7 @@ PATIENCE_S: Final = 10.0
 
 
 class TimedOut(QsyncError):
-    """What was waited for has not come in time. Nothing was changed by the waiting."""
+    """The awaited state was not reached in time. Waiting changed nothing."""
 
     code = "TIMED_OUT"
     number = 76
@@ -27,7 +27,7 @@ class NoSuchMember(QsyncError):
 
 
 class StillConnected(QsyncError):
-    """The member is connected, so it is not one to be forgotten."""
+    """The member is connected, so the log is still kept for it."""
 
     code = "STILL_CONNECTED"
     number = 77

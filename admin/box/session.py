@@ -68,7 +68,7 @@ INSTEAD: Final = (
 
 
 class NotSupported(QsyncError):
-    """Asked for something that this release does not have; the hint says what to use instead."""
+    """The request is not supported by this release; the hint says what to use instead."""
 
     code = "NOT_SUPPORTED"
     number = 79

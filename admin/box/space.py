@@ -86,7 +86,7 @@ class BoxSpace:
         return list(row)
 
     async def replace(self, row: Values) -> Row:
-        """A tuple, in the place of the one with its key."""
+        """Insert a tuple, or replace the one with its key."""
         await self._write(operations.replace(self.name, row))
         return list(row)
 

@@ -32,7 +32,7 @@ def lay_out(directory: Path, cluster: str, *, name: str) -> None:
 
 
 def certify_administrator(directory: Path, cluster: str) -> None:
-    """A certificate of the administrator, in the place of the one there is. Raises ConfigError."""
+    """A certificate of the administrator, to replace the present one. Raises ConfigError."""
     where = directory / DIRECTORY
     making.make_user(
         KeyPair(certificate=where / CA_CERTIFICATE, key=where / CA_KEY),

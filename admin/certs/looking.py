@@ -40,11 +40,11 @@ class ShownCertificate:
 
 @dataclass(frozen=True, slots=True)
 class CertificateFault:
-    """One thing that is wrong, and the cure. `grave`: it will not work."""
+    """One thing that is wrong, and the fix. `grave`: it will not work."""
 
     file: Path
     what: str
-    cure: str
+    fix: str
     grave: bool = True
 
 
@@ -116,16 +116,16 @@ def _dates(
     path: Path, found: Sequence[x509.Certificate], now: datetime
 ) -> Iterator[CertificateFault]:
     for each in found:
-        whose, cure = _common_name(each.subject), "make another one: `qsync cert --help`"
+        whose, fix = _common_name(each.subject), "make another one: `qsync cert --help`"
         begins, ends = each.not_valid_before_utc, each.not_valid_after_utc
         if now < begins:
-            cure = "wait, or set the clock of the machine that is wrong"
-            yield CertificateFault(path, f"{whose} is not good before {begins:%F %R} UTC", cure)
+            fix = "wait, or set the clock of the machine that is wrong"
+            yield CertificateFault(path, f"{whose} is not good before {begins:%F %R} UTC", fix)
         elif now > ends:
-            yield CertificateFault(path, f"{whose} has expired on {ends:%F %R} UTC", cure)
+            yield CertificateFault(path, f"{whose} has expired on {ends:%F %R} UTC", fix)
         elif ends - now < timedelta(days=SOON_DAYS):
             left = f"{whose} expires on {ends:%F %R} UTC, in {(ends - now).days} days"
-            yield CertificateFault(path, left, cure, grave=False)
+            yield CertificateFault(path, left, fix, grave=False)
 
 
 def _chain(
@@ -191,8 +191,8 @@ def _key(path: Path, leaf: x509.Certificate, key: Path) -> Iterator[CertificateF
     if found.public_key() != leaf.public_key():
         yield CertificateFault(key, f"is not the key of {path}", "name the key it was made with")
     if mode & _PRIVATE_MASK:
-        cure = f"chmod 600 {key}; who may have read it can pretend to be its holder"
-        yield CertificateFault(key, "can be read by others on this machine", cure)
+        fix = f"chmod 600 {key}; who may have read it can pretend to be its holder"
+        yield CertificateFault(key, "can be read by others on this machine", fix)
 
 
 def _plain(host: str) -> str:

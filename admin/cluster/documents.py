@@ -52,7 +52,7 @@ def picture_members(picture: "ClusterPicture") -> dict[str, object]:
             for id, each in picture.disks.items()
         },
         "findings": [
-            {"severity": f.severity, "subject": f.subject, "text": f.text, "cure": f.cure}
+            {"severity": f.severity, "subject": f.subject, "text": f.text, "fix": f.fix}
             for f in picture.findings
         ],
         "leaderships": [

@@ -13,7 +13,7 @@ GRACE_S = 1.0
 
 
 class NoAnswer(QsyncError):
-    """The node was asked and did not answer in time: it may still do it."""
+    """The node did not answer in time: it may still carry the request out."""
 
     code = "NO_ANSWER"
     number = 83

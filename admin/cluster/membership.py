@@ -22,7 +22,7 @@ from qsync.wire.verbs import ChangeMemberRequest
 
 VOTER = MemberRole.VOTER.value
 STRANGER = Standing.STRANGER.value
-RECRUIT, SILENT, OUT = "recruit", "silent", "out"
+RECRUIT, SILENT, OUT = "catching-up", "silent", "out"
 ASKED_AGAIN_S = 0.2
 """How often a learner that is to vote is asked for again."""
 
@@ -32,9 +32,8 @@ class ClusterMember:
     """A place in the cluster. `named`: the instance of the member; `runs`: the one that is there.
 
     `standing`: what it says that it is (`voter`, `learner`, `joining`, `anonymous`, `stranger`,
-    `removed`), or
-    `recruit` (a voter that has not caught up), `silent` (does not answer), `out` (nobody has this
-    id). `version`: the release that it runs; empty while it does not answer.
+    `removed`), or `catching-up` (a voter whose log was damaged), `silent` (does not answer), `out`
+    (nobody has this id). `version`: the release that it runs; empty while it does not answer.
     """
 
     id: int

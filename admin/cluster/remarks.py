@@ -10,7 +10,7 @@ from qsync.status.record import NodeStatus
 
 
 def advice(found: ClusterSurvey) -> list[str]:
-    """The cure of the worst that the doctor finds, and where there is more."""
+    """The fix of the worst that the doctor finds, and where there is more."""
     from admin.doctor import checks  # noqa: PLC0415 - only where something is wrong
     from admin.doctor.facts import Facts  # noqa: PLC0415 - the same
 
@@ -18,7 +18,7 @@ def advice(found: ClusterSurvey) -> list[str]:
     if not wrong:
         return []
     more = f" (`qsync doctor` has {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-    return [f"-> {wrong[0].subject}: {wrong[0].cure}{more}"]
+    return [f"-> {wrong[0].subject}: {wrong[0].fix}{more}"]
 
 
 def details(found: ClusterSurvey) -> list[str]:
@@ -47,10 +47,10 @@ def details(found: ClusterSurvey) -> list[str]:
         ]
         if node.stranger:
             named = has_place(found.samples, node.id)
-            cure = f"member replace {node.name}" if named else f"member add {node.address}"
+            fix = f"member replace {node.name}" if named else f"member add {node.address}"
             lines.append(
                 f"{node.name} is a stranger: the configuration does not name its directory "
-                f"(`qsync {cure}`)"
+                f"(`qsync {fix}`)"
             )
         if node.lost.entries:
             kept = f"keeps {node.lost.entries} entries cut from its log (`qsync info lost`)"

@@ -13,8 +13,8 @@ def backups_recent(facts: Facts) -> Iterator[Finding]:
     if kept is None:
         return
     if kept.problem:
-        cure = "`qsync backup verify` reads all of it; make a backup elsewhere meanwhile"
-        yield critical(kept.place, kept.problem, cure)
+        fix = "`qsync backup verify` reads all of it; make a backup elsewhere meanwhile"
+        yield critical(kept.place, kept.problem, fix)
     elif kept.newest is None:
         yield critical(
             kept.place, "there is no finished backup", f"qsync backup create {kept.place}"

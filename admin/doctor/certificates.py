@@ -13,7 +13,7 @@ _LEAF, _CA = "its certificate", "an authority that it trusts"
 
 def certificates_last(facts: Facts) -> Iterator[Finding]:
     """Certificates and authorities are good for another month."""
-    cures = {
+    fixes = {
         _LEAF: "`qsync cert node NAME --overwrite` makes another one; the node reads it by itself",
         _CA: "make another authority, let all trust both, then replace the certificates",
     }
@@ -23,7 +23,7 @@ def certificates_last(facts: Facts) -> Iterator[Finding]:
                 continue
             say = critical if left < GRAVE_S else warning
             told = "has expired" if left < 0 else f"expires in {left / _DAY_S:.0f} days"
-            yield say(node.name, f"{what} {told}; new connections fail then", cures[what])
+            yield say(node.name, f"{what} {told}; new connections fail then", fixes[what])
 
 
 def certificates_read(facts: Facts) -> Iterator[Finding]:

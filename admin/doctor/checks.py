@@ -69,7 +69,7 @@ CHECKS: tuple[Look, ...] = (
     process.clocks_agree,
     process.files_allowed,
     process.clients_allowed,
-    process.strangers_few,
+    process.refusals_few,
     process.no_mishaps,
 )
 

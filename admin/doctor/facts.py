@@ -37,27 +37,27 @@ class Finding:
     severity: Severity
     subject: str
     text: str
-    cure: str
+    fix: str
 
 
 CLUSTER = "cluster"
 LOG_IN = "show who you are: QSYNC_USER and QSYNC_PASSWORD, and QSYNC_CA where nodes speak TLS"
-"""The cure where nodes do not let us ask."""
+"""The fix where nodes do not let us ask."""
 
 
-def critical(subject: str, text: str, cure: str) -> Finding:
+def critical(subject: str, text: str, fix: str) -> Finding:
     """Something does not work."""
-    return Finding(severity=Severity.CRITICAL, subject=subject, text=text, cure=cure)
+    return Finding(severity=Severity.CRITICAL, subject=subject, text=text, fix=fix)
 
 
-def warning(subject: str, text: str, cure: str) -> Finding:
+def warning(subject: str, text: str, fix: str) -> Finding:
     """It works, and the next mishap will hurt."""
-    return Finding(severity=Severity.WARNING, subject=subject, text=text, cure=cure)
+    return Finding(severity=Severity.WARNING, subject=subject, text=text, fix=fix)
 
 
-def notice(subject: str, text: str, cure: str) -> Finding:
+def notice(subject: str, text: str, fix: str) -> Finding:
     """Worth knowing."""
-    return Finding(severity=Severity.NOTE, subject=subject, text=text, cure=cure)
+    return Finding(severity=Severity.NOTE, subject=subject, text=text, fix=fix)
 
 
 @dataclass(frozen=True, slots=True)

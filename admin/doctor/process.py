@@ -64,7 +64,7 @@ def no_mishaps(facts: Facts) -> Iterator[Finding]:
             )
 
 
-def strangers_few(facts: Facts) -> Iterator[Finding]:
+def refusals_few(facts: Facts) -> Iterator[Finding]:
     """Few connections are refused."""
     for node in facts.nodes:
         count = sum(node.refused.values())

@@ -64,7 +64,7 @@ def rolled_back(facts: Facts) -> Iterator[Finding]:
 
 
 def outcomes_known(facts: Facts) -> Iterator[Finding]:
-    """Every write was told its fate."""
+    """Every write has a known outcome."""
     for node in facts.nodes:
         count = node.counters.get("unknown", 0)
         if count:

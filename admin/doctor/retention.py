@@ -53,12 +53,12 @@ def log_held(facts: Facts) -> Iterator[Finding]:
             is_member = each.kind == ConsumerKind.REPLICA
             name = each.about if is_member else each.name
             if each.let_go:
-                cure = (
+                fix = (
                     "start it: it takes a snapshot from the leader and goes on"
                     if is_member
                     else f"it may register again, or forget it: `qsync member gc drop {name}`"
                 )
-                yield warning(name, "the log is not kept for it any more: it held too much", cure)
+                yield warning(name, "the log is not kept for it any more: it held too much", fix)
             elif node.gc.retention and each.size > HELD_SHARE_MAX * node.gc.retention:
                 yield warning(
                     name,

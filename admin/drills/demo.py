@@ -94,7 +94,7 @@ class DemoResult:
 
 
 class NotHealedError(Unavailable):
-    """The cluster did not come back after it was broken on purpose."""
+    """The cluster did not recover after the injected faults."""
 
     code = "DEMO_NOT_HEALED"
     number = 74

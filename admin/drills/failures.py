@@ -4,7 +4,7 @@ from qsync.errors import QsyncError
 
 
 class DrillStopped(QsyncError):
-    """A guard or a stop condition ended the drill. What was broken by then was healed."""
+    """A guard or a stop condition ended the drill. Its faults were undone."""
 
     code = "DRILL_STOPPED"
     number = 90
@@ -12,7 +12,7 @@ class DrillStopped(QsyncError):
 
 
 class DrillNotHealed(QsyncError):
-    """What the drill broke could not be put right again."""
+    """A fault of the drill could not be undone."""
 
     code = "DRILL_NOT_HEALED"
     number = 91
@@ -20,7 +20,7 @@ class DrillNotHealed(QsyncError):
 
 
 class DrillRuns(QsyncError):
-    """The runner of the drill is alive, so what it broke is left to it."""
+    """The runner of the drill is alive, so its faults are left to it."""
 
     code = "DRILL_RUNS"
     number = 92
@@ -28,7 +28,7 @@ class DrillRuns(QsyncError):
 
 
 class StepFailed(QsyncError):
-    """A step of the method could not be done, or what it waited for did not come."""
+    """A step of the method failed, or its condition was not met in time."""
 
     code = "DRILL_STEP_FAILED"
     number = 93

@@ -22,7 +22,7 @@ _SUMS, _CRC = "checksums", "crc"
 
 
 class NoEvidence(ConfigError):
-    """It is no bundle of evidence, or one that this version cannot read."""
+    """The folder is not a bundle of evidence, or one that this version cannot read."""
 
     code = "NO_EVIDENCE"
     number = 95

@@ -211,7 +211,7 @@ class NotRunning(QsyncError):
 
 
 class StillRunning(QsyncError):
-    """The node runs, so its files are left alone."""
+    """The node is running, so its files are not touched."""
 
     code = "STILL_RUNNING"
     number = 71

@@ -208,9 +208,9 @@ FAMILIES: tuple[Family, ...] = (
     _gauge("limbo_timeout_seconds", "how long it may wait", lambda n: n.synchro.timeout),
     _gauge("limbo_missing_acks", "voters whose ack the oldest one lacks; on the leader", _missing),
     # Requests
-    _count("writes_total", "writes", "writes whose fate was told to a client"),
-    _count("writes_rolled_back_total", "rolled_back", "writes told to be rolled back"),
-    _count("unknown_outcomes_total", "unknown", "writes whose fate could not be told in time"),
+    _count("writes_total", "writes", "writes whose outcome was sent to a client"),
+    _count("writes_rolled_back_total", "rolled_back", "writes whose outcome was rolled back"),
+    _count("unknown_outcomes_total", "unknown", "writes whose outcome was not known in time"),
     _count("conflicts_total", "conflicts", "writes refused because something had changed"),
     _count("reads_total", "reads", "reads"),
     _count("rollbacks_total", "rollbacks", "times that this leader rolled the limbo back"),
@@ -253,7 +253,7 @@ FAMILIES: tuple[Family, ...] = (
     _each(
         "log_held_share",
         "log that is kept for a member or consumer, as a share of store.wal_retention_size; "
-        "told by the leader",
+        "reported by the leader",
         _held,
     ),
     _count(

@@ -16,7 +16,7 @@ header { display: flex; flex-wrap: wrap; gap: 0 1rem; align-items: baseline;
   justify-content: space-between; }
 header h1 { margin: 0 0 .5rem; }
 section { margin: 0 0 1.4rem; }
-.cure { border-left: .4rem solid var(--soft); padding: .2rem 1rem; margin: 0; }
+.fix { border-left: .4rem solid var(--soft); padding: .2rem 1rem; margin: 0; }
 .stale { border: 2px solid var(--bad); padding: .5rem 1rem; font-weight: 600; }
 .lines { list-style: none; margin: .5rem 0; padding: 0; }
 .lines li { padding: .15rem 0; overflow-wrap: anywhere; }

@@ -77,7 +77,7 @@ def _verdict(picture: ClusterPicture) -> Iterable[str]:
     yield f'<p class="verdict {kind}">{as_html(picture.verdict.sentence)}</p>'
     first = next(iter(picture.findings), None)
     if first is not None:
-        yield f'<p class="cure">→ {as_html(first.subject)}: {as_html(first.cure)}</p>'
+        yield f'<p class="fix">→ {as_html(first.subject)}: {as_html(first.fix)}</p>'
 
 
 def _here(here: NodeStatus, time: float) -> Iterable[str]:
@@ -195,7 +195,7 @@ def _tile(name: str, figure: str, drawn: str, more: str) -> str:
 
 
 def _findings(picture: ClusterPicture) -> Iterable[str]:
-    """What the doctor complains of, and the cures."""
+    """What the doctor complains of, and the fixes."""
     if not picture.findings:
         yield "<p>Nothing.</p>"
         return
@@ -203,7 +203,7 @@ def _findings(picture: ClusterPicture) -> Iterable[str]:
         kind = "bad" if each.severity == "critical" else "doubt"
         yield (
             f'<p><span class="{kind}">{as_html(each.severity)}</span> {as_html(each.subject)}: '
-            f"{as_html(each.text)}<br>→ {as_html(each.cure)}</p>"
+            f"{as_html(each.text)}<br>→ {as_html(each.fix)}</p>"
         )
     more = len(picture.findings) - FINDINGS_SHOWN
     if more > 0:

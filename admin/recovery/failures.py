@@ -4,7 +4,7 @@ from qsync.errors import QsyncError
 
 
 class RecoveryRefused(QsyncError):
-    """A forced recovery may lose more than was agreed to, or the others are not stopped."""
+    """A forced recovery may lose more than was accepted, or other members are not stopped."""
 
     code = "RECOVERY_REFUSED"
     number = 111

@@ -22,9 +22,9 @@ _SHOWN_FIRST = ("n", "time", "event", "user", "address", "before", "hash")
     epilog="Example: qsync audit show ./n1 --user ann; qsync audit verify ./n1 --ask 10.0.0.2:3301"
 )
 def audit() -> None:
-    """What a node of a cluster with users has written down: who did what, and when.
+    """Read or verify the audit trail of a node: who did what, and when.
 
-    DIR is the directory of a node, which may run: all of its trail; FILE is one file of it.
+    DIR is the directory of a node, whether it runs or not; FILE is one file of its trail.
     """
 
 
@@ -43,15 +43,15 @@ class _Head(click.ParamType[AuditHead]):
 
 @audit.command(epilog="Example: qsync audit show ./n1 --user ann --count 20")
 @_SOURCE
-@click.option("--user", metavar="NAME", help="Only what that user did, or tried.")
-@click.option("--event", metavar="NAME", help="Only such events: login, denied, write, ...")
-@click.option("--count", "-n", type=click.IntRange(1), help="The last so many of them.")
+@click.option("--user", metavar="NAME", help="Only lines of this user.")
+@click.option("--event", metavar="NAME", help="Only events of this name: login, denied, write, ...")
+@click.option("--count", "-n", type=click.IntRange(1), help="Only the last lines, this many.")
 @json_option
 def show(*, source: Path, user: str | None, event: str | None, count: int | None) -> None:
-    """Print lines of a trail, oldest first; with --json one JSON object a line.
+    """Print lines of a trail, oldest first; with --json one JSON object per line.
 
-    A line that was changed is named beside the output, and the exit code is 6; whether lines are
-    missing says `qsync audit verify`.
+    Reports each changed line beside the output and exits with 6; missing lines are found by `qsync
+    audit verify`.
     """
     broken: list[str] = []
     kept: deque[dict[str, object]] = deque(maxlen=count)
@@ -77,7 +77,7 @@ def show(*, source: Path, user: str | None, event: str | None, count: int | None
 @_SOURCE
 @click.option(
     "--head", "heads", type=_Head(), multiple=True,
-    help="One that was printed before, and kept elsewhere: that line must still be there.",
+    help="A head that was printed earlier: that line must still exist.",
 )  # fmt: skip
 @click.option(
     "--witness",
@@ -85,11 +85,11 @@ def show(*, source: Path, user: str | None, event: str | None, count: int | None
     multiple=True,
     metavar="FILE|DIR",
     type=click.Path(path_type=Path),
-    help="The trail of another node of the cluster: what it holds of this one must be there.",
+    help="The trail of another node: the heads that it keeps of this trail must exist.",
 )
 @click.option(
     "--ask", "asked", type=TargetOption(), metavar="TARGET",
-    help="The same of every node that answers there.",
+    help="Compare with the heads that the nodes at TARGET keep.",
 )  # fmt: skip
 @json_option
 def verify(
@@ -99,12 +99,12 @@ def verify(
     witnesses: tuple[Path, ...],
     asked: list[str] | None,
 ) -> None:
-    """Say whether lines were changed, taken out, moved or put in; exits with 6 then.
+    """Check that no line was changed, removed, moved or inserted; exits with 6 otherwise.
 
-    Each line holds the hash of the one before. A trail whose end was cut off is whole in itself:
-    that is found by a head that is kept elsewhere. The other nodes keep one about every minute
-    (`audit.heads_interval`): --witness or --ask compare with theirs. --head is for one that you
-    have kept where nobody reaches it. A node writes on meanwhile: that is no fault.
+    Each line holds the hash of the previous one. A trail that was cut at its end is consistent in
+    itself: only a head that is kept elsewhere reveals the cut. The other nodes keep one about every
+    minute (`audit.heads_interval`); --witness and --ask compare with theirs, --head with one that
+    you kept yourself. Lines that a running node appends meanwhile are no fault.
     """
     told: list[AuditHead] = []
     if witnesses or asked:

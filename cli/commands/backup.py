@@ -34,8 +34,8 @@ def backup() -> None:
 @backup.command(epilog="Example: qsync backup create /backups/shop --target 10.0.0.1:3301")
 @_place
 @key_options
-@click.option("--node", metavar="NODE", help="Take it from that one; a follower if none is named.")
-@click.option("--rate", type=Size(), metavar="SIZE", help="Read at most so much a second: 20MiB.")
+@click.option("--node", metavar="NODE", help="Read from this node. [default: a follower]")
+@click.option("--rate", type=Size(), metavar="SIZE", help="Read at most this per second: 20MiB.")
 @target_option
 @json_option
 def create(
@@ -43,9 +43,9 @@ def create(
 ) -> None:
     """Make a backup of a running cluster.
 
-    All rows at an exact index, and the log from there up to now, while reads and writes go on. It
-    is there whole or not at all; the same command goes on where a stopped one ended. A new place
-    that is given a key is sealed with it: nothing is read there without.
+    It has all rows at an exact index, and the log from there up to now, while reads and writes go
+    on. A backup is complete or absent; after an interruption the same command continues it. A new
+    place that is given a key is sealed: it can only be read with that key.
     """
     from admin.backup import taking  # noqa: PLC0415 - only here
 
@@ -68,10 +68,10 @@ def create(
 )
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 def key_(*, file: Path) -> None:
-    """Make a key for places that are to be sealed; without it nobody opens them again.
+    """Create a key to seal backups with; without the key they cannot be read.
 
-    `--key-file FILE` of the other commands reads it, and so does QSYNC_BACKUP_KEY_FILE. Keep a
-    copy where neither the cluster nor its backups are.
+    `--key-file FILE` of the other commands reads it, and so does QSYNC_BACKUP_KEY_FILE. Keep a copy
+    where neither the cluster nor its backups are.
     """
     from admin.backup import keys  # noqa: PLC0415 - only here
 
@@ -82,10 +82,10 @@ def key_(*, file: Path) -> None:
 @backup.command(epilog="Example: qsync backup archive s3://bucket/shop --target 10.0.0.1:3301")
 @_place
 @key_options
-@click.option("--every", type=Duration(), default="10s", show_default=True, help="Between parts.")
-@click.option("--once", is_flag=True, help="End when all is kept that is confirmed now.")
-@click.option("--node", metavar="NODE", help="Follow that one; a follower if none is named.")
-@click.option("--rate", type=Size(), metavar="SIZE", help="Read at most so much a second: 20MiB.")
+@click.option("--every", type=Duration(), default="10s", show_default=True, help="The interval.")
+@click.option("--once", is_flag=True, help="Exit when everything that is confirmed now is stored.")
+@click.option("--node", metavar="NODE", help="Read from this node. [default: a follower]")
+@click.option("--rate", type=Size(), metavar="SIZE", help="Read at most this per second: 20MiB.")
 @target_option
 def archive(
     *,
@@ -97,10 +97,10 @@ def archive(
     rate: int | None,
     target: list[str],
 ) -> None:
-    """Keep the log of a running cluster as it grows, until interrupted.
+    """Copy the log of a running cluster as it grows, until interrupted.
 
-    With it every point can be restored, not only those that a backup reached. It follows one node,
-    and another one when that does not answer; a place without a backup gets one first.
+    With an archive every point can be restored, not only those that a backup reached. It follows
+    one node, and another one when that does not answer; a place without a backup gets one first.
     """
     from admin.backup import archiving, taking  # noqa: PLC0415 - only here
 
@@ -116,7 +116,7 @@ def archive(
 @backup.command("list", epilog="Example: qsync backup list /backups/shop --prometheus")
 @_place
 @key_options
-@click.option("--prometheus", is_flag=True, help="Metrics instead, for a textfile collector.")
+@click.option("--prometheus", is_flag=True, help="Print metrics for a textfile collector instead.")
 @json_option
 def list_(*, place: str, key: KeyOptions, prometheus: bool) -> None:
     """List the backups, and to which points each can be restored."""
@@ -163,7 +163,7 @@ def list_(*, place: str, key: KeyOptions, prometheus: bool) -> None:
 @key_options
 @json_option
 def verify(*, place: str, key: KeyOptions) -> None:
-    """Read every byte: parts, rows, the chain of the log, and what is missing."""
+    """Verify every byte: parts, rows, the chain of the log; report what is missing."""
     from admin.backup import verifying  # noqa: PLC0415 - only here
 
     found = load(place, key)
@@ -199,8 +199,10 @@ def verify(*, place: str, key: KeyOptions) -> None:
 @_place
 @key_options
 @click.option("--keep-last", type=click.IntRange(1), metavar="N", help="Keep the newest N.")
-@click.option("--keep-within", type=Duration(), metavar="AGE", help="Keep what is no older: 30d.")
-@click.option("--dry-run", is_flag=True, help="Only say what would go, in numbers.")
+@click.option(
+    "--keep-within", type=Duration(), metavar="AGE", help="Keep those up to this age: 30d."
+)
+@click.option("--dry-run", is_flag=True, help="Print what would be removed, and change nothing.")
 @json_option
 def prune(
     *,
@@ -210,10 +212,10 @@ def prune(
     keep_within: float | None,
     dry_run: bool,
 ) -> None:
-    """Remove old backups, and the log that leads on from none of those that are kept.
+    """Remove old backups, and the log that no remaining backup needs.
 
-    A backup stays that either option keeps, and so do all that are newer than one that stays; the
-    newest one always does. From the oldest of them on every point can be restored as before.
+    A backup is kept if either option keeps it, as are all newer ones; the newest one is always
+    kept. Every point since the oldest remaining backup can be restored as before.
     """
     from admin.backup import pruning  # noqa: PLC0415 - only here
 
@@ -256,14 +258,14 @@ def prune(
 @_place
 @key_options
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--to-index", type=click.IntRange(1), help="Up to that entry of the log.")
-@click.option("--to-time", metavar="TIME", help="Up to that moment: ISO 8601; UTC without a zone.")
-@click.option("--backup", "chosen", metavar="INDEX", help="Begin with that backup.")
-@click.option("--listen", metavar="HOST:PORT", help="Where the node is reached.")
+@click.option("--to-index", type=click.IntRange(1), help="Up to this entry of the log.")
+@click.option("--to-time", metavar="TIME", help="Up to this time: ISO 8601; default zone UTC.")
+@click.option("--backup", "chosen", metavar="INDEX", help="Start from this backup.")
+@click.option("--listen", metavar="HOST:PORT", help="Address of the node.")
 @click.option(
     "--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Set an option. Repeatable."
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would be restored, in numbers.")
+@click.option("--dry-run", is_flag=True, help="Print what would be restored, and change nothing.")
 @json_option
 def restore(
     *,
@@ -277,10 +279,10 @@ def restore(
     settings: tuple[str, ...],
     dry_run: bool,
 ) -> None:
-    """Make DIRECTORY the one node of a new cluster that holds what the old one held at a point.
+    """Restore a backup into DIRECTORY, as the single node of a new cluster.
 
-    The newest point there is, unless --to-index or --to-time name another one. The cluster has an
-    id of its own, no sessions, and one member; others join it as they join any other.
+    Restores the newest point, unless --to-index or --to-time select another. The new cluster has
+    its own id, no client sessions and one member; other nodes join it as usual.
     """
     from admin.backup import restoring  # noqa: PLC0415 - only here
     from admin.backup.points import WantedPoint  # noqa: PLC0415 - the same

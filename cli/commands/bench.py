@@ -29,12 +29,13 @@ WORKLOADS = ("put", "get", "txn10", *(f"ycsb-{letter}" for letter in "abcdef"))
     "rate",
     type=click.FloatRange(min=1),
     metavar="RATE",
-    help="Send this many per second whatever comes back; latency counts from when each was due.",
+    help="Send this many requests per second regardless of answers; latency counts from when each "
+    "was due.",
 )
 @click.option(
     "--stalls",
     is_flag=True,
-    help="With --open-loop: name each stall above 20 ms, and what the nodes say of it.",
+    help="With --open-loop: list each stall above 20 ms, and what the nodes report about it.",
 )
 @click.option("--keys", type=click.IntRange(1), default=10_000, show_default=True)
 @click.option(

@@ -22,11 +22,15 @@ _MINUTE_S = 60.0
     type=click.FloatRange(0.1, 7 * 24 * 60),
     default=60.0,
     show_default=True,
-    help="How long things are broken; healing and judging come on top.",
+    help="How long faults are injected; healing and checking take extra time.",
 )
 @click.option("--nodes", type=click.IntRange(3, 9), default=3, show_default=True)
 @click.option(
-    "--seed", type=int, default=1, show_default=True, help="For what is broken, and when."
+    "--seed",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Seed for the choice of faults and their times.",
 )
 @click.option(
     "--without",
@@ -46,7 +50,7 @@ def campaign(*, minutes: float, nodes: int, seed: int, without: str, keep: Path 
     """Inject random faults of every kind into a lab under load, and check every answer.
 
     Exit code 6 when a promise was broken; history and directories are kept then, and the seed is
-    named. What cannot be had while things are broken is no failure.
+    printed. A request that fails while a fault is active breaks no promise.
     """
     from admin.campaign import campaign as campaigns  # noqa: PLC0415 - imports the whole database
     from admin.campaign.drawing import ABOUT, kinds_without  # noqa: PLC0415 - the same

@@ -47,7 +47,7 @@ def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--ca-dir", type=_DIRECTORY, help="Where ca.crt and ca.key are, if not in --dir."
         ),
-        click.option("--overwrite", is_flag=True, help="Replace what is there."),
+        click.option("--overwrite", is_flag=True, help="Replace existing files."),
     ):  # fmt: skip
         command = option(command)
     return json_option(command)
@@ -55,12 +55,14 @@ def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @cert.command(epilog="Example: qsync cert ca --dir certs --name 'orders, production'")
 @click.option("--dir", "directory", type=_DIRECTORY, default="certs", show_default=True)
-@click.option("--name", default="qsync CA", show_default=True, help="What people see.")
+@click.option(
+    "--name", default="qsync CA", show_default=True, help="Display name of the authority."
+)
 @click.option("--days", type=click.IntRange(1, 36500), default=3650, show_default=True)
-@click.option("--overwrite", is_flag=True, help="Replace the one that is there.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing authority.")
 @json_option
 def ca(*, directory: Path, name: str, days: int, overwrite: bool) -> None:
-    """Make an authority: ca.crt, which everybody is given, and ca.key, which nobody is."""
+    """Create an authority: ca.crt, to give to everybody, and ca.key, to keep private."""
     from admin.certs import making  # noqa: PLC0415 - slow to import
 
     _made(making.make_authority(directory, name=name, days=days, overwrite=overwrite))
@@ -73,7 +75,7 @@ def ca(*, directory: Path, name: str, days: int, overwrite: bool) -> None:
     "hosts",
     multiple=True,
     metavar="HOST,...",
-    help="Where clients dial it; localhost is always among them. Repeatable.",
+    help="Host names at which it is dialled; localhost is always included. Repeatable.",
 )
 @_shared
 def node(
@@ -86,7 +88,7 @@ def node(
     ca_dir: Path | None,
     overwrite: bool,
 ) -> None:
-    """Make the certificate of the node NAME: NAME.crt and NAME.key."""
+    """Create the certificate of the node NAME: NAME.crt and NAME.key."""
     from admin.certs import making  # noqa: PLC0415 - slow to import
 
     found = making.make_node(
@@ -107,7 +109,7 @@ def node(
 def client(
     *, name: str, cluster: str, days: int, directory: Path, ca_dir: Path | None, overwrite: bool
 ) -> None:
-    """Make the certificate of the user NAME: NAME.crt and NAME.key."""
+    """Create the certificate of the user NAME: NAME.crt and NAME.key."""
     from admin.certs import making  # noqa: PLC0415 - slow to import
 
     found = making.make_user(
@@ -125,7 +127,7 @@ def client(
 @click.argument("files", nargs=-1, required=True, type=_FILE)
 @json_option
 def show(*, files: tuple[Path, ...]) -> None:
-    """Print whom the certificates in FILES name, who signed them and until when they are good."""
+    """Print the subject, the issuer and the expiry of the certificates in FILES."""
     from admin.certs import looking  # noqa: PLC0415 - slow to import
 
     found = [(path, each) for path in files for each in looking.look(path)]
@@ -145,11 +147,11 @@ def show(*, files: tuple[Path, ...]) -> None:
 @cert.command(epilog="Example: qsync cert check certs/n1.crt --key certs/n1.key --host db1.example")
 @click.argument("file", type=_FILE)
 @click.option("--ca", "authority", type=_FILE, help="The authorities.  [default: ca.crt beside it]")
-@click.option("--key", type=_FILE, help="The key of it.")
-@click.option("--node", "node_name", metavar="NAME", help="It must be of this node.")
-@click.option("--user", "user_name", metavar="NAME", help="It must be of this user.")
-@click.option("--cluster", metavar="UUID", help="Of this cluster, with --node or --user.")
-@click.option("--host", "hosts", multiple=True, help="It must name this host. Repeatable.")
+@click.option("--key", type=_FILE, help="Its private key.")
+@click.option("--node", "node_name", metavar="NAME", help="Require the certificate of this node.")
+@click.option("--user", "user_name", metavar="NAME", help="Require the certificate of this user.")
+@click.option("--cluster", metavar="UUID", help="Require this cluster, with --node or --user.")
+@click.option("--host", "hosts", multiple=True, help="Require this host name. Repeatable.")
 @json_option
 def check(
     *,
@@ -161,9 +163,9 @@ def check(
     cluster: str | None,
     hosts: tuple[str, ...],
 ) -> None:
-    """Say what is wrong with the certificate in FILE: chain, dates, names, key.
+    """Check the certificate in FILE: chain, dates, names, key.
 
-    Exits with 6 when it would be refused.
+    Exits with 6 if it would be refused.
     """
     from admin.certs import looking  # noqa: PLC0415 - slow to import
 
@@ -173,13 +175,13 @@ def check(
     grave = [each for each in found if each.grave]
     if style().as_json:
         faults = [
-            {"file": each.file, "what": each.what, "cure": each.cure, "grave": each.grave}
+            {"file": each.file, "what": each.what, "fix": each.fix, "grave": each.grave}
             for each in found
         ]
         document("cert.check", file=file, ca=trusted, good=not grave, faults=faults)
     else:
         for each in found:
-            text(f"{each.file}: {each.what}\n  {each.cure}")
+            text(f"{each.file}: {each.what}\n  {each.fix}")
         if not found:
             say(f"{file} is valid")
     if grave:
@@ -191,10 +193,10 @@ def check(
 @timeout_option("5s")
 @json_option
 def reload_certificates(*, target: list[str], timeout: float) -> None:
-    """Make every node of TARGET read its certificates again, and say which are in use then.
+    """Make every node of TARGET reload its certificates, and print which are in use.
 
-    Nodes look at their files every second by themselves. Running connections stay. Exits with 6
-    when a node does not use what is in its files; it takes the right `settings`.
+    Nodes also check their files every second by themselves. Running connections are kept. Exits
+    with 6 if a node does not use what its files hold. Needs the right `settings`.
     """
     from admin.certs import reloading  # noqa: PLC0415 - slow to import
 

@@ -15,7 +15,9 @@ from qsync.config import NodeConfig
 from qsync.errors import ConfigError
 
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
-dry_run_option = click.option("--dry-run", is_flag=True, help="Only show the difference.")
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Print the difference, and change nothing."
+)
 
 
 @click.command(
@@ -33,9 +35,9 @@ def set_(
 ) -> None:
     """Set options for the whole cluster: all of them, or none if one is wrong.
 
-    They go through the log, so nodes cannot disagree, and they count from their place in it on:
-    also for what is pending, also before they are confirmed. They go before the nodes' own files.
-    Options may go by Tarantool's names.
+    The change is an entry of the log, so nodes cannot disagree. It applies from its place in the
+    log on, also to pending transactions and before it is confirmed, and overrides the files of the
+    nodes. Options may go by Tarantool's names.
     """
     given: dict[str, str | None] = dict(set_options(settings))
     _change(given, target, yes=yes, dry_run=dry_run, timeout=timeout)
@@ -51,7 +53,7 @@ def set_(
 def unset(
     *, options: tuple[str, ...], target: list[str], yes: bool, dry_run: bool, timeout: float
 ) -> None:
-    """Take options back from the cluster: each node's own file counts again."""
+    """Remove options from the settings of the cluster: each node's own file applies again."""
     _change(dict.fromkeys(options), target, yes=yes, dry_run=dry_run, timeout=timeout)
 
 
@@ -60,7 +62,7 @@ def unset(
 @timeout_option("2s")
 @json_option
 def cluster(*, target: list[str], timeout: float) -> None:
-    """Print what the cluster shares or could share, as the leader follows it."""
+    """Print the options that the cluster shares or could share, as the leader applies them."""
     found = shared_settings.look(target, timeout=timeout)
     if style().as_json:
         document("config.cluster", values=found.values, shared=found.shared)
@@ -140,7 +142,7 @@ config.add_command(unset)
 @click.argument("path", type=click.Path(path_type=Path, dir_okay=False), required=False)
 @_set_option
 def init(*, path: Path | None, settings: tuple[str, ...]) -> None:
-    """Write a commented file in which every option stands with its default.
+    """Write a commented file with every option and its default.
 
     To PATH, which must not exist yet, or to stdout. Options may go by Tarantool's names.
     """
@@ -163,7 +165,7 @@ def init(*, path: Path | None, settings: tuple[str, ...]) -> None:
 @_set_option
 @json_option
 def check(*, path: Path, settings: tuple[str, ...]) -> None:
-    """Read PATH as a node would, variables included; name everything that is wrong."""
+    """Validate PATH as a node would read it, variables included; report every problem."""
     found = _load(path, settings)
     members = [{"id": m.id, "name": m.name, "address": str(m.address)} for m in found.peers]
     if style().as_json:
@@ -176,8 +178,8 @@ def check(*, path: Path, settings: tuple[str, ...]) -> None:
 @config.command(epilog="Example: qsync config show n1/node.yaml --origin --changed")
 @_PATH
 @_set_option
-@click.option("--origin", is_flag=True, help="Say where each value came from.")
-@click.option("--changed", is_flag=True, help="Leave out what has its default.")
+@click.option("--origin", is_flag=True, help="Print where each value comes from.")
+@click.option("--changed", is_flag=True, help="Print only options that differ from their default.")
 @json_option
 def show(*, path: Path, settings: tuple[str, ...], origin: bool, changed: bool) -> None:
     """Print every option and its value as the node would use it."""
@@ -196,10 +198,10 @@ def show(*, path: Path, settings: tuple[str, ...], origin: bool, changed: bool) 
 @config.command(epilog="Example: qsync config diff n1/node.yaml n2/node.yaml --fail")
 @click.argument("left", type=click.Path(path_type=Path, exists=True))
 @click.argument("right", type=click.Path(path_type=Path), default=DEFAULTS)
-@click.option("--fail", is_flag=True, help="Exit with 6 when there is a difference.")
+@click.option("--fail", is_flag=True, help="Exit with 6 if they differ.")
 @json_option
 def diff(*, left: Path, right: Path, fail: bool) -> None:
-    """Print the options in which two configurations differ, after all is read.
+    """Print the options in which two configurations differ, defaults included.
 
     RIGHT is another file; without it the defaults.
     """

@@ -15,7 +15,7 @@ from qsync.status.storage import ConsumerStatus
 
 @click.group(epilog="Example: qsync member gc list, then qsync member gc drop n3 --dry-run")
 def gc() -> None:
-    """For whom the log is kept: members, readers of changes, backups, archives."""
+    """Show and change for whom the log is kept: members, readers of changes, backups, archives."""
 
 
 @gc.command("list", epilog="Example: qsync member gc list --json")
@@ -23,10 +23,10 @@ def gc() -> None:
 @timeout_option("2s")
 @json_option
 def list_(*, target: list[str], timeout: float) -> None:
-    """List who needs the log, from where on, and how many bytes are kept for it.
+    """List who needs the log, from which index on, and how many bytes are kept for each.
 
-    As the leader knows it. Who holds more than `store.wal_retention_size` is let go, and needs a
-    snapshot to go on.
+    The leader answers. A consumer that holds more than `store.wal_retention_size` is dropped, and
+    then needs a snapshot to go on.
     """
     use = consumers.look(target, timeout=timeout)
     if style().as_json:
@@ -56,10 +56,10 @@ def list_(*, target: list[str], timeout: float) -> None:
 @timeout_option("10s")
 @json_option
 def drop(*, name: str, target: list[str], dry_run: bool, timeout: float) -> None:
-    """Do not keep the log for NAME any more: a consumer, or a member by its name or uuid.
+    """Stop keeping the log for NAME: a consumer, or a member by its name or uuid.
 
-    A member stays a member: it takes a snapshot when it is back, and is kept for again then. One
-    that is connected is refused.
+    A member stays a member: when it comes back it takes a snapshot, and the log is kept for it
+    again. Refused while it is connected.
     """
     use = consumers.look(target, timeout=min(timeout, 2.0))
     one = consumers.named(use, name)

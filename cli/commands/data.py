@@ -85,7 +85,9 @@ def _reads(command: Callable[P, R]) -> Callable[P, R]:
         show_default=True,
         help="How fresh the answer must be.",
     )
-    index = click.option("--index", default="0", help="Name or number.  [default: the primary]")
+    index = click.option(
+        "--index", default="0", help="Name or number of an index.  [default: the primary]"
+    )
     return consistency(index(_common(command)))
 
 
@@ -94,10 +96,12 @@ def _writes(command: Callable[P, R]) -> Callable[P, R]:
         "--sync/--no-sync",
         "is_sync",
         default=None,
-        help="Wait for the quorum, or not.  [default: as the space says]",
+        help="Wait for the quorum, or not.  [default: the setting of the space]",
     )
     token = click.option(
-        "--token", metavar="T", help="Of an earlier attempt: it is applied at most once."
+        "--token",
+        metavar="T",
+        help="Token of an earlier attempt: the write is applied at most once.",
     )
     return sync(token(_common(command)))
 
@@ -134,7 +138,7 @@ def get(
     "--after",
     type=JsonList('[1, "ann"]'),
     metavar="TUPLE",
-    help="The last tuple of the page before.",
+    help="The last tuple of the previous page.",
 )
 @_reads
 def select(
@@ -150,7 +154,7 @@ def select(
     index: str,
     consistency: "ReadConsistency",
 ) -> None:
-    """Read tuples in the order of an index, one JSON array a line."""
+    """Read tuples in the order of an index, one JSON array per line."""
     with _connect(target, timeout) as db:
         rows = db.space(space).select(
             key,
@@ -185,7 +189,7 @@ def count(
     index: str,
     consistency: "ReadConsistency",
 ) -> None:
-    """Count the tuples that a select without limit would give."""
+    """Count the tuples that a select without limit would return."""
     with _connect(target, timeout) as db:
         found = db.space(space).count(
             key, index=_name(index), iterator=iterator, consistency=consistency
@@ -209,7 +213,7 @@ def insert(
     is_sync: bool | None,
     token: str | None,
 ) -> None:
-    """Add TUPLE; refused when its key is taken."""
+    """Insert TUPLE; fails if its key exists."""
     with _connect(target, timeout) as db:
         _tell(db.space(space).insert(row, is_sync=is_sync, token=token))
 
@@ -227,7 +231,7 @@ def replace(
     is_sync: bool | None,
     token: str | None,
 ) -> None:
-    """Put TUPLE in the place of the one with its key, if there is one."""
+    """Insert TUPLE, or replace the tuple that has its key."""
     with _connect(target, timeout) as db:
         _tell(db.space(space).replace(row, is_sync=is_sync, token=token))
 
@@ -247,7 +251,7 @@ def update(
     is_sync: bool | None,
     token: str | None,
 ) -> None:
-    """Change fields of the tuple at KEY; nothing happens when there is none."""
+    """Change fields of the tuple at KEY; does nothing if there is none."""
     with _connect(target, timeout) as db:
         _tell(db.space(space).update(key, changes, is_sync=is_sync, token=token))
 
@@ -267,7 +271,7 @@ def upsert(
     is_sync: bool | None,
     token: str | None,
 ) -> None:
-    """Insert TUPLE, or change the one that has its key already."""
+    """Insert TUPLE, or update the tuple that has its key."""
     with _connect(target, timeout) as db:
         _tell(db.space(space).upsert(row, changes, is_sync=is_sync, token=token))
 
@@ -297,8 +301,8 @@ def delete(
 def resolve(ctx: click.Context, *, token: str, target: list[str], timeout: float) -> None:
     """Find the outcome of the write with TOKEN, which was unknown.
 
-    It is not done again. If nobody has done it, it is given up: its number is taken in the log, and
-    no attempt that is still on its way can do it any more.
+    The write is not repeated. If it was not applied, it is cancelled for good: its number is taken
+    in the log, and no attempt that is still on its way can be applied later.
     """
     from qsync.client.numbering import parse_token  # noqa: PLC0415 - only needed here
 

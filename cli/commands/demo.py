@@ -30,7 +30,9 @@ _LINE_EVERY_S = 1.0
     help="Leave data, logs and a bundle of evidence in DIR, for `qsync check --quick DIR`.",
 )
 @click.option("--clients", type=click.IntRange(1, 100), default=6, show_default=True)
-@click.option("--seed", type=int, default=1, show_default=True, help="For the clients' choices.")
+@click.option(
+    "--seed", type=int, default=1, show_default=True, help="Seed for the clients' choices."
+)
 @json_option
 @interrupted_politely()
 def demo(

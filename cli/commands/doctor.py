@@ -1,4 +1,4 @@
-"""`qsync doctor`: some three dozen checks of a cluster, each finding with its cure."""
+"""`qsync doctor`: some three dozen checks of a cluster, each finding with its fix."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     "qsync doctor --check disk-room --check quorum-margin"
 )
 @target_argument
-@click.option("--check", "names", multiple=True, metavar="NAME", help="Only this. Repeatable.")
+@click.option(
+    "--check", "names", multiple=True, metavar="NAME", help="Run only this check. Repeatable."
+)
 @click.option("--backups", metavar="DEST", help="Check the backups at DEST as well.")
 @click.option(
     "--backup-age",
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Maximum age of the newest backup.",
 )
-@click.option("--list", "list_", is_flag=True, help="Only name the checks.")
+@click.option("--list", "list_", is_flag=True, help="List the checks.")
 @timeout_option("2s")
 @json_option
 def doctor(
@@ -42,7 +44,7 @@ def doctor(
 ) -> None:
     """Diagnose a cluster: name each problem and its fix.
 
-    Exits with 6 when something is wrong. What is only worth knowing does not count.
+    Exits with 6 when something is wrong. Findings that are only worth knowing do not count.
     """
     from admin.doctor import checks, facts  # noqa: PLC0415 - only this command needs them
 
@@ -88,7 +90,7 @@ def _member(result: "CheckResult") -> dict[str, object]:
                 "severity": each.severity,
                 "subject": each.subject,
                 "text": each.text,
-                "cure": each.cure,
+                "fix": each.fix,
             }
             for each in result.findings
         ],

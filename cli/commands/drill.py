@@ -56,7 +56,7 @@ def list_() -> None:
 @drill.command(epilog="Example: qsync drill show leader-kill > mine.yaml")
 @_DRILL
 def show(*, drill: str) -> None:
-    """Print the file of a drill, to read it or to make one's own of it."""
+    """Print the file of a drill, to read it or to start your own from it."""
     path = reader.find(drill)
     reader.load(path)
     click.echo(path.read_text("utf-8"), nl=False)
@@ -92,11 +92,11 @@ def lint(*, files: tuple[str, ...], schema: bool) -> None:
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="A new directory for report and evidence; without it a temporary one.",
+    help="A new directory for report and evidence. [default: a temporary one]",
 )
 @click.option("--nodes", type=click.IntRange(1, labs.NODES_MAX), default=3, show_default=True)
 @click.option("--target", help="A lab that is there (name or directory), instead of a new one.")
-@click.option("--seed", type=int, help="For all choices of targets and clients.")
+@click.option("--seed", type=int, help="Seed for the choice of targets and for the clients.")
 @click.option("--dry-run", is_flag=True, help="Only show the resolved targets and the timeline.")
 @click.option("--simulate", is_flag=True, help="In the simulator: virtual time, exact, fast.")
 @mutant_option("With --simulate: a safety rule switched off.")
@@ -107,10 +107,10 @@ def lint(*, files: tuple[str, ...], schema: bool) -> None:
     metavar="KEY=VALUE",
     help="A value of the file for this run, such as expect.rto.below=3s. Repeatable.",
 )
-@click.option("--repeat", type=click.IntRange(1, 1000), default=1, help="So many runs.")
+@click.option("--repeat", type=click.IntRange(1, 1000), default=1, help="How many runs.")
 @click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
 @click.option("--secure", is_flag=True, help="The lab that is made speaks TLS and has users.")
-@click.option("--keep", is_flag=True, help="Leave the lab that was made for it.")
+@click.option("--keep", is_flag=True, help="Keep the lab that was made for it.")
 @json_option
 @interrupted_politely()
 def run(
@@ -160,7 +160,7 @@ def run(
 @click.argument("target", default=labs.DEFAULT_NAME, metavar="[TARGET]")
 @json_option
 def heal(*, target: str) -> None:
-    """Mend what a drill left broken whose runner was killed. TARGET: a lab or a run's directory."""
+    """Undo the faults of a drill whose runner was killed. TARGET: a lab, or a run's directory."""
     from admin.drills import healing  # noqa: PLC0415 - only here
 
     found = _lab(target)
@@ -175,7 +175,7 @@ def heal(*, target: str) -> None:
 @click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @json_option
 def summary(*, directory: Path) -> None:
-    """Count the runs below a directory by drill and number of nodes; 6 when one did not pass."""
+    """Count the runs below a directory by drill and number of nodes; exits with 6 if one failed."""
     from admin.drills import reference  # noqa: PLC0415 - only here
 
     found = reference.collect(directory)
@@ -198,11 +198,11 @@ def summary(*, directory: Path) -> None:
     type=click.FloatRange(0),
     default=0.25,
     show_default=True,
-    help="A measure may grow by this share of itself.",
+    help="How much a measure may grow, as a fraction of itself.",
 )
 @json_option
 def compare(*, before: Path, after: Path, threshold: float) -> None:
-    """Hold two runs of a drill, or two series, against each other; 6 when the second is worse."""
+    """Compare two runs of a drill, or two series; exits with 6 if the second is worse."""
     from admin.drills import comparison  # noqa: PLC0415 - only here
 
     rows = comparison.compare(before, after, threshold)

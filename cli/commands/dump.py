@@ -37,9 +37,15 @@ _BAR_ENTRIES_MIN = 10_000
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
     metavar="DIR",
-    help="The bundle; an interrupted or former dump there is continued.",
+    help="Directory of the bundle; an earlier dump in it is continued.",
 )
-@click.option("--run", "run_id", default="", metavar="NAME", help="Its name; the folder's if none.")
+@click.option(
+    "--run",
+    "run_id",
+    default="",
+    metavar="NAME",
+    help="Name of the bundle. [default: that of the folder]",
+)
 @click.option(
     "--format",
     "kept",

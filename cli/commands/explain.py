@@ -1,4 +1,4 @@
-"""`qsync explain CODE`: what an error or an exit code means for the data, and the cure."""
+"""`qsync explain CODE`: what an error or an exit code means for the data, and the fix."""
 
 import click
 

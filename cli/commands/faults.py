@@ -23,13 +23,17 @@ from qsync.wire.verbs import InfoRequest
 @click.argument(
     "point", required=False, metavar="[POINT]", type=click.Choice(list(map(str, POINTS)))
 )
-@click.option("--seconds", type=Duration(), default="0s", help="How much slower, or ahead.")
-@click.option("--behind", is_flag=True, help="Of clock_jump: back instead of ahead.")
-@click.option("--times", type=click.IntRange(0), default=0, help="So often.  [default: no end]")
 @click.option(
-    "--lasts", type=Duration(), default="1h", show_default=True, help="Then it is disarmed anyway."
+    "--seconds", type=Duration(), default="0s", help="The delay, or how far to move the clock."
 )
-@click.option("--clear", is_flag=True, help="Disarm it, or all without POINT.")
+@click.option("--behind", is_flag=True, help="With clock_jump: move the clock back.")
+@click.option(
+    "--times", type=click.IntRange(0), default=0, help="How many times.  [default: no limit]"
+)
+@click.option(
+    "--lasts", type=Duration(), default="1h", show_default=True, help="Disarm it after this time."
+)
+@click.option("--clear", is_flag=True, help="Disarm POINT, or all fault points.")
 def fault(
     *,
     node: str,

@@ -50,18 +50,22 @@ def lab() -> None:
 def _options(command: click.Command) -> None:
     """`--name`, `--dir` and `--json`, for all of them."""
     command.params += [
-        click.Option(["--name"], default=labs.DEFAULT_NAME, show_default=True, help="Which lab."),
+        click.Option(
+            ["--name"], default=labs.DEFAULT_NAME, show_default=True, help="Name of the lab."
+        ),
         click.Option(
             ["--dir", "directory"],
             type=click.Path(path_type=Path, file_okay=False),
-            help="Where it lives, instead of below the state directory.",
+            help="Its directory. [default: below the state directory]",
         ),
     ]
     json_option(command)
 
 
 @lab.command(epilog="Example: qsync lab up --nodes 5 --name big")
-@click.option("--nodes", type=click.IntRange(1, labs.NODES_MAX), help="How many.  [default: 3]")
+@click.option(
+    "--nodes", type=click.IntRange(1, labs.NODES_MAX), help="Number of nodes.  [default: 3]"
+)
 @click.option(
     "--set",
     "settings",
@@ -74,13 +78,15 @@ def _options(command: click.Command) -> None:
     type=Duration(),
     default="15s",
     show_default=True,
-    help="Wait so long for a leader.",
+    help="How long to wait for a leader.",
 )
-@click.option("--direct", is_flag=True, help="No proxy between the nodes: faster, nothing to cut.")
+@click.option(
+    "--direct", is_flag=True, help="No proxy between the nodes: faster, but links cannot be cut."
+)
 @click.option(
     "--secure",
     is_flag=True,
-    help="Everything over TLS, with certificates of its own and a user: root.",
+    help="Use TLS, with certificates of its own and a user named root.",
 )
 def up(
     *,
@@ -92,7 +98,7 @@ def up(
     name: str,
     directory: Path | None,
 ) -> None:
-    """Lay out a lab, or take the one that is there, start its nodes, wait until it takes writes."""
+    """Create a lab or reuse the existing one, start its nodes, wait until it takes writes."""
     began = time.monotonic()
     label = name if directory is None else _register(name, directory)
     where = labs.place(name, directory)
@@ -202,7 +208,7 @@ def kill(*, node: str, kind: str, name: str, directory: Path | None) -> None:
     type=Duration(),
     default="15s",
     show_default=True,
-    help="Wait so long until it answers.",
+    help="How long to wait until it answers.",
 )
 def start(*, node: str, timeout: float, name: str, directory: Path | None) -> None:
     """Start one node again, and wait until it answers and has joined."""
@@ -219,13 +225,13 @@ def start(*, node: str, timeout: float, name: str, directory: Path | None) -> No
     type=Duration(),
     default="15s",
     show_default=True,
-    help="Wait so long until it answers.",
+    help="How long to wait until it answers.",
 )
 def add(*, timeout: float, name: str, directory: Path | None) -> None:
-    """Lay out and start one more node, which is no member yet.
+    """Create and start one more node, which is not a member yet.
 
-    It waits as a stranger until `qsync member add` names it. The lab's proxy does not carry its
-    links, so they cannot be cut.
+    It waits until `qsync member add` makes it one. The lab's proxy does not carry its links, so
+    they cannot be cut.
     """
     found, one = labs.add_node(_load(name, directory))
     found.start(one)
@@ -237,7 +243,7 @@ def add(*, timeout: float, name: str, directory: Path | None) -> None:
 @lab.command(epilog="Example: qsync lab pause n1")
 @click.argument("node")
 def pause(*, node: str, name: str, directory: Path | None) -> None:
-    """Stop one node in the middle of whatever it does (SIGSTOP)."""
+    """Pause the process of one node (SIGSTOP)."""
     found = _load(name, directory)
     found.pause(found.node(node))
     _told(found, found.node(node), "paused")

@@ -26,7 +26,7 @@ dry_run_option = click.option(
 @timeout_option("15s")
 @json_option
 def promote(*, node: str, target: list[str], dry_run: bool, timeout: float) -> None:
-    """Make NODE the leader; returns when it may write.
+    """Make NODE the leader; returns when it takes writes.
 
     With a live leader this is a planned switchover that loses nothing and rolls nothing back.
     """
@@ -55,8 +55,8 @@ def demote(
 ) -> None:
     """Make the leader (or NODE, if it leads) step down, with an empty limbo.
 
-    The successor may lead, is connected, was heard lately, and has the whole log before it takes
-    over. Where NODE does not lead there is nothing to do, and that is no error.
+    The successor is a candidate that is connected and was heard from recently, and it has the whole
+    log before it takes over. If NODE does not lead, nothing is done, and that is no error.
     """
     found = surveys.survey(target)
     name, address = _leader_or(found, node)
@@ -80,7 +80,7 @@ def clear_synchro_queue(
     dry_run: bool,
     timeout: float,
 ) -> None:
-    """Take the limbo over on NODE (or the leader) and confirm what is in it.
+    """Make NODE (or the leader) the owner of the limbo, and confirm what is pending.
 
     It waits and confirms; it never rolls anything back.
     """

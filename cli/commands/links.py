@@ -14,9 +14,9 @@ from cli.output import document, say, style, text
 @click.command(epilog="Example: qsync lab cut n1 n2 --one-way, or all of n1: qsync lab cut n1")
 @click.argument("one")
 @click.argument("other", required=False)
-@click.option("--one-way", is_flag=True, help="Only what ONE sends; the answers still come.")
+@click.option("--one-way", is_flag=True, help="Block only what ONE sends.")
 @click.option("--refuse", is_flag=True, help="Reset connections instead of dropping in silence.")
-@click.option("--half-open", is_flag=True, help="Connections that stand are dead; new ones work.")
+@click.option("--half-open", is_flag=True, help="Existing connections are dead; new ones work.")
 def cut(
     *,
     one: str,
@@ -36,10 +36,12 @@ def cut(
 @click.argument("one")
 @click.argument("other")
 @click.argument("delay", type=Duration())
-@click.option("--jitter", type=Duration(), default=0.0, help="Up to so much more, at random.")
-@click.option("--stall", type=float, default=0.0, help="Chance (0..1) of a stall, as by a loss.")
-@click.option("--flip", type=float, default=0.0, help="Chance (0..1) of a bit that is wrong.")
-@click.option("--rate", type=float, default=0.0, help="At most so many bytes a second.")
+@click.option("--jitter", type=Duration(), default=0.0, help="Random extra delay, at most this.")
+@click.option(
+    "--stall", type=float, default=0.0, help="Chance (0..1) of a stall, as after a lost packet."
+)
+@click.option("--flip", type=float, default=0.0, help="Chance (0..1) of a flipped bit.")
+@click.option("--rate", type=float, default=0.0, help="Bandwidth limit in bytes per second.")
 @click.option("--one-way", is_flag=True, help="Only what ONE sends.")
 def slow(
     *,
@@ -71,7 +73,7 @@ def heal(*, name: str, directory: Path | None) -> None:
 
 @click.command(epilog="Example: qsync lab links --json")
 def links(*, name: str, directory: Path | None) -> None:
-    """List the links between the nodes, and what is wrong with each."""
+    """List the links between the nodes, and the faults of each."""
     found = labs.load(labs.place(name, directory))
     _show(found.name, found.control.show(), all_of_them=True)
 

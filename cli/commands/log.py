@@ -26,8 +26,8 @@ _SOURCE = click.argument("source", default=targets.default, metavar="[NODE|DIR]"
 def log() -> None:
     """Read or verify the log of one node.
 
-    NODE is an address (or a lab: its first node); DIR the directory of a node, which is read while
-    that does not run; one that runs is asked by the socket in it.
+    NODE is an address (or a lab: its first node). DIR is the directory of a node: read directly
+    while the node is stopped, asked through its socket while it runs.
     """
 
 
@@ -35,11 +35,11 @@ def log() -> None:
 @_SOURCE
 @click.option("--from", "first", type=click.IntRange(1), default=1, show_default=True)
 @click.option("--to", "last", type=click.IntRange(1), help="Last index.")
-@click.option("--count", type=click.IntRange(1), help="At most so many entries.")
+@click.option("--count", type=click.IntRange(1), help="Maximum number of entries.")
 @timeout_option("10s")
 @json_option
 def cat(*, source: str, first: int, last: int | None, count: int | None, timeout: float) -> None:
-    """Print entries, one a line; with --json one JSON object a line."""
+    """Print entries, one per line; with --json one JSON object per line."""
     with _open(source, timeout) as found:
         start = found.start()
         if first <= start.index:
@@ -79,14 +79,14 @@ def verify(*, source: str, timeout: float) -> None:
 @log.command(epilog="Example: qsync log tail 127.0.0.1:3301 --follow")
 @_SOURCE
 @click.option("--count", "-n", type=click.IntRange(0), default=10, show_default=True)
-@click.option("--follow", "-f", is_flag=True, help="Go on with what is appended, until Ctrl-C.")
+@click.option("--follow", "-f", is_flag=True, help="Print new entries until Ctrl-C.")
 @timeout_option("10s")
 @json_option
 def tail(*, source: str, count: int, follow: bool, timeout: float) -> None:
-    """Print the last entries, one a line, and with --follow those that come.
+    """Print the last entries, one per line; with --follow also the new ones.
 
-    An entry at the end of a log may still be rolled back, or cut by another leader. A cut of what
-    was printed is printed, too.
+    An entry at the end of a log may still be rolled back, or cut by another leader. If entries that
+    were printed are cut, that is printed, too.
     """
     with _open(source, timeout) as found:
         shown = log_tail.last_entries(found, count)
@@ -109,15 +109,19 @@ def tail(*, source: str, count: int, follow: bool, timeout: float) -> None:
 @click.argument("left", metavar="NODE|DIR")
 @click.argument("right", metavar="NODE|DIR")
 @click.option(
-    "--count", type=click.IntRange(0), default=5, show_default=True, help="Entries shown of each."
+    "--count",
+    type=click.IntRange(0),
+    default=5,
+    show_default=True,
+    help="How many entries of each log to show.",
 )
 @timeout_option("60s")
 @json_option
 def diff(*, left: str, right: str, count: int, timeout: float) -> None:
-    """Say up to where two logs are the same, and what each one has behind that.
+    """Compare two logs: up to which index they are equal, and what each has after that.
 
-    That one of them is only longer is no fault. Exits with 6 where both have entries of their own:
-    one of them will be cut when it follows the leader.
+    A log that is only longer is no error. Exits with 6 if both have entries of their own: one of
+    them will be cut when it follows the leader.
     """
     with _open(left, timeout) as one, _open(right, timeout) as other:
         found = log_diff.difference(one, other)

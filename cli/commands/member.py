@@ -28,7 +28,7 @@ _SHOWN = 8
     "qsync init DIR --join TARGET lays out the node that is to be added"
 )
 def member() -> None:
-    """Who belongs to the cluster, who of them votes, and every change of that."""
+    """List and change the members of a cluster and their roles."""
 
 
 member.add_command(consumers.gc)
@@ -46,7 +46,7 @@ def _change(command: Callable[P, R]) -> Callable[P, R]:
 
 
 _force = click.option(
-    "--force", is_flag=True, help="Also where the cluster may be without a quorum for a while."
+    "--force", is_flag=True, help="Proceed even if the cluster may lose its quorum for a while."
 )
 
 
@@ -55,10 +55,10 @@ _force = click.option(
 @timeout_option("2s")
 @json_option
 def list_(*, target: list[str], timeout: float) -> None:
-    """List the members: who votes, who learns, and on which directory.
+    """List the members with their roles and directories.
 
-    A member is a pair of id and directory. Who runs on another directory is a stranger: it receives
-    the log, and neither votes nor counts until it is named.
+    A member is a pair of id and directory. A node that runs on another directory is listed as a
+    stranger: it receives the log, and neither votes nor counts until it is added.
     """
     rows = membership.members(surveys.survey(target, timeout=timeout))
     if style().as_json:
@@ -72,16 +72,18 @@ def list_(*, target: list[str], timeout: float) -> None:
 
 @member.command(epilog="Example: qsync member add 10.0.0.4:3301")
 @click.argument("address")
-@click.option("--learner", is_flag=True, help="It receives everything and does not vote.")
+@click.option(
+    "--learner", is_flag=True, help="Keep it a learner: it receives the log and does not vote."
+)
 @_force
 @_change
 def add(
     *, address: str, learner: bool, force: bool, target: list[str], dry_run: bool, timeout: float
 ) -> None:
-    """Make the node that runs at ADDRESS a member: a voter, when it has caught up.
+    """Add the node at ADDRESS to the cluster; it becomes a voter when it has caught up.
 
-    It is a learner at first. `qsync init DIR --join TARGET` lays out such a node, and `qsync start
-    DIR` runs it.
+    Until then it is a learner. `qsync init DIR --join TARGET` prepares such a node, and `qsync
+    start DIR` runs it.
     """
     found = surveys.survey(target)
     one = membership.newcomer(found, address, timeout=timeout)
@@ -98,9 +100,9 @@ def add(
 @_force
 @_change
 def remove(*, node: str, force: bool, target: list[str], dry_run: bool, timeout: float) -> None:
-    """Take NODE out of the cluster. Its directory is kept, and it is a stranger from then on.
+    """Remove NODE from the cluster; its directory is kept.
 
-    A leader hands over when its own removal is decided.
+    A leader hands over when its own removal is committed. The node then counts as a stranger.
     """
     found = surveys.survey(target)
     one = _member(found, node)
@@ -119,7 +121,7 @@ def remove(*, node: str, force: bool, target: list[str], dry_run: bool, timeout:
 def set_role(
     *, node: str, role: str, force: bool, target: list[str], dry_run: bool, timeout: float
 ) -> None:
-    """Make a learner a voter, once it has the log; or a voter a learner."""
+    """Change the role of NODE: voter (as soon as it has the log) or learner."""
     found, wanted = surveys.survey(target), MemberRole(role)
     one = _member(found, node)
     if dry_run:
@@ -140,7 +142,7 @@ def set_role(
 @click.argument("address")
 @_change
 def move(*, node: str, address: str, target: list[str], dry_run: bool, timeout: float) -> None:
-    """From now on NODE is dialled at ADDRESS, by its peers and by clients."""
+    """Change the address at which peers and clients dial NODE."""
     try:
         where = Address.parse(address)
     except ValueError as error:
@@ -158,10 +160,10 @@ def move(*, node: str, address: str, target: list[str], dry_run: bool, timeout: 
 @click.argument("node")
 @_change
 def replace(*, node: str, target: list[str], dry_run: bool, timeout: float) -> None:
-    """Give the place of NODE to the directory that it runs on now.
+    """Replace the lost directory of NODE by the one that it runs on now.
 
-    For a lost disk: start the node on a new directory, which makes it a stranger, and name it. The
-    old pair goes out, the new one comes in; returns when both changes are decided.
+    For a lost disk: start the node on a new directory, then run this. The old pair of id and
+    directory is removed and the new one added; returns when both changes are committed.
     """
     found = surveys.survey(target)
     one = _member(found, node)

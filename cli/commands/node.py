@@ -28,7 +28,9 @@ FILE = "node.yaml"
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
 @click.argument("hosts", nargs=-1, metavar="[HOST[:PORT]]...")
 @click.option(
-    "--cluster", is_flag=True, help="A directory DIRECTORY/n1 ... for each HOST, all one cluster."
+    "--cluster",
+    is_flag=True,
+    help="Create one directory per HOST (DIRECTORY/n1 ...), all of one cluster.",
 )
 @click.option(
     "--join",
@@ -36,8 +38,12 @@ FILE = "node.yaml"
     metavar="TARGET",
     help="Do not found a cluster: prepare one more node for the one at TARGET.",
 )
-@click.option("--anonymous", is_flag=True, help="With --join: it serves reads, and is no member.")
-@click.option("--listen", metavar="HOST:PORT", help="With --join: where the new node is reached.")
+@click.option(
+    "--anonymous",
+    is_flag=True,
+    help="With --join: a replica that serves reads and is not a member.",
+)
+@click.option("--listen", metavar="HOST:PORT", help="With --join: the address of the new node.")
 @click.option(
     "--secure",
     is_flag=True,
@@ -67,12 +73,12 @@ def init(
 ) -> None:
     """Found a cluster: write the directory of its one node, or of each of its members.
 
-    This is the one act that makes a cluster. A configuration is written to DIRECTORY/node.yaml,
-    or with --cluster to DIRECTORY/n1/node.yaml and so on. With --join the node belongs to a cluster
-    that runs already: start it, and then `qsync member add` makes it a member. With --anonymous it
-    follows as it is: it serves reads, counts nowhere, and takes no place among the members. Where
-    the cluster has a secret, give it as --set cluster.secret_file=FILE. With --secure nodes and
-    clients speak TLS and show certificates; keep DIRECTORY/certs to yourself.
+    The configuration is written to DIRECTORY/node.yaml, or with --cluster to DIRECTORY/n1/node.yaml
+    and so on. With --join the node is prepared for a cluster that runs already: start it, then
+    `qsync member add` makes it a member. With --anonymous it follows without being a member: it
+    serves reads and counts in no quorum. If the cluster has a secret, pass --set
+    cluster.secret_file=FILE. With --secure nodes and clients use TLS and certificates; keep
+    DIRECTORY/certs private.
     """
     options = set_options(settings)
     _check_hosts(hosts, cluster=cluster)
@@ -122,7 +128,7 @@ def _say_next(first: "FoundingMember", join: list[str] | None, *, anonymous: boo
     elif join is not None:
         say(f"then make it a member: qsync member add {first.address} --target {join[0]}")
     else:
-        say("until a leader names it, it is a stranger, which neither votes nor counts")
+        say("it is not a member until a leader adds it: until then it neither votes nor counts")
 
 
 def _check_hosts(hosts: tuple[str, ...], *, cluster: bool) -> None:

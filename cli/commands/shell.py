@@ -21,7 +21,9 @@ FORMATS = ("auto", "table", "vertical", "yaml", "json", "jsonl", "lua", "csv")
     epilog="Example: qsync shell; qsync shell -e 'box.info.ro'; echo 'return 1 + 1' | qsync shell"
 )
 @target_argument
-@click.option("--execute", "-e", multiple=True, metavar="LUA", help="Run this; may be repeated.")
+@click.option(
+    "--execute", "-e", multiple=True, metavar="LUA", help="Run this Lua code. Repeatable."
+)
 @click.option(
     "--file",
     "-f",
@@ -41,8 +43,8 @@ FORMATS = ("auto", "table", "vertical", "yaml", "json", "jsonl", "lua", "csv")
     default="auto",
     help="How results are shown; auto is a table or YAML on a terminal, JSON elsewhere.",
 )
-@click.option("--read-only", is_flag=True, help="Send nothing that changes anything.")
-@click.option("--yes", is_flag=True, help="Do dangerous things on a production cluster.")
+@click.option("--read-only", is_flag=True, help="Refuse everything that changes the cluster.")
+@click.option("--yes", is_flag=True, help="Allow dangerous operations on a production cluster.")
 @timeout_option("10s")
 @json_option
 def shell(
@@ -58,9 +60,9 @@ def shell(
 ) -> None:
     """Open an interactive Lua shell: box.info, box.space, box.ctl and the rest.
 
-    Without -e and -f it is interactive, or reads what comes through a pipe. What a chunk returns is
-    printed, one value a line; --format json is for machines. A single address names the node whose
-    box.info is meant; data goes to the leader in any case.
+    Without -e and -f it is interactive, or reads a script from a pipe. Prints the values that a
+    chunk returns, one per line; scripts use --format json. A single address selects the node for
+    box.info, box.cfg and box.ctl; data always goes to the leader.
     """
     from cli.shell.formats import OutputFormat  # noqa: PLC0415 - only this command needs it
     from cli.shell.oneshot import Job, run  # noqa: PLC0415 - the same

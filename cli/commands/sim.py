@@ -43,7 +43,12 @@ _SAY_EVERY = 20
     metavar="DIR",
     help="Leave the evidence of every run in DIR/seed-N, for `qsync check`.",
 )
-@click.option("--last", type=click.IntRange(1), default=_LAST_LINES, help="Lines of the trace.")
+@click.option(
+    "--last",
+    type=click.IntRange(1),
+    default=_LAST_LINES,
+    help="Print only the last lines of the trace, this many.",
+)
 @click.option(
     "--explore",
     "scope",
@@ -51,7 +56,9 @@ _SAY_EVERY = 20
     help="Instead of seeds, every order of events of a small cluster: `quick`, `all`, a name; "
     "`list` names them.",
 )
-@click.option("--states-max", type=click.IntRange(1), help="Where --explore gives up.")
+@click.option(
+    "--states-max", type=click.IntRange(1), help="Maximum number of states that --explore visits."
+)
 @json_option
 def sim(
     *,

@@ -32,7 +32,7 @@ _TELL_S = 10.0
 @click.option(
     "--resume",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="File of results; what is in it is not run again.",
+    help="File of results; seeds in it are not run again.",
 )
 @click.option(
     "--corpus",
@@ -41,7 +41,9 @@ _TELL_S = 10.0
 )
 @click.option("--keep-going", is_flag=True, help="Go on after a failure.")
 @click.option(
-    "--shrink", type=click.IntRange(0), help="How many smaller runs to try.  [default: 300]"
+    "--shrink",
+    type=click.IntRange(0),
+    help="How many smaller runs to try after a failure.  [default: 300]",
 )
 @json_option
 def soak(
@@ -54,10 +56,10 @@ def soak(
     shrink: int | None,
     **given: Unpack[PlanOptions],
 ) -> None:
-    """Run seeds until one breaks a property, and make that one small.
+    """Run seeds until one breaks a property, then shrink that run.
 
-    What the simulator asserts and what its clients saw is judged. Exit code 6 when a property
-    broke, or when no run proved anything.
+    Checks what the simulator asserts and what its clients saw. Exit code 6 when a property broke,
+    or when no run proved anything.
     """
     if lists(given):
         return

@@ -28,16 +28,18 @@ _FAILS = {
 @target_argument
 @click.option("--watch", type=Duration(), metavar="PERIOD", help="Repeat until interrupted.")
 @click.option(
-    "--fail-on", type=click.Choice(sorted(_FAILS)), help="Exit with 6 when it is that or worse."
+    "--fail-on",
+    type=click.Choice(sorted(_FAILS)),
+    help="Exit with 6 if the cluster is in this state or worse.",
 )
 @timeout_option("2s")
 @json_option
 def status(*, target: list[str], watch: float | None, fail_on: str | None, timeout: float) -> None:
-    """Show all nodes in one table, and in one sentence: can it commit, what would break it.
+    """Show all nodes in a table, and in one sentence: can it commit, what would break it.
 
     TARGET is host:port, several with commas, qsync://host1,host2/, a lab's name, or a context. One
-    address is enough, the other nodes are discovered. Nodes that are superseded, or of another
-    cluster, are named under the table, and no part of the verdict.
+    address is enough, the other nodes are discovered. Nodes that are superseded or of another
+    cluster are listed under the table, and do not count in the verdict.
     """
     while True:
         found = surveys.survey(target, timeout=timeout)
@@ -60,7 +62,7 @@ def status(*, target: list[str], watch: float | None, fail_on: str | None, timeo
 def info(*, path: str | None, target: list[str], timeout: float) -> None:
     """Print the status of one node, or the part of it at PATH, as JSON.
 
-    The first node of the target that answers is asked: name another by its address.
+    Asks the first node of the target that answers; a single address selects the node.
     """
     address = ask.first_to_answer(target, timeout=timeout)
     answer = ask.only(ask.value(address, InfoRequest(1, path), timeout=timeout))

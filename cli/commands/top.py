@@ -38,7 +38,7 @@ from cli.options import Duration, json_option, target_argument
     metavar="DURATION",
     help="Exit after this time.",
 )
-@click.option("--read-only", is_flag=True, help="No key changes the cluster.")
+@click.option("--read-only", is_flag=True, help="Disable the keys that change the cluster.")
 @json_option
 def top(
     *,
@@ -50,9 +50,10 @@ def top(
     seconds: float,
     read_only: bool,
 ) -> None:
-    """Watch a cluster: can it commit, what would break it, what to do.
+    """Show a live dashboard: can the cluster commit, what would break it, what to do.
 
-    With --json, or where stdout is no terminal, one line a second. Keys: `?` lists them.
+    With --json, or when stdout is not a terminal, it prints one line per second. Press `?` for the
+    keys.
     """
     if record is not None and replay is not None:
         raise click.UsageError("--record and --replay exclude each other")

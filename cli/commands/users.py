@@ -46,7 +46,9 @@ def _common(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def _dry_run(command: Callable[P, R]) -> Callable[P, R]:
-    return click.option("--dry-run", is_flag=True, help="Only say what would be done.")(command)
+    return click.option(
+        "--dry-run", is_flag=True, help="Print what would be done, and change nothing."
+    )(command)
 
 
 def _password_options(command: Callable[P, R]) -> Callable[P, R]:
@@ -54,9 +56,9 @@ def _password_options(command: Callable[P, R]) -> Callable[P, R]:
         click.option(
             "--password-file",
             metavar="FILE",
-            help="Take it from a file; `-` is standard input. Asked for without.",
+            help="Read the password from FILE; `-` is standard input. [default: ask for it]",
         ),
-        click.option("--generate", is_flag=True, help="Make one up, and print it once."),
+        click.option("--generate", is_flag=True, help="Generate a password, and print it once."),
     ):
         command = option(command)
     return command
@@ -84,7 +86,7 @@ def list_users(*, target: list[str], timeout: float) -> None:
 @role.command("list", epilog="Example: qsync role list")
 @_common
 def list_roles(*, target: list[str], timeout: float) -> None:
-    """List the roles, ready-made ones included, and what they give."""
+    """List the roles, built-in ones included, with their privileges."""
     _list("role", target, timeout)
 
 
@@ -104,7 +106,7 @@ def _show(name: str | None, target: list[str], timeout: float) -> None:
 @click.argument("name", required=False)
 @_common
 def show_user(*, name: str | None, target: list[str], timeout: float) -> None:
-    """Show what NAME may do; without it, who we are and what we may."""
+    """Show the privileges of NAME; without it, of the current user."""
     _show(name, target, timeout)
 
 
@@ -112,15 +114,15 @@ def show_user(*, name: str | None, target: list[str], timeout: float) -> None:
 @click.argument("name")
 @_common
 def show_role(*, name: str, target: list[str], timeout: float) -> None:
-    """Show what a role gives."""
+    """Show the privileges of a role."""
     _show(name, target, timeout)
 
 
 @user.command(epilog="Example: qsync user create ann --password-file ann.txt")
 @click.argument("name")
 @_password_options
-@click.option("--no-password", is_flag=True, help="Only a certificate of that name logs in.")
-@click.option("--if-not-exists", is_flag=True, help="Done if there is one of that name.")
+@click.option("--no-password", is_flag=True, help="Log in by certificate only.")
+@click.option("--if-not-exists", is_flag=True, help="Succeed if it exists already.")
 @_dry_run
 @_common
 def create(
@@ -134,7 +136,7 @@ def create(
     target: list[str],
     timeout: float,
 ) -> None:
-    """Create a user, with a password that is typed, read from a file, or made up."""
+    """Create a user, with a password that is typed, read from a file, or generated."""
     with _connected(target, timeout) as db:
         first = not db.users.info().get("users")
         what = f"user {name} would be created"
@@ -163,7 +165,7 @@ def passwd(
     target: list[str],
     timeout: float,
 ) -> None:
-    """Set another password: one's own without NAME, that of others with role super."""
+    """Change your own password, or with role super that of NAME."""
     with _connected(target, timeout) as db:
         who = name or db.users.info().get("user")
         if not isinstance(who, str):
@@ -179,7 +181,7 @@ def passwd(
 @click.option("--allow/--refuse", required=True, help="May a certificate of that name log in?")
 @_common
 def certificate(*, name: str, allow: bool, target: list[str], timeout: float) -> None:
-    """Say whether a certificate of the cluster's authority logs NAME in."""
+    """Allow or refuse to log NAME in by a certificate of the cluster's authority."""
     with _connected(target, timeout) as db:
         db.users.allow_certificate(name, allow=allow)
     word = "logs in" if allow else "does not log in"
@@ -188,13 +190,13 @@ def certificate(*, name: str, allow: bool, target: list[str], timeout: float) ->
 
 @user.command("drop", epilog="Example: qsync user drop ann --dry-run")
 @click.argument("name")
-@click.option("--if-exists", is_flag=True, help="Done if there is none of that name.")
+@click.option("--if-exists", is_flag=True, help="Succeed if it does not exist.")
 @_dry_run
 @_common
 def drop_user(
     *, name: str, if_exists: bool, dry_run: bool, target: list[str], timeout: float
 ) -> None:
-    """Drop a user with all it was granted; its connections end within a second."""
+    """Drop a user and its privileges; its connections end within a second."""
     with _connected(target, timeout) as db:
         if dry_run:
             _would("drop", name, f"user {name} would go, who has {_in_words(db.users.info(name))}")
@@ -205,10 +207,10 @@ def drop_user(
 
 @role.command("create", epilog="Example: qsync role create clerk")
 @click.argument("name")
-@click.option("--if-not-exists", is_flag=True, help="Done if there is one of that name.")
+@click.option("--if-not-exists", is_flag=True, help="Succeed if it exists already.")
 @_common
 def create_role(*, name: str, if_not_exists: bool, target: list[str], timeout: float) -> None:
-    """Create a role that has nothing yet."""
+    """Create a role without privileges."""
     with _connected(target, timeout) as db:
         db.users.create_role(name, if_not_exists=if_not_exists)
     _did("create", name, f"role {name} is there")
@@ -216,13 +218,13 @@ def create_role(*, name: str, if_not_exists: bool, target: list[str], timeout: f
 
 @role.command("drop", epilog="Example: qsync role drop clerk --dry-run")
 @click.argument("name")
-@click.option("--if-exists", is_flag=True, help="Done if there is none of that name.")
+@click.option("--if-exists", is_flag=True, help="Succeed if it does not exist.")
 @_dry_run
 @_common
 def drop_role(
     *, name: str, if_exists: bool, dry_run: bool, target: list[str], timeout: float
 ) -> None:
-    """Drop a role, also from those who have it."""
+    """Drop a role, and revoke it from everybody who has it."""
     with _connected(target, timeout) as db:
         if dry_run:
             _would(
@@ -235,8 +237,12 @@ def drop_role(
 
 def _grants(command: Callable[P, R]) -> Callable[P, R]:
     for option in (
-        click.option("--role", "granted_role", metavar="ROLE", help="A role, with all it has."),
-        click.option("--space", metavar="NAME", help="On a space, or all that begin: 'orders.*'."),
+        click.option(
+            "--role", "granted_role", metavar="ROLE", help="A role and all its privileges."
+        ),
+        click.option(
+            "--space", metavar="NAME", help="On this space, or on all with a prefix: 'orders.*'."
+        ),
         click.argument("privileges", required=False, default=""),
         click.argument("grantee", metavar="NAME"),
     ):
@@ -303,7 +309,7 @@ def _granting(group: click.Group, verb: str, about: str) -> None:
 
 for _group in (user, role):
     _granting(_group, "grant", "Grant PRIVILEGES (read,write,...) to NAME, or a role.")
-    _granting(_group, "revoke", "Take back what was granted with the same words.")
+    _granting(_group, "revoke", "Revoke what was granted with the same arguments.")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What the doctor found, the worst first, each with its cure."""
+"""What the doctor found, the worst first, each with its fix."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ def _finding(found: Finding) -> list[RenderableType]:
     head.append(f"{found.severity} ", style=style)
     head.append(found.subject, style="bold")
     head.append(f": {found.text}")
-    return [head, Padding(Text(f"-> {found.cure}"), (0, 0, 0, 2), expand=False)]
+    return [head, Padding(Text(f"-> {found.fix}"), (0, 0, 0, 2), expand=False)]
 
 
 def _summary(results: Sequence[CheckResult], found: Sequence[Finding]) -> Text:

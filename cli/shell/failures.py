@@ -31,7 +31,7 @@ class ChunkInterrupted(QsyncError):
 
 
 class InterruptedUnknown(ChunkInterrupted):
-    """Ctrl-C ended the chunk while a write was under way: it may be applied or not."""
+    """Ctrl-C ended the chunk while a write was in progress: it may be applied or not."""
 
     code = "INTERRUPTED_UNKNOWN"
     number = 87
@@ -56,7 +56,7 @@ def first_of(group: "ExceptionGroup[QsyncError]") -> QsyncError:
 
 
 class NotInstalled(QsyncError):
-    """The libraries of the shell are not there."""
+    """The libraries of the shell are not installed."""
 
     code = "NOT_INSTALLED"
     number = 88

@@ -143,8 +143,8 @@ def _story(told: Mapping[str, Mapping[str, object]], index: int) -> list[str]:
             whose = f" by {names.get(who, who)}" if who else ""
             events.append((float(at), f"{name}: {what}{whose}"))
     lines += [f"  {(at - made) * _MILLI:+9.3f} ms  {what}" for at, what in sorted(events)]
-    fates = ", ".join(f"{name} {each['fate']}" for name, each in told.items())
-    lines.append(f"now: {fates}")
+    outcomes = ", ".join(f"{name} {each['fate']}" for name, each in told.items())
+    lines.append(f"now: {outcomes}")
     if len({each["crc"] for each in entries if isinstance(each, dict)}) > 1:
         lines.append("the nodes do not have the same entry there: their logs differ")
     if not any(each["marks"] for each in told.values()):

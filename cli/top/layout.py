@@ -22,7 +22,7 @@ KEYS_REPLAY = "Space play, stop  left right PageUp PageDown Home End  Enter deta
 HELP = (
     "j k, arrows   select a node              Enter   its detail",
     "e events      l limbo and acks           x       who reaches whom",
-    "h history     w what is wrong, and the cures     /  filter the events",
+    "h history     w what is wrong, and the fixes     /  filter the events",
     "p promote the selected node    d demote the leader    c clear the synchro queue:",
     "              each says in numbers what it would do, and waits for its name",
     "Space freeze  s save the screen as SVG   r record to a file",

@@ -39,11 +39,11 @@ def verdict(picture: ClusterPicture, width: int, height: int) -> Lines:
     """Can it commit, what would break it, what to do: sentences."""
     _, style = HEALTH[picture.verdict.health]
     first = next(iter(picture.findings), None)
-    cure = "nothing to do" if first is None else f"{first.subject}: {first.cure}"
+    fix = "nothing to do" if first is None else f"{first.subject}: {first.fix}"
     if not picture.moment.answers:
-        cure = "see that the nodes run, and that the addresses and the network are right"
+        fix = "see that the nodes run, and that the addresses and the network are right"
     said = draw.wrapped(picture.verdict.sentence, width, height - 1, f"bold {style}")
-    todo = draw.wrapped(f"-> {cure}", width, height - len(said))
+    todo = draw.wrapped(f"-> {fix}", width, height - len(said))
     return [*said, *todo]
 
 
@@ -255,7 +255,7 @@ def history(picture: ClusterPicture) -> Lines:
 
 
 def findings(picture: ClusterPicture, width: int) -> Lines:
-    """What the doctor complains of, and the cures."""
+    """What the doctor complains of, and the fixes."""
     if not picture.findings:
         calm = "nothing" if picture.moment.answers else "nobody answers, so nobody can say"
         return [draw.line(calm)]
@@ -263,7 +263,7 @@ def findings(picture: ClusterPicture, width: int) -> Lines:
     for each in picture.findings:
         sign, style = _MARKS[each.severity]
         said = draw.wrapped(f"{sign} {each.subject}: {each.text}", width, 2, style)
-        lines += [*said, *draw.wrapped(f"  -> {each.cure}", width, 2)]
+        lines += [*said, *draw.wrapped(f"  -> {each.fix}", width, 2)]
     return lines
 
 

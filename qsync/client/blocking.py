@@ -105,7 +105,7 @@ class PipelineSpace:
         return self._write(operations.insert(self.name, row), given)
 
     def replace(self, row: Values, **given: Unpack[WriteOptions]) -> Pending[Receipt]:
-        """A tuple, in the place of the one with its key."""
+        """Insert a tuple, or replace the one with its key."""
         return self._write(operations.replace(self.name, row), given)
 
     def update(self, key: Key, changes: Changes, **given: Unpack[WriteOptions]) -> Pending[Receipt]:

@@ -107,7 +107,7 @@ class SpaceWrites:
         self._draft.write(operations.insert(self.name, row))
 
     def replace(self, row: Values) -> None:
-        """A tuple, in the place of the one with its key."""
+        """Insert a tuple, or replace the one with its key."""
         self._draft.write(operations.replace(self.name, row))
 
     def update(self, key: Key, changes: Changes, *, index: Name = 0) -> None:

@@ -16,7 +16,7 @@ def insert(space: Name, row: Values) -> Operation:
 
 
 def replace(space: Name, row: Values) -> Operation:
-    """A tuple, in the place of the one with its key."""
+    """Insert a tuple, or replace the one with its key."""
     return [Op.REPLACE, space, encode_row(row)]
 
 

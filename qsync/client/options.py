@@ -19,9 +19,9 @@ Format = Iterable[object]
 
 
 class WriteOptions(TypedDict, total=False):
-    """`is_sync`: wait for a quorum (default: as the space says). `wait`: `complete`, `submit`
-    (answered when appended) or `none` (never blocks). `token`: from an OutcomeUnknown, to ask for
-    the same write again. `timeout`: seconds.
+    """`is_sync`: wait for a quorum (default: the setting of the space). `wait`: `complete`,
+    `submit` (answered when appended) or `none` (never blocks). `token`: from an OutcomeUnknown, to
+    ask for the same write again. `timeout`: seconds.
     """  # noqa: D205 - the options are the summary
 
     is_sync: bool | None

@@ -10,15 +10,15 @@ from qsync.config.yaml_file import Problem, SettingOrigin
 
 _PUBLIC = (
     "can be reached from other machines, and without TLS and certificates of clients (section "
-    "`tls`) whoever dials may do everything; listen on 127.0.0.1, or say `insecure: true`"
+    "`tls`) anyone who connects can do everything; listen on 127.0.0.1, or say `insecure: true`"
 )
 _PUBLIC_METRICS = (
-    "can be reached from other machines, and without TLS (section `tls`) whoever is between reads "
-    "and changes what it says; listen on 127.0.0.1, or say `insecure: true`"
+    "can be reached from other machines, and without TLS (section `tls`) anyone on the path "
+    "can read and change the traffic; listen on 127.0.0.1, or say `insecure: true`"
 )
 _OPEN_METRICS = (
-    "can be reached from other machines, and without a token (`metrics.token_file`) whoever dials "
-    "reads all figures; listen on 127.0.0.1, or say `insecure: true`"
+    "can be reached from other machines, and without a token (`metrics.token_file`) anyone who "
+    "connects can read all metrics; listen on 127.0.0.1, or say `insecure: true`"
 )
 
 

@@ -56,7 +56,7 @@ class NodeConfig:
     tls: sections.TlsSection = field(default_factory=sections.TlsSection)
     audit: sections.AuditSection = field(default_factory=sections.AuditSection)
     insecure: bool = option(
-        FLAG, "false", "true allows listening beyond this machine to whoever dials, as it comes"
+        FLAG, "false", "true allows a public address without TLS: anyone who connects is served"
     )
     secret: Secret = field(default=NO_SECRET, compare=False, repr=False)
     """The cluster's, wherever it was written."""

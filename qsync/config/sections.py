@@ -230,12 +230,12 @@ class MetricsSection:
         "where /metrics, health URLs and the status page are served; off without it",
     )
     token_file: Path | None = option(
-        PATH_OR_NONE, "", "file of the bearer token that whoever asks there must show"
+        PATH_OR_NONE, "", "file of the bearer token that every request must carry"
     )
     open_health: bool = option(
         FLAG,
         "false",
-        "health URLs answer who shows no token, too: with a code, and nothing else",
+        "health URLs also answer requests without the token: with a status code alone",
     )
 
 

@@ -202,7 +202,9 @@ class AdminOps:
         waiting, self.rolling_back = self.rolling_back, []
         for record, term, ticket in waiting:
             if record < replicated_log.log.start.index:
-                state.answer(ticket, f"the ROLLBACK at {record} is trimmed: its fate is not known")
+                state.answer(
+                    ticket, f"the ROLLBACK at {record} is trimmed: its outcome is not known"
+                )
             elif not replicated_log.log.has(record, term):
                 state.answer(ticket, f"the ROLLBACK at {record} was cut: another leader took over")
             elif replicated_log.confirmed >= record:

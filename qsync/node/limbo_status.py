@@ -135,7 +135,7 @@ def _why(progress: "Progress", broken: str | None) -> str:
     if broken is not None:
         return f"no connection: {broken}"
     if progress.membership is Membership.STRANGER:
-        return "it is a stranger: the configuration does not name its directory"
+        return "it is not a member: the configuration does not name its directory"
     if progress.membership is Membership.RECRUIT:
         return "it has not caught up since its log was damaged, so its acks do not count"
     if not progress.is_replicating:

@@ -52,7 +52,7 @@ class QueueStatus(Struct, frozen=True, kw_only=True):
         float, "seconds for which nothing has been confirmed although something waits"
     ] = 0.0
     busy: Annotated[bool, "whether its leader is about to stop, so that it takes no more"] = False
-    confirm_lag: Annotated[float, "seconds that the newest write waited for its fate"] = 0.0
+    confirm_lag: Annotated[float, "seconds that the newest write waited to be decided"] = 0.0
     unconfirmed: Annotated[
         int, "entries of the log that are not confirmed, also those that wait for nothing"
     ] = 0

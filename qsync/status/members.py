@@ -97,14 +97,14 @@ class PeerStatus(Struct, frozen=True, kw_only=True):
     status: Annotated[str, "`up`, or why the connection does not stand"] = ""
     epoch: Annotated[int, "how often it has been connected to"] = 0
     message: Annotated[str | None, "what is wrong"] = None
-    acked: Annotated[int | None, "index up to which it has acked; told by the leader"] = None
-    lag: Annotated[int | None, "entries that it has not acked; told by the leader"] = None
-    idle: Annotated[float | None, "seconds since it was heard; told by the leader"] = None
-    recruit: Annotated[bool | None, "whether it counts in no quorum; told by the leader"] = None
+    acked: Annotated[int | None, "index up to which it has acked; reported by the leader"] = None
+    lag: Annotated[int | None, "entries that it has not acked; reported by the leader"] = None
+    idle: Annotated[float | None, "seconds since it was heard; reported by the leader"] = None
+    recruit: Annotated[bool | None, "whether it counts in no quorum; reported by the leader"] = None
     stranger: Annotated[
-        bool | None, "whether the configuration does not name its directory; told by the leader"
+        bool | None, "whether its directory is not in the configuration; reported by the leader"
     ] = None
-    snapshot: Annotated[SnapshotStatus | None, "what it is sent; told by the leader"] = None
+    snapshot: Annotated[SnapshotStatus | None, "what it is sent; reported by the leader"] = None
 
     @property
     def counts(self) -> bool:

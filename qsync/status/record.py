@@ -170,7 +170,7 @@ class NodeStatus(BoxInfo, frozen=True, kw_only=True):
     files: Annotated[tuple[int, ...], "open files, and how many may be open"] = ()
     recruit: Annotated[bool, "whether it counts in no quorum"] = False
     stranger: Annotated[
-        bool, "whether the configuration does not name its directory, and it was not removed"
+        bool, "whether its directory is not in the configuration, and it was not removed"
     ] = False
     voters: Annotated[
         tuple[tuple[int, str], ...],

@@ -14,5 +14,5 @@ class UpgradeStatus(Struct, frozen=True, kw_only=True):
     knows: Annotated[tuple[str, ...], "features that its release knows"] = ()
     waits: Annotated[
         tuple[str, ...],
-        "which nodes do not know a feature yet that this release would use; told by the leader",
+        "which nodes do not know a feature yet that this release would use; reported by the leader",
     ] = ()

@@ -1,31 +1,36 @@
-"""The pages of docs/how-to: their commands are run as they stand."""
+"""The tutorial and the pages of docs/how-to: their commands are run as they stand."""
 
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 import qsync
+from admin.lab import lab as labs
 from admin.lab.playground import Playground
 from admin.lab.ports import free_ports
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
+DOCS = Path(__file__).parents[2] / "docs"
+HOW_TO = DOCS / "how-to"
 BLOCK = re.compile(r"(?ms)^```sh\n(.*?)^```$")
+PROGRAM = re.compile(r'(?ms)^```python title="([a-z_]+\.py)"\n(.*?)^```$')
 
 
-def shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def shell(script: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run by bash, where the first failing command ends it."""
     beside = Path(sys.executable).parent
     return subprocess.run(
         ["bash", "-e", "-o", "pipefail", "-c", script],
         cwd=folder,
-        env=os.environ | {"PATH": f"{beside}{os.pathsep}{os.environ['PATH']}"},
+        env=os.environ | {"PATH": f"{beside}{os.pathsep}{os.environ['PATH']}"} | variables,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -42,6 +47,24 @@ def told(
     return shell(f"trap 'kill $(jobs -p); wait' EXIT\n{script}\n{more}", folder)
 
 
+def told_of_a_lab(page: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A page that begins with `qsync lab up`: its programs dial wherever that lab is."""
+    home, lab = folder / "state", folder / "state" / "qsync" / "labs" / "lab"
+    first, *blocks = commands(page)
+    up, *more = first.splitlines()
+    assert up == "qsync lab up"
+    begun = shell(up, folder, XDG_STATE_HOME=str(home))
+    assert begun.returncode == 0, begun.stderr
+    address = labs.load(lab).addresses[0]
+    for name, program in PROGRAM.findall((DOCS / page).read_text("utf-8")):
+        (folder / name).write_text(program.replace("127.0.0.1:3301", address), "utf-8")
+    try:
+        return shell("\n".join([*more, *blocks]), folder, XDG_STATE_HOME=str(home))
+    finally:
+        if labs.exists(lab):
+            labs.load(lab).stop_all()
+
+
 def on_free_ports(script: str, ports: int) -> str:
     """A page's script, whose `ports` ports from 3301 on are free ones: all changed in one pass."""
     free = dict(zip(range(3301, 3301 + ports), free_ports(ports), strict=True))
@@ -50,13 +73,57 @@ def on_free_ports(script: str, ports: int) -> str:
 
 def commands(page: str) -> list[str]:
     """The blocks of a page, without the `$ ` that marks what is typed."""
-    blocks = BLOCK.findall((HOW_TO / page).read_text("utf-8"))
+    blocks = BLOCK.findall((DOCS / page).read_text("utf-8"))
     return [re.sub(r"(?m)^\$ ", "", block) for block in blocks]
+
+
+def test_the_tutorial_goes_as_it_is_told(tmp_path: Path) -> None:
+    done = told_of_a_lab("tutorial/first-failover.md", tmp_path)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert "[[1, 'ann', 90], [2, 'bob', 10]]" in done.stdout
+    assert "[[1, 'ann', 80], [2, 'bob', 20]]" in done.stdout, "each transfer was done once"
+    assert "Degraded: " in done.stdout
+    assert "leader-kill passed" in done.stderr
+    assert "confirm_older_term: failed" in done.stdout, "a rule that is switched off is noticed"
+    assert (tmp_path / "run" / "report.html").exists()
+    assert "invariants that could be examined hold" in done.stdout
+    assert list((tmp_path / "state/qsync/labs").iterdir()) == []
+
+
+def test_who_comes_from_tarantool_is_told_what_works(tmp_path: Path) -> None:
+    done = told_of_a_lab("how-to/come-from-tarantool.md", tmp_path)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert '[[1, "Ada"]]' in done.stdout.replace("\n", "")
+    assert "0\nleader\n" in done.stdout
+    assert "NOT_SUPPORTED" in done.stderr
+
+
+def test_who_comes_from_etcd_is_told_what_works(tmp_path: Path) -> None:
+    done = told_of_a_lab("how-to/come-from-etcd.md", tmp_path)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert done.stdout.count('["/app/colour", "blue"]') == 4
+    assert "True True False" in done.stdout
+
+
+def test_drills_run_in_ci_as_it_is_told(tmp_path: Path) -> None:
+    script = "\n".join(commands("how-to/drills-in-ci.md"))
+    done = shell(script, tmp_path)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert done.stdout.count("mine, seed") + done.stdout.count("leader-kill, seed") == 20
+    assert len(ET.parse(tmp_path / "tonight.xml").getroot()) == 2
+    page = (HOW_TO / "drills-in-ci.md").read_text("utf-8")
+    (workflow,) = re.findall(r"(?ms)^```yaml\n(.*?)^```$", page)
+    steps = yaml.safe_load(workflow)["jobs"]["drills"]["steps"]
+    for step in steps:
+        for option in re.findall(r"qsync drill run .*", step.get("run", "")):
+            words = [word for word in option.split() if word.startswith("--")]
+            assert words
+            assert all(word in done.stdout + script for word in words)
 
 
 def test_from_a_drill_to_a_report_goes_as_it_is_told(tmp_path: Path) -> None:
     said = ""
-    blocks = commands("drill-to-report.md")
+    blocks = commands("how-to/drill-to-report.md")
     assert len(blocks) == 6
     for block in blocks:
         done = shell(block, tmp_path)
@@ -71,7 +138,7 @@ def test_from_a_drill_to_a_report_goes_as_it_is_told(tmp_path: Path) -> None:
 
 
 def test_a_cluster_grows_and_moves_as_it_is_told(tmp_path: Path) -> None:
-    done = told("grow-and-move.md", tmp_path, ports=5)
+    done = told("how-to/grow-and-move.md", tmp_path, ports=5)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert "n5 is a voter; the voters are n1, n3, n4, n5" in done.stderr
     members = [line.split() for line in done.stdout.splitlines() if line[:3].strip().isdigit()]
@@ -81,7 +148,7 @@ def test_a_cluster_grows_and_moves_as_it_is_told(tmp_path: Path) -> None:
 
 
 def test_a_cluster_is_secured_as_it_is_told(tmp_path: Path) -> None:
-    done = told("secure-a-cluster.md", tmp_path, ports=3)
+    done = told("how-to/secure-a-cluster.md", tmp_path, ports=3)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert done.stdout.count("Ada") == 3
     assert "is valid" in done.stderr
@@ -89,7 +156,7 @@ def test_a_cluster_is_secured_as_it_is_told(tmp_path: Path) -> None:
 
 
 def test_all_is_lost_and_restored_as_it_is_told(tmp_path: Path) -> None:
-    done = told("back-up-and-restore.md", tmp_path, ports=3)
+    done = told("how-to/back-up-and-restore.md", tmp_path, ports=3)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     restored = done.stdout[done.stdout.index("restores to") :]
     assert [line for line in restored.splitlines() if line.startswith("[")] == [
@@ -102,14 +169,16 @@ def test_all_is_lost_and_restored_as_it_is_told(tmp_path: Path) -> None:
 
 
 def test_backups_are_sealed_as_it_is_told(tmp_path: Path) -> None:
-    done = told("seal-backups.md", tmp_path, ports=2)
+    done = told("how-to/seal-backups.md", tmp_path, ports=2)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert '[1, "Ada"]' in done.stdout
     assert (tmp_path / "backup.key").read_bytes() == (tmp_path / "elsewhere.key").read_bytes()
 
 
 def test_a_lost_majority_is_recovered_from_as_it_is_told(tmp_path: Path) -> None:
-    done = told("recover-from-a-lost-majority.md", tmp_path, ports=3, more="qsync start c/n3")
+    done = told(
+        "how-to/recover-from-a-lost-majority.md", tmp_path, ports=3, more="qsync start c/n3"
+    )
     assert done.returncode == 2, f"{done.stdout}\n{done.stderr}"
     assert "qsync: SUPERSEDED" in done.stderr
     assert "let an empty directory join that cluster" in done.stdout
@@ -123,7 +192,7 @@ def test_a_lost_majority_is_recovered_from_as_it_is_told(tmp_path: Path) -> None
 
 
 def test_replicas_that_only_read_are_added_as_it_is_told(tmp_path: Path) -> None:
-    done = told("add-read-replicas.md", tmp_path, ports=4)
+    done = told("how-to/add-read-replicas.md", tmp_path, ports=4)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert "anonymous" in done.stdout
     last = [line.split() for line in done.stdout.splitlines() if line[:3].strip().isdigit()][-1]
@@ -131,7 +200,7 @@ def test_replicas_that_only_read_are_added_as_it_is_told(tmp_path: Path) -> None
 
 
 def test_a_cluster_is_upgraded_as_it_is_told(tmp_path: Path) -> None:
-    script = on_free_ports("".join(commands("upgrade.md")), 3)
+    script = on_free_ports("".join(commands("how-to/upgrade.md")), 3)
     done = shell(f"trap 'kill $(jobs -p); wait' EXIT\n{script}", tmp_path)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert "Ada" in done.stdout

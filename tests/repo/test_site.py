@@ -75,5 +75,9 @@ def test_the_site_is_built_and_no_link_is_broken(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     api = (tmp_path / "reference/python.html").read_text("utf-8")
     assert 'id="qsync.client.blocking.connect"' in api, "the docstrings are in it"
-    assert 'class="mermaid"' in (tmp_path / "design/flows.html").read_text("utf-8")
+    drawn = (tmp_path / "explanation/failover.html").read_text("utf-8")
+    assert 'class="mermaid"' in drawn
+    assert '<script src="../assets/mermaid.js">' in drawn, "nothing is fetched from elsewhere"
+    assert "mermaid" in (tmp_path / "assets/mermaid.js").read_text("utf-8")[:1000]
+    assert "mermaid.js" not in (tmp_path / "index.html").read_text("utf-8")
     assert "linearizable" in (tmp_path / "search/search_index.json").read_text("utf-8")

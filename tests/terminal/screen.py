@@ -44,6 +44,11 @@ class Screen:
         self._stream = pyte.ByteStream(self._screen)
 
     @property
+    def terminal(self) -> pyte.Screen:
+        """Every letter with its colours."""
+        return self._screen
+
+    @property
     def text(self) -> str:
         """The lines on the screen."""
         return "\n".join(line.rstrip() for line in self._screen.display)
@@ -123,9 +128,14 @@ class Screen:
 
 @contextmanager
 def running(
-    *args: str | Path, home: Path, rows: int = 24, columns: int = 80, **variables: str
+    *args: str | Path,
+    home: Path,
+    rows: int = 24,
+    columns: int = 80,
+    folder: Path = ROOT,
+    **variables: str,
 ) -> Iterator[Screen]:
-    """`qsync` with these arguments on a terminal; ended at the end."""
+    """`qsync` with these arguments on a terminal, run in `folder`; ended at the end."""
     env = {
         **{name: value for name, value in os.environ.items() if name not in NOT_PASSED},
         "TERM": "xterm-256color",
@@ -139,7 +149,7 @@ def running(
         ["-m", "qsync", *map(str, args)],
         dimensions=(rows, columns),
         env=env,
-        cwd=str(ROOT),
+        cwd=str(folder),
     )
     try:
         yield Screen(process, rows, columns)

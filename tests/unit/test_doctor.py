@@ -331,7 +331,7 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
         "goes on with its former certificate: no key",
         lambda: facts({3: {"tls": {"on": True, "error": "no key"}}}),
     ),
-    ("strangers-few", N, "n2", "protocol 200", lambda: facts({2: {"refused": {"protocol": 200}}})),
+    ("refusals-few", N, "n2", "protocol 200", lambda: facts({2: {"refused": {"protocol": 200}}})),
     ("backups-recent", C, "/kept", "no finished backup", kept),
     ("backups-recent", C, "/kept", "rotten", lambda: kept(newest=NOW, problem="it is rotten")),
     ("backups-recent", W, "/kept", "3.0 h old, and 2.0 h", lambda: kept(newest=NOW - 10_800)),
@@ -359,7 +359,7 @@ def test_a_check_finds_the_trouble_it_is_for(
     (finding,) = result.findings
     assert (finding.severity, finding.subject) == (severity, subject)
     assert words in finding.text
-    assert finding.cure
+    assert finding.fix
 
 
 @pytest.mark.parametrize("text", ["N/2+1", "2", "(N + 2) // 2", "max(2, N / 2 + 1)"])
@@ -372,20 +372,20 @@ def test_quorums_are_compared_by_what_they_ask_and_not_by_their_text(text: str) 
 
 
 def test_promote_is_advised_only_where_a_majority_could_vote_for_it() -> None:
-    def cure(found: Facts) -> str:
+    def fix(found: Facts) -> str:
         (result,) = checks.run(found, checks.chosen(["leader-writes"]))
-        return result.findings[0].cure
+        return result.findings[0].fix
 
     new = {**NOBODY, "recruit": True, "stranger": True, "last": 0}
     lost = {**NOBODY, "recruit": True}
-    assert "`qsync promote n1` calls one" in cure(facts({1: NOBODY, 2: NOBODY, 3: NOBODY}))
-    assert "found a cluster with `qsync init`" in cure(facts({1: new, 2: new}, 3))
-    assert "bring back 1 of n2, n3, with their data" in cure(facts({1: NOBODY}, 2, 3))
-    assert "that lost it do not vote" in cure(facts({1: NOBODY, 2: lost, 3: lost}))
+    assert "`qsync promote n1` calls one" in fix(facts({1: NOBODY, 2: NOBODY, 3: NOBODY}))
+    assert "found a cluster with `qsync init`" in fix(facts({1: new, 2: new}, 3))
+    assert "bring back 1 of n2, n3, with their data" in fix(facts({1: NOBODY}, 2, 3))
+    assert "that lost it do not vote" in fix(facts({1: NOBODY, 2: lost, 3: lost}))
 
 
 @pytest.mark.parametrize(
-    ("reason", "cure"),
+    ("reason", "fix"),
     [
         ("transfer", "goes on itself if the other does not take over"),
         ("synchro", "bring back who is missing"),
@@ -393,11 +393,11 @@ def test_promote_is_advised_only_where_a_majority_could_vote_for_it() -> None:
         ("config", "read_only = false"),
     ],
 )
-def test_a_leader_without_writes_has_the_cure_of_its_reason(reason: str, cure: str) -> None:
+def test_a_leader_without_writes_has_the_cure_of_its_reason(reason: str, fix: str) -> None:
     found = facts({1: {"ro": True, "ro_reason": reason}})
     (result,) = checks.run(found, checks.chosen(["leader-writes"]))
-    assert cure in result.findings[0].cure
-    assert ("promote" in result.findings[0].cure) == (reason == "demoted")
+    assert fix in result.findings[0].fix
+    assert ("promote" in result.findings[0].fix) == (reason == "demoted")
 
 
 def test_there_is_a_trouble_for_every_check_and_no_check_without_a_claim() -> None:

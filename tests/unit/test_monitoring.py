@@ -60,7 +60,7 @@ def test_an_alert_is_a_query_over_metrics_there_are_and_says_what_to_do(
     assert isinstance(labels, dict)
     assert isinstance(notes, dict)
     assert labels["severity"] in {"critical", "warning"}
-    assert set(notes) == {"summary", "cure"}
+    assert set(notes) == {"summary", "fix"}
     assert re.search(r"\{\{ \$labels\.\w+ \}\}", notes["summary"])
 
 

@@ -123,7 +123,7 @@ def test_it_says_the_sentence_of_qsync_status_and_names_every_node(name: str) ->
         assert node in said["nodes"]
     assert f"seen by {picture.survey.samples[0].name}" in said[""]
     for each in picture.findings[: status_page.FINDINGS_SHOWN]:
-        assert each.cure[:TEXT_CHARACTERS_MAX] in said["findings"]
+        assert each.fix[:TEXT_CHARACTERS_MAX] in said["findings"]
 
 
 def test_it_says_what_waits_and_for_whom() -> None:

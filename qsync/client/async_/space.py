@@ -25,7 +25,7 @@ class AsyncSpace:
         return await self._write(operations.insert(self.name, row), given)
 
     async def replace(self, row: Values, **given: Unpack[WriteOptions]) -> Receipt:
-        """A tuple, in the place of the one with its key."""
+        """Insert a tuple, or replace the one with its key."""
         return await self._write(operations.replace(self.name, row), given)
 
     async def update(

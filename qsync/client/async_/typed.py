@@ -29,7 +29,7 @@ class AsyncTypedSpace(Generic[R]):
         return await self.plain.insert(self._type.to_values(row), **given)
 
     async def replace(self, row: R, **given: Unpack[WriteOptions]) -> Receipt:
-        """A row, in the place of the one with its key."""
+        """Insert a row, or replace the one with its key."""
         return await self.plain.replace(self._type.to_values(row), **given)
 
     async def replace_many(

@@ -148,7 +148,7 @@ class TypedTransactionSpace(Generic[R]):
         self.plain.insert(self._type.to_values(row))
 
     def replace(self, row: R) -> None:
-        """A row, in the place of the one with its key."""
+        """Insert a row, or replace the one with its key."""
         self.plain.replace(self._type.to_values(row))
 
     def update(self, key: Key, changes: Changes, *, index: Name = 0) -> None:

@@ -30,7 +30,7 @@ class TypedSpace(Generic[R]):
         return self.plain.insert(self._type.to_values(row), **given)
 
     def replace(self, row: R, **given: Unpack[WriteOptions]) -> Receipt:
-        """A row, in the place of the one with its key."""
+        """Insert a row, or replace the one with its key."""
         return self.plain.replace(self._type.to_values(row), **given)
 
     def replace_many(
