@@ -13,6 +13,7 @@ from admin.cluster.surveys import ClusterSurvey
 from admin.drills import reader, session
 from admin.drills.expectations import JudgedRun
 from admin.drills.model import Drill, Step
+from admin.drills.place import PlaceNode
 from admin.drills.record import RunEnd
 from admin.drills.runner import DrillObserver, DrillPhase, RunView
 from admin.drills.session import DrillSetup
@@ -209,10 +210,14 @@ class DemoCamera(DrillObserver):
         )
 
 
-def _row(node: LabNode, found: ClusterSurvey) -> DemoRow:
+def _has_process(node: PlaceNode) -> bool:
+    return isinstance(node, LabNode) and node.process is not None
+
+
+def _row(node: PlaceNode, found: ClusterSurvey) -> DemoRow:
     sample = next((each for each in found.samples if each.name == node.name), None)
     if sample is None:
-        return DemoRow(name=node.name, state="silent" if node.process else "dead")
+        return DemoRow(name=node.name, state="silent" if _has_process(node) else "dead")
     return DemoRow(
         name=node.name,
         state=sample.status or "running",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from admin.cluster import surveys
 from admin.drills.measure import faults
+from admin.drills.place import DrillPlace, PlaceNode
 from admin.drills.record import RunRecord, StepRecord, TimelineEvent
 from admin.drills.verbs.catalogue import VERBS
 from admin.evidence.bundle import Bundle, write_part
@@ -19,7 +20,7 @@ from admin.evidence.manifest import NodeFacts
 from admin.evidence.rows import status_row
 from admin.evidence.tables import Row
 from admin.evidence.witnesses import EvidenceSource, Running
-from admin.lab.lab import Lab
+from admin.lab.lab import Lab, LabNode
 from admin.workload.history import HistoryLine, save
 from admin.workload.restored import stretches, without_places
 from qsync.client.one_node import NodeConnection
@@ -30,12 +31,17 @@ _NS = 1_000_000_000
 _TIMELINES = ("timeline.1.jsonl", "timeline.jsonl")
 
 
-def events(lab: Lab, *, since: float) -> tuple[TimelineEvent, ...]:
-    """What the timelines of all nodes say since a moment, on the monotonic clock."""
+def events(place: DrillPlace, *, since: float) -> tuple[TimelineEvent, ...]:
+    """What the timelines of all nodes say since a moment, on the monotonic clock.
+
+    They are in the directories of the nodes, so of a cluster elsewhere there are none.
+    """
+    if not isinstance(place, Lab):
+        return ()
     ahead = datetime.now(UTC).timestamp() - time.monotonic()
     found = [
         _event(node.name, json.loads(text), ahead)
-        for node in lab.nodes
+        for node in place.nodes
         for file in _TIMELINES
         if (node.dir / file).exists()
         for text in (node.dir / file).read_text("utf-8").splitlines()
@@ -44,11 +50,11 @@ def events(lab: Lab, *, since: float) -> tuple[TimelineEvent, ...]:
     return tuple(sorted((each for each in found if each.time >= since), key=lambda e: e.time))
 
 
-def save_all(run: RunRecord, lab: Lab, out: Path, *, source: str, command: str) -> None:
+def save_all(run: RunRecord, place: DrillPlace, out: Path, *, source: str, command: str) -> None:
     """Write everything but the reports: a bundle that can be checked, and logs for people."""
     told = _history(run, out)
     save(told, out / "history.jsonl")
-    bundle = _dump(run, lab, out, source)
+    bundle = _dump(run, place, out, source)
     counted = {
         "status": write_part(out / "status.jsonl", _status(run, bundle)),
         "nemesis": write_part(out / "nemesis.jsonl", _nemesis(run.steps)),
@@ -66,7 +72,7 @@ def save_all(run: RunRecord, lab: Lab, out: Path, *, source: str, command: str) 
     Bundle(out, manifest).seal()
     _write(out / "timeline.jsonl", (_of_event(event) for event in run.events))
     _write(out / "drill.json", [asdict(run.drill)])
-    for node in lab.nodes:
+    for node in place.nodes if isinstance(place, Lab) else ():
         if node.log.exists():
             (out / "logs").mkdir(exist_ok=True)
             shutil.copyfile(node.log, out / "logs" / f"{node.name}.log")
@@ -83,25 +89,37 @@ def _history(run: RunRecord, out: Path) -> Sequence[HistoryLine]:
     return without_places(stretches(run.lines, run.restored)[-1], run.restored[-1])
 
 
-def _dump(run: RunRecord, lab: Lab, out: Path, source: str) -> Bundle:
+def _dump(run: RunRecord, place: DrillPlace, out: Path, source: str) -> Bundle:
     """Logs, digests and a last look at the nodes that answer; the manifest names the others."""
     run_id = f"{run.drill.name}-{run.began_at}"
     if run.proof is not None:
-        surveys.wait_at_rest(lab.addresses)
+        surveys.wait_at_rest(place.addresses)
     with ExitStack() as lines:
         known: list[EvidenceSource] = []
         silent: list[NodeFacts] = []
-        for node in lab.nodes:
+        for node in place.nodes:
             try:
                 known.append(
                     Running(lines.enter_context(NodeConnection(node.address, timeout=_ASK_S)))
                 )
             except QsyncError as error:
-                silent.append(NodeFacts(node=node.id, name=node.name, problem=error.message))
-        bundle = Dump(out, run_id=run_id, directories=lab.directories).collect(known, source=source)
+                silent.append(
+                    NodeFacts(node=_id_of(run, node), name=node.name, problem=error.message)
+                )
+        bundle = Dump(out, run_id=run_id, directories=place.directories).collect(
+            known, source=source
+        )
     voters = {each.node for each in silent} | {e.node for e in bundle.manifest.nodes if e.voter}
     nodes = (*bundle.manifest.nodes, *silent)
     return Bundle(out, replace(bundle.manifest, nodes=nodes, voters=len(voters)))
+
+
+def _id_of(run: RunRecord, node: PlaceNode) -> int:
+    """As its lab has it, or as it was seen; 0 of one that was never seen."""
+    if isinstance(node, LabNode):
+        return node.id
+    seen = (each.sample for each in run.observations if each.node == node.name)
+    return next((sample.id for sample in seen if sample is not None), 0)
 
 
 def _status(run: RunRecord, bundle: Bundle) -> list[Row]:

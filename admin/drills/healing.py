@@ -3,10 +3,13 @@
 import time
 
 from admin.cluster import surveys
+from admin.drills import spaces
 from admin.drills.failures import DrillNotHealed, DrillRuns
+from admin.drills.place import DrillPlace
 from admin.drills.undo_log import UndoLog
 from admin.drills.verbs.catalogue import undo_pending
 from admin.lab.lab import Lab
+from qsync.client.blocking import connect
 from qsync.errors import Unavailable
 
 HEALTHY_S = 40.0
@@ -14,12 +17,12 @@ HEALTHY_S = 40.0
 _ASKED_AGAIN_S = 0.1
 
 
-def wait_healthy(lab: Lab, *, timeout: float = HEALTHY_S) -> None:
+def wait_healthy(place: DrillPlace, *, timeout: float = HEALTHY_S) -> None:
     """Wait until all nodes are in touch with a leader. Raises DrillNotHealed."""
     deadline = time.monotonic() + timeout
     while True:
         try:
-            verdict = surveys.judge(surveys.survey(lab.addresses, timeout=0.5))
+            verdict = surveys.judge(surveys.survey(place.addresses, timeout=0.5))
         except Unavailable as error:
             why = str(error)
         else:
@@ -31,15 +34,23 @@ def wait_healthy(lab: Lab, *, timeout: float = HEALTHY_S) -> None:
         time.sleep(_ASKED_AGAIN_S)
 
 
-def heal(lab: Lab) -> list[str]:
+def _remove_spaces(place: DrillPlace) -> None:
+    if not isinstance(place, Lab):
+        with connect(place.addresses, timeout=HEALTHY_S) as client:
+            spaces.clean(place, client)
+
+
+def heal(place: DrillPlace) -> list[str]:
     """After a runner that died: undo what its undo log says; what was done."""
-    undo_log = UndoLog.read(lab.dir)
+    undo_log = UndoLog.read(place.dir)
     if undo_log is None:
         return []
     if undo_log.runs:
-        raise DrillRuns(f"the drill {undo_log.drill} still runs on lab {lab.name}")
-    done = undo_pending(lab, undo_log)
-    lab.start_all()
-    wait_healthy(lab)
+        raise DrillRuns(f"the drill {undo_log.drill} still runs on {place.name}")
+    done = undo_pending(place, undo_log)
+    if isinstance(place, Lab):
+        place.start_all()
+    wait_healthy(place)
+    _remove_spaces(place)
     undo_log.close()
     return done

@@ -6,12 +6,13 @@ from random import Random
 
 from admin.drills import targets
 from admin.drills.model import Condition, Step
+from admin.drills.place import DrillPlace
 from admin.drills.targets import Names
 from admin.drills.undo_log import UndoLog, UndoStep
 from admin.lab.lab import Lab, LabNode, NotRunning
 from admin.lab.processes import OsProcess
 from admin.workload.clients import Workload
-from qsync.errors import NotLeader
+from qsync.errors import ConfigError, NotLeader
 
 
 @dataclass(slots=True, kw_only=True)
@@ -24,7 +25,7 @@ class LiveCluster:
     forget the one that is gone.
     """
 
-    lab: Lab
+    place: DrillPlace
     undo_log: UndoLog
     names: Names
     leader: Callable[[], str | None]
@@ -36,9 +37,16 @@ class LiveCluster:
     background: dict[str, Callable[[], None]] = field(default_factory=dict)
 
     @property
+    def lab(self) -> Lab:
+        """The place, for verbs that have it from nobody else. Raises ConfigError elsewhere."""
+        if isinstance(self.place, Lab):
+            return self.place
+        raise ConfigError(f"{self.place.name} is no lab, and no hook does this")
+
+    @property
     def all(self) -> list[str]:
         """Every node."""
-        return [node.name for node in self.lab.nodes]
+        return [node.name for node in self.place.nodes]
 
     def nodes_of(self, step: Step) -> list[str]:
         """The nodes that a step is for. Raises NotLeader when it is for the leader of nobody."""
@@ -55,12 +63,16 @@ class LiveCluster:
 
     def owe(self, remedy: str | None, *nodes: str) -> list[LabNode]:
         """The nodes, once it is on disk what undoes that which is about to happen to them."""
+        self.write_down(remedy, *nodes)
+        return [self.lab.node(node) for node in nodes if node]
+
+    def write_down(self, remedy: str | None, *nodes: str) -> None:
+        """Have on disk what undoes that which is about to happen to these nodes."""
         assert remedy is not None
         for node in nodes:
             step = UndoStep(undo=remedy, node=node)
             if step not in self.undo_log.pending:
                 self.undo_log.owe(step)
-        return [self.lab.node(node) for node in nodes if node]
 
     def running(self, name: str) -> OsProcess:
         """The process of a node. Raises NotRunning."""

@@ -5,7 +5,10 @@ from collections.abc import Collection, Sequence
 from admin.cluster.surveys import ClusterHealth, ClusterSurvey, judge
 from admin.drills import targets
 from admin.drills.failures import DrillStopped
+from admin.drills.hooks import guards as hook_guards
+from admin.drills.hooks.cluster import HookedCluster
 from admin.drills.model import Drill, Step
+from admin.drills.place import DrillPlace
 from admin.drills.probes import PROBES
 from admin.drills.targets import Names
 from admin.drills.values import Options
@@ -47,17 +50,67 @@ def complaints(drill: Drill) -> list[str]:
     return said
 
 
-def allow(drill: Drill, lab: Lab, names: Names, found: ClusterSurvey) -> None:
+def allow(drill: Drill, place: DrillPlace, names: Names, found: ClusterSurvey) -> None:
     """Raises DrillStopped when a guard forbids to begin."""
-    guards = drill.guards
-    tag = tag_of(lab.nodes[0])
-    if tag not in guards.cluster_tags:
-        wanted = " or ".join(guards.cluster_tags)
+    _allow_tag(drill, place, found)
+    if isinstance(place, Lab):
+        _allow_lab(drill, place)
+    else:
+        hook_guards.check(drill, place, found)
+    guards, nodes = drill.guards, len(place.nodes)
+    if nodes < guards.min_voters:
+        raise DrillStopped(f"{nodes} voters; the drill wants {guards.min_voters}")
+    touched = {
+        name
+        for step in drill.method
+        for word in (*step.on, *_crashes(step))
+        for name in names.get(word, ())
+    }
+    if forbidden := touched & set(guards.never_touch):
+        raise DrillStopped(f"never_touch names {', '.join(sorted(forbidden))}")
+    _allow_down(drill, place, names)
+    verdict = judge(found)
+    if guards.healthy and verdict.health is not ClusterHealth.HEALTHY:
+        raise DrillStopped(f"the drill wants a healthy cluster: {verdict.sentence}")
+
+
+def _allow_tag(drill: Drill, place: DrillPlace, found: ClusterSurvey) -> None:
+    tags = {tag_of(place.nodes[0])} if isinstance(place, Lab) else hook_guards.tags(found)
+    if tags and tags <= set(drill.guards.cluster_tags):
+        return
+    wanted = " or ".join(drill.guards.cluster_tags)
+    said = ", ".join(sorted(map(repr, tags))) or "not known: nobody answers"
+    where = "each node" if isinstance(place, Lab) else "each node, and restart it"
+    raise DrillStopped(
+        f"the cluster.tag of {place.name} is {said}; the drill wants {wanted}",
+        hint=f"it may be broken if `tag: {drill.guards.cluster_tags[-1]}` stands below `cluster:` "
+        f"in the node.yaml of {where}; `qsync lab up` writes `tag: lab`, older releases did not",
+    )
+
+
+def _allow_down(drill: Drill, place: DrillPlace, names: Names) -> None:
+    """In a lab all may be down unless the drill says so; elsewhere a minority."""
+    limit, hooked = drill.guards.max_nodes_down, isinstance(place, HookedCluster)
+    if limit is None and hooked:
+        limit = hook_guards.minority(len(place.nodes))
+    if limit is None:
+        return
+    most = most_down(drill.method, names)
+    hint = f"--set guards.max_nodes_down={most} lets it" if hooked else ""
+    if most > limit:
         raise DrillStopped(
-            f"the cluster.tag of {lab.name} is {tag!r}; the drill wants {wanted}",
-            hint="a lab may be broken if `tag: lab` stands below `cluster:` in the node.yaml of "
-            "each node; `qsync lab up` writes that, older releases did not",
+            f"{most} nodes would be down at once; max_nodes_down is {limit}", hint=hint
         )
+    steps = hook_guards.losing_data(drill.method) if hooked else []
+    harmed = {name for step in steps for name in _nodes(step, names)}
+    if len(harmed) > limit:
+        raise DrillStopped(
+            f"{len(harmed)} nodes would lose data, one after the other; max_nodes_down is {limit}",
+            hint=f"--set guards.max_nodes_down={len(harmed)} lets it",
+        )
+
+
+def _allow_lab(drill: Drill, lab: Lab) -> None:
     if _needs_points(drill) and not all(_breakable(node) for node in lab.nodes):
         raise DrillStopped(
             f"{lab.name} does not let its fault points be armed",
@@ -68,23 +121,6 @@ def allow(drill: Drill, lab: Lab, names: Names, found: ClusterSurvey) -> None:
             f"{lab.name} speaks no TLS, and the drill is about its certificates",
             hint="`qsync lab up --secure` lays out a lab that does",
         )
-    if len(lab.nodes) < guards.min_voters:
-        raise DrillStopped(f"{len(lab.nodes)} voters; the drill wants {guards.min_voters}")
-    touched = {
-        name
-        for step in drill.method
-        for word in (*step.on, *_crashes(step))
-        for name in names.get(word, ())
-    }
-    if forbidden := touched & set(guards.never_touch):
-        raise DrillStopped(f"never_touch names {', '.join(sorted(forbidden))}")
-    most = most_down(drill.method, names)
-    limit = guards.max_nodes_down
-    if limit is not None and most > limit:
-        raise DrillStopped(f"{most} nodes would be down at once; max_nodes_down is {limit}")
-    verdict = judge(found)
-    if guards.healthy and verdict.health is not ClusterHealth.HEALTHY:
-        raise DrillStopped(f"the drill wants a healthy cluster: {verdict.sentence}")
 
 
 def most_down(method: Sequence[Step], names: Names) -> int:
@@ -167,8 +203,8 @@ def not_simulated(drill: Drill) -> list[str]:
     return sorted(verbs | probes)
 
 
-def preview(drill: Drill, lab: Lab | None, nodes: int, leader: str | None) -> Names:
+def preview(drill: Drill, place: DrillPlace | None, nodes: int, leader: str | None) -> Names:
     """The targets in a lab, or in one of `nodes` nodes that would be made and led by n1."""
-    if lab is not None:
-        return targets.resolve(drill, [node.name for node in lab.nodes], leader)
+    if place is not None:
+        return targets.resolve(drill, [node.name for node in place.nodes], leader)
     return targets.resolve(drill, [f"n{number}" for number in range(1, nodes + 1)], "n1")

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from admin.drills.hooks.running import HookRun
 from admin.drills.model import Drill
 from admin.drills.sampling import NodeObservation
 from admin.evidence.tables import Row
@@ -73,6 +74,8 @@ class RunRecord:
     """What a reader of the feed of changes was given, as rows of evidence."""
     restored: tuple[RestoredPoint, ...] = ()
     """Where the cluster went back to, if it was restored."""
+    commands: tuple[HookRun, ...] = ()
+    """What hooks ran, healing included."""
     proof: Proof | None = None
     end: RunEnd | None = None
     stopped: str | None = None

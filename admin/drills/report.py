@@ -7,6 +7,7 @@ from pathlib import Path
 
 from admin.drills import markdown, measure, page
 from admin.drills.expectations import JudgedRun
+from admin.drills.hooks.running import HookRun
 from admin.drills.measure import Latencies
 from admin.drills.record import RunEnd, StepRecord
 from qsync.errors import ConfigError
@@ -75,6 +76,7 @@ def as_json(judged: JudgedRun) -> dict[str, object]:
             for gap in measure.gaps(acked, run.begun, over)
         ],
         "steps": [_step(step, run.begun) for step in run.steps],
+        "commands": [_command(each, run.begun) for each in run.commands],
         "leaders": _leaders(judged),
         "writes": _buckets([each.ended - run.begun for each in acked], run.ended - run.begun),
         "events": [
@@ -129,6 +131,18 @@ def _step(step: StepRecord, begun: float) -> dict[str, object]:
         "from": round(step.begun - begun, 3),
         "to": round(step.ended - begun, 3),
         "error": step.error,
+    }
+
+
+def _command(run: HookRun, begun: float) -> dict[str, object]:
+    return {
+        "action": run.action,
+        "command": run.command,
+        "from": round(run.begun - begun, 3),
+        "seconds": round(run.seconds, 3),
+        "code": run.code,
+        "error": run.error,
+        "output": run.output,
     }
 
 

@@ -71,6 +71,7 @@ def tables(report: Mapping[str, object]) -> list[ReportTable]:
         ),
         ReportTable("Outcomes of writes", ("outcome", "writes"), outcomes),
         ReportTable("Steps", ("from", "to", "step", "nodes", ""), list(_steps(report))),
+        *_commands(report),
     ]
 
 
@@ -122,6 +123,25 @@ def _latency(report: Mapping[str, object]) -> Iterable[Cells]:
         times = [found[key] for key in ("p50", "p90", "p99", "max")]
         shown = [f"{time * 1000:.1f} ms" if isinstance(time, float) else "-" for time in times]
         yield name, str(found["writes"]), *shown
+
+
+def _commands(report: Mapping[str, object]) -> Iterable[ReportTable]:
+    """What hooks ran; none in a lab, nor in reports of former versions."""
+    if not report.get("commands"):
+        return
+    rows = [
+        (
+            f"{number(each, 'from'):.2f}",
+            f"{number(each, 'seconds'):.2f}",
+            text(each, "action"),
+            text(each, "command"),
+            str(each["error"] or "ended with 0"),
+            " ".join(text(each, "output").split()),
+        )
+        for each in maps(report, "commands")
+    ]
+    heads = ("at", "seconds", "action", "command", "", "output")
+    yield ReportTable("Commands of the hooks", heads, rows)
 
 
 def _steps(report: Mapping[str, object]) -> Iterable[Cells]:

@@ -1,4 +1,4 @@
-"""Runs a drill on a lab: load, method, healing whatever happens, and then the proof."""
+"""Runs a drill on a cluster: load, method, healing whatever happens, and then the proof."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -12,17 +12,18 @@ from typing import TypeVar
 
 from admin.cluster import surveys
 from admin.cluster.surveys import ClusterSurvey
-from admin.drills import evidence, healing, preflight, restoring, targets
+from admin.drills import evidence, healing, preflight, restoring, spaces, targets
 from admin.drills.failures import DrillNotHealed, DrillStopped, StepFailed
 from admin.drills.live import LiveCluster
 from admin.drills.model import Condition, Drill, Step
+from admin.drills.place import DrillPlace, PlaceNode
 from admin.drills.probes import holds, holds_since_step
 from admin.drills.record import RunEnd, RunRecord, StepRecord
 from admin.drills.sampling import LiveFacts, SamplingThread
 from admin.drills.undo_log import UndoLog
-from admin.drills.verbs.catalogue import VERBS, undo_all
-from admin.lab.lab import Lab, LabNode
-from admin.workload import clients, proof
+from admin.drills.verbs.catalogue import VERBS, perform, undo_all
+from admin.lab.lab import Lab
+from admin.workload import proof
 from admin.workload.clients import Workload
 from admin.workload.feed_reader import Feeding
 from admin.workload.history import History
@@ -55,7 +56,7 @@ class DrillPhase(StrEnum):
 class RunView:
     """What there is to see of a run at a moment."""
 
-    nodes: Sequence[LabNode]
+    nodes: Sequence[PlaceNode]
     phase: DrillPhase
     survey: ClusterSurvey
     tally: WriteTally
@@ -79,7 +80,7 @@ class DrillRunner:
     """One run of one drill."""
 
     drill: Drill
-    lab: Lab
+    place: DrillPlace
     observer: DrillObserver
     history: History = field(default_factory=History)
     steps: list[StepRecord] = field(default_factory=list)
@@ -93,15 +94,15 @@ class DrillRunner:
     def run(self) -> RunRecord:
         """Do it all. Raises DrillStopped only while nothing is broken yet."""
         began_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        found = surveys.wait_writable(self.lab.addresses, timeout=UP_S_MAX)
+        found = surveys.wait_writable(self.place.addresses, timeout=UP_S_MAX)
         leader = None if found.leader is None else found.leader.name
-        names = targets.resolve(self.drill, [node.name for node in self.lab.nodes], leader)
-        preflight.allow(self.drill, self.lab, names, found)
+        names = targets.resolve(self.drill, [node.name for node in self.place.nodes], leader)
+        preflight.allow(self.drill, self.place, names, found)
         for name in self.drill.targets:
             self.observer.tell(f"{name}: {', '.join(names[name])}")
-        undo_log = UndoLog.create(self.lab.dir, self.drill.name)
+        undo_log = UndoLog.create(self.place.dir, self.drill.name)
         self.load = Workload(
-            self.lab.addresses,
+            self.place.addresses,
             history=self.history,
             clients=self.drill.load.clients,
             seed=self.drill.seed,
@@ -109,7 +110,10 @@ class DrillRunner:
             kind=self.drill.load.kind,
         )
         try:
-            with SamplingThread(self.lab.addresses) as watch, Feeding(self.lab.addresses) as feed:
+            with (
+                SamplingThread(self.place.addresses) as watch,
+                Feeding(self.place.addresses) as feed,
+            ):
                 self.facts = LiveFacts(
                     watch=watch,
                     tally=self.load.tally,
@@ -117,7 +121,7 @@ class DrillRunner:
                     clients=self.drill.load.clients,
                 )
                 self.cluster = LiveCluster(
-                    lab=self.lab,
+                    place=self.place,
                     undo_log=undo_log,
                     names=names,
                     leader=self._leader,
@@ -133,9 +137,8 @@ class DrillRunner:
         return replace(whole, began_at=began_at, targets=names, feeds=tuple(feed.rows))
 
     def _whole(self, watch: SamplingThread) -> RunRecord:
-        with connect(self.lab.addresses, timeout=UP_S_MAX) as client:
-            clients.drop(client)
-            clients.prepare(client, self.load.kind)
+        with connect(self.place.addresses, timeout=UP_S_MAX) as client:
+            spaces.prepare(self.place, client, self.load.kind)
         begun = time.monotonic()
         end, why = self._play()
         over = time.monotonic()
@@ -148,9 +151,9 @@ class DrillRunner:
                 end, why = RunEnd.NOT_HEALED, str(error)
         return RunRecord(
             drill=self.drill,
-            cluster=self.cluster.lab.cluster,
+            cluster=self.cluster.place.cluster,
             version=__version__,
-            nodes=tuple(node.name for node in self.lab.nodes),
+            nodes=tuple(node.name for node in self.place.nodes),
             targets={},
             begun=begun,
             ended=over,
@@ -158,14 +161,15 @@ class DrillRunner:
             steps=tuple(self.steps),
             lines=tuple(self.history.lines),
             observations=tuple(watch.observations),
-            events=evidence.events(self.lab, since=begun),
+            events=evidence.events(self.place, since=begun),
             terms={term: tuple(sorted(nodes)) for term, nodes in watch.terms.items()},
             met_unknown=self.load.tally.met_unknown,
             unresolved=len(self.load.tally.unknown),
-            restored=restoring.points(self.lab.dir, since=begun),
+            restored=restoring.points(self.place.dir, since=begun),
             proof=checked,
             end=end,
             stopped=why,
+            commands=() if isinstance(self.place, Lab) else tuple(self.place.runs),
         )
 
     # -- the method
@@ -205,11 +209,11 @@ class DrillRunner:
         begun = time.monotonic()
         error: str | None = None
         try:
-            before = restoring.points(self.lab.dir, since=self.began)
+            before = restoring.points(self.place.dir, since=self.began)
             done = undo_all(self.cluster)
-            if restoring.points(self.lab.dir, since=self.began) != before:
+            if restoring.points(self.place.dir, since=self.began) != before:
                 self.cluster.begin_anew()
-            self._meanwhile(lambda: healing.wait_healthy(self.lab), self._show)
+            self._meanwhile(lambda: healing.wait_healthy(self.place), self._show)
         except DrillNotHealed as found:
             error, done = found.message, []
         text = f"heal ({', '.join(done)})" if done else "heal"
@@ -236,12 +240,9 @@ class DrillRunner:
 
     def _live(self, step: Step) -> Sequence[str]:
         """Do what the verb says; the nodes that it was done to."""
-        verb, nodes = VERBS[step.verb], self.cluster.nodes_of(step)
-        if verb.spec.waits:
-            verb.live(self.cluster, step, nodes)
-        else:
-            self._meanwhile(lambda: verb.live(self.cluster, step, nodes), self._look)
-        return nodes
+        if VERBS[step.verb].spec.waits:
+            return perform(self.cluster, step)
+        return self._meanwhile(lambda: perform(self.cluster, step), self._look)
 
     def _record(
         self, step: Step, text: str, begun: float, nodes: Sequence[str], error: str | None
@@ -300,7 +301,7 @@ class DrillRunner:
     def _show(self) -> None:
         self.observer.look(
             RunView(
-                nodes=self.lab.nodes,
+                nodes=self.place.nodes,
                 phase=self.phase,
                 survey=self.facts.watch.survey,
                 tally=self.load.tally,
@@ -321,18 +322,18 @@ class DrillRunner:
     def _prove(self) -> Proof:
         self.observer.tell("checking")
         self.load.resolve()
-        with connect(self.lab.addresses, timeout=UP_S_MAX) as client:
+        with connect(self.place.addresses, timeout=UP_S_MAX) as client:
             self.load.settle(client)
             found, balances = proof.read_back(client, self.history, self.load.kind)
         self.history.give_up("the run ended and nobody could say")
-        digests = proof.same_digests(self.lab.addresses, timeout=MEET_S_MAX)
+        digests = proof.same_digests(self.place.addresses, timeout=MEET_S_MAX)
         return proof.prove(
             self.load.tally,
             self.history.lines,
             journal=found,
             balances=balances,
             digests=digests,
-            restored=restoring.points(self.lab.dir, since=self.began),
+            restored=restoring.points(self.place.dir, since=self.began),
         )
 
     def _begin_anew(self, feed: Feeding) -> None:

@@ -1,20 +1,24 @@
-"""From a drill to a directory with its report: on a lab made for it, or on one that is there."""
+"""From a drill to a directory with its report: in a lab made for it, or a cluster that is there."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from admin.cluster import surveys
-from admin.drills import evidence, expectations, preflight, report
+from admin.drills import evidence, expectations, preflight, report, spaces
 from admin.drills.expectations import JudgedRun
+from admin.drills.hooks.cluster import HookedCluster
 from admin.drills.model import Drill
+from admin.drills.place import DrillPlace
 from admin.drills.record import RunEnd
 from admin.drills.runner import UP_S_MAX, DrillObserver, DrillRunner
 from admin.drills.targets import Names
+from admin.drills.verbs.catalogue import commands
 from admin.evidence.stored import compare_stored
 from admin.lab import lab, secure
 from admin.lab.lab import Lab
 from admin.lab.tags import ALLOWED_TAGS
 from qsync.client import security
+from qsync.client.blocking import connect
 
 LAB = "lab"
 """Where in the directory of a run the lab lives that was made for it."""
@@ -22,7 +26,7 @@ LAB = "lab"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrillSetup:
-    """Where to run it. `target`: a lab that is there; else one of `nodes` nodes is made.
+    """Where to run it. `target`: a cluster that is there; else one of `nodes` nodes is made.
 
     `keep`: the lab that was made stays. `links`: it has a proxy between its nodes. `secure`: it
     speaks TLS and has users, as it does for a drill that is about certificates. `record`: write
@@ -31,7 +35,7 @@ class DrillSetup:
 
     out: Path
     nodes: int = 3
-    target: Lab | None = None
+    target: DrillPlace | None = None
     keep: bool = False
     links: bool = True
     secure: bool = False
@@ -47,8 +51,25 @@ def run(drill: Drill, plan: DrillSetup, observer: DrillObserver) -> JudgedRun:
     plan.out.mkdir(parents=True, exist_ok=True)
     out = plan.out.absolute()
     place = plan.target or _make(drill, out / LAB, plan)
+    if isinstance(place, HookedCluster):
+        return _run_by_hooks(place, drill, plan, observer, out)
     with security.assumed(secure.client_tls(place.dir)):
         return _run_on(place, drill, plan, observer, out)
+
+
+def _run_by_hooks(
+    place: HookedCluster, drill: Drill, plan: DrillSetup, observer: DrillObserver, out: Path
+) -> JudgedRun:
+    """On a cluster of somebody's: nothing is started or removed there but by hooks."""
+    place.dir.mkdir(exist_ok=True)
+    judged = expectations.judge(DrillRunner(drill, place, observer).run())
+    command = plan.command or f"qsync drill run {drill.name} --hooks {place.file.path}"
+    evidence.save_all(judged.run, place, out, source=plan.source, command=command)
+    report.write(judged, out)
+    if judged.end is not RunEnd.NOT_HEALED:
+        with connect(place.addresses, timeout=UP_S_MAX) as client:
+            spaces.clean(place, client)
+    return judged
 
 
 def _run_on(
@@ -77,8 +98,8 @@ def _run_on(
     return judged
 
 
-def preview(drill: Drill, target: Lab | None, nodes: int) -> tuple[Names, list[str]]:
-    """The targets and the timeline, without touching anything."""
+def preview(drill: Drill, target: DrillPlace | None, nodes: int) -> tuple[Names, list[str]]:
+    """The targets and the timeline, without touching anything; with hooks, their commands."""
     leader = None
     if target is not None:
         found = surveys.survey(target.addresses)
@@ -87,7 +108,11 @@ def preview(drill: Drill, target: Lab | None, nodes: int) -> tuple[Names, list[s
         preflight.allow(drill, target, names, found)
     else:
         names = preflight.preview(drill, None, nodes, None)
-    return names, preflight.timeline(drill, names)
+    lines = preflight.timeline(drill, names)
+    if isinstance(target, HookedCluster):
+        parts = commands(drill, target, names, leader)
+        lines = [text for line, part in zip(lines, parts, strict=True) for text in (line, *part)]
+    return names, lines
 
 
 def _make(drill: Drill, directory: Path, plan: DrillSetup) -> Lab:

@@ -1,5 +1,6 @@
 """`qsync drill`: break a cluster on purpose, watch it, mend it, and judge what it did."""
 
+import sys
 import tempfile
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from admin.drills.model import Drill
 from admin.lab import lab as labs
 from admin.lab.lab import Lab
 from cli.ending import interrupted_politely
-from cli.exits import CheckFailed
+from cli.exits import CheckFailed, StoppedByGuard
 from cli.options import json_option, mutant_option, set_options
 from cli.output import document, say, style, text
 from cli.targets import load_lab
@@ -21,7 +22,15 @@ from qsync.errors import ConfigError
 
 if TYPE_CHECKING:
     from admin.drills.expectations import JudgedRun
+    from admin.drills.hooks.cluster import HookedCluster
+    from admin.drills.place import DrillPlace
 
+_HOOKS = click.option(
+    "--hooks",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="A real cluster, broken and mended by the commands of this file.",
+)
 _DRILL = click.argument("drill", metavar="DRILL")
 
 
@@ -86,6 +95,35 @@ def lint(*, files: tuple[str, ...], schema: bool) -> None:
         raise CheckFailed("some drills can be read, but are likely to be wrong")
 
 
+@drill.command(epilog="Example: qsync drill hooks systemd > hooks.yaml; qsync drill hooks my.yaml")
+@click.argument("file", required=False, metavar="[PRESET|FILE]")
+@json_option
+def hooks(*, file: str | None) -> None:
+    """Print a file of hooks to begin with, or check one of your own.
+
+    Hooks are the commands by which a drill reaches a real cluster, such as `ssh HOST systemctl`.
+    """
+    from admin.drills.hooks import reader as hook_reader  # noqa: PLC0415 - only here
+
+    if file is None:
+        for name in hook_reader.presets():
+            text(name)
+    elif file in hook_reader.presets():
+        click.echo(hook_reader.preset(file).read_text("utf-8"), nl=False)
+    else:
+        found = hook_reader.load(Path(file))
+        if style().as_json:
+            document(
+                "drill-hooks",
+                cluster=found.cluster,
+                nodes=[each.name for each in found.nodes],
+                actions=sorted(found.hooks),
+            )
+        else:
+            text(f"{file}: fine; {len(found.nodes)} nodes of the cluster {found.cluster}")
+            text(f"actions: {', '.join(sorted(found.hooks))}")
+
+
 @drill.command(epilog="Example: qsync drill run leader-kill --nodes 5 --out ./run --repeat 20")
 @_DRILL
 @click.option(
@@ -95,7 +133,13 @@ def lint(*, files: tuple[str, ...], schema: bool) -> None:
     help="A new directory for report and evidence. [default: a temporary one]",
 )
 @click.option("--nodes", type=click.IntRange(1, labs.NODES_MAX), default=3, show_default=True)
-@click.option("--target", help="A lab that is there (name or directory), instead of a new one.")
+@click.option(
+    "--target",
+    help="A lab that is there (name or directory), instead of a new one; with --hooks the cluster "
+    "of the file, such as qsyncs://host1,host2/.",
+)
+@_HOOKS
+@click.option("--confirm", metavar="NAME", help="With --hooks: the cluster's name, unasked.")
 @click.option("--seed", type=int, help="Seed for the choice of targets and for the clients.")
 @click.option("--dry-run", is_flag=True, help="Only show the resolved targets and the timeline.")
 @click.option("--simulate", is_flag=True, help="In the simulator: virtual time, exact, fast.")
@@ -119,6 +163,8 @@ def run(
     out: Path | None,
     nodes: int,
     target: str | None,
+    hooks: Path | None,
+    confirm: str | None,
     seed: int | None,
     dry_run: bool,
     simulate: bool,
@@ -134,6 +180,8 @@ def run(
     from cli.render.drill import Lines  # noqa: PLC0415 - the same
 
     found = reader.load(reader.find(drill), set_options(settings))
+    if hooks is not None and (simulate or secure or keep):
+        raise click.UsageError("--hooks is for a cluster that is there: no lab, no simulator")
     if mutant is not None and not simulate:
         raise click.UsageError("--mutant needs --simulate: real nodes obey all rules")
     if seed is not None:
@@ -141,10 +189,12 @@ def run(
     if simulate:
         _simulate(found, nodes, repeat, mutant)
         return
-    there = None if target is None else _lab(target)
+    there = _place(target, hooks)
     if dry_run:
         _dry_run(found, there, nodes)
         return
+    if there is not None and not isinstance(there, Lab):
+        _confirm(found, there, confirm)
     place = out or Path(tempfile.mkdtemp(prefix=f"qsync-drill-{found.name}-"))
     judged: list[JudgedRun] = []
     for number in range(repeat):
@@ -157,13 +207,17 @@ def run(
 
 
 @drill.command(epilog="Example: qsync drill heal lab, or the directory of a run: ... heal ./run")
-@click.argument("target", default=labs.DEFAULT_NAME, metavar="[TARGET]")
+@click.argument("target", required=False, metavar="[TARGET]")
+@_HOOKS
 @json_option
-def heal(*, target: str) -> None:
-    """Undo the faults of a drill whose runner was killed. TARGET: a lab, or a run's directory."""
+def heal(*, target: str | None, hooks: Path | None) -> None:
+    """Undo the faults of a drill whose runner was killed.
+
+    TARGET is a lab or the directory of a run. With --hooks it is the cluster of that file.
+    """
     from admin.drills import healing  # noqa: PLC0415 - only here
 
-    found = _lab(target)
+    found = _place(target, hooks) or _lab(labs.DEFAULT_NAME)
     done = healing.heal(found)
     if style().as_json:
         document("drill-heal", lab=found.name, dir=found.dir, done=done)
@@ -215,6 +269,43 @@ def compare(*, before: Path, after: Path, threshold: float) -> None:
         raise CheckFailed(f"worse than before: {', '.join(worse)}")
 
 
+def _place(target: str | None, hooks: Path | None) -> "DrillPlace | None":
+    """The lab or the cluster that is meant; None: a lab is made. Raises ConfigError."""
+    if hooks is None:
+        return None if target is None else _lab(target)
+    from admin.drills.hooks import reader as hook_reader  # noqa: PLC0415 - only here
+    from admin.drills.hooks.cluster import HookedCluster  # noqa: PLC0415 - the same
+    from cli import targets  # noqa: PLC0415 - the same
+
+    found = HookedCluster(file=hook_reader.load(hooks))
+    if target is not None:
+        try:
+            addresses = targets.resolve(target)
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
+        if strange := sorted(set(addresses) - set(found.addresses)):
+            raise ConfigError(
+                f"{', '.join(strange)} is no address of {hooks}",
+                hint="both have to name the same cluster; the file alone is enough, unless its "
+                "nodes speak TLS",
+            )
+    return found
+
+
+def _confirm(found: Drill, place: "HookedCluster", name: str | None) -> None:
+    """Whoever breaks a cluster has to name it. Raises StoppedByGuard."""
+    if name is None and sys.stdin.isatty():
+        say(f"{found.name} breaks the cluster {place.name} on purpose: {found.title}")
+        name = click.prompt("The name of that cluster", err=True)
+    if name != place.name:
+        said = "was not named" if name is None else f"was called {name!r}"
+        raise StoppedByGuard(
+            f"{place.name} {said}, so nothing was done",
+            hint=f"--confirm {place.name} says that this cluster is meant; --dry-run shows what "
+            "would be run",
+        )
+
+
 def _lab(target: str) -> Lab:
     """By name, by directory, or by the directory of a run that has one in it."""
     for place in (Path(target) / "lab", Path(target)):
@@ -222,14 +313,15 @@ def _lab(target: str) -> Lab:
             return load_lab(place.absolute())
     if ":" in target or "," in target:
         raise ConfigError(
-            f"{target} is an address: a drill breaks processes and links, and can do that only to "
-            "a lab of this machine",
-            hint="`qsync lab list` names the labs; without --target a drill makes its own",
+            f"{target} is an address: what a drill breaks are processes and links, and without "
+            "hooks it reaches only those of a lab of this machine",
+            hint="--hooks FILE names the commands that reach them elsewhere (`qsync drill hooks` "
+            "prints one to begin with); `qsync lab list` names the labs",
         )
     return load_lab(labs.place(target))
 
 
-def _dry_run(found: Drill, there: Lab | None, nodes: int) -> None:
+def _dry_run(found: Drill, there: "DrillPlace | None", nodes: int) -> None:
     from admin.drills import session  # noqa: PLC0415 - only here
 
     names, timeline = session.preview(found, there, nodes)

@@ -1,5 +1,6 @@
 """The tutorial and the pages of docs/how-to: their commands are run as they stand."""
 
+import json
 import os
 import re
 import subprocess
@@ -135,6 +136,19 @@ def test_from_a_drill_to_a_report_goes_as_it_is_told(tmp_path: Path) -> None:
     assert "log-dense" in {row["invariant"] for row in rows}
     page = (tmp_path / "run/check.html").read_text()
     assert "kill victim" in page, "the fault is drawn"
+
+
+def test_a_real_cluster_is_drilled_as_it_is_told(tmp_path: Path) -> None:
+    script = on_free_ports("".join(commands("drills-on-a-real-cluster.md")), 3)
+    ending = "kill -9 $(cat c/n?/lock); kill $(jobs -p); wait"  # hooks started nodes, too
+    done = shell(f"trap '{ending}' EXIT\n{script}", tmp_path)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert "./machine c/n" in done.stdout, "the dry run shows the commands"
+    assert "leader-kill passed" in done.stderr
+    assert "shop: resume n" in done.stderr
+    commands_run = json.loads((tmp_path / "run/report.json").read_text())["commands"]
+    assert [each["action"] for each in commands_run] == ["kill", "start"]
+    assert list((tmp_path / "hooks.drill").iterdir()) == []
 
 
 def test_a_cluster_grows_and_moves_as_it_is_told(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import click
 
 from admin.campaign.drawing import FAULTS as CAMPAIGN
 from admin.drills import reference as drill_pages
+from admin.drills.hooks.scopes import HOOKABLE, option_fields
 from admin.drills.measure import MEASURES
 from admin.drills.probes import PROBES, MeasureUnit
 from admin.drills.verbs.catalogue import VERBS
@@ -110,6 +111,15 @@ def drill_steps() -> Iterator[str]:
         yield f"| {name}{', ' if words else ''}{words} | {spec.about} | {undone} |"
 
 
+def drill_hooks() -> Iterator[str]:
+    """Every action that a hook can do to a real cluster."""
+    yield from _table("action", "the hook", "is run for", "undone by", "fields of its options")
+    for name, each in HOOKABLE.items():
+        undone = "" if each.undone_by is None else f"`{each.undone_by}`"
+        fields = ", ".join(f"`{{{field}}}`" for field in option_fields(name))
+        yield f"| `{name}` | {each.about} | {each.scope.value} | {undone} | {fields} |"
+
+
 def drill_probes() -> Iterator[str]:
     """Everything that a drill may ask."""
     yield from _table("probe", "asks", "of a node", "in the simulator")
@@ -195,6 +205,7 @@ BLOCKS: Mapping[str, Callable[[], Iterable[str]]] = {
     "commands": commands,
     "drill catalogue": drill_pages.catalogue,
     "drill steps": drill_steps,
+    "drill hooks": drill_hooks,
     "drill probes": drill_probes,
     "drill measures": drill_measures,
     "fault points": fault_points,

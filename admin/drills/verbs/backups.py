@@ -92,7 +92,7 @@ class RestoreVerb(Remedy):
         for node in nodes:
             self.undo(cluster.lab, node)
             cluster.undo_log.settle(UndoStep(undo=self.spec.name, node=node))
-        cluster.lab = labs.load(cluster.lab.dir)
+        cluster.place = labs.load(cluster.lab.dir)
         cluster.begin_anew()
 
 

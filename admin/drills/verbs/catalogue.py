@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from admin.drills.failures import DrillNotHealed
+from admin.drills.hooks.cluster import HookedCluster
+from admin.drills.hooks.scopes import WITHOUT_HOOK
 from admin.drills.live import LiveCluster
-from admin.drills.model import Step
+from admin.drills.model import Drill, Step
+from admin.drills.place import DrillPlace
 from admin.drills.probes import PROBES
+from admin.drills.targets import Names
 from admin.drills.undo_log import UndoLog, UndoStep
 from admin.drills.values import DURATION
 from admin.drills.verbs import (
@@ -16,6 +20,7 @@ from admin.drills.verbs import (
     certificates,
     disks,
     fault_points,
+    hooked,
     links,
     load,
     members,
@@ -24,7 +29,6 @@ from admin.drills.verbs import (
     restarts,
 )
 from admin.drills.verbs.verb import Remedy, StepVerb, Takes, VerbSpec
-from admin.lab.lab import Lab
 from qsync.errors import ConfigError, QsyncError
 
 if TYPE_CHECKING:
@@ -121,6 +125,29 @@ WAITING = frozenset(verb.spec.name for verb in _ALL if verb.spec.waits)
 """Verbs that do nothing to the cluster."""
 
 
+def perform(cluster: LiveCluster, step: Step) -> list[str]:
+    """Do a step to real nodes, by the verb itself or by a hook; the nodes that it was done to."""
+    verb = VERBS[step.verb]
+    if isinstance(cluster.place, HookedCluster) and step.verb not in WITHOUT_HOOK:
+        return hooked.perform(cluster, cluster.place, verb, step)
+    nodes = cluster.nodes_of(step)
+    verb.live(cluster, step, nodes)
+    return nodes
+
+
+def commands(
+    drill: Drill, place: HookedCluster, names: Names, leader: str | None
+) -> list[list[str]]:
+    """What hooks would run for each step, as the cluster is now."""
+    plan = hooked.PlannedCluster([node.name for node in place.nodes], names, leader)
+    return [
+        []
+        if step.verb in WITHOUT_HOOK
+        else list(hooked.planned(plan, place, VERBS[step.verb], step))
+        for step in drill.method
+    ]
+
+
 def remedy(name: str) -> Remedy:
     """What the undo log calls so. Raises ConfigError."""
     found = VERBS.get(name)
@@ -137,13 +164,13 @@ def undo_all(cluster: LiveCluster) -> list[str]:
             cluster.end_background(name)
         except (QsyncError, OSError) as error:
             why.append(f"{name}: {error}")
-    done = undo_pending(cluster.lab, cluster.undo_log)
+    done = undo_pending(cluster.place, cluster.undo_log)
     if why:
         raise DrillNotHealed(f"what went on beside the drill failed: {'; '.join(why)}")
     return done
 
 
-def undo_pending(lab: Lab, undo_log: UndoLog) -> list[str]:
+def undo_pending(place: DrillPlace, undo_log: UndoLog) -> list[str]:
     """Undo everything, the latest first; what was done. Raises DrillNotHealed naming what failed.
 
     One that fails keeps none of the others from being undone.
@@ -152,7 +179,7 @@ def undo_pending(lab: Lab, undo_log: UndoLog) -> list[str]:
     failed: list[str] = []
     for step in undo_log.pending:
         try:
-            _undo(lab, step)
+            _undo(place, step)
         except (QsyncError, OSError) as error:
             failed.append(f"{step.describe()}: {error}")
         else:
@@ -163,5 +190,8 @@ def undo_pending(lab: Lab, undo_log: UndoLog) -> list[str]:
     return done
 
 
-def _undo(lab: Lab, step: UndoStep) -> None:
-    remedy(step.undo).undo(lab, step.node)
+def _undo(place: DrillPlace, step: UndoStep) -> None:
+    if isinstance(place, HookedCluster):
+        place.undo(step)
+    else:
+        remedy(step.undo).undo(place, step.node)

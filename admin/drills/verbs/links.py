@@ -1,7 +1,7 @@
 """Verbs of a drill for links: which of them a step means, and what becomes of them."""
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from typing_extensions import override
 
@@ -15,6 +15,20 @@ from qsync.faults import Fault
 
 if TYPE_CHECKING:
     from admin.drills.simulated import Members, SimulatedCluster
+
+
+class NamedNodes(Protocol):
+    """What links are found by, whether a cluster runs, is simulated, or is only planned for."""
+
+    @property
+    def all(self) -> list[str]:
+        """Every node."""
+        ...
+
+    def beside(self, step: Step, option: str = "with") -> tuple[str, ...]:
+        """The nodes that a step names with an option."""
+        ...
+
 
 ACROSS: Options = {"with": TARGET, "way": one_of("both", "out", "in")}
 """Between which groups of nodes, and in which direction."""
@@ -33,9 +47,7 @@ LinkSpec = partial(VerbSpec, undone_by="mend", needs_links=True)
 class LinkVerb(StepVerb):
     """Something that happens to links, until `mend`. Which ones: between the nodes and others."""
 
-    def links(
-        self, cluster: "LiveCluster | SimulatedCluster", step: Step, nodes: list[str]
-    ) -> list[DirectedLink]:
+    def links(self, cluster: NamedNodes, step: Step, nodes: list[str]) -> list[DirectedLink]:
         """The links that a step means."""
         way = str(step.options.get("way", "both"))
         return across(cluster.all, nodes, cluster.beside(step), way)
@@ -150,9 +162,7 @@ class RingVerb(LinkVerb):
     )
 
     @override
-    def links(
-        self, cluster: "LiveCluster | SimulatedCluster", step: Step, nodes: list[str]
-    ) -> list[DirectedLink]:
+    def links(self, cluster: NamedNodes, step: Step, nodes: list[str]) -> list[DirectedLink]:
         return ring(cluster.all)
 
 
@@ -166,9 +176,7 @@ class BridgeVerb(LinkVerb):
     )
 
     @override
-    def links(
-        self, cluster: "LiveCluster | SimulatedCluster", step: Step, nodes: list[str]
-    ) -> list[DirectedLink]:
+    def links(self, cluster: NamedNodes, step: Step, nodes: list[str]) -> list[DirectedLink]:
         return bridge(cluster.all, nodes[0])
 
 

@@ -31,7 +31,7 @@ class LeadershipVerb(StepVerb):
     @override
     def live(self, cluster: LiveCluster, step: Step, nodes: list[str]) -> None:
         def ask(name: str) -> QsyncError | None:
-            address = cluster.lab.node(name).address
+            address = cluster.place.node(name).address
             try:
                 leadership.perform(address, self.request(), timeout=LEAD_S_MAX)
             except QsyncError as error:

@@ -2,6 +2,7 @@
 
 import signal
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,7 @@ class RestartVerb(StepVerb):
             self.change(cluster.lab, node, step)
             cluster.lab.start(node)
             cluster.undo_log.settle(UndoStep(undo="start", node=name))
-            _wait_back(cluster.lab, name)
+            wait_back(cluster.lab.addresses, name)
 
     @override
     def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
@@ -81,12 +82,12 @@ class RestartVerb(StepVerb):
             )
 
 
-def _wait_back(lab: Lab, name: str) -> None:
-    """Raises Unavailable when it takes too long."""
+def wait_back(addresses: Sequence[str], name: str) -> None:
+    """Until all are in touch, and a node has caught up. Raises Unavailable after 30 s."""
     deadline = time.monotonic() + BACK_S
     while True:
         try:
-            found = surveys.survey(lab.addresses)
+            found = surveys.survey(addresses)
             verdict = surveys.judge(found)
             why = verdict.sentence
             node = next((each for each in found.samples if each.name == name), None)

@@ -1,0 +1,114 @@
+"""A real cluster that a drill breaks by hooks: its nodes, and how anything is done to it."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from admin.drills.hooks.model import HookedNode, HookFile
+from admin.drills.hooks.running import HookFailed, HookRun, failure, run_command
+from admin.drills.hooks.scopes import HOOKABLE, HookScope, hook_name, texts
+from admin.drills.model import Step
+from admin.drills.undo_log import UndoStep
+from qsync.errors import ConfigError
+
+_NOTES = ".drill"
+SPACES_NOTE = "spaces"
+"""Beside the undo log while the spaces of the clients are there: whose cluster has them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookedCluster:
+    """As a drill wants its place: a name, nodes, addresses, and a directory for the undo log.
+
+    `runs`: every command so far, with what became of it.
+    """
+
+    file: HookFile
+    runs: list[HookRun] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """As its nodes call it."""
+        return self.file.cluster
+
+    @property
+    def cluster(self) -> str:
+        """For reports: its name."""
+        return self.file.cluster
+
+    @property
+    def dir(self) -> Path:
+        """Beside the file: what has to be undone is found by whoever has that."""
+        path = self.file.path.absolute()
+        return path.with_name(path.stem + _NOTES)
+
+    @property
+    def nodes(self) -> tuple[HookedNode, ...]:
+        """In the order of the file."""
+        return self.file.nodes
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where they listen."""
+        return tuple(node.address for node in self.nodes)
+
+    @property
+    def directories(self) -> Mapping[int, Path]:
+        """None of them is here."""
+        return {}
+
+    def node(self, name: str) -> HookedNode:
+        """A node by name. Raises ConfigError naming those there are."""
+        for node in self.nodes:
+            if node.name == name:
+                return node
+        known = ", ".join(node.name for node in self.nodes)
+        raise ConfigError(f"{self.file.path} has no node {name!r}; it has {known}")
+
+    def command(self, action: str, fields: Mapping[str, str]) -> str:
+        """What would be run, as one would type it."""
+        return shlex.join(self.file.hooks[hook_name(action)].command.filled(fields))
+
+    def perform(self, action: str, fields: Mapping[str, str]) -> None:
+        """Run the hook of an action. Raises HookFailed; the run is kept whatever becomes of it."""
+        hook = self.file.hooks[hook_name(action)]
+        run = run_command(
+            hook.action,
+            hook.command.filled(fields),
+            timeout=hook.timeout,
+            folder=self.file.path.absolute().parent,
+        )
+        self.runs.append(run)
+        if run.error is not None:
+            raise failure(run)
+
+    def fields_of(
+        self, step: Step, nodes: Sequence[str], links: Sequence[tuple[str, str]] = ()
+    ) -> list[dict[str, str]]:
+        """The fields of each command that a step takes, in order."""
+        action = HOOKABLE[hook_name(step.verb)]
+        options = texts({**action.defaults, **_known(step, action.defaults)})
+        match action.scope:
+            case HookScope.LINK:
+                ends = [(self.node(one), self.node(two)) for one, two in links]
+                return [self.file.of_link(*each) | options for each in ends]
+            case HookScope.EVERY_NODE:
+                return [self.file.of_node(node) | options for node in self.nodes]
+            case HookScope.NODE:
+                return [self.file.of_node(self.node(name)) | options for name in nodes]
+
+    def undo(self, step: UndoStep) -> None:
+        """Run the hook that undoes it, at every node that it is for. Raises the last HookFailed."""
+        failed: HookFailed | None = None
+        for node in self.nodes if not step.node else (self.node(step.node),):
+            try:
+                self.perform(step.undo, self.file.of_node(node))
+            except HookFailed as error:
+                failed = error  # when all others were tried, it is raised
+        if failed is not None:
+            raise failed
+
+
+def _known(step: Step, defaults: Mapping[str, object]) -> dict[str, str | float | bool]:
+    return {name: value for name, value in step.options.items() if name in defaults}

@@ -1,0 +1,49 @@
+"""A file of hooks as plain objects: the cluster, its nodes, a command for each action."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from admin.drills.hooks.scopes import CLUSTER_FIELD, RECEIVER, SENDER
+from admin.drills.hooks.templates import CommandTemplate
+
+TIMEOUT_S = 30.0
+"""How long a command may take where the file says nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookedNode:
+    """A node that hooks reach. `fields`: all that a command may say of it, by name."""
+
+    name: str
+    address: str
+    fields: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrillHook:
+    """What does one action. `timeout`: in seconds, until the command is ended."""
+
+    action: str
+    command: CommandTemplate
+    timeout: float = TIMEOUT_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookFile:
+    """All of a file. `cluster`: the name that its nodes have to give their cluster."""
+
+    path: Path
+    cluster: str
+    nodes: tuple[HookedNode, ...]
+    hooks: Mapping[str, DrillHook] = field(default_factory=dict)
+
+    def of_node(self, node: HookedNode) -> dict[str, str]:
+        """The fields of a command that is run for a node."""
+        return {CLUSTER_FIELD: self.cluster, **node.fields}
+
+    def of_link(self, sender: HookedNode, receiver: HookedNode) -> dict[str, str]:
+        """The fields of a command that is run for what one node sends to another."""
+        ends = ((SENDER, sender), (RECEIVER, receiver))
+        found = {f"{end}.{name}": value for end, one in ends for name, value in one.fields.items()}
+        return {CLUSTER_FIELD: self.cluster, **found}

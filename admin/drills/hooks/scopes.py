@@ -1,0 +1,128 @@
+"""Which actions of a drill a hook can do, what each is run for, and the fields of its command."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+CLUSTER_FIELD = "cluster"
+OWN_FIELDS = ("node", "address", "host", "port")
+"""Fields that every node has: its name, where it listens, and both halves of that."""
+SENDER, RECEIVER = "from", "to"
+"""Prefixes of the fields of a link: what is sent by `from` reaches `to`."""
+
+
+class HookScope(StrEnum):
+    """What a command is run for."""
+
+    NODE = "node"
+    """Once for each node of the step."""
+    LINK = "link"
+    """Once for each direction between two nodes."""
+    EVERY_NODE = "every node"
+    """Once for every node of the cluster, whatever the step says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookableAction:
+    """An action that a hook can do. `undone_by`: the action whose hook must be there, too.
+
+    `defaults`: fields made of the step's options, with what they hold where the step says nothing.
+    """
+
+    about: str
+    scope: HookScope = HookScope.NODE
+    undone_by: str | None = None
+    defaults: Mapping[str, str | float | bool] = field(default_factory=dict)
+    loses_data: bool = False
+
+
+_LINK = HookScope.LINK
+HOOKABLE: Mapping[str, HookableAction] = {
+    "kill": HookableAction(
+        about="ends the process with {signal} and returns when it is gone",
+        undone_by="start",
+        defaults={"signal": "KILL"},
+    ),
+    "start": HookableAction(about="starts the process, unless it runs"),
+    "pause": HookableAction(about="stops the process with SIGSTOP", undone_by="resume"),
+    "resume": HookableAction(about="lets the process go on with SIGCONT"),
+    "starve": HookableAction(
+        about="takes processor time from the process",
+        undone_by="feed",
+        defaults={"on": 0.05, "off": 0.2},
+    ),
+    "feed": HookableAction(about="ends `starve`"),
+    "restart": HookableAction(
+        about="stops the process with SIGTERM and starts it again", undone_by="start"
+    ),
+    "wipe": HookableAction(
+        about="deletes the data of a stopped node, not its configuration", loses_data=True
+    ),
+    "tear": HookableAction(about="cuts the end of a stopped node's log short", loses_data=True),
+    "flip": HookableAction(about="flips a bit of a stopped node's log", loses_data=True),
+    "fill": HookableAction(about="leaves the node no room on its disk", undone_by="free"),
+    "free": HookableAction(about="ends `fill`"),
+    "stall_fsync": HookableAction(
+        about="makes the disk of the node slow", undone_by="disarm", defaults={"delay": 0.2}
+    ),
+    "fail_fsync": HookableAction(about="makes the disk of the node fail", undone_by="disarm"),
+    "jump_clock": HookableAction(
+        about="sets the wall clock of the host ahead or behind",
+        undone_by="disarm",
+        defaults={"ahead": 0.0, "behind": 0.0},
+    ),
+    "disarm": HookableAction(about="ends `stall_fsync`, `fail_fsync` and `jump_clock`"),
+    "remove": HookableAction(about="takes the node out of the configuration", undone_by="add"),
+    "add": HookableAction(about="makes the node a member again"),
+    "cut": HookableAction(
+        about="drops all that `from` sends to `to`; also for `ring` and `bridge`",
+        scope=_LINK,
+        undone_by="mend",
+        defaults={"refuse": False},
+    ),
+    "slow": HookableAction(
+        about="holds back what `from` sends to `to`",
+        scope=_LINK,
+        undone_by="mend",
+        defaults={"delay": 0.0, "jitter": 0.0, "rate": 0.0, "stall": 0.0},
+    ),
+    "reset": HookableAction(about="breaks the connections of `from` to `to` once", scope=_LINK),
+    "mend": HookableAction(about="ends `cut` and `slow` at the node", scope=HookScope.EVERY_NODE),
+}
+"""By the verb of a drill."""
+
+SAME_HOOK: Mapping[str, str] = {"ring": "cut", "bridge": "cut"}
+"""Actions that are another one, done to other links."""
+WITHOUT_HOOK = frozenset(
+    {"wait", "until", "heal", "pause_load", "resume_load", "promote", "demote"}
+)
+"""Actions that need no hook: the drill does them, or asks a node for them over its connection."""
+
+
+def hook_name(action: str) -> str:
+    """The hook that does an action."""
+    return SAME_HOOK.get(action, action)
+
+
+def milliseconds(option: str) -> str:
+    """The field that has the option in whole milliseconds."""
+    return f"{option}_ms"
+
+
+def option_fields(action: str) -> dict[str, str]:
+    """The fields of an action's options, where the step sets none of them."""
+    return texts(HOOKABLE[action].defaults)
+
+
+def texts(options: Mapping[str, str | float | bool]) -> dict[str, str]:
+    """Options as fields: numbers also in thousandths, truths as `true` and `false`."""
+    found: dict[str, str] = {}
+    for name, value in options.items():
+        if isinstance(value, bool):
+            found[name] = "true" if value else "false"
+        elif isinstance(value, float):
+            found[name] = f"{value:g}"
+            found[milliseconds(name)] = f"{round(value * 1000)}"
+        else:
+            found[name] = value
+    return found
