@@ -377,6 +377,12 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "A step failed, or the condition that it waits for was not met in time.",
         "The report shows the step and the status of the nodes at that time.",
     ),
+    "HOOK_FAILED": ErrorHelp(
+        "A command of the file of hooks could not be run, ended with another code than 0, or took "
+        "longer than its timeout.",
+        "The report has the command as it was run and the end of what it said. Run it by hand, put "
+        "the hook right, then `qsync drill heal --hooks FILE` if something is still broken.",
+    ),
     "NO_ANSWER": ErrorHelp(
         "The connection broke, or the node was slower than the timeout.",
         "`qsync status` shows who leads now; then decide whether to repeat it.",

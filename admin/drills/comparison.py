@@ -35,9 +35,41 @@ class MeasureComparison:
         return f"{self.name:<20} {show(self.before, scale)} -> {show(self.after, scale)}{mark}"
 
 
-def compare(before: Path, after: Path, threshold: float) -> list[MeasureComparison]:
-    """Every measure that both have. Less is better for all of them. Raises ConfigError."""
-    old, new = _medians(before), _medians(after)
+@dataclass(frozen=True, slots=True)
+class RunSeries:
+    """One run, or many of one drill; never none."""
+
+    reports: tuple[Mapping[str, object], ...]
+
+    @property
+    def middle(self) -> Mapping[str, object]:
+        """The run with the median RTO."""
+        by_rto = sorted(self.reports, key=lambda each: _measures(each).get("rto") or 0.0)
+        return by_rto[(len(by_rto) - 1) // 2]
+
+    @property
+    def medians(self) -> dict[str, float]:
+        """The median of every measure."""
+        found = spread([_measures(each) for each in self.reports])
+        return {name: each["median"] for name, each in found.items()}
+
+
+def read_series(path: Path) -> RunSeries:
+    """One report, or all reports one directory below. Raises ConfigError."""
+    single = path.is_file() or (path / report.FILE).is_file()
+    places = [path] if single else sorted(each.parent for each in path.glob(f"*/{report.FILE}"))
+    if not places:
+        raise ConfigError(f"{path}: there is no report of a drill in it")
+    reports = tuple(report.load(place) for place in places)
+    drills = {text(each, "drill") for each in reports}
+    if len(drills) > 1:
+        raise ConfigError(f"{path}: reports of different drills: {', '.join(sorted(drills))}")
+    return RunSeries(reports)
+
+
+def compare(before: RunSeries, after: RunSeries, threshold: float) -> list[MeasureComparison]:
+    """Every measure that both have. Less is better for all of them."""
+    old, new = before.medians, after.medians
     return [
         MeasureComparison(
             name=name,
@@ -70,21 +102,8 @@ def _worse(before: float, after: float, threshold: float, scale: MeasureUnit) ->
     return after > before * (1 + threshold) + noise
 
 
-def _medians(path: Path) -> dict[str, float]:
-    """Of one report, or of all reports one directory below."""
-    single = path.is_file() or (path / report.FILE).is_file()
-    places = [path] if single else sorted(each.parent for each in path.glob(f"*/{report.FILE}"))
-    if not places:
-        raise ConfigError(f"{path}: there is no report of a drill in it")
-    reports = [report.load(place) for place in places]
-    drills = {text(each, "drill") for each in reports}
-    if len(drills) > 1:
-        raise ConfigError(f"{path}: reports of different drills: {', '.join(sorted(drills))}")
-    runs = [
-        {
-            name: float(value) if isinstance(value, int | float) else None
-            for name, value in table(each, "measures").items()
-        }
-        for each in reports
-    ]
-    return {name: found["median"] for name, found in spread(runs).items()}
+def _measures(found: Mapping[str, object]) -> dict[str, float | None]:
+    return {
+        name: float(value) if isinstance(value, int | float) else None
+        for name, value in table(found, "measures").items()
+    }

@@ -1,5 +1,6 @@
 """The numbers of a run, from its history, its steps and the timelines of the nodes."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -94,6 +95,19 @@ def latencies(found: Sequence[AckedWrite], since: float, until: float) -> Latenc
         p99=_at(times, 0.99),
         max=times[-1] if times else None,
     )
+
+
+def latencies_by_time(
+    found: Sequence[AckedWrite], since: float, until: float, width: float
+) -> list[Latencies]:
+    """The same for every stretch of `width` seconds, one after the other."""
+    count = max(1, math.ceil((until - since) / width - 1e-9))
+    within: list[list[AckedWrite]] = [[] for _ in range(count)]
+    for each in found:
+        at = int((each.ended - since) / width)
+        if each.ended >= since and at < count:
+            within[at].append(each)
+    return [latencies(part, since, float("inf")) for part in within]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,17 +1,18 @@
 """The pages of the drills: what each does, from its file, and what it measured last.
 
 `python -m admin.drills.reference --from DIR` takes the runs below a directory, such as the one of
-`make drills OUT=DIR`, into the pages; without `--from` it only writes them anew.
+`make drills OUT=DIR`, into the pages, `--pictures DIR` draws them; without either it only writes
+the pages anew.
 """
 
 import argparse
 import json
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from admin.drills import preflight, reader, report
+from admin.drills import gallery, preflight, reader, report
 from admin.drills.measure import GAP_S
 from admin.drills.model import Drill
 
@@ -84,12 +85,16 @@ def merged(before: Iterable[MeasuredDrill], now: Iterable[MeasuredDrill]) -> lis
     return [found[key] for key in sorted(found)]
 
 
-def pages_of(measured: Sequence[MeasuredDrill]) -> dict[str, str]:
-    """The text of every page, by file name."""
-    made: dict[str, str] = {}
+def pages_of(measured: Sequence[MeasuredDrill], have: Collection[str]) -> dict[str, str]:
+    """The text of every page, by file name. `have`: the drills that have a picture."""
+    made: dict[str, str] = {gallery.PAGE: gallery.gallery(have)}
     for name in reader.own_names():
         drill = reader.load(reader.find(name))
-        made[f"{name}.md"] = page(drill, [each for each in measured if each.drill == name])
+        made[f"{name}.md"] = page(
+            drill,
+            [each for each in measured if each.drill == name],
+            picture=name in have,
+        )
     return made
 
 
@@ -104,7 +109,7 @@ def catalogue() -> Iterable[str]:
         yield f"| [`{name}`](drills/{name}.md) | {drill.title} | {shown} |"
 
 
-def page(drill: Drill, measured: Sequence[MeasuredDrill]) -> str:
+def page(drill: Drill, measured: Sequence[MeasuredDrill], *, picture: bool = False) -> str:
     """One page."""
     needs = f"Needs {', '.join(preflight.needs(drill))}. {_mutant(drill)}"
     here = "`python -m admin.drills.reference`"
@@ -115,6 +120,7 @@ def page(drill: Drill, measured: Sequence[MeasuredDrill]) -> str:
         needs,
         "## Measured last",
         _table(measured),
+        *(["## A run", gallery.image(drill)] if picture else []),
         "## The file",
         f"```yaml\n{reader.find(drill.name).read_text('utf-8')}```",
         f"What its words mean is said in [drills](../drills.md). This page is written by {here}.",
@@ -127,8 +133,15 @@ def write(pages: Path, measured: Sequence[MeasuredDrill]) -> None:
     pages.mkdir(parents=True, exist_ok=True)
     text = json.dumps([asdict(each) for each in measured], indent=1)
     (pages / RESULTS).write_text(text + "\n", "utf-8")
-    for name, content in pages_of(measured).items():
+    for name, content in pages_of(measured, gallery.pictured(pages)).items():
         (pages / name).write_text(content, "utf-8")
+
+
+def draw(pages: Path, runs: Path) -> None:
+    """A picture of each drill that was run below a directory."""
+    (pages / gallery.FOLDER).mkdir(parents=True, exist_ok=True)
+    for name, svg in gallery.pictures(runs).items():
+        (pages / gallery.FOLDER / f"{name}.svg").write_text(svg, "utf-8")
 
 
 def _together(drill: str, nodes: int, runs: Sequence[Mapping[str, object]]) -> MeasuredDrill:
@@ -194,7 +207,10 @@ def main() -> None:
     """Write the pages."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--from", dest="runs", type=Path, help="a directory with runs below it")
+    parser.add_argument("--pictures", type=Path, help="a directory with runs to draw")
     given = parser.parse_args()
+    if given.pictures is not None:
+        draw(PAGES, given.pictures)
     now = [] if given.runs is None else collect(given.runs)
     if given.runs is not None and not now:
         parser.error(f"there is no run below {given.runs}")

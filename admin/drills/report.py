@@ -1,6 +1,7 @@
 """The report of a run: `report.json` first, and the same for people as Markdown and HTML."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 from admin.drills import markdown, measure, page
 from admin.drills.expectations import JudgedRun
 from admin.drills.hooks.running import HookRun
-from admin.drills.measure import Latencies
+from admin.drills.measure import AckedWrite, Latencies
 from admin.drills.record import RunEnd, StepRecord
 from qsync.errors import ConfigError
 
@@ -71,6 +72,7 @@ def as_json(judged: JudgedRun) -> dict[str, object]:
             "during": _latencies(measure.latencies(acked, fault, over)),
             "after": _latencies(measure.latencies(acked, over, run.ended)),
         },
+        "latency_by_time": _latency_by_time(acked, run.begun, run.ended),
         "gaps": [
             {"at": round(gap.begun - run.begun, 3), "seconds": round(gap.seconds, 3)}
             for gap in measure.gaps(acked, run.begun, over)
@@ -91,8 +93,25 @@ def as_json(judged: JudgedRun) -> dict[str, object]:
     }
 
 
+PERCENTILES = ("p50", "p99", "max")
+"""What is drawn of each stretch of time."""
 BUCKET_S = 0.1
 """The strip of write availability counts acknowledgements in pieces of this length."""
+
+
+PIECES_MAX = 120
+"""So many stretches of time at most have percentiles of their own."""
+
+
+def _latency_by_time(acked: Sequence[AckedWrite], begun: float, ended: float) -> dict[str, object]:
+    """Percentiles of each stretch, in seconds; a stretch without a write has none."""
+    width = max(BUCKET_S, math.ceil((ended - begun) / PIECES_MAX / BUCKET_S) * BUCKET_S)
+    found = measure.latencies_by_time(acked, begun, ended, width)
+    return {
+        "width": round(width, 3),
+        "writes": [each.writes for each in found],
+        **{name: [_round(getattr(each, name)) for each in found] for name in PERCENTILES},
+    }
 
 
 def _buckets(moments: Sequence[float], length: float) -> dict[str, object]:

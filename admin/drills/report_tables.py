@@ -67,7 +67,9 @@ def tables(report: Mapping[str, object]) -> list[ReportTable]:
     return [
         ReportTable("Measures", ("measure", "value", "what it is"), list(_measures(report))),
         ReportTable(
-            "Latency of writes", ("", "writes", "p50", "p90", "p99", "max"), list(_latency(report))
+            "Latency of writes",
+            ("", "writes", "p50", "p90", "p99", "max"),
+            list(latency_rows(report)),
         ),
         ReportTable("Outcomes of writes", ("outcome", "writes"), outcomes),
         ReportTable("Steps", ("from", "to", "step", "nodes", ""), list(_steps(report))),
@@ -117,7 +119,8 @@ def _measures(report: Mapping[str, object]) -> Iterable[Cells]:
         yield name, show(measured, scale_of(name)), about
 
 
-def _latency(report: Mapping[str, object]) -> Iterable[Cells]:
+def latency_rows(report: Mapping[str, object]) -> Iterable[Cells]:
+    """Of the writes before, during and after the faults."""
     for name, found in table(report, "latency").items():
         assert isinstance(found, Mapping)
         times = [found[key] for key in ("p50", "p90", "p99", "max")]

@@ -254,12 +254,21 @@ def summary(*, directory: Path) -> None:
     show_default=True,
     help="How much a measure may grow, as a fraction of itself.",
 )
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write a page with both runs side by side, drawn on the same axes.",
+)
 @json_option
-def compare(*, before: Path, after: Path, threshold: float) -> None:
+def compare(*, before: Path, after: Path, threshold: float, html: Path | None) -> None:
     """Compare two runs of a drill, or two series; exits with 6 if the second is worse."""
-    from admin.drills import comparison  # noqa: PLC0415 - only here
+    from admin.drills import comparison, comparison_page  # noqa: PLC0415 - only here
 
-    rows = comparison.compare(before, after, threshold)
+    one, two = comparison.read_series(before), comparison.read_series(after)
+    rows = comparison.compare(one, two, threshold)
+    if html is not None:
+        html.write_text(comparison_page.render(one, two, rows, threshold), "utf-8")
     if style().as_json:
         document("drill-compare", threshold=threshold, measures=[each.as_json() for each in rows])
     else:

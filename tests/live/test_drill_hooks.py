@@ -62,14 +62,14 @@ def hooks(home: lab.Lab, *, pause: str = "", resume: str = "", timeout: str = "2
     return path
 
 
-def run(tmp_path: Path, file: Path, *, code: int) -> dict[str, list[dict[str, str]]]:
+def run(tmp_path: Path, file: Path, *, code: int) -> dict[str, list[dict[str, object]]]:
     """The report of a drill that pauses a follower, and ends with this code."""
     tmp_path.mkdir()
     out = tmp_path / "run"
     drill(
         "run", write(tmp_path, PAUSE), "--hooks", file, "--confirm", "shop", "--out", out, code=code
     )
-    found: dict[str, list[dict[str, str]]] = json.loads((out / "report.json").read_text())
+    found: dict[str, list[dict[str, object]]] = json.loads((out / "report.json").read_text())
     return found
 
 

@@ -220,14 +220,13 @@ def test_a_regression_is_what_grew_beyond_the_threshold(tmp_path: Path) -> None:
             found = report.as_json(expectations.judge(recorded()))
             found["measures"] = {"rto": rto, "unknown": 2, "client": None}
             (place / "report.json").write_text(json.dumps(found))
-    rows = comparison.compare(tmp_path / "before", tmp_path / "after", 0.25)
+    before, after = (comparison.read_series(tmp_path / each) for each in ("before", "after"))
+    rows = comparison.compare(before, after, 0.25)
     assert {each.name: each.worse for each in rows} == {"rto": True, "unknown": False}
     assert rows[0].before == pytest.approx(1.1)
-    assert not any(
-        each.worse for each in comparison.compare(tmp_path / "before", tmp_path / "after", 0.5)
-    )
+    assert not any(each.worse for each in comparison.compare(before, after, 0.5))
     with pytest.raises(ConfigError, match="no report"):
-        comparison.compare(tmp_path, tmp_path / "after" / "0", 0.25)
+        comparison.read_series(tmp_path)
 
 
 # ----------------------------------------------------------------------------------- the undo log

@@ -1,0 +1,106 @@
+"""A page with a picture of every drill, from real runs, by what they break."""
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from admin.drills import drawing, reader, report
+from admin.drills.comparison import RunSeries
+from admin.drills.model import Drill
+from admin.drills.verbs import (
+    backups,
+    certificates,
+    disks,
+    fault_points,
+    links,
+    members,
+    operators,
+    processes,
+    restarts,
+)
+from admin.drills.verbs.catalogue import VERBS
+
+FOLDER, PAGE = "pictures", "gallery.md"
+PICTURE_BYTES_MAX = 64 * 1024
+"""A picture that is larger is of a run that was too long for a page with forty of them."""
+_KINDS: Mapping[str, str] = {
+    processes.__name__: "Processes",
+    links.__name__: "Links",
+    disks.__name__: "Disks",
+    fault_points.__name__: "Inside a node",
+    restarts.__name__: "Operations",
+    operators.__name__: "Operations",
+    certificates.__name__: "Operations",
+    members.__name__: "Members",
+    backups.__name__: "Backups",
+}
+
+_ABOUT = (
+    "A run of every drill, each on three nodes that were processes of one machine, drawn as in its "
+    "report. Orange is what the drill broke, and for how long; a bar in the row of a node is the "
+    "time in which it led and took writes, coloured by term; green are acknowledged writes, red is "
+    "none of them for 0.1 s or more. Below is the latency of writes, logarithmic. The machine was "
+    "busy with other work: look here at shapes, and for numbers at the page of each drill."
+)
+
+
+def pictures(directory: Path) -> dict[str, str]:
+    """A drawing for each drill that was run below a directory: of the fewest nodes, median RTO."""
+    runs: dict[str, list[dict[str, object]]] = {}
+    for path in sorted(directory.rglob(report.FILE)):
+        found = report.load(path)
+        runs.setdefault(str(found["drill"]), []).append(found)
+    made: dict[str, str] = {}
+    for name, found_of in runs.items():
+        fewest = min(_nodes(each) for each in found_of)
+        series = RunSeries(tuple(each for each in found_of if _nodes(each) == fewest))
+        svg = drawing.standalone(series.middle)
+        assert len(svg) <= PICTURE_BYTES_MAX, (name, len(svg))
+        made[name] = svg
+    return made
+
+
+def pictured(pages: Path) -> frozenset[str]:
+    """The drills that have a picture there."""
+    return frozenset(path.stem for path in (pages / FOLDER).glob("*.svg"))
+
+
+def image(drill: Drill) -> str:
+    """The picture in a page beside the folder of all of them."""
+    return f"![{drill.title}: a run on real processes]({FOLDER}/{drill.name}.svg)"
+
+
+def gallery(have: Collection[str]) -> str:
+    """The page."""
+    parts = ["# All drills at a glance", _ABOUT]
+    for kind, drills in by_kind().items():
+        parts.append(f"## {kind}")
+        parts += [text for drill in drills for text in _entry(drill, have)]
+    return (
+        "\n\n".join([*parts, "This page is written by `python -m admin.drills.reference`."]) + "\n"
+    )
+
+
+def by_kind() -> dict[str, list[Drill]]:
+    """All drills of the package, by what their method breaks first."""
+    found: dict[str, list[Drill]] = {kind: [] for kind in dict.fromkeys(_KINDS.values())}
+    for name in reader.own_names():
+        drill = reader.load(reader.find(name))
+        found[_kind(drill)].append(drill)
+    return {kind: drills for kind, drills in found.items() if drills}
+
+
+def _kind(drill: Drill) -> str:
+    verbs = [VERBS[step.verb] for step in drill.method]
+    return next(_KINDS[type(verb).__module__] for verb in verbs if verb.spec.faults)
+
+
+def _entry(drill: Drill, have: Collection[str]) -> Iterator[str]:
+    yield f"### [{drill.name}]({drill.name}.md)"
+    yield f"{drill.title}. {drill.hypothesis}"
+    yield image(drill) if drill.name in have else "No picture yet."
+
+
+def _nodes(found: Mapping[str, object]) -> int:
+    nodes = found["nodes"]
+    assert isinstance(nodes, list), nodes
+    return len(nodes)
