@@ -12,7 +12,7 @@ _LEAF, _CA = "its certificate", "an authority that it trusts"
 
 
 def certificates_last(facts: Facts) -> Iterator[Finding]:
-    """Certificates and authorities are good for another month."""
+    """Certificates and authorities are valid for another month."""
     fixes = {
         _LEAF: "`qsync cert node NAME --overwrite` makes another one; the node reads it by itself",
         _CA: "make another authority, let all trust both, then replace the certificates",
@@ -27,7 +27,7 @@ def certificates_last(facts: Facts) -> Iterator[Finding]:
 
 
 def certificates_read(facts: Facts) -> Iterator[Finding]:
-    """Files that were changed are in use."""
+    """Changed certificate files are in use."""
     for node in facts.nodes:
         if node.tls.error is not None:
             yield warning(

@@ -31,7 +31,7 @@ def disk_writes(facts: Facts) -> Iterator[Finding]:
 
 
 def rows_sound(facts: Facts) -> Iterator[Finding]:
-    """The stored rows are what was stored."""
+    """The stored rows match their checksums."""
     for node in facts.nodes:
         if node.spaces.error:
             yield critical(
@@ -49,7 +49,7 @@ def rows_sound(facts: Facts) -> Iterator[Finding]:
 
 
 def rows_agree(facts: Facts) -> Iterator[Finding]:
-    """Followers have stored what the leader has stored."""
+    """The rows of the followers equal those of the leader."""
     for node in facts.nodes:
         if node.spaces.differs:
             yield critical(
@@ -62,7 +62,7 @@ def rows_agree(facts: Facts) -> Iterator[Finding]:
 
 
 def disk_answers(facts: Facts) -> Iterator[Finding]:
-    """No write hangs."""
+    """No disk write hangs."""
     for node in facts.nodes:
         wrong = health.wrong(node, "writer")
         if wrong is not None:
@@ -101,7 +101,7 @@ def disks_even(facts: Facts) -> Iterator[Finding]:
 
 
 def disk_room(facts: Facts) -> Iterator[Finding]:
-    """There is room on the disk."""
+    """The disk has enough free space."""
     for node in facts.nodes:
         free, total = node.disk.free, node.disk.total
         if free is None or not total or not room_below(ROOM_SHARE_TIGHT, free, total):

@@ -59,7 +59,7 @@ def _electing(facts: Facts) -> str:
 
 
 def one_leader(facts: Facts) -> Iterator[Finding]:
-    """No two nodes say that they lead."""
+    """At most one node leads."""
     leaders = sorted((node.term, node.name) for node in facts.nodes if node.leads)
     if len(leaders) < 2:  # noqa: PLR2004 - two are one too many
         return
@@ -103,7 +103,7 @@ def leader_agreed(facts: Facts) -> Iterator[Finding]:
 
 
 def quorum_margin(facts: Facts) -> Iterator[Finding]:
-    """At least one more voter may go without stopping writes."""
+    """At least one more voter can fail without stopping writes."""
     verdict = facts.verdict
     if facts.leader is None or verdict.margin > 0:
         return
@@ -157,7 +157,7 @@ def leader_heard(facts: Facts) -> Iterator[Finding]:
 
 
 def elections_rare(facts: Facts) -> Iterator[Finding]:
-    """The leader does not change all the time."""
+    """The leader changes rarely."""
     won = sum(node.counters.get("elections", 0) for node in facts.nodes)
     hours = max((node.uptime for node in facts.nodes), default=0.0) / _HOUR_S
     # The first one and those of a young cluster are no sign.

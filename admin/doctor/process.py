@@ -12,7 +12,7 @@ REFUSED_MAX = 100
 
 
 def clocks_agree(facts: Facts) -> Iterator[Finding]:
-    """The wall clocks are together."""
+    """The wall clocks agree."""
     times = {node.name: node.time for node in facts.nodes if node.time is not None}
     if not times:
         return
@@ -53,7 +53,7 @@ def clients_allowed(facts: Facts) -> Iterator[Finding]:
 
 
 def no_mishaps(facts: Facts) -> Iterator[Finding]:
-    """No mistake of the node itself ended a connection."""
+    """No bug of the node ended a connection."""
     for node in facts.nodes:
         if node.mishaps:
             yield warning(

@@ -30,7 +30,7 @@ def members_answer(facts: Facts) -> Iterator[Finding]:
 
 
 def members_agree(facts: Facts) -> Iterator[Finding]:
-    """All members name the same members."""
+    """All members have the same list of members."""
     told = {
         node.name: sorted((id, name) for id, name, _ in node.nodes)
         for node in facts.nodes
@@ -51,7 +51,7 @@ def members_agree(facts: Facts) -> Iterator[Finding]:
 
 
 def one_cluster(facts: Facts) -> Iterator[Finding]:
-    """All nodes belong to one cluster and are told apart."""
+    """All nodes belong to one cluster, under different ids."""
     serving = [*facts.nodes, *(each for each in facts.apart if not sides.is_superseded(each))]
     ids = {node.replicaset.uuid for node in serving}
     if len(ids) > 1:
@@ -91,7 +91,7 @@ def one_version(facts: Facts) -> Iterator[Finding]:
 
 
 def links_stand(facts: Facts) -> Iterator[Finding]:
-    """Every node that answers reaches every other one that does, in both directions."""
+    """All nodes that answer reach each other, in both directions."""
     there = {node.id: node for node in facts.nodes}
     for node in facts.nodes:
         for peer in node.peers:

@@ -11,7 +11,7 @@ ROOM_SHARE_MAX = 0.8
 
 
 def limbo_moves(facts: Facts) -> Iterator[Finding]:
-    """Pending transactions are confirmed, and soon."""
+    """Pending transactions are confirmed within a short time."""
     leader = facts.leader
     if leader is None or not leader.synchro.queue.len:
         return
@@ -35,7 +35,7 @@ def limbo_moves(facts: Facts) -> Iterator[Finding]:
 
 
 def limbo_room(facts: Facts) -> Iterator[Finding]:
-    """The limbo is not about to be full."""
+    """The limbo is not almost full."""
     for node in facts.nodes:
         limbo = node.synchro.queue
         parts = (
@@ -52,7 +52,7 @@ def limbo_room(facts: Facts) -> Iterator[Finding]:
 
 
 def rolled_back(facts: Facts) -> Iterator[Finding]:
-    """No transaction waited in vain."""
+    """No transaction was rolled back."""
     for node in facts.nodes:
         count = node.counters.get("transactions_rolled_back", 0)
         if count:
@@ -77,7 +77,7 @@ def outcomes_known(facts: Facts) -> Iterator[Finding]:
 
 
 def nothing_lost(facts: Facts) -> Iterator[Finding]:
-    """No asynchronous write that was answered ok was cut."""
+    """No acknowledged asynchronous write was lost."""
     for node in facts.nodes:
         lost = node.counters.get("lost_async", 0)
         if lost:
@@ -127,7 +127,7 @@ def data_agrees(facts: Facts) -> Iterator[Finding]:
 
 
 def none_superseded(facts: Facts) -> Iterator[Finding]:
-    """No node runs whose history goes on in another cluster."""
+    """No superseded node is running."""
     for node in (*facts.nodes, *facts.apart):
         if sides.is_superseded(node):
             yield critical(

@@ -46,7 +46,7 @@ def log_trimmed(facts: Facts) -> Iterator[Finding]:
 
 
 def log_held(facts: Facts) -> Iterator[Finding]:
-    """Nobody holds so much of the log that it is let go."""
+    """No consumer holds too much of the log."""
     told = [each for each in facts.nodes if each.leads] or list(facts.nodes)
     for node in told[:1]:
         for each in node.gc.consumers:

@@ -49,7 +49,7 @@ def _meant(key: str, text: str, voters: int) -> str:
 
 
 def timeouts_fit_disks(facts: Facts) -> Iterator[Finding]:
-    """The election timeout is long against the slowest write of the log."""
+    """The election timeout is much longer than the slowest write of the log."""
     for node in facts.nodes:
         timeout = facts.of(node).seconds("election.timeout")
         slowest = node.disk.slowest_s
@@ -95,7 +95,7 @@ def preferred_exist(facts: Facts) -> Iterator[Finding]:
 
 
 def listens_safely(facts: Facts) -> Iterator[Finding]:
-    """Nobody listens to the network without protection."""
+    """No node listens on a public address without protection."""
     for node in facts.nodes:
         for key in ("listen", "metrics.listen"):
             address = facts.of(node).text(key)

@@ -67,8 +67,8 @@ class Condition:
     def describe(self) -> str:
         """For people: `write_gap above 30`."""
         said = [self.probe if self.holds else f"not {self.probe}"]
-        said += [f"of {self.node}"] if self.node else []
-        said += [f"other than {self.other}"] if self.other else []
+        said += [f"on {self.node}"] if self.node else []
+        said += [f"on a node other than {self.other}"] if self.other else []
         said += [f"above {self.above:g}"] if self.above is not None else []
         said += [f"below {self.below:g}"] if self.below is not None else []
         said += [repr(self.run)] if self.run else []
@@ -92,7 +92,12 @@ class Step:
         return found
 
     def describe(self) -> str:
-        """For people: `slow victim delay 0.2`."""
+        """For people: `slow victim delay 0.2`, `wait 2 s`, `wait until writable (up to 10 s)`."""
+        if self.verb == "wait" and "for" in self.options:
+            return f"wait {self.number('for'):g} s"
+        if self.verb == "until" and self.condition is not None:
+            limit = f" (up to {self.number('within'):g} s)" if "within" in self.options else ""
+            return f"wait until {self.condition.describe()}{limit}"
         said = [self.verb, *self.on]
         said += [f"{name} {_short(value)}" for name, value in self.options.items()]
         said += [self.condition.describe()] if self.condition else []

@@ -265,3 +265,13 @@ def test_a_limit_or_pause_of_nothing_that_can_be_meant_is_taken_at_its_word() ->
     lines = "guards: {max_nodes_down: 0}\nworkload: {think: 0s}\n"
     drill = reader.parse(GOOD + lines, where="mine.yaml")
     assert (drill.guards.max_nodes_down, drill.load.think) == (0, 0.0)
+
+
+def test_steps_are_described_in_words() -> None:
+    drill = reader.load(reader.find("leader-kill"))
+    assert [step.describe() for step in drill.method[:4]] == [
+        "wait 2 s",
+        "kill victim signal KILL",
+        "wait until writable on a node other than victim (up to 10 s)",
+        "wait until acked_again (up to 20 s)",
+    ]
