@@ -14,29 +14,49 @@ def quorums(run: RunTables) -> RuleFinding:
 
 
 def _by_events(run: RunTables) -> RuleFinding:
-    found = RuleFinding(lacks="" if run.manifest.quorum else "the quorum is not known")
+    found, quorum = RuleFinding(), _Quorum(run.manifest.quorum)
     disks, highest, lacked = DiskReplay(), 0, False
     writes: dict[tuple[int, int], NodeEvent] = {}
     began: dict[int, NodeEvent] = {}
-    for each in run.events if not found.lacks else ():
+    for each in run.events:
         if each.name == "begins" and not _continues(disks, each):
             began[each.node] = writes[each.node, each.index] = each
         disks.apply(each)
         if each.name == "durable":
             writes[each.node, each.index] = each
+        wanted = quorum.at(each) if each.name == "confirmed" else 0
         if each.name == "confirmed" and each.index > highest:
             highest = each.index
+            if not wanted:
+                continue
             found.facts += 1
             have = [node for node in sorted(disks.held) if disks.holds(node, each.index, each.crc)]
-            goes_on, lacked = lacked, len(have) < run.manifest.quorum
+            goes_on, lacked = lacked, len(have) < wanted
             if lacked and not goes_on:
                 # What is confirmed behind it stands on it: the first of a stretch is told.
-                message = texts.quorum(each.node, each.index, have, run.manifest.quorum)
+                message = texts.quorum(each.node, each.index, have, wanted)
                 before = {node for node in have if each.index < disks.held[node].first}
                 told = [began[n] if n in before else writes[n, each.index] for n in have]
                 rows = [each.shows(), *(row.shows() for row in told)]
                 found.broken(QUORUMS, message, rows, node=each.node, index=each.index)
-    return found
+    return found if quorum.known else RuleFinding(lacks="the quorum is not known")
+
+
+class _Quorum:
+    """What a node says at a confirm, or said at the one before; not below the least of all."""
+
+    def __init__(self, least: int) -> None:
+        self.known = bool(least)
+        self._least = least
+        self._said: dict[int, int] = {}
+
+    def at(self, confirmed: NodeEvent) -> int:
+        says = confirmed.floor or 0
+        before = self._said.get(confirmed.node, says)
+        self._said[confirmed.node] = says
+        wanted = max(min(says, before), self._least)
+        self.known = self.known or bool(wanted)
+        return wanted
 
 
 def _continues(disks: DiskReplay, begins: NodeEvent) -> bool:

@@ -25,7 +25,7 @@ from admin.evidence.manifest import Manifest, NodeFacts
 ROWS = 1 << 17
 """Events that are looked at together."""
 ACKS, QUORUM = "ack-durable", "quorum-before-confirm"
-NUMBERS = ("node", "generation", "number", "index", "term", "crc")
+NUMBERS = ("node", "generation", "number", "index", "term", "crc", "floor")
 """What is looked at of an event, beside its name."""
 _NOTHING = -1
 """No checksum."""
@@ -36,6 +36,7 @@ _NEVER = np.iinfo(np.int64).max
 class DiskEvents:
     """Some events, in order. `changes`: written, cut, or found at a start.
 
+    `floor`: of what is confirmed, the quorum by which its node counted; 0 where it does not say.
     `begins`: from there on the log of that node begins behind that entry.
     """
 
@@ -45,6 +46,7 @@ class DiskEvents:
     index: Numbers
     term: Numbers
     crc: Numbers
+    floor: Numbers
     durable: Flags
     changes: Flags
     begins: Flags
@@ -63,6 +65,7 @@ class DiskEvents:
             index=numbers["index"],
             term=numbers["term"],
             crc=numbers["crc"],
+            floor=numbers["floor"],
             durable=flags({"durable"}),
             changes=flags({"durable", "cut", "started"}),
             begins=flags({"begins"}),
@@ -74,7 +77,7 @@ class DiskEvents:
     def of_records(cls, events: Sequence[NodeEvent]) -> "DiskEvents":
         """From events in memory."""
         return cls.of(
-            {name: np.array([getattr(e, name) for e in events], np.int64) for name in NUMBERS},
+            {name: np.array([getattr(e, name) or 0 for e in events], np.int64) for name in NUMBERS},
             lambda names: np.array([each.name in names for each in events], dtype=np.bool_),
         )
 
@@ -166,13 +169,42 @@ class DiskChecksums:
         self._size = size
 
 
+class Wanted:
+    """By how many disks something is to be confirmed: by what its node says of the quorum.
+
+    A quorum that changed in the batch that confirmed may be that of before: the one that the node
+    said at its last confirm counts, too (`replay.voters` does the same).
+    """
+
+    def __init__(self, least: int) -> None:
+        self._least = least
+        self._said: dict[int, int] = {}
+        self.known = bool(least)
+
+    def of(self, events: DiskEvents) -> Numbers:
+        """By event; 0 where it is not known, or nothing is confirmed."""
+        found = np.zeros(len(events.node), dtype=np.int64)
+        for node in np.unique(events.node[events.confirmed]).tolist():
+            at = np.flatnonzero(events.confirmed & (events.node == node))
+            says = events.floor[at]
+            before = np.concatenate(([self._said.get(node, says[0])], says[:-1]))
+            self._said[node] = int(says[-1])
+            found[at] = np.maximum(np.minimum(says, before), self._least)
+        self.known |= bool(found.any())
+        return found
+
+
 class DiskWalk:
-    """All disks of one run. Feed it events in order. `durable`: there is some write."""
+    """All disks of one run. Feed it events in order. `durable`: there is some write.
+
+    What is confirmed is held against the quorum of the configuration that its node counted by at
+    that moment; and against `quorum`, the least that there was in the run, where that is known.
+    """
 
     def __init__(self, quorum: int, rows: int = ROWS) -> None:
         self.durable = False
         self._rows = rows
-        self._quorum = quorum
+        self._wanted = Wanted(quorum)
         self._disks: dict[int, DiskChecksums] = {}
         self._written: dict[tuple[int, int], int] = {}
         """By node and generation the number of the last write."""
@@ -195,7 +227,7 @@ class DiskWalk:
         """What was found; of quorums only if writes tell of them."""
         if not self._acked:
             self._acks = RuleFinding(lacks="no event `ack` with a checksum")
-        if self.durable and not self._quorum:
+        if self.durable and not self._wanted.known:
             self._quorums = RuleFinding(lacks="the quorum is not known")
         return {ACKS: self._acks} | ({QUORUM: self._quorums} if self.durable else {})
 
@@ -243,11 +275,13 @@ class DiskWalk:
         return [] if known is None else [proofs.event(known)]
 
     def _judge_quorums(self, events: DiskEvents, writes: dict[int, DiskWriteColumns]) -> None:
+        wanted = self._wanted.of(events)
         at = self._first(events)
+        at = at[wanted[at] > 0]
         have = {node: self._holds(node, writes, at, events) for node in sorted(self._disks)}
         self._quorums.facts += len(at)
         count = sum((held for held, _ in have.values()), np.zeros(len(at), dtype=np.int64))
-        lacks = count < self._quorum
+        lacks = count < wanted[at]
         # What is confirmed behind it stands on it: the first of a stretch is told.
         goes_on = np.concatenate(([self._lacked], lacks))[: len(at)]
         self._lacked = bool(lacks[-1]) if len(at) else self._lacked
@@ -255,7 +289,7 @@ class DiskWalk:
             place = int(at[number])
             node, index = int(events.node[place]), int(events.index[place])
             on = {each: int(by[number]) for each, (held, by) in have.items() if held[number]}
-            text = texts.quorum(node, index, list(on), self._quorum)
+            text = texts.quorum(node, index, list(on), int(wanted[place]))
             rows = [proofs.event(int(events.number[place])), *map(proofs.event, on.values())]
             self._quorums.broken(QUORUM, text, rows, node=node, index=index)
 

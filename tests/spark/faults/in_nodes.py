@@ -161,6 +161,23 @@ def acked_by_too_few(case: Case) -> None:
     )
 
 
+@plants("quorum-before-confirm", "confirm-by-acks")
+def confirmed_by_the_quorum_of_before(case: Case) -> None:
+    """All three are the quorum since a while, and the last entry was on the disks of two"""
+    rows = sorted(case.events("confirmed"), key=lambda row: num(row, "number"))
+    last = max(num(row, "index") for row in rows)
+    owner = next(row for row in rows if row["index"] == last)["node"]
+    away = next(each for each in case.nodes if each != owner)
+    for row in rows[len(rows) // 2 :]:
+        row["floor"] = len(case.nodes)
+    case.drop(
+        "events",
+        lambda row: (
+            row["name"] in {"durable", "ack"} and row["index"] == last and row["node"] == away
+        ),
+    )
+
+
 # -- samples
 
 
