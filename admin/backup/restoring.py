@@ -224,18 +224,24 @@ def found_cluster(
             start = _founded(log.start_behind(), member)
             dropped = found_anew(spaces, member, ancestor)
             rows = sum(each.rows for each in spaces.sums.groups.values())
-            view = spaces.view()
-            try:
-                write_snapshot(directory.path / SNAPSHOTS, view, start)
-            finally:
-                view.close()
+            if start.index:  # else the log begins with its first entry, and needs no snapshot
+                _write_snapshot(directory.path, spaces, start)
         with closing(open_log(directory)) as new_log:
             new_log.recover()
             new_log.write(_ballot(term))
-            new_log.begin_at(start)
+            if start.index:
+                new_log.begin_at(start)
     noted.write(node.directory)
     _finish(node.directory, text)
     return FoundedCluster(config=config, index=start.index, rows=rows, dropped=dropped)
+
+
+def _write_snapshot(directory: Path, spaces: SpaceStore, start: LogStart) -> None:
+    view = spaces.view()
+    try:
+        write_snapshot(directory / SNAPSHOTS, view, start)
+    finally:
+        view.close()
 
 
 def check_empty(directory: Path) -> None:

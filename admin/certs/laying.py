@@ -65,3 +65,16 @@ def certify_node(where: Path, node: Path, *, cluster: str, name: str, hosts: Ite
     pair = KeyPair.named(into, "node")
     making.make_node(authority, pair, cluster=cluster, name=name, hosts=list(hosts))
     shutil.copyfile(authority.certificate, into / CA_CERTIFICATE)
+
+
+def certify_alone(
+    where: Path, node: Path, *, cluster: str, name: str, hosts: Iterable[str]
+) -> None:
+    """The same, of the only node of a new cluster; and an administrator's beside it."""
+    certify_node(where, node, cluster=cluster, name=name, hosts=hosts)
+    making.make_user(
+        KeyPair(certificate=where / CA_CERTIFICATE, key=where / CA_KEY),
+        KeyPair.named(node / NODE_DIRECTORY, ADMINISTRATOR),
+        cluster=cluster,
+        name=ADMINISTRATOR,
+    )

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from admin.backup.replaying import DecidedLog
 from admin.backup.restoring import AuditNote, NewNode, found_cluster
+from admin.certs import laying
 from admin.recovery.failures import RecoveryRefused
 from admin.recovery.survey import RecoverySurvey
 from admin.recovery.survivor import Survivor
@@ -31,7 +32,10 @@ _OF_THE_OLD = ("peers", "cluster.id", "node.dir", "cluster.secret")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovered:
-    """The new cluster. `dropped`: settings that do not fit one member."""
+    """The new cluster. `dropped`: settings that do not fit one member.
+
+    `is_uncertified`: the certificate that its file names is still one of the old cluster.
+    """
 
     cluster: str
     directory: Path
@@ -40,6 +44,7 @@ class Recovered:
     index: int
     rows: int
     dropped: tuple[str, ...]
+    is_uncertified: bool
 
 
 def check(found: RecoverySurvey, *, lose: int, others_are_stopped: bool) -> None:
@@ -65,12 +70,18 @@ def check(found: RecoverySurvey, *, lose: int, others_are_stopped: bool) -> None
         )
 
 
-def force(left: Survivor, directory: Path, options: Mapping[str, str]) -> Recovered:
+def force(
+    left: Survivor, directory: Path, options: Mapping[str, str], authority: Path | None = None
+) -> Recovered:
     """Make the new cluster's one node of what is left, and let the survivor start no more.
 
-    It waits until no lease of the old cluster can be alive (M8 h). Raises ConfigError when
-    something is in `directory`, StoreError.
+    It waits until no lease of the old cluster can be alive (M8 h). `authority`: the directory of
+    the one that signs certificates of the new cluster. Raises ConfigError when something is in
+    `directory`, StoreError.
     """
+    if authority is not None:
+        laying.check_authority(authority)
+        options = {**laying.OPTIONS, **options}
     begun = time.monotonic()
     generation = generation_of(left.term) + 1
     spaces = left.storage.spaces
@@ -98,6 +109,14 @@ def force(left: Survivor, directory: Path, options: Mapping[str, str]) -> Recove
         ),
         noted=noted,
     )
+    if authority is not None:
+        laying.certify_alone(
+            authority,
+            directory,
+            cluster=made.config.cluster.id,
+            name=made.config.node.name,
+            hosts=sorted({made.config.address.host, made.config.listen.host}),
+        )
     promise = core_config(left.config).promise
     time.sleep(max(0.0, begun + promise - time.monotonic()))
     supersede(left.path, cluster=made.config.cluster.id, where=str(directory))
@@ -110,6 +129,9 @@ def force(left: Survivor, directory: Path, options: Mapping[str, str]) -> Recove
         index=made.index,
         rows=made.rows,
         dropped=made.dropped,
+        is_uncertified=authority is None
+        and left.config.tls.on
+        and "tls.certificate" not in options,
     )
 
 

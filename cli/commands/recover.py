@@ -38,6 +38,11 @@ _directory = click.Path(path_type=Path, file_okay=False)
 @click.option(
     "--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Of the new node. Repeatable."
 )
+@click.option(
+    "--ca-dir",
+    type=_directory,
+    help="The authority, ca.crt and ca.key, that certifies the new node and its administrator.",
+)
 @json_option
 def recover(
     *,
@@ -47,6 +52,7 @@ def recover(
     lose: int,
     others_are_stopped: bool,
     settings: tuple[str, ...],
+    ca_dir: Path | None,
 ) -> None:
     """Go on from the directory SURVIVOR, alone, when the other members are lost for good.
 
@@ -69,7 +75,7 @@ def recover(
         made = None
         if new is not None:
             forcing.check(found, lose=lose, others_are_stopped=others_are_stopped)
-            made = forcing.force(left, new, set_options(settings))
+            made = forcing.force(left, new, set_options(settings), ca_dir)
     if style().as_json:
         document("recover", **_members(found), made=None if made is None else _made(made))
         return
@@ -79,6 +85,13 @@ def recover(
             f"{new} is a new cluster {made.cluster} of one member, generation {made.generation}: "
             f"{made.rows} rows as of index {made.index}"
         )
+        if ca_dir is not None:
+            say(f"{new}/tls has certificates of the new cluster: node.crt, and root.crt for you")
+        if made.is_uncertified:
+            say(
+                "its certificate is one of the old cluster: it does not start until "
+                f"`qsync cert node --cluster {made.cluster}` has made one (or give --ca-dir)"
+            )
         for each in made.dropped:
             say(f"left out, since it does not fit one member: {each}")
         say(f"{survivor} does not start any more; run: qsync start {new}")

@@ -154,6 +154,13 @@ def check_member(name: CertifiedName | None, cluster: str, member: str) -> None:
         raise AccessDenied(
             f"where {member} was dialled, the certificate names no node of a cluster"
         )
+    if name.bearer is Bearer.NODE and name.cluster != cluster:
+        # What it would say of its ancestors is not heard: TLS ends before that.
+        raise ForeignCluster(
+            f"where {member} was dialled, {name.name} answers, by its certificate of cluster "
+            f"{name.cluster}, and this is {cluster}: if `qsync recover` made that one of this, "
+            "this node is superseded and has to be stopped"
+        )
     check_stranger(name, cluster)
     if name.bearer is not Bearer.NODE or name.name != member:
         raise AccessDenied(f"where {member} was dialled, {name} answers, by its certificate")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from admin.certs import looking
 from admin.recovery import forcing
 from admin.recovery.failures import RecoveryRefused
 from admin.recovery.survey import OtherLog, RecoverySurvey, survey
@@ -12,6 +13,7 @@ from cli.main import run
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError, Damaged
 from qsync.node.assembly import open_storage
+from qsync.tls.names import Bearer, CertifiedName
 from tests.unit.logs import some, write
 
 
@@ -93,3 +95,42 @@ def test_a_damaged_survivor_is_refused_and_not_touched(cluster: Path) -> None:
 def test_a_directory_without_a_configuration_is_no_survivor(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"there is no .*node\.yaml"), opened(tmp_path):
         pass
+
+
+def test_an_empty_log_is_recovered_and_has_no_snapshot_that_nobody_can_read(
+    tmp_path: Path,
+) -> None:
+    hosts = ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"]
+    assert run(["init", str(tmp_path), *hosts, "--cluster"]) == 0
+    with opened(tmp_path / "n1") as left:
+        made = forcing.force(left, tmp_path / "new", {})
+    assert made.index == 0
+    assert not made.is_uncertified
+    storage = open_storage(NodeConfig.load(tmp_path / "new/node.yaml", {}))
+    assert storage.snapshots is not None
+    assert not list(storage.snapshots.glob("*"))
+    assert storage.quarantined is None
+    storage.close()
+
+
+def test_the_authority_of_the_old_cluster_certifies_the_new_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hosts = ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"]
+    assert run(["init", str(tmp_path / "c"), *hosts, "--cluster", "--secure"]) == 0
+    old, new, bare = (tmp_path / each for each in ("c/n1", "new", "bare"))
+    with pytest.raises(ConfigError, match="has to be signed"), opened(old) as left:
+        forcing.force(left, new, {}, tmp_path)
+    assert not new.exists()
+    certs = str(tmp_path / "c/certs")
+    stopped = "--others-are-stopped"
+    assert run(["recover", str(old), str(new), stopped, "--ca-dir", certs]) == 0
+    assert "root.crt for you" in capsys.readouterr().err
+    config = NodeConfig.load(new / "node.yaml", {})
+    (own,) = looking.look(new / "tls/node.crt")
+    assert own.names == (CertifiedName(config.cluster.id, Bearer.NODE, "n1"),)
+    assert config.tls.certificate == new / "tls/node.crt"
+    (shown,) = looking.look(new / "tls/root.crt")
+    assert shown.names == (CertifiedName(config.cluster.id, Bearer.USER, "root"),)
+    assert run(["recover", str(tmp_path / "c/n2"), str(bare), stopped]) == 0
+    assert "its certificate is one of the old cluster" in capsys.readouterr().err
