@@ -13,6 +13,7 @@ ERROR_MODULES = (
     "admin.box.ctl",
     "admin.backup.failures",
     "admin.recovery.failures",
+    "qsync.life",
     "qsync.tls.errors",
     "admin.evidence.manifest",
     "admin.checker.spark.failures",
@@ -288,6 +289,14 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "post-mortem.",
         "Use the new cluster. To add this machine to it: `qsync init DIR --join TARGET` with an "
         "empty directory, start the node, `qsync member add`.",
+    ),
+    "OLD_COPY": ErrorHelp(
+        "An old copy of the directory was put back; another node knows of a later start of it.",
+        "Start the node again: as a new instance it takes all from the leader, and its place.",
+    ),
+    "DIRECTORY_COPIED": ErrorHelp(
+        "The files were copied (`cp`, `rsync`, `tar`): lives.json is younger than it says.",
+        "`qsync start DIR --moved` if nothing ran on the original since, else `--new-instance`.",
     ),
     "RECOVERY_REFUSED": ErrorHelp(
         "Recovery from one survivor may lose entries that others have, and must not be done while "

@@ -81,6 +81,10 @@ HAPPENINGS: Final[dict[str, HappeningKind]] = {
     "transfer_failed": _warning("the next leader did not take over in time"),
     "superseded": _error("it takes no part any more"),
     "superseded_by": _error("its history goes on in another cluster: it serves nothing any more"),
+    "old_copy": _error(
+        "its directory is an old copy, as another member has proved: a new instance"
+    ),
+    "life_unwritten": _error("in which life a directory is could not be written down, and why"),
     "superseded_unwritten": _error("that it is superseded could not be written down, and why"),
     # -- the log
     "configuration": _info("other voters count from now on"),

@@ -4,10 +4,13 @@ from collections.abc import Iterator
 
 from admin.cluster import sides, surveys, troubles
 from admin.doctor.facts import Facts, Finding, critical, notice, warning
+from qsync.member import Standing
 
 AGE_SHARE_MAX = 0.5
 """Of the timeout, after which a pending transaction is rolled back."""
 ROOM_SHARE_MAX = 0.8
+JOIN_S_MAX = 600.0
+"""So long a node may catch up before somebody should look why it is no voter yet."""
 
 
 def limbo_moves(facts: Facts) -> Iterator[Finding]:
@@ -138,6 +141,26 @@ def none_superseded(facts: Facts) -> Iterator[Finding]:
             )
 
 
+def no_old_copy(facts: Facts) -> Iterator[Finding]:
+    """No node was started on an old copy of its directory."""
+    for node in facts.nodes:
+        if node.status == "old_copy":
+            yield critical(
+                node.name,
+                f"runs on an old copy of its directory: {node.old_copy}",
+                "it counts for nothing; start it again, and it goes on as a new instance "
+                "(`qsync explain OLD_COPY`)",
+            )
+        elif node.old_copy:
+            yield warning(
+                node.name,
+                f"was started on an old copy of its directory, and is a new instance: "
+                f"{node.old_copy}",
+                "find out who put the copy back; its former log is kept beside `log` in its "
+                "directory (`qsync explain OLD_COPY`)",
+            )
+
+
 def log_whole(facts: Facts) -> Iterator[Finding]:
     """No node found damage in its log."""
     for node in facts.nodes:
@@ -184,6 +207,20 @@ def all_named(facts: Facts) -> Iterator[Finding]:
                 "is a stranger, and so are all others: nobody has founded a cluster",
                 "`qsync init` makes directories that are a cluster; a node that starts on an empty "
                 "one never founds anything",
+            )
+
+
+def joins_end(facts: Facts) -> Iterator[Finding]:
+    """Who is to become a voter has become one soon."""
+    for node in facts.nodes:
+        if node.standing == Standing.JOINING and node.uptime > JOIN_S_MAX:
+            lag = surveys.behind(facts.survey, node)
+            yield warning(
+                node.name,
+                f"has run for {node.uptime / 60:.0f} min, is to become a voter when it has caught "
+                f"up, and is {lag} entries behind the leader",
+                "if the number falls, wait; if not, its disk or link is slower than the writers: "
+                f"`qsync top {node.address}`, or give it up: `qsync member remove {node.name}`",
             )
 
 

@@ -134,6 +134,7 @@ FAMILIES: tuple[Family, ...] = (
     ),
     _gauge("split_brain", "1 if confirmed data differs", lambda n: n.status == "split_brain"),
     _gauge("superseded", "1 if its history goes on elsewhere", lambda n: n.status == "superseded"),
+    _gauge("old_copy", "1 if it was found on an old copy", lambda n: bool(n.old_copy)),
     _gauge("quarantined", "1 if it found damage in its log", lambda n: bool(n.quarantined)),
     _gauge("stranger", "1 if the configuration does not name its directory", lambda n: n.stranger),
     _gauge("recruit", "1 while it may vote in no quorum", lambda n: n.recruit),

@@ -16,7 +16,7 @@ from qsync.core.configuration import Configuration
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.data.members import CODEC
 from qsync.errors import ConfigError, Damaged
-from qsync.node.assembly import NodeStorage, founding, open_storage
+from qsync.node.assembly import NodeStorage, WhoseFiles, founding, open_storage
 from qsync.record import Entry
 
 _CACHE_BYTES: Final = 1 << 20
@@ -102,7 +102,7 @@ def opened(path: Path) -> Iterator[Survivor]:
                 f"the log of {path} is damaged: {log.recovered.quarantined}",
                 hint="go on from another node, or from a backup: qsync backup restore",
             )
-    with contextlib.closing(open_storage(config)) as storage:
+    with contextlib.closing(open_storage(config, files=WhoseFiles.READ)) as storage:
         found = storage.recovered
         replicated_log = ReplicatedLog(
             confirmed=found.confirmed,

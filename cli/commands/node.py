@@ -206,20 +206,34 @@ def node(*, path: Path | None, settings: tuple[str, ...]) -> int:
 
 @click.command(epilog="Example: qsync start ./n1")
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False, exists=True))
-def start(*, directory: Path) -> int:
+@click.option(
+    "--moved",
+    "files",
+    flag_value="moved",
+    help="The directory was copied here, and nothing ran on the original since.",
+)
+@click.option(
+    "--new-instance",
+    "files",
+    flag_value="copied",
+    help="The directory may be an old copy: set its log aside and take all from the leader.",
+)
+def start(*, directory: Path, files: str | None) -> int:
     """Run the node of a directory that `qsync init` made."""
     path = directory / FILE
     if not path.exists():
         raise ConfigError(f"there is no {path}", hint=f"`qsync init {directory}` writes one")
-    return _run(NodeConfig.load(path))
+    return _run(NodeConfig.load(path), files)
 
 
-def _run(config: NodeConfig) -> int:
+def _run(config: NodeConfig, files: str | None = None) -> int:
     # Trio and LMDB are slow to import, and only a node needs them; HTTP, if it serves any
+    from qsync.node.assembly import WhoseFiles  # noqa: PLC0415 - see above
     from qsync.node.run import run  # noqa: PLC0415 - see above
 
+    said = WhoseFiles(files or "unsaid")
     if config.metrics.listen is None:
-        return run(config, lambda _: nullcontext())
+        return run(config, lambda _: nullcontext(), files=said)
     from admin.metrics.server import open_metrics  # noqa: PLC0415 - see above
 
-    return run(config, open_metrics)
+    return run(config, open_metrics, files=said)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
 
 from election.messages import Index, Replica
@@ -32,6 +33,7 @@ from qsync.store.contract import (
 from qsync.store.directory import Directory, is_formatted
 from qsync.store.eventfile import note_unsaid
 from qsync.store.importing import pending, settle
+from qsync.store.lives import Lives, LivesFile
 from qsync.store.opening import Founder, found, is_log_missing, open_log, upgrade
 from qsync.store.receiving import remove_incoming
 from qsync.store.snapfiles import SNAPSHOTS, SnapshotFile, newest_whole, restore_rows
@@ -46,6 +48,7 @@ class NodeStorage:
     directory: StoreDirectory
     log: PlacedLog
     spaces: PlacedSpaces
+    lives: Lives
     recovered: RecoveredLog
     quarantined: str | None
     probe_s: float
@@ -128,11 +131,24 @@ def found_cluster(configs: Iterable[NodeConfig]) -> None:
     )
 
 
-def open_storage(config: NodeConfig) -> NodeStorage:
+class WhoseFiles(Enum):
+    """What the operator says of the files of a directory that a node is started on."""
+
+    UNSAID = "unsaid"
+    MOVED = "moved"
+    """They are the only ones: nothing ran on others since they were copied."""
+    COPIED = "copied"
+    """They may be an old copy."""
+    READ = "read"
+    """Whatever they are, no node runs on them: they are only looked at."""
+
+
+def open_storage(config: NodeConfig, *, files: WhoseFiles = WhoseFiles.UNSAID) -> NodeStorage:
     """Lock, open, verify.
 
     A damaged log is set aside, and the node counts again when it has caught up. With term and vote
-    lost, too, the directory becomes a new instance, which is a stranger (membership.md M5).
+    lost, too, the directory becomes a new instance, which is a stranger (membership.md M5); so does
+    an old copy of one (M7 c).
     """
     wanted = Identity(
         cluster=config.cluster.id,
@@ -151,12 +167,15 @@ def open_storage(config: NodeConfig) -> NodeStorage:
         if not directory.fresh and is_log_missing(directory):
             # Before another one is made: after a kill between the two it would pass for the old.
             directory.renew_instance()
+        lives = _lives(directory, files)
         log = open_log(directory, map_size=config.store.map_size)
         # All of it: the core reads every header next, and what it reads must verify.
         recovered = log.recover()
         if recovered.untrusted:
             directory.renew_instance()
             log.identity = directory.identity
+        if lives.is_old(directory.identity.instance) and files is not WhoseFiles.READ:
+            recovered = _without_copy(directory, log, lives)
         recovered, quarantined = trusted(log, recovered)
         former, log = log, upgrade(directory, log)
         if log is not former:
@@ -181,10 +200,27 @@ def open_storage(config: NodeConfig) -> NodeStorage:
         directory=directory,
         log=log,
         spaces=spaces,
+        lives=lives,
         recovered=recovered,
         quarantined=quarantined,
         probe_s=probe_s,
     )
+
+
+def _lives(directory: Directory, files: WhoseFiles) -> Lives:
+    return LivesFile(
+        directory.path,
+        moved=files in {WhoseFiles.MOVED, WhoseFiles.READ},
+        renewed=directory.identity.instance if files is WhoseFiles.COPIED else "",
+    )
+
+
+def _without_copy(directory: Directory, log: PlacedLog, lives: Lives) -> RecoveredLog:
+    """An old copy becomes a new instance; its log is kept aside. In this order, for a kill."""
+    log.start_over(why=f"an old copy of {lives.old}: {lives.why}", untrusted=True)
+    directory.renew_instance()
+    log.identity = directory.identity
+    return log.recover()
 
 
 def trusted(log: Log, recovered: RecoveredLog) -> tuple[RecoveredLog, str | None]:
@@ -289,6 +325,7 @@ def overlay_limits(config: NodeConfig) -> OverlayLimits:
 def make_replica(config: NodeConfig, storage: NodeStorage, effects: Effects) -> NodeReplica:
     """From what is stored. Rows that cannot be read are made anew from the log."""
     life = int.from_bytes(effects.secret(4)) >> 1
+    storage.lives.begin_life(life)
 
     def make() -> NodeReplica:
         return NodeReplica(

@@ -50,7 +50,7 @@ DATA_OPS: Final = frozenset(
 AUDITED: Final = frozenset(
     {
         *("started", "stopped", "elected", "stepped_down", "fenced", "promote", "split_brain"),
-        *("member", "member_changed", "configuration", "superseded", "superseded_by"),
+        *("member", "member_changed", "configuration", "superseded", "superseded_by", "old_copy"),
         *("certificate_read", "certificate_refused", "snapshot_installed", "audit_cut"),
     }
 )

@@ -8,7 +8,7 @@ from qsync.data import schema
 from qsync.data.ancestors import ANCESTORS_MAX, ancestors_of
 from qsync.errors import ForeignCluster, Rebuilding
 from qsync.member import Standing
-from qsync.node import refusals, snapshot_export
+from qsync.node import old_copies, refusals, snapshot_export
 from qsync.node.anonymous import WORD
 from qsync.node.view import NodeView
 from qsync.version import __version__
@@ -54,6 +54,7 @@ def _features(node: NodeView) -> tuple[str, ...]:
     return (
         *FEATURES,
         *own,
+        *old_copies.words_of(node),
         *descent.words_of(_ancestors(node)),
         *((proofs.FEATURE,) if node.config.secret else ()),
         *((WORD,) if node.replica.machine.operations.changes.standing is ANONYMOUS else ()),
@@ -75,8 +76,8 @@ def _ancestors(node: NodeView) -> list[str]:
 def introduce(node: NodeView, hello: Hello) -> None:
     """A peer connected and says who it is.
 
-    Raises WrongVersion, NotMember, ForeignCluster for the name of another, ProtocolError, and
-    Superseded where this node is that.
+    Raises WrongVersion, NotMember, ForeignCluster for the name of another, OldCopy, ProtocolError,
+    and Superseded where this node is that.
     """
     superseded = node.replica.machine.disk.superseded
     if superseded is not None:
@@ -84,12 +85,18 @@ def introduce(node: NodeView, hello: Hello) -> None:
     _admit(node, hello)
     if node.links.tls is not None:
         _check_name(node, hello)
+    if WORD not in hello.features:
+        old_copies.introduce(node, hello)
     node.book.introduce(hello, node.reactor.effects.now())
 
 
 def check_greeting(node: NodeView, greeting: Greeting) -> None:
-    """May the peer that we dialled and we exchange messages? Raises WrongVersion, ProtocolError."""
+    """May the peer that we dialled and we exchange messages?
+
+    Raises WrongVersion, OldCopy, ProtocolError.
+    """
     _admit(node, greeting)
+    old_copies.check_greeting(node, greeting)
     border.check_term(node.replica.machine.term, greeting.term)
 
 

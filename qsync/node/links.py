@@ -66,11 +66,17 @@ def _unheard(_cluster: str, _where: str) -> None:
     """Nobody writes it down."""
 
 
+def _no_copy(_why: str) -> None:
+    """Nobody withdraws."""
+
+
 class Links:
     """Dials everybody in the book, and keeps dialling; other nodes as the book changes."""
 
     hear_superseded: Callable[[str, str], None] = staticmethod(_unheard)
     """Put here by a node: told of a cluster that was made of ours, and where it is."""
+    hear_old_copy: Callable[[str], None] = staticmethod(_no_copy)
+    """Put here by a node: told why its directory is an old copy."""
 
     def __init__(
         self,
@@ -230,6 +236,8 @@ class Links:
             except QsyncError as error:
                 if dialer.superseded_by:
                     self.hear_superseded(dialer.superseded_by, str(link.peer.dialled))
+                if dialer.is_old_copy:
+                    self.hear_old_copy(error.message)
                 self._reactor.close(connection, str(error))
                 return len(payloads)
             if answer is not None:

@@ -15,7 +15,7 @@ from qsync.member import MEMBERS_MAX
 from qsync.node import guard, handshake, info, local_socket, logs, mishaps
 from qsync.node.addresses import AddressBook
 from qsync.node.answers import VisibleReads
-from qsync.node.assembly import NodeStorage, make_replica, open_storage
+from qsync.node.assembly import NodeStorage, WhoseFiles, make_replica, open_storage
 from qsync.node.comparing import Comparing
 from qsync.node.effects import Effects
 from qsync.node.expiry import Expiry
@@ -26,6 +26,7 @@ from qsync.node.links import Links
 from qsync.node.listener import not_listening
 from qsync.node.logins import Logins
 from qsync.node.loop import EXPIRY, Loop, LoopObserver
+from qsync.node.old_copies import withdraw
 from qsync.node.queries import NodeQueries
 from qsync.node.reactor import Reactor
 from qsync.node.requests import ClientRequests
@@ -51,11 +52,18 @@ LINKS, SWEEP, ALIVE = "links", "sweep", "alive"
 """Timers of the shell, beside `EXPIRY`; the machine's own kinds are in `TimerKind`."""
 
 
+def _nothing() -> None:
+    """It stays as it is until it is started again."""
+
+
 class Node:
     """Everything of one node. Use `open_node`; nothing here runs before `start` and `tasks`.
 
     `observe` makes who looks on, instead of the file of events that the configuration may name.
     """
+
+    begin_anew: Callable[[], None] = staticmethod(_nothing)
+    """Put here by whoever runs it and can open its directory anew, when that is to be done."""
 
     def __init__(
         self,
@@ -100,6 +108,7 @@ class Node:
         self.server.hear_snapshot = self.transfers.heard
         self.server.hear_audit = self.queries.hear_audit
         self.server.hear_superseded = self.links.hear_superseded = partial(supersede, self)
+        self.links.hear_old_copy = partial(withdraw, self)
         self.loop.snapshot_offered = self.transfers.receiver.offered
 
     def _loop(self, effects: Effects) -> Loop:
@@ -354,13 +363,15 @@ def _folding(node: Node) -> Folding:
 
 
 @asynccontextmanager
-async def open_node(config: NodeConfig) -> AsyncIterator[Node]:
+async def open_node(
+    config: NodeConfig, *, files: WhoseFiles = WhoseFiles.UNSAID
+) -> AsyncIterator[Node]:
     """Open the directory, listen and serve; hand over what it leads and close at the end.
 
     Raises StoreError (locked, foreign, full, damaged...), or ConfigError, also for an address
     that is in use.
     """
-    storage = open_storage(config)
+    storage = open_storage(config, files=files)
     try:
         node = Node(config, storage, NodeSystem(trio.lowlevel.current_trio_token()))
     except BaseException:

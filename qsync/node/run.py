@@ -10,6 +10,7 @@ import trio
 
 from qsync.config import NodeConfig
 from qsync.node import garbage, logs, systemd
+from qsync.node.assembly import WhoseFiles
 from qsync.node.node import Node, open_node
 from qsync.node.status import status
 from qsync.node.system import NodeSystem
@@ -29,20 +30,35 @@ class Companion(Protocol):
 OpenBeside = Callable[[NodeConfig], AbstractAsyncContextManager[Companion | None]]
 
 
-def run(config: NodeConfig, open_beside: OpenBeside) -> int:
-    """Serve until SIGINT or SIGTERM; returns the exit code. Raises what opening raises."""
+def run(
+    config: NodeConfig, open_beside: OpenBeside, *, files: WhoseFiles = WhoseFiles.UNSAID
+) -> int:
+    """Serve until SIGINT or SIGTERM; returns the exit code. Raises what opening raises.
+
+    A directory that turns out to be an old copy is opened once more, and is a new instance then.
+    `files`: what the operator says of them.
+    """
     logs.to_stderr(config.log.level, config.log.format)
-    trio.run(_serve, config, open_beside)
+    while trio.run(_serve, config, open_beside, files):
+        files = WhoseFiles.UNSAID
     return 0
 
 
-async def _serve(config: NodeConfig, open_beside: OpenBeside) -> None:
-    unit = systemd.systemd_socket()
+async def _serve(config: NodeConfig, open_beside: OpenBeside, files: WhoseFiles) -> bool:
+    """True if the directory is to be opened anew."""
+    unit, is_old = systemd.systemd_socket(), False
     async with (
         open_beside(config) as beside,
-        open_node(config) as node,
+        open_node(config, files=files) as node,
         trio.open_nursery() as nursery,
     ):
+
+        def begin_anew() -> None:
+            nonlocal is_old
+            is_old = True
+            nursery.cancel_scope.cancel()
+
+        node.begin_anew = begin_anew
         if beside is not None:
             nursery.start_soon(beside.serve, node)
         announce(node, beside)
@@ -60,6 +76,7 @@ async def _serve(config: NodeConfig, open_beside: OpenBeside) -> None:
         if unit is not None:
             unit.stopping()
         nursery.cancel_scope.cancel()
+    return is_old
 
 
 def announce(node: Node, beside: Companion | None) -> None:

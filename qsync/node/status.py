@@ -157,7 +157,7 @@ def status(node: NodeView) -> NodeStatus:
         ro=bool(reasons),
         ro_reason=reasons[0].why.value if reasons else None,
         ro_reasons=_reasons(node),
-        status=state(machine),
+        status=_state(node),
         uptime=node.uptime(),
         version=__version__,
         upgrade=upgrade(node),
@@ -205,6 +205,7 @@ def status(node: NodeView) -> NodeStatus:
         members=members,
         standing=standing.value,
         quarantined=None if raft.ballot.member else machine.disk.quarantined,
+        old_copy=_old_copy(node, standing),
         tls=tls_status(node.links.tls),
         errors=parts.errors,
     )
@@ -234,6 +235,17 @@ def state(machine: "Machine") -> str:
     if machine.follower.split is not None:
         return "split_brain"
     return "loading" if is_recruit(machine) else "running"
+
+
+def _state(node: NodeView) -> str:
+    is_old = node.storage.lives.is_old(node.identity.instance)
+    return "old_copy" if is_old else state(node.replica.machine)
+
+
+def _old_copy(node: NodeView, standing: Standing) -> str | None:
+    lives = node.storage.lives
+    counts = standing is Standing.VOTER and not lives.is_old(node.identity.instance)
+    return None if counts else lives.why or None
 
 
 def is_recruit(machine: "Machine") -> bool:

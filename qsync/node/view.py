@@ -53,6 +53,9 @@ class NodeView(Protocol):
     def leader_idle(self) -> float | None:
         """Seconds since the leader was heard; 0 on the leader itself."""
 
+    def begin_anew(self) -> None:
+        """Its directory is to be opened anew; whoever runs it does that, or nobody."""
+
     def uptime(self) -> float:
         """Seconds since its directory was opened."""
 

@@ -47,6 +47,8 @@ def dead(node: NodeStatus) -> str | None:
 def _takes_part(node: NodeStatus) -> str | None:
     if node.quarantined:
         return f"quarantined: {node.quarantined}"
+    if node.status == "old_copy":
+        return f"old copy: {node.old_copy}"
     if node.status == "superseded":
         return "superseded: " + "; ".join(node.ro_texts[:1])
     return f"status is {node.status}" if node.status not in {"running", ""} else None

@@ -185,6 +185,10 @@ class NodeStatus(BoxInfo, frozen=True, kw_only=True):
         "`voter`, `learner`, `joining` (a learner that becomes a voter), `stranger`, or `removed`",
     ] = ""
     quarantined: Annotated[str | None, "the damage that it found in its log"] = None
+    old_copy: Annotated[
+        str | None,
+        "how it was found that its directory was an old copy; until it votes as a new instance",
+    ] = None
     tls: Annotated[TlsStatus, "what it shows over TLS"] = field(default_factory=TlsStatus)
     asked: int = 0
 

@@ -21,6 +21,7 @@ FEATURE: Final = "secret"
 """Said in greeting and hello by who has one."""
 _OPEN: Final = b"qsync without a secret"
 _HELLO, _OK, _SUPERSEDED = b"qsync hello", b"qsync ok", b"qsync superseded"
+_OLD_COPY: Final = b"qsync old copy"
 _NO_PROOF: Final = bytes(PROOF_BYTES)
 
 
@@ -38,6 +39,11 @@ def agreed(greeted: bytes, hello: bytes, secret: bytes) -> bytes:
 def superseded(greeted: bytes, hello: bytes, secret: bytes) -> bytes:
     """The acceptor's proof that it says "superseded" to this very hello (membership.md M8 e)."""
     return _proof(secret, _SUPERSEDED, greeted, hello)
+
+
+def old_copy(greeted: bytes, hello: bytes, secret: bytes) -> bytes:
+    """The acceptor's proof that it says "old copy" to this very hello (membership.md M7 c)."""
+    return _proof(secret, _OLD_COPY, greeted, hello)
 
 
 def check_hello(greeted: bytes, hello: bytes, secret: bytes, *, has: bool, who: str) -> None:
@@ -60,6 +66,14 @@ def check_superseded(
 ) -> None:
     """Does it hold that the acceptor's cluster was made of ours? Raises as `check_ok`."""
     if not hmac.compare_digest(_proof(secret, _SUPERSEDED, greeted, hello), proof):
+        raise _refused(secret, has=has, who=who)
+
+
+def check_old_copy(
+    greeted: bytes, hello: bytes, proof: bytes, secret: bytes, *, has: bool, who: str
+) -> None:
+    """Does it hold that we run on an old copy of our directory? Raises as `check_ok`."""
+    if not hmac.compare_digest(_proof(secret, _OLD_COPY, greeted, hello), proof):
         raise _refused(secret, has=has, who=who)
 
 

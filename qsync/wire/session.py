@@ -17,6 +17,7 @@ from qsync.errors import (
     Superseded,
     error_of,
 )
+from qsync.life import OldCopy
 from qsync.wire import cbor, limits, proofs, scram
 from qsync.wire.connection_states import ConnectionState, SessionInput, next_state
 from qsync.wire.descent import Descent, between, superseded_node, two_recoveries
@@ -143,12 +144,15 @@ class Acceptor:
     def refuse(self, error: QsyncError) -> bytes:
         """The last frame before closing; it tells the dialer why, and when to come again.
 
-        That it is superseded is proved to it: it is not to believe that of anybody.
+        That it is superseded, or an old copy, is proved to it: it is not to believe that of
+        anybody.
         """
         self.state = ConnectionState.CLOSED
         proof = b""
         if isinstance(error, Superseded) and self._heard and not self.superseded_by:
             proof = proofs.superseded(self._greeted, self._heard, self._secret)
+        elif isinstance(error, OldCopy) and self._heard:
+            proof = proofs.old_copy(self._greeted, self._heard, self._secret)
         words = [text[: limits.REFUSAL_CHARS_MAX] for text in (error.message, error.hint)]
         said = ["no", error.number, words[0], proof, words[1], error.details.get(RETRY_AFTER)]
         return frame(cbor2.dumps(said))
@@ -178,6 +182,8 @@ class Dialer:
         self.state = ConnectionState.GREETING
         self.superseded_by = ""
         """The cluster that was made of ours, once the acceptor has proved that."""
+        self.is_old_copy = False
+        """The acceptor has proved that it says so of our directory."""
         self._descent = Descent.NONE
         self._expected = replica
         self._prover = None if derive is None else PasswordProver(derive)
@@ -248,18 +254,26 @@ class Dialer:
         self.state = next_state(self.state, SessionInput.NO)
         number, message = fields.uint(), fields.text()
         proof = fields.raw(proofs.PROOF_BYTES) if fields.more() else b""
-        error = error_of(number, message, hint=fields.text() if fields.more() else "")
+        hint = fields.text() if fields.more() else ""
+        is_copy = number == OldCopy.number
+        error = OldCopy(message, hint=hint) if is_copy else error_of(number, message, hint=hint)
         if fields.more() and fields.present():
             error.details[RETRY_AFTER] = fields.seconds()
-        greeting = self.greeting
+        if self.greeting is not None:
+            self._believe(error, proof, self.greeting)
+        raise error
+
+    def _believe(self, error: QsyncError, proof: bytes, greeting: Greeting) -> None:
+        """What we are to do something about must be proved. Raises AccessDenied, Superseded."""
+        heard = (self._heard, self._said, proof, self._secret)
+        has, who = proofs.FEATURE in greeting.features, greeting.name
         if isinstance(error, Superseded) and self._descent is Descent.DESCENDANT:
-            assert greeting is not None
-            has = proofs.FEATURE in greeting.features
-            heard = (self._heard, self._said, proof, self._secret)
-            proofs.check_superseded(*heard, has=has, who=greeting.name)
+            proofs.check_superseded(*heard, has=has, who=who)
             self.superseded_by = greeting.cluster
             raise superseded_node(self.hello.name, greeting.cluster)
-        raise error
+        if isinstance(error, OldCopy) and self.hello.party is Party.PEER:
+            proofs.check_old_copy(*heard, has=has, who=who)
+            self.is_old_copy = self._descent is Descent.NONE
 
 
 def _check_signature(prover: PasswordProver, fields: cbor.Fields) -> None:

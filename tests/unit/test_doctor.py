@@ -143,6 +143,7 @@ ALONE = {
 }
 FOUR = {"nodes": [[n, f"n{n}", f"127.0.0.1:330{n}"] for n in (1, 2, 3, 4)]}
 VOTERS = {"voters": [[n, f"u{n}"] for n in (1, 2, 3)]}
+OLD_COPY = {"status": "old_copy", "old_copy": "n1 knows"}
 NOBODY = {"role": "candidate", "leader": None, "ro": True}
 SUPERSEDED = {
     "status": "superseded",
@@ -176,6 +177,8 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
     ("one-cluster", C, "n1", "same uuid as n2", lambda: facts({2: {"uuid": "u1"}})),
     ("one-version", N, "cluster", "n2 2.0", lambda: facts({2: {"version": "2.0"}})),
     ("none-superseded", C, "n2", "goes on in cluster", lambda: facts({2: SUPERSEDED})),
+    ("no-old-copy", C, "n2", "runs on an old copy", lambda: facts({2: OLD_COPY})),
+    ("no-old-copy", W, "n2", "is a new instance", lambda: facts({2: {"old_copy": "n1 knows"}})),
     ("data-agrees", C, "n2", "differs", lambda: facts({2: {"status": "split_brain"}})),
     ("log-whole", C, "n2", "entry 7", lambda: facts({2: {"quarantined": "entry 7"}})),
     ("rows-sound", C, "n2", "serves no data", lambda: facts({2: {"spaces": {"error": "rot"}}})),
@@ -190,6 +193,13 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
         lambda: facts({1: VOTERS, 3: {"recruit": True, "stranger": True}}),
     ),
     ("all-named", C, "n3", "nobody has founded", lambda: facts({3: {"stranger": True}})),
+    (
+        "joins-end",
+        W,
+        "n3",
+        "has run for 120 min, is to become a voter when it has caught up, and is 200 entries",
+        lambda: facts({3: {"standing": "joining", "written": 800}}),
+    ),
     (
         "replicas-keep-up",
         W,

@@ -190,6 +190,7 @@ FIRING: dict[str, list[NodeStatus]] = {
     "QsyncReplicaBehind": [node(1), node(2), node(3, behind=20000)],
     "QsyncClockSkew": [node(1), node(2, time=NOW - 60), node(3)],
     "QsyncFilesNearLimit": [node(1, files=[900, 1024]), node(2), node(3)],
+    "QsyncOldCopy": [node(1), node(2, old_copy="n1 knows"), node(3)],
     "QsyncJoinStuck": [node(1), node(2), node(3, standing="joining")],
     "QsyncVotersEven": [node(1, voters=[[n, "u"] for n in (1, 2, 3, 4)]), node(2), node(3)],
 }

@@ -16,11 +16,13 @@ from qsync.node.assembly import NodeStorage, together, trusted
 from qsync.sim.canon import PropertyViolation
 from qsync.sim.clockwork import VirtualClock
 from qsync.sim.dice import RandomStream
+from qsync.sim.kernel.directory import KernelDirectory
 from qsync.sim.kernel.process import KernelProcess
 from qsync.sim.kernel.snapshots import KernelSnapshots
 from qsync.sim.swarm import DiskFlaws
 from qsync.store import chain
 from qsync.store.contract import FoldedRows, Identity, Opened, Wait
+from qsync.store.lives import Lives
 from qsync.store.memory import MemoryLog, MemorySpaces
 from qsync.store.snapfolder import SnapshotFolder
 from qsync.store.snapshot import RowsImport, SnapshotHead, chunks
@@ -45,6 +47,8 @@ class KernelLog(MemoryLog):
         self.looks_at_trim: Callable[[LogStart], None] = _unseen
         self.trims = 0
         """So often it was trimmed."""
+        self.lives = Lives()
+        """Those that its directory knows of."""
         self._disk = disk
 
     @override
@@ -164,19 +168,6 @@ class KernelSpaces(MemorySpaces):
         return 0
 
 
-class KernelDirectory:
-    """See `contract.StoreDirectory`."""
-
-    path = Path("/nowhere")
-    format = 0
-
-    def __init__(self, identity: Identity) -> None:
-        self.identity = identity
-
-    def close(self) -> None:
-        """Others may have it."""
-
-
 @dataclass(slots=True, kw_only=True)
 class KernelStorage(NodeStorage):
     """What a simulated node has open. Nothing but snapshots is written down beside the log."""
@@ -274,6 +265,7 @@ class KernelDisk:
             directory=KernelDirectory(identity),
             log=self.log,
             spaces=self.spaces,
+            lives=self.log.lives,
             recovered=recovered,
             quarantined=quarantined,
             probe_s=self._platter.write_delay,

@@ -18,6 +18,7 @@ from qsync.node.node import Node
 from qsync.record import Instance, instance_text, read_instance
 from qsync.replica import Replica as Core
 from qsync.sim import properties
+from qsync.sim.kernel import copies
 from qsync.sim.kernel.calls import Calls
 from qsync.sim.kernel.clock import MachineClocks
 from qsync.sim.kernel.disk import KernelDisk
@@ -223,6 +224,7 @@ class MemberMachine(MemberView):
         observe = partial(KernelObserver, room=self.room, witness=self._looker, leases=leases)
         node = Node(self.config, storage, Calls(process, self.disk), observe)
         self._limit(node)
+        node.begin_anew = partial(copies.begin_anew, self, self.life)
         watch = node.loop.events
         assert isinstance(watch, KernelObserver)
         self._run = (process, node, watch)
@@ -270,9 +272,11 @@ class MemberMachine(MemberView):
         """It has another directory than its first."""
         return self.instance != next(iter(self._shelf))
 
-    def exchange(self, instance: Instance | None = None) -> None:
+    def exchange(self, instance: Instance | None = None, copy: KernelDisk | None = None) -> None:
         """Its directory is another one from the next start on: an earlier one, or a new one."""
         assert not self.up
+        if instance is not None and copy is not None:
+            self._shelf[instance] = self._shelf[instance][0], copy
         if instance is None:
             dice = self.room.clockwork.dice("instances")
             instance = Instance(dice.getrandbits(127))

@@ -79,7 +79,7 @@ UNBROKEN: Final[Mapping[str, str]] = {
     "membership.md M6 e": "it follows from M6 a to d",
     "membership.md M6 f": "asserted when a replica starts",
     "membership.md M6 g": "asserted where a log is trimmed",
-    "membership.md M7": "found when a directory is opened, before there is a replica",
+    "membership.md M7": "of handshakes, around a replica: `tests/seeds/test_old_copies.py`",
     "membership.md M8": _NOT_BUILT,
     "membership.md M9": _NOT_BUILT,
     "membership.md M11 e": _NOT_BUILT,
