@@ -14,6 +14,7 @@ LINK = re.compile(r"(?<!!)\[([^\]\[]*)\]\(([^)\s]+)\)")
 SECTIONS = {
     "Tutorial": ("tutorial/*.md",),
     "How-to": (
+        "how-to/install.md",
         "how-to/run-nodes.md",
         "how-to/secure-a-cluster.md",
         "how-to/manage-users.md",

@@ -184,6 +184,8 @@ def run(
         raise click.UsageError("--hooks is for a cluster that is there: no lab, no simulator")
     if mutant is not None and not simulate:
         raise click.UsageError("--mutant needs --simulate: real nodes obey all rules")
+    if simulate and (out or junit or target or dry_run):
+        raise click.UsageError("--simulate leaves no files: no --out, --junit, --target, --dry-run")
     if seed is not None:
         found = replace(found, seed=seed)
     if simulate:
@@ -294,7 +296,7 @@ def _place(target: str | None, hooks: Path | None) -> "DrillPlace | None":
             raise ConfigError(str(error)) from None
         if strange := sorted(set(addresses) - set(found.addresses)):
             raise ConfigError(
-                f"{', '.join(strange)} is no address of {hooks}",
+                f"{', '.join(strange)} is not an address in {hooks}",
                 hint="both have to name the same cluster; the file alone is enough, unless its "
                 "nodes speak TLS",
             )

@@ -12,6 +12,7 @@ from admin.drills.model import Condition, Drill, DrillTarget, Pick, Step, Target
 from admin.drills.schema import schema
 from admin.drills.verbs.catalogue import VERBS
 from admin.lab import lab
+from cli.main import run
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
 
@@ -275,3 +276,11 @@ def test_steps_are_described_in_words() -> None:
         "wait until writable on a node other than victim (up to 10 s)",
         "wait until acked_again (up to 20 s)",
     ]
+
+
+@pytest.mark.parametrize("option", [["--out", "run"], ["--junit", "a.xml"], ["--dry-run"]])
+def test_options_of_real_runs_are_refused_by_the_simulator(
+    option: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["drill", "run", "leader-kill", "--simulate", *option]) == 2
+    assert "--simulate leaves no files" in capsys.readouterr().err
