@@ -8,7 +8,7 @@ import contextlib
 import ssl
 from collections.abc import Callable, Mapping
 from time import perf_counter
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 from qsync.tls import binding, names
 from qsync.tls.errors import TlsFailed
@@ -45,6 +45,27 @@ class HandshakePace:
         self._free_at = now + (now - self._began)
 
 
+class _Records(Protocol):
+    """What `ssl.SSLObject` passes on as it is: without the call in between, where it can be had."""
+
+    def read(self, size: int, /) -> bytes:
+        """Of one record, so many bytes at most. Raises SSLError."""
+
+    def write(self, data: bytes | bytearray | memoryview, /) -> int:
+        """As one record, or several; all of it. Raises SSLError."""
+
+
+class _Handshake:
+    """What is of no use when it is over."""
+
+    __slots__ = ("pace", "received")
+
+    def __init__(self, pace: HandshakePace | None) -> None:
+        self.pace = pace
+        self.received = 0
+        """Bytes."""
+
+
 class TlsSocket:
     """A connected socket below, TLS 1.3 above it.
 
@@ -54,12 +75,12 @@ class TlsSocket:
 
     __slots__ = (
         "_ciphertext",
+        "_handshake",
         "_incoming",
         "_outgoing",
-        "_pace",
         "_plain",
         "_pledged",
-        "_received",
+        "_records",
         "_ssl",
         "failed",
         "identity",
@@ -77,12 +98,13 @@ class TlsSocket:
         pace: HandshakePace | None = None,
     ) -> None:
         self._plain = plain
-        self._pace = pace
+        self._handshake = _Handshake(pace)
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._ssl = context.wrap_bio(
             self._incoming, self._outgoing, server_side=accepted, server_hostname=host
         )
+        self._records: _Records = getattr(self._ssl, "_sslobj", self._ssl)
         self.secured: Callable[[TlsSocket], None] | None = None
         self.open = False
         """The handshake is over."""
@@ -90,7 +112,6 @@ class TlsSocket:
         """It will never be."""
         self.identity: CertifiedName | None = None
         """Whom the other side's certificate names; None without one, or before it was shown."""
-        self._received = 0
         self._ciphertext = b""
         """What the kernel did not take."""
         self._pledged = 0
@@ -135,27 +156,33 @@ class TlsSocket:
         """
         if not self.open:
             raise BlockingIOError
-        view = memoryview(data)
-        sent = 0
-        while sent < len(data):
-            if not self._pledged:
-                piece = view[sent : sent + _PIECE_BYTES]
-                self._ssl.write(piece)
-                self._ciphertext += self._outgoing.read()
-                self._pledged = len(piece)
-            if not self._push():
-                break
-            sent += self._pledged
-            self._pledged = 0
-        if not sent and data:
+        if self._pledged or not 0 < len(data) <= _PIECE_BYTES:
+            return self._send_pieces(data)
+        # Most of what is sent is one small piece, and the kernel takes all of it.
+        self._records.write(data)
+        ciphertext = self._outgoing.read()
+        try:
+            taken = self._plain.send(ciphertext)
+        except (BlockingIOError, InterruptedError):
+            taken = 0
+        except OSError:
+            self._ciphertext, self._pledged = ciphertext, len(data)
+            raise
+        if taken < len(ciphertext):
+            self._ciphertext, self._pledged = ciphertext[taken:], len(data)
             raise BlockingIOError
-        return sent
+        return len(data)
 
     def sendall(self, data: bytes) -> None:
         """Send all of it, over a socket that waits. Raises OSError, TimeoutError."""
         while data:
-            with contextlib.suppress(BlockingIOError):  # of a piece, a part has gone
-                data = data[self.send(data) :]
+            try:
+                sent = self.send(data)
+            except BlockingIOError:
+                continue  # of a piece, a part has gone
+            if sent == len(data):
+                return
+            data = data[sent:]
 
     def close(self) -> None:
         """Say goodbye, if it fits, and let it go."""
@@ -199,13 +226,13 @@ class TlsSocket:
 
     def _hear_handshake(self) -> bytes:
         """As `recv`, until the other side is known, and in the turn that is left for this."""
-        pace = self._pace
+        pace = self._handshake.pace
         if pace is not None and not pace.may_go_on():
             raise BlockingIOError
         received = self._plain.recv(HANDSHAKE_BYTES_MAX)
         if not received:
             return b""
-        self._received += len(received)
+        self._handshake.received += len(received)
         self._incoming.write(received)
         try:
             self._shake()
@@ -214,7 +241,7 @@ class TlsSocket:
                 pace.step_ended()
         if self.open:
             return self._decrypted()
-        if self._received >= HANDSHAKE_BYTES_MAX:
+        if self._handshake.received >= HANDSHAKE_BYTES_MAX:
             raise self._over(f"no end of the handshake in {HANDSHAKE_BYTES_MAX} bytes")
         raise BlockingIOError
 
@@ -245,12 +272,15 @@ class TlsSocket:
         return TlsFailed(why)
 
     def _decrypted(self) -> bytes:
+        """All that the records hold that have come. Raises BlockingIOError, TlsFailed."""
         found: list[bytes] = []
         over = False
         # Asking where nothing is left costs as much as a piece does: an error is made of it.
-        while self._incoming.pending or self._ssl.pending():
+        waiting = self._incoming.pending
+        while waiting:
+            asked = min(waiting, _RECORD_BYTES)
             try:
-                piece = self._ssl.read(_RECORD_BYTES)
+                piece = self._records.read(asked)
             except ssl.SSLWantReadError:
                 break
             except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
@@ -261,10 +291,33 @@ class TlsSocket:
             if not piece:
                 over = True
                 break
+            waiting = self._incoming.pending
+            if len(piece) == asked:  # the record may have begun to come before, and hold more
+                waiting += self._ssl.pending()
+            if not waiting and not found:
+                return piece
             found.append(piece)
         if found or over:
-            return found[0] if len(found) == 1 else b"".join(found)
+            return b"".join(found)
         raise BlockingIOError
+
+    def _send_pieces(self, data: bytes | bytearray) -> int:
+        """As `send`, with what was encrypted before and more than one piece."""
+        view = memoryview(data)
+        sent = 0
+        while sent < len(data):
+            if not self._pledged:
+                piece = view[sent : sent + _PIECE_BYTES]
+                self._records.write(piece)
+                self._ciphertext += self._outgoing.read()
+                self._pledged = len(piece)
+            if not self._push():
+                break
+            sent += self._pledged
+            self._pledged = 0
+        if not sent and data:
+            raise BlockingIOError
+        return sent
 
     def _push(self) -> bool:
         """Give the kernel what it takes; true when nothing is left."""

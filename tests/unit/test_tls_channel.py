@@ -251,7 +251,7 @@ def test_a_handshake_without_end_is_given_up(authority: Authority) -> None:
                 why = error.message
                 break
         assert why is not None
-        assert line._received <= 2 * channel.HANDSHAKE_BYTES_MAX
+        assert line._handshake.received <= 2 * channel.HANDSHAKE_BYTES_MAX
 
 
 def test_handshakes_leave_half_of_the_time_to_others(authority: Authority) -> None:
@@ -265,10 +265,10 @@ def test_handshakes_leave_half_of_the_time_to_others(authority: Authority) -> No
         TlsSocket.dialled(far, here)
         TlsSocket.dialled(far_too, here)
         assert heard(first) is heard(second) is None
-        assert first._received
-        assert not second._received, "not its turn yet: nothing is read"
+        assert first._handshake.received
+        assert not second._handshake.received, "not its turn yet: nothing is read"
         assert heard(second) is None
-        assert second._received
+        assert second._handshake.received
 
 
 def test_there_is_no_second_handshake_on_a_connection(authority: Authority) -> None:
