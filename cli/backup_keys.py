@@ -1,4 +1,4 @@
-"""With which key a command opens a place of backups: options that several commands share."""
+"""Keys of places of backups: options by which commands take them, and commands that make them."""
 
 import functools
 import sys
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from cli.output import say
 from qsync.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ def key_options(command: Callable[..., R]) -> Callable[..., R]:
         "--key-file",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
-        help="The key of a sealed place; else QSYNC_BACKUP_KEY or QSYNC_BACKUP_KEY_FILE.",
+        help="The key of a sealed place, or its sealing key; else QSYNC_BACKUP_KEY or "
+        "QSYNC_BACKUP_KEY_FILE.",
     )
     return names(asks(with_key))
 
@@ -70,6 +72,37 @@ def load(url: str, said: KeyOptions) -> "Catalogue":
     from admin.backup import catalogue  # noqa: PLC0415 - only for backups
 
     return catalogue.load(open_place(url, said))
+
+
+@click.command(
+    "key", epilog="Example: qsync backup key backup.key, and keep a copy of it elsewhere"
+)
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+def make_key(*, file: Path) -> None:
+    """Create a key to seal backups with; without the key they cannot be read.
+
+    `--key-file FILE` of the other commands reads it, and so does QSYNC_BACKUP_KEY_FILE. Keep a copy
+    where neither the cluster nor its backups are.
+    """
+    from admin.backup import keys  # noqa: PLC0415 - only for backups
+
+    keys.make_key(file)
+    say(f"wrote {file}: keep a copy of it where neither the cluster nor its backups are")
+
+
+@click.command("sealing-key", epilog="Example: qsync backup sealing-key backup.key backup.seal")
+@click.argument("key", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+def make_sealing_key(*, key: Path, file: Path) -> None:
+    """Make a key that can seal backups and not open them, for the machines that make backups.
+
+    With FILE a place is begun, and backups are made, listed and pruned there. To verify and to
+    restore them takes KEY, which such a machine need not have. `qsync backup key` makes KEY.
+    """
+    from admin.backup import keys  # noqa: PLC0415 - only for backups
+
+    keys.make_sealing_key(keys.key_in(key), file)
+    say(f"wrote {file}: what is sealed with it opens with {key} alone")
 
 
 def _asked(url: str, *, twice: bool) -> str:

@@ -15,19 +15,24 @@ _FILE_BYTES_MAX: Final = 4096
 
 def make_key(path: Path) -> None:
     """A file with a new key, which its owner alone can read. Raises ConfigError."""
-    text = f"{secrets.token_urlsafe(_MADE_BYTES)}\n"
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-    except FileExistsError:
+    _write_new(
+        path, secrets.token_urlsafe(_MADE_BYTES), "what was sealed with it would not open any more"
+    )
+
+
+def make_sealing_key(secret: str, path: Path) -> None:
+    """A file with a key that seals for who has `secret`, and does not open.
+
+    Raises ConfigError, BackupKeyRefused for a secret that is guessed soon.
+    """
+    from admin.backup.key_pairs import OpeningKey, SealingKey  # noqa: PLC0415 - only here
+
+    if SealingKey.parse(secret) is not None:
         raise ConfigError(
-            f"{path} is there already: what was sealed with it would not open any more"
-        ) from None
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from None
+            "this is a sealing key already: another one is made from the key it is of"
+        )
+    made = OpeningKey.fresh(secret).sealing
+    _write_new(path, made.text, "places that were begun with it would take no more backups")
 
 
 def of_environment() -> str | None:
@@ -53,3 +58,17 @@ def key_in(path: Path) -> str:
         what = "is empty" if not found else f"has more than {_FILE_BYTES_MAX} bytes"
         raise ConfigError(f"{path} holds no key: it {what}")
     return found
+
+
+def _write_new(path: Path, text: str, lost: str) -> None:
+    """`lost`: what would be, if a file that is there were written over."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(f"{text}\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except FileExistsError:
+        raise ConfigError(f"{path} is there already: {lost}") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from admin.backup import catalogue, points
+from admin.backup import catalogue, points, sealing
 from admin.backup.catalogue import Catalogue
 from admin.backup.failures import BackupDamaged, BackupGap
 from admin.backup.log_archive import Progress
@@ -157,8 +157,10 @@ def restore(
     """Make the directory of the new cluster's one node; whole when this returns.
 
     Raises ConfigError when something is in the directory, NoBackup, BackupGap, BackupDamaged,
-    StoreError; then it cannot be started, and the same call begins anew.
+    StoreError; then it cannot be started, and the same call begins anew. BackupKeyRefused for a key
+    that only seals.
     """
+    sealing.check_opens(found.place)
     made, log = plan(found, wanted)
     backup = made.point.backup
     founded = found_cluster(

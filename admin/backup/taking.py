@@ -7,7 +7,7 @@ from typing import Final
 
 from admin.backup import catalogue, manifest, names, nodes
 from admin.backup.catalogue import Catalogue
-from admin.backup.failures import BackupDamaged, NoBackup
+from admin.backup.failures import BackupDamaged, BackupKeyRefused, NoBackup
 from admin.backup.log_archive import LogArchive, Progress
 from admin.backup.manifest import BackupManifest, Part
 from admin.backup.nodes import BackupSource
@@ -209,10 +209,13 @@ class _Rows:
         return size, content
 
     def _kept(self, name: str, begins: bytes, size: int) -> bytes | None:
-        """What a stopped backup left; None when it is not whole. Its rows are verified as all."""
+        """What a stopped backup left; None when it is not whole. Its rows are verified as all.
+
+        A sealing key does not open it: it is copied again.
+        """
         try:
             content = self._place.read(name)
-        except (NoBackup, BackupDamaged):
+        except (NoBackup, BackupDamaged, BackupKeyRefused):
             return None
         return content if len(content) == size and content.startswith(begins) else None
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from admin.backup import catalogue, points
+from admin.backup import catalogue, points, sealing
 from admin.backup.catalogue import Catalogue
 from admin.backup.failures import BackupDamaged
 from admin.backup.log_archive import Progress
@@ -31,6 +31,7 @@ class BackupVerification:
 
 def verify(found: Catalogue, progress: Progress) -> BackupVerification:
     """Read all of it. Raises only what keeps it from being read, such as BackupPlaceLost."""
+    sealing.check_opens(found.place)
     result = BackupVerification(backups=len(found.backups), problems=list(found.damage))
     all_ = sum(len(each.parts) for each in found.backups) + len(found.log)
     for backup in found.backups:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.backup_keys import KeyOptions, key_options, load, open_place
+from cli.backup_keys import (
+    KeyOptions,
+    key_options,
+    load,
+    make_key,
+    make_sealing_key,
+    open_place,
+)
 from cli.exits import CheckFailed
 from cli.options import Duration, Size, json_option, set_options, target_option
 from cli.output import console, document, say, style, text
@@ -45,7 +52,8 @@ def create(
 
     It has all rows at an exact index, and the log from there up to now, while reads and writes go
     on. A backup is complete or absent; after an interruption the same command continues it. A new
-    place that is given a key is sealed: it can only be read with that key.
+    place that is given a key is sealed: it can only be read with that key. A sealing key makes
+    backups that it cannot read.
     """
     from admin.backup import taking  # noqa: PLC0415 - only here
 
@@ -63,20 +71,8 @@ def create(
     )
 
 
-@backup.command(
-    "key", epilog="Example: qsync backup key backup.key, and keep a copy of it elsewhere"
-)
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-def key_(*, file: Path) -> None:
-    """Create a key to seal backups with; without the key they cannot be read.
-
-    `--key-file FILE` of the other commands reads it, and so does QSYNC_BACKUP_KEY_FILE. Keep a copy
-    where neither the cluster nor its backups are.
-    """
-    from admin.backup import keys  # noqa: PLC0415 - only here
-
-    keys.make_key(file)
-    say(f"wrote {file}: keep a copy of it where neither the cluster nor its backups are")
+backup.add_command(make_key)
+backup.add_command(make_sealing_key)
 
 
 @backup.command(epilog="Example: qsync backup archive s3://bucket/shop --target 10.0.0.1:3301")

@@ -9,12 +9,13 @@ from random import Random
 import pytest
 
 from admin.backup import catalogue, keys, manifest, names, restoring, verifying
+from admin.backup.deriving import SECRET_CHARS_MIN
 from admin.backup.failures import BackupDamaged, BackupKeyRefused
 from admin.backup.manifest import PlaceManifest
 from admin.backup.places import Folder
 from admin.backup.points import WantedPoint
 from admin.backup.restoring import NewNode
-from admin.backup.sealing import SECRET_CHARS_MIN, SealedPlace
+from admin.backup.sealing import SealedPlace
 from admin.doctor import facts
 from cli.exits import Exit
 from cli.main import run
@@ -170,7 +171,8 @@ def test_a_seal_is_of_its_cluster_and_of_a_known_scheme(copy: Path) -> None:
     with pytest.raises(BackupKeyRefused, match="does not open"):
         catalogue.load(opened(copy))
     for change, error in (
-        ({"scheme": 2}, WrongFormat),
+        ({"scheme": 3}, WrongFormat),
+        ({"scheme": 2}, BackupKeyRefused),
         ({"salt": "00"}, BackupKeyRefused),
         ({"salt": "no hex"}, BackupKeyRefused),
         ({"check": "00"}, BackupKeyRefused),
