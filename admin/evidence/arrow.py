@@ -1,8 +1,9 @@
 """Rows and packed rows of evidence as Arrow, which Parquet and Spark take (needs pyarrow)."""
 
 import contextlib
+import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,6 +56,26 @@ def batches(
             yield found
 
 
+def rows(part: BundlePart, run_id: str) -> Iterator[Row]:
+    """The rows of a file of Parquet, every column there, as of one of lines. Raises NoEvidence."""
+    types = TABLES[part.table].columns
+    columns: Row = {**dict.fromkeys(types), RUN: run_id}
+    texts = [name for name, type_ in types.items() if type_ is ColumnType.JSON]
+    for found in batches(part):
+        for row in found.to_pylist():
+            for name in texts:
+                if row.get(name) is not None:
+                    row[name] = _value(part, name, row[name])
+            yield columns | {name: value for name, value in row.items() if value is not None}
+
+
+def _value(part: BundlePart, name: str, text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise NoEvidence(f"{part.path}: {name} is no JSON: {error}") from error
+
+
 def check_rows(part: BundlePart, found: pa.RecordBatch | pa.Table) -> None:
     """Raises NoEvidence where something is missing that every row needs, or is of another file."""
     for name in found.schema.names:
@@ -71,6 +92,19 @@ def write(place: Path, found: pa.RecordBatch) -> None:
     with in_one_step(place) as fresh:
         table = pa.Table.from_batches([found])
         pq.write_table(table, fresh, compression="zstd", write_page_checksum=True)
+
+
+def write_rows(place: Path, table: str, rows: Iterable[Row]) -> None:
+    """The same of rows, so many at a time."""
+    with (
+        in_one_step(place) as fresh,
+        pq.ParquetWriter(
+            fresh, schema(table), compression="zstd", write_page_checksum=True
+        ) as writer,
+    ):
+        left = iter(rows)
+        while some := list(itertools.islice(left, BATCH_ROWS)):
+            writer.write_batch(batch(table, some))
 
 
 def check_files(bundle: Bundle) -> None:

@@ -3,11 +3,10 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from pathlib import Path
 
 from admin.evidence import checksums, events, parts, rows
-from admin.evidence.bundle import LINES, PARQUET, Bundle, is_bundle, log_part, rows_of, write_part
+from admin.evidence.bundle import Bundle, is_bundle, log_part, rows_of
 from admin.evidence.inside import Inside, gather
 from admin.evidence.manifest import PART_ENTRIES, Manifest, NodeFacts, NoEvidence
 from admin.evidence.sampling import Generations
@@ -20,6 +19,7 @@ from admin.evidence.witnesses import (
     StoppedNode,
     witnesses,
 )
+from admin.evidence.writing import EvidenceWriter
 from election.messages import Term
 from election.quorum import majority
 from qsync.core.generation import generation_of
@@ -33,30 +33,19 @@ Sampling = Callable[[Generations, int], list[Row]]
 """Samples of status taken over some time; the number is that of the first."""
 
 
-class PartFormat(StrEnum):
-    """How the parts of logs and events are kept; other tables are small, and always lines."""
-
-    JSONL = "jsonl"
-    PARQUET = "parquet"
-
-    @property
-    def suffix(self) -> str:
-        """Of a file."""
-        return PARQUET if self is PartFormat.PARQUET else LINES
-
-
 @dataclass(slots=True)
 class Dump:
     """One collection into one folder. What an interrupted one left there is used again.
 
-    `directories`: of nodes by id, also of running ones, for what they wrote down of themselves.
-    `unnamed`, once it is collected: voters that the others know, and of whom nothing is here.
+    Redacted (`writer`), nothing is: the key is gone. `directories`: of nodes by id, also of running
+    ones, for what they wrote down of themselves. `unnamed`, once it is collected: voters that the
+    others know, and of whom nothing is here.
     """
 
     folder: Path
     run_id: str = ""
     part_entries: int = PART_ENTRIES
-    kept: PartFormat = PartFormat.JSONL
+    writer: EvidenceWriter = field(default_factory=EvidenceWriter)
     progress: Progress = lambda _name, _done, _all: None
     sampling: Sampling | None = None
     directories: Mapping[int, Path] = field(default_factory=dict)
@@ -91,6 +80,7 @@ class Dump:
         manifest = self._manifest(accounts, source)
         self._forget_others(manifest.nodes)
         beginnings = [self._cleared(each) for each in manifest.nodes]
+        manifest = self.writer.manifest_of(manifest)
         replace(manifest, checksums=self._kept_sums()).save(self.folder)
         found = [
             self._log(witness, facts, last)
@@ -101,8 +91,8 @@ class Dump:
         status = [row for row in self._status if (row["node"], row["generation"]) in there]
         counted = {
             "wal": sum(each.last - each.first + 1 for each in found),
-            "status": write_part(self.folder / f"status{LINES}", status),
-            "digests": write_part(self.folder / f"digests{LINES}", digests),
+            "status": self.writer.write_table(self.folder, "status", status),
+            "digests": self.writer.write_table(self.folder, "digests", digests),
         }
         manifest = self._happened(inside, replace(manifest, nodes=tuple(found), rows=counted))
         if inside.latest and all(each.sample is None for each in accounts):
@@ -127,8 +117,7 @@ class Dump:
         """The manifest with the table of events, if there is one."""
         events.clear(self.folder)
         generations = {each.node: each.generation for each in manifest.nodes}
-        columns = self.kept is PartFormat.PARQUET
-        count = events.keep(inside, self.folder, columns=columns, generations=generations)
+        count = events.keep(inside, self.folder, self.writer, generations=generations)
         said = max(manifest.quorum, majority(inside.voters))
         return replace(
             manifest,
@@ -180,7 +169,7 @@ class Dump:
         for folder in self._place(facts, 0).parent.parent.glob(f"{facts.node}.*"):
             mine = folder == self._place(facts, 0).parent
             for each in folder.glob("*-*"):
-                whole = each.suffix == self.kept.suffix
+                whole = each.suffix == self.writer.kept.suffix
                 if not mine or not whole or int(each.stem.split("-")[0]) > last:
                     each.unlink()
         return last
@@ -257,7 +246,7 @@ class Dump:
     def _log(self, witness: EvidenceSource, facts: NodeFacts, kept: int) -> NodeFacts:
         """Write what is not there yet, part by part."""
         first, last = min(kept, 1), kept
-        opening = parts.opening_of(self.kept is PartFormat.PARQUET)
+        opening = self.writer.opening
         for _ in range(CUTS_MAX):
             try:
                 for part in self._parts(witness, facts, last, opening):
@@ -286,14 +275,14 @@ class Dump:
         for part in parts.split(stretches, size=self.part_entries):
             place = self._place(facts, (part.first - 1) // self.part_entries * self.part_entries)
             whose = parts.Whose(self.name, facts.node, facts.generation)
-            parts.write(place, part, whose)
+            self.writer.write_log(place, part, whose)
             yield part
 
     def _place(self, facts: NodeFacts, after: int) -> Path:
         whole = log_part(
             self.folder, facts.node, facts.generation, after + 1, after + self.part_entries
         )
-        return whole.with_suffix(self.kept.suffix)
+        return whole.with_suffix(self.writer.kept.suffix)
 
 
 def _members(accounts: Sequence[Account]) -> dict[int, str]:

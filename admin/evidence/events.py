@@ -6,9 +6,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from admin.evidence.bundle import LINES, PARQUET, write_part
+from admin.evidence.bundle import LINES, PARQUET
 from admin.evidence.inside import Inside
 from admin.evidence.tables import Row
+from admin.evidence.writing import EvidenceWriter
 
 PART_ROWS: Final = 1 << 18
 
@@ -20,19 +21,15 @@ def clear(folder: Path) -> None:
         (folder / f"events{suffix}").unlink(missing_ok=True)
 
 
-def keep(inside: Inside, folder: Path, *, columns: bool, generations: Mapping[int, int]) -> int:
+def keep(
+    inside: Inside, folder: Path, writer: EvidenceWriter, *, generations: Mapping[int, int]
+) -> int:
     """Write all rows, and say how many. `generations`: what those of each node are called."""
     shift = {node: generations.get(node, own) - own for node, own in inside.generations.items()}
     rows = (_shifted(row, shift) for row in inside.rows())
     count = 0
     for number, part in enumerate(_parts(rows), start=1):
-        name = folder / "events" / f"{number:06d}"
-        if columns:
-            from admin.evidence import arrow  # noqa: PLC0415 - comes with the extra
-
-            arrow.write(name.with_suffix(PARQUET), arrow.batch("events", part))
-        else:
-            write_part(name.with_suffix(LINES), part)
+        writer.write_events(folder / "events" / f"{number:06d}", part)
         count += len(part)
     return count
 

@@ -91,6 +91,6 @@ def check_parquet() -> None:
         import pyarrow  # noqa: F401, ICN001, PLC0415 - the same
     except ImportError as error:
         raise NoEvidence(
-            f"--format parquet needs pyarrow: {error}",
-            hint="pip install 'qsync-cluster[spark]', or leave it at jsonl",
+            f"parquet needs pyarrow: {error}",
+            hint="pip install 'qsync-cluster[spark]', or dump with --format jsonl",
         ) from None

@@ -19,8 +19,9 @@ from hashlib import blake2b, shake_256
 from pathlib import Path
 from typing import Final
 
-from admin.evidence.bundle import LINES, Bundle, rows_of, write_part
+from admin.evidence.bundle import Bundle, BundlePart, rows_of, write_part
 from admin.evidence.manifest import Manifest, NoEvidence
+from admin.evidence.parts import check_parquet
 from admin.evidence.tables import TABLES, Row
 from qsync.record import HEADER_SIZE
 
@@ -46,37 +47,70 @@ _BYTE: Final = 1 << 23
 def redact(source: Bundle, folder: Path, *, key: bytes = b"") -> Bundle:
     """Write a redacted bundle into a new folder. `key`: for tests; else one that nobody knows.
 
-    Raises NoEvidence for what is not whole, or cannot be redacted.
+    Files of lines become lines, those of Parquet become Parquet. Raises NoEvidence for what is not
+    whole, or cannot be redacted.
     """
     source.check_whole()
     clear = source.manifest
     parts = [part for table in TABLES for part in source.parts(table)]
-    columns = next((part.path for part in parts if part.is_parquet), None)
-    if columns is not None:
-        raise NoEvidence(
-            f"{columns} is parquet, and only lines are redacted",
-            hint="dump it with --format jsonl",
-        )
-    digests = KeyedDigests(key or secrets.token_bytes(_KEY_BYTES))
+    if any(part.is_parquet for part in parts):
+        check_parquet()
+    redactor = Redactor(key=key, summed=_summed(source))
     check_new(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    log = _Log(digests)
-    ways: dict[str, Callable[[Iterable[Row]], Iterator[Row]]] = {
-        "wal": log.rows,
-        "status": lambda rows: (_with(row, crc=digests.crc) for row in rows),
-        "events": lambda rows: (_with(row, crc=digests.crc) for row in rows),
-        "digests": lambda rows: (
-            _with(row, space=digests.space, digest=digests.word) for row in rows
-        ),
-        "ops": _History(digests, _summed(source)).rows,
-    }
     for part in parts:
         place = part.path.relative_to(source.path)
         if part.table == "ops":
-            place = Path(f"ops{LINES}") if place.parent == Path() else place
-        read = rows_of(part, clear.run_id)
-        write_part(folder / place, ways.get(part.table, iter)(read))
-    return Bundle(folder, _manifest(clear)).seal()
+            place = Path(f"ops{place.suffix}") if place.parent == Path() else place
+        _write(folder / place, part, redactor.rows(part.table, _rows(part, clear.run_id)))
+    return Bundle(folder, redactor.manifest(clear)).seal()
+
+
+class Redactor:
+    """Rows as they may be given away, under one key; those of a log in its order.
+
+    `key`: for tests; else one that nobody knows. `summed`: keys of `ops` whose numbers a rule adds
+    up.
+    """
+
+    def __init__(self, *, key: bytes = b"", summed: frozenset[str] = frozenset()) -> None:
+        digests = KeyedDigests(key or secrets.token_bytes(_KEY_BYTES))
+        self._ways: dict[str, Callable[[Iterable[Row]], Iterator[Row]]] = {
+            "wal": _Log(digests).rows,
+            "status": lambda rows: (_with(row, crc=digests.crc) for row in rows),
+            "events": lambda rows: (_with(row, crc=digests.crc) for row in rows),
+            "digests": lambda rows: (
+                _with(row, space=digests.space, digest=digests.word) for row in rows
+            ),
+            "ops": _History(digests, summed).rows,
+        }
+
+    def rows(self, table: str, rows: Iterable[Row]) -> Iterator[Row]:
+        """Of a table. Raises NoEvidence for what cannot be redacted."""
+        return self._ways.get(table, iter)(rows)
+
+    def manifest(self, clear: Manifest) -> Manifest:
+        """What may be said of them."""
+        nodes = tuple(replace(each, address="") for each in clear.nodes)
+        settings = {name: each for name, each in clear.settings.items() if name in KEPT_SETTINGS}
+        return replace(clear, nodes=nodes, settings=settings, command="redacted", checksums={})
+
+
+def _rows(part: BundlePart, run_id: str) -> Iterator[Row]:
+    if not part.is_parquet:
+        return rows_of(part, run_id)
+    from admin.evidence import arrow  # noqa: PLC0415 - comes with the extra
+
+    return arrow.rows(part, run_id)
+
+
+def _write(place: Path, part: BundlePart, rows: Iterable[Row]) -> None:
+    if not part.is_parquet:
+        write_part(place, rows)
+        return
+    from admin.evidence import arrow  # noqa: PLC0415 - comes with the extra
+
+    arrow.write_rows(place, part.table, rows)
 
 
 def check_new(folder: Path) -> None:
@@ -85,15 +119,10 @@ def check_new(folder: Path) -> None:
         raise NoEvidence(f"{folder} is not empty", hint="name a folder that is not there yet")
 
 
-def _manifest(clear: Manifest) -> Manifest:
-    nodes = tuple(replace(each, address="") for each in clear.nodes)
-    settings = {name: each for name, each in clear.settings.items() if name in KEPT_SETTINGS}
-    return replace(clear, nodes=nodes, settings=settings, command="redacted", checksums={})
-
-
 def _with(row: Row, **ways: Callable[[object], object]) -> Row:
     """Some columns of a row changed, those that are there."""
-    return row | {name: way(row[name]) for name, way in ways.items() if row[name] is not None}
+    there = {name: row.get(name) for name in ways}
+    return row | {name: ways[name](each) for name, each in there.items() if each is not None}
 
 
 class KeyedDigests:
@@ -150,6 +179,9 @@ class _Before:
     was: int
 
 
+_BEGINNING: Final = _Before(0, 0, 0)
+
+
 class _Log:
     """Rows of `wal`, in the order of each log."""
 
@@ -163,7 +195,9 @@ class _Log:
             digests, was = self._digests, _int(row["crc"])
             crc = _int(digests.crc(was))
             whose, index = (row["node"], row["generation"]), _int(row["index"])
-            before = self._before.get(whose, _Before(0, 0, 0))
+            before = self._before.get(whose, _BEGINNING)
+            if index <= before.index:  # it was cut while it was read, and is read again
+                before = _BEGINNING
             self._before[whose] = _Before(index, crc, was)
             found = _with(row, key_hash=digests.key_hash)
             body, size = row["body_crc"], row["body_len"]
@@ -218,7 +252,7 @@ def _summed(source: Bundle) -> frozenset[str]:
     """Keys of banks and counters; what was only read may be one of either."""
     fs: dict[str, set[str]] = {}
     for part in source.parts("ops"):
-        for row in rows_of(part, source.manifest.run_id):
+        for row in _rows(part, source.manifest.run_id):
             fs.setdefault(repr(row["key"]), set()).add(str(row["f"]))
     beside = frozenset().union(*fs.values()) & _SUMMED_FS
     return frozenset(

@@ -2,9 +2,9 @@
 
 import contextlib
 import errno
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -19,6 +19,7 @@ from qsync.errors import Unavailable
 if TYPE_CHECKING:
     from admin.evidence.bundle import Bundle
     from admin.evidence.collect import Sampling
+    from admin.evidence.redacting import Redactor
     from admin.evidence.witnesses import EvidenceSource
 
 _ROOM = "give it room, and the same command goes on from there"
@@ -92,13 +93,11 @@ def dump(
     checks that need a quorum of them are skipped.
 
     With --redact, TARGET may also be a bundle that is there already, of a drill too. The checks say
-    the same of a redacted bundle.
+    the same of a redacted bundle, whose files are lines or parquet as they were.
     """
     from admin.evidence import parts  # noqa: PLC0415 - only here
 
     if kept == "parquet":
-        if redact:
-            raise click.UsageError("--redact writes lines, and no parquet")
         parts.check_parquet()
     taking = _Taking(sources, run_id, kept, seconds, every)
     if not redact:
@@ -119,26 +118,30 @@ class _Taking(NamedTuple):
 
 
 def _redacted(taking: _Taking, out: Path) -> "tuple[Bundle, Sequence[str]]":
-    """Of a bundle, or of nodes; what is not redacted yet is only there while this runs."""
+    """Of a bundle, or of nodes, of which nothing else is written."""
     from admin.evidence.bundle import Bundle, is_bundle  # noqa: PLC0415 - only here
-    from admin.evidence.redacting import check_new, redact  # noqa: PLC0415 - the same
+    from admin.evidence.redacting import Redactor, check_new, redact  # noqa: PLC0415 - the same
 
     check_new(out)
     bundles = [each for each in map(Path, taking.sources) if is_bundle(each)]
     if bundles and len(taking.sources) > 1:
         raise click.UsageError("a bundle is redacted alone")
+    if bundles and taking.kept == "parquet":
+        raise click.UsageError("a bundle keeps the format of its files when it is redacted")
     if bundles:
         return redact(Bundle.open(bundles[0]), out), ()
-    parent = out.absolute().parent
-    parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=f".{out.name}.", dir=parent) as clear:
-        bundle, unnamed = _collected(taking, Path(clear) / out.name)
-        return redact(bundle, out), unnamed
+    try:
+        return _collected(taking, out, Redactor())
+    except BaseException:  # nothing goes on from it: the key is gone
+        shutil.rmtree(out, ignore_errors=True)
+        raise
 
 
-def _collected(taking: _Taking, out: Path) -> "tuple[Bundle, Sequence[str]]":
+def _collected(
+    taking: _Taking, out: Path, redactor: "Redactor | None" = None
+) -> "tuple[Bundle, Sequence[str]]":
     """From nodes. The second: voters of whom nothing is there."""
-    from admin.evidence import collect, witnesses  # noqa: PLC0415 - only here
+    from admin.evidence import collect, witnesses, writing  # noqa: PLC0415 - only here
 
     sources, seconds, every = taking.sources, taking.seconds, taking.every
     places = [place for source in sources for place in _places(source)]
@@ -146,7 +149,7 @@ def _collected(taking: _Taking, out: Path) -> "tuple[Bundle, Sequence[str]]":
         collection = collect.Dump(
             out,
             run_id=taking.run_id,
-            kept=collect.PartFormat(taking.kept),
+            writer=writing.EvidenceWriter(writing.PartFormat(taking.kept), redactor),
             progress=progress,
             sampling=None if seconds is None else _sampling(found, seconds, every),
             directories={

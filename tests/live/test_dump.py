@@ -19,8 +19,9 @@ from admin.checker.verdict import Result
 from admin.cluster import ask, surveys
 from admin.evidence import witnesses
 from admin.evidence.bundle import Bundle
-from admin.evidence.collect import Dump, PartFormat
+from admin.evidence.collect import Dump
 from admin.evidence.sampling import Generations, sample
+from admin.evidence.writing import EvidenceWriter, PartFormat
 from admin.lab import lab
 from election.messages import Index
 from qsync.client.one_node import NodeConnection
@@ -205,14 +206,16 @@ def test_of_what_nodes_wrote_down_under_load_nothing_is_without_its_cause(
         with load_on(found, 1), witnesses.witnesses(found.addresses) as nodes:
             for number in range(4):
                 out = tmp_path / str(number)
-                dump = Dump(out, kept=kept, directories=directories)
+                dump = Dump(out, writer=EvidenceWriter(kept), directories=directories)
                 bundle = dump.collect(nodes, source="nodes")
                 counts.append(bundle.manifest.rows["events"])
                 assert bundle.manifest.gaps == {}
                 assert failed(out) == []
         found.stop_all()
         with witnesses.witnesses(map(str, directories.values())) as nodes:
-            stopped = Dump(tmp_path / "stopped", kept=kept).collect(nodes, source="directories")
+            stopped = Dump(tmp_path / "stopped", writer=EvidenceWriter(kept)).collect(
+                nodes, source="directories"
+            )
         assert 0 < counts[0] < counts[-1] < stopped.manifest.rows["events"]
         assert failed(stopped.path) == []
         with witnesses.witnesses(map(str, list(directories.values())[:2])) as nodes:

@@ -13,11 +13,12 @@ import pytest
 from admin.checker.bundles import check_bundle
 from admin.checker.verdict import Result
 from admin.evidence.bundle import Bundle, write
-from admin.evidence.collect import Dump, PartFormat
+from admin.evidence.collect import Dump
 from admin.evidence.manifest import MANIFEST, Manifest, NoEvidence
 from admin.evidence.simulated import record
 from admin.evidence.tables import TABLES
 from admin.evidence.witnesses import LogChunk
+from admin.evidence.writing import EvidenceWriter, PartFormat
 from cli.main import run
 from qsync.sim.plan import Plan
 from tests.unit.pretender import entries
@@ -63,7 +64,9 @@ def flip_a_bit(path: Path, place: int) -> None:
 
 
 def dumped(folder: Path, node: Scripted, kept: PartFormat = PartFormat.JSONL) -> Bundle:
-    return Dump(folder, part_entries=10, kept=kept).collect([node], source="nodes")
+    return Dump(folder, part_entries=10, writer=EvidenceWriter(kept)).collect(
+        [node], source="nodes"
+    )
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -10,10 +10,11 @@ import pytest
 from admin.checker.bundles import check_bundle
 from admin.checker.verdict import Result
 from admin.evidence.bundle import Bundle, write
-from admin.evidence.collect import Dump, PartFormat
+from admin.evidence.collect import Dump
 from admin.evidence.manifest import Manifest, NoEvidence
 from admin.evidence.tables import Row
 from admin.evidence.witnesses import LogChunk
+from admin.evidence.writing import EvidenceWriter, PartFormat
 from cli.main import run
 from tests.unit.pretender import entries
 from tests.unit.test_evidence import Scripted
@@ -21,7 +22,7 @@ from tests.unit.test_evidence import Scripted
 
 def dumped(folder: Path, kept: PartFormat = PartFormat.JSONL) -> Path:
     """The log of a node, in parts of ten entries."""
-    Dump(folder, part_entries=10, kept=kept).collect(
+    Dump(folder, part_entries=10, writer=EvidenceWriter(kept)).collect(
         [Scripted(entries(25), confirmed=25)], source="nodes"
     )
     return folder

@@ -10,11 +10,12 @@ import pytest
 
 from admin.evidence import rows
 from admin.evidence.bundle import Bundle, is_bundle, write
-from admin.evidence.collect import Dump, PartFormat
+from admin.evidence.collect import Dump
 from admin.evidence.manifest import Manifest, NodeFacts, NoEvidence
 from admin.evidence.simulated import Wipe, record
 from admin.evidence.tables import TABLES, Row
 from admin.evidence.witnesses import Account, CopiedLog, LogChunk, LogWasCut, witnesses
+from admin.evidence.writing import EvidenceWriter, PartFormat
 from qsync import record as records
 from qsync.data import body
 from qsync.errors import Unavailable
@@ -189,7 +190,9 @@ def test_parquet_holds_what_lines_hold(tmp_path: Path) -> None:
 
     entries = log(25)
     lines = Dump(tmp_path / "a", run_id="r", part_entries=10)
-    columns = Dump(tmp_path / "b", run_id="r", part_entries=10, kept=PartFormat.PARQUET)
+    columns = Dump(
+        tmp_path / "b", run_id="r", part_entries=10, writer=EvidenceWriter(PartFormat.PARQUET)
+    )
     found = list(lines.collect([Scripted(entries, confirmed=25)], source="nodes").rows("wal"))
     bundle = columns.collect([Scripted(entries, confirmed=25)], source="nodes")
     parts = bundle.parts("wal")
@@ -210,7 +213,7 @@ def test_openings_that_are_too_short_are_asked_for_again(tmp_path: Path) -> None
             openings.append(opening)
             return super().stretches(first, last, opening)
 
-    dump = Dump(tmp_path, kept=PartFormat.PARQUET)
+    dump = Dump(tmp_path, writer=EvidenceWriter(PartFormat.PARQUET))
     bundle = dump.collect([Long([entry], confirmed=1)], source="nodes")
     assert openings == [64, 384]
     assert bundle.manifest.rows["wal"] == 1

@@ -11,15 +11,21 @@ from hypothesis import strategies as st
 
 from admin.checker.rules import catalogue
 from admin.checker.verdict import Result
-from admin.evidence.bundle import PARQUET, Bundle, write
+from admin.evidence import arrow
+from admin.evidence.bundle import PARQUET, Bundle, rows_of, write
+from admin.evidence.collect import Dump
 from admin.evidence.manifest import Manifest, NoEvidence
-from admin.evidence.redacting import KeyedDigests, redact, shifted
+from admin.evidence.redacting import KeyedDigests, Redactor, redact, shifted
 from admin.evidence.rows import wal_row
-from admin.evidence.tables import Row
+from admin.evidence.tables import RUN, TABLES, Row
+from admin.evidence.witnesses import LogChunk, LogWasCut
+from admin.evidence.writing import EvidenceWriter, PartFormat
 from cli.main import run
+from qsync.record import Entry
 from tests.spark.planted import FAULTS, clean_runs, planted, save, verdicts
 from tests.spark.spoiling import Fault
 from tests.unit.pretender import entries, pretending
+from tests.unit.test_evidence import Scripted
 
 KEY = bytes(range(32))
 WORDS = ("register ann", "Grace Hopper", "orders")
@@ -175,8 +181,68 @@ def test_what_cannot_be_redacted_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NoEvidence, match="texts that grow"):
         redact(write(tmp_path / "texts", manifest, {"ops": [row]}), tmp_path / "out1")
     (clear.path / f"events{PARQUET}").write_bytes(b"")
-    with pytest.raises(NoEvidence, match="only lines are redacted"):
+    with pytest.raises(NoEvidence, match="cannot be read"):
         redact(clear, tmp_path / "out2")
+
+
+def test_columns_are_redacted_as_lines_are(tmp_path: Path) -> None:
+    clear = dumped(tmp_path / "clear")
+    folder = tmp_path / "columns"
+    folder.mkdir()
+    for table in TABLES:
+        for part in clear.parts(table):
+            rows = rows_of(part, clear.manifest.run_id)
+            arrow.write_rows(folder / f"{table}{PARQUET}", table, rows)
+    columns = Bundle(folder, clear.manifest).seal()
+    out = redact(columns, tmp_path / "out", key=KEY)
+    lines = redact(clear, tmp_path / "lines", key=KEY)
+    for table in TABLES:
+        assert list(all_rows(out, table)) == list(all_rows(lines, table)), table
+    assert {each.suffix for each in out.path.iterdir()} == {PARQUET, ".json"}
+    there = b"".join(each.read_bytes() for each in out.path.iterdir())
+    shown = "".join(str(row) for table in TABLES for row in all_rows(out, table))
+    for word in (*WORDS, str(NUMBER)):
+        assert word.encode() not in there
+        assert word not in shown
+    assert told(out.path) == told(lines.path)
+
+
+class Cut(Scripted):
+    """A node whose log is cut once, in the middle of being read."""
+
+    def __init__(self, log: list[Entry]) -> None:
+        super().__init__(log, confirmed=0)
+        self._was_cut = False
+
+    def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
+        for number, each in enumerate(super().stretches(first, last, opening)):
+            if number == 2 and not self._was_cut:
+                self._was_cut = True
+                raise LogWasCut
+            yield each
+
+
+def all_rows(bundle: Bundle, table: str) -> Iterator[Row]:
+    for part in bundle.parts(table):
+        yield from arrow.rows(part, "r") if part.is_parquet else rows_of(part, "r")
+
+
+@pytest.mark.parametrize("kept", PartFormat)
+def test_a_log_that_is_cut_while_it_is_redacted_is_read_again(
+    tmp_path: Path, kept: PartFormat
+) -> None:
+    """Redacted as it comes, and judged as what was redacted afterwards."""
+    log = entries(25)
+    clear = Dump(tmp_path / "clear", part_entries=10).collect([Cut(log)], source="nodes")
+    writer = EvidenceWriter(kept, Redactor(key=KEY))
+    dump = Dump(tmp_path / "out", part_entries=10, writer=writer)
+    out = dump.collect([Cut(log)], source="nodes")
+    later = redact(clear, tmp_path / "later", key=KEY)
+    whole = [[row | {RUN: ""} for row in all_rows(each, "wal")] for each in (out, later)]
+    assert whole[0] == whole[1]
+    assert len(whole[0]) == 25
+    assert {each.suffix for each in (out.path / "wal").rglob("*-*")} == {kept.suffix}
+    assert told(out.path) == told(clear.path)
 
 
 def test_the_command_redacts_nodes_and_bundles(
@@ -205,5 +271,13 @@ def test_the_command_redacts_nodes_and_bundles(
     capsys.readouterr()
     assert run([*command[:2], str(out), *command[2:-1], str(tmp_path / "third")]) == 2
     assert "redacted alone" in capsys.readouterr().err
-    assert run([*command, "--format", "parquet"]) == 2
-    assert "no parquet" in capsys.readouterr().err
+    assert run([*command[:-1], str(tmp_path / "third"), "--format", "parquet"]) == 2
+    assert "keeps the format of its files" in capsys.readouterr().err
+    with pretending(2) as nodes:
+        for each in nodes:
+            each.log = entries(9)
+        targets = [each.address for each in nodes]
+        words = ["--out", str(tmp_path / "columns"), "--redact", "--format", "parquet"]
+        assert run(["dump", *targets, *words]) == 0
+    assert {e.path.suffix for e in Bundle.open(tmp_path / "columns").parts("wal")} == {PARQUET}
+    assert run(["check", "--quick", str(tmp_path / "columns")]) == 0

@@ -1,0 +1,70 @@
+"""How rows of evidence become files: in which format, and as they are or redacted."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from admin.evidence import parts, rows
+from admin.evidence.bundle import LINES, PARQUET, write_part
+from admin.evidence.manifest import Manifest
+from admin.evidence.parts import EntryPart, Whose
+from admin.evidence.redacting import Redactor
+from admin.evidence.tables import Row
+
+
+class PartFormat(StrEnum):
+    """How the parts of logs and events are kept; other tables are small, and always lines."""
+
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+
+    @property
+    def suffix(self) -> str:
+        """Of a file."""
+        return PARQUET if self is PartFormat.PARQUET else LINES
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceWriter:
+    """With a redactor nothing that users stored is ever written."""
+
+    kept: PartFormat = PartFormat.JSONL
+    redactor: Redactor | None = None
+
+    @property
+    def opening(self) -> int:
+        """How many bytes of every body to ask for at first."""
+        return parts.opening_of(self.kept is PartFormat.PARQUET and self.redactor is None)
+
+    def write_log(self, place: Path, part: EntryPart, whose: Whose) -> None:
+        """A part of a log in one step. Raises TooShort."""
+        if self.redactor is None:
+            parts.write(place, part, whose)
+            return
+        found = rows.packed_rows(part.rows, node=whose.node, generation=whose.generation)
+        self._write(place, "wal", self.redactor.rows("wal", found))
+
+    def write_events(self, place: Path, found: Iterable[Row]) -> None:
+        """A part of the events; `place` without a suffix."""
+        if self.redactor is not None:
+            found = self.redactor.rows("events", found)
+        self._write(place.with_suffix(self.kept.suffix), "events", found)
+
+    def write_table(self, folder: Path, table: str, found: Iterable[Row]) -> int:
+        """A small table as lines; how many rows it has."""
+        if self.redactor is not None:
+            found = self.redactor.rows(table, found)
+        return write_part(folder / f"{table}{LINES}", found)
+
+    def manifest_of(self, manifest: Manifest) -> Manifest:
+        """What is said of all of it."""
+        return manifest if self.redactor is None else self.redactor.manifest(manifest)
+
+    def _write(self, place: Path, table: str, found: Iterable[Row]) -> None:
+        if place.suffix == LINES:
+            write_part(place, found)
+            return
+        from admin.evidence import arrow  # noqa: PLC0415 - comes with the extra
+
+        arrow.write_rows(place, table, found)
