@@ -22,7 +22,9 @@ from admin.campaign.writing import Writing
 from admin.cluster import surveys
 from admin.lab import founding, lab
 from admin.lab.lab import Lab
+from admin.lab.secure import client_tls, have_users
 from qsync.client.blocking import connect
+from qsync.client.security import assumed
 from qsync.errors import QsyncError
 
 UP_S = 60.0
@@ -35,12 +37,16 @@ OPTIONS = {"cluster.tag": "lab"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignPlan:
-    """What was asked for. `keep`: where everything is left, a directory that is not there yet."""
+    """What was asked for. `keep`: where everything is left, a directory that is not there yet.
+
+    `secure`: the nodes speak TLS and have users; the load is of their administrator.
+    """
 
     seconds: float
     nodes: int = 3
     seed: int = 1
     keep: Path | None = None
+    secure: bool = False
     kinds: tuple[StrikeKind, ...] = tuple(StrikeKind)
 
 
@@ -66,11 +72,17 @@ def run(plan: CampaignPlan, tell: Teller) -> CampaignResult:
         CampaignHistory(directory / HISTORY_FILE) as book,
     ):
         found = lab.create(
-            directory / "lab", name="campaign", nodes=plan.nodes, options=OPTIONS, links=True
+            directory / "lab",
+            name="campaign",
+            nodes=plan.nodes,
+            options=OPTIONS,
+            links=True,
+            secure=plan.secure,
         )
         work = CampaignRun(plan=plan, lab=found, book=book, tell=tell)
         try:
-            trio.run(work.run)
+            with assumed(client_tls(found.dir)):
+                trio.run(work.run)
         except BaseExceptionGroup as errors:
             if errors.subgroup(KeyboardInterrupt) is not None:
                 raise KeyboardInterrupt from None
@@ -124,6 +136,8 @@ class CampaignRun:
         for node in self.nodes.all:
             self.nodes.start(node)
         surveys.wait_writable(self.lab.addresses, timeout=UP_S)
+        if self.plan.secure:
+            have_users(self.lab.dir, self.lab.addresses)
         with connect(self.lab.addresses, timeout=UP_S) as client:
             spaces.prepare(client)
 

@@ -67,6 +67,9 @@ class MomentWriter:
             "nodes": moment.answers,
             "silent": [[s.id, s.name, s.address, s.why] for s in moment.silent],
         }
+        denied = [each.address for each in moment.silent if each.denied]
+        if denied:
+            line["denied"] = denied
         if moment.apart:
             line["apart"] = moment.apart
         if moment.events != former.events:
@@ -124,10 +127,17 @@ def _events(line: Answer) -> dict[int, tuple[Answer, ...]]:
 
 
 def _silences(line: Answer) -> Iterator[UnreachableNode]:
+    denied = fields.array(line, "denied")
     for each in fields.array(line, "silent"):
         if isinstance(each, list):
             id, name, address, why = each
-            yield UnreachableNode(id=int(id), name=str(name), address=str(address), why=str(why))
+            yield UnreachableNode(
+                id=int(id),
+                name=str(name),
+                address=str(address),
+                why=str(why),
+                denied=address in denied,
+            )
 
 
 def _lines(path: Path) -> list[str]:

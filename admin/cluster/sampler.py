@@ -112,6 +112,7 @@ class Sampler:
                     name=each.address,
                     address=each.address,
                     why=each.why,
+                    denied=each.denied,
                 )
                 for each in self._sightings.values()
                 if each.answer is None
@@ -187,6 +188,7 @@ class Sampler:
                 settings_at = begun
                 sighting.settings = replies.read_map(await node.ask(InfoRequest(0, "settings")))
             sighting.sample, sighting.answer, sighting.why = sample, answer, ""
+            sighting.denied = False
             self._meet(sample)
             await trio.sleep_until(next_round(begun, self.period))
 

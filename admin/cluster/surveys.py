@@ -269,13 +269,17 @@ def peer_of(found: ClusterSurvey, id: int) -> PeerStatus | None:
 
 def _nobody_answers(found: ClusterSurvey) -> ClusterVerdict:
     whys = ", ".join(f"{each.address}: {each.why}" for each in found.silent)
+    sentence = f"Down, as far as can be seen from here: no node answers ({whys})."
+    denied = any(each.denied for each in found.silent)
+    if denied:
+        sentence = f"Degraded: whether it commits is not to be seen, no node lets us ask ({whys})."
     return ClusterVerdict(
-        health=ClusterHealth.DOWN,
+        health=ClusterHealth.DEGRADED if denied else ClusterHealth.DOWN,
         can_commit=False,
         margin=-(len(found) // 2 + 1),
         leader=None,
         term=0,
-        sentence=f"Down, as far as can be seen from here: no node answers ({whys}).",
+        sentence=sentence,
     )
 
 

@@ -2,11 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from qsync import features
 from qsync.client import login, security
-from qsync.errors import AccessDenied, ConfigError, QsyncError
+from qsync.errors import AccessDenied, ConfigError, QsyncError, Unavailable
 from qsync.status.record import NodeStatus
+
+LOG_IN: Final = (
+    "show who you are: QSYNC_USER and QSYNC_PASSWORD, and QSYNC_CA where nodes speak TLS"
+)
+"""The fix where nodes do not let us ask."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +56,15 @@ def unreachable(
         why = f"a node of cluster {answer.replicaset.uuid} answers there"
     denied = isinstance(answer, AccessDenied) or (answer is None and closed is not None)
     return UnreachableNode(id=id, name=name, address=address, why=why, denied=denied)
+
+
+def nobody_answers(silent: Sequence[UnreachableNode]) -> QsyncError:
+    """What is raised where no node tells anything: AccessDenied where one is there and refuses."""
+    details: dict[str, object] = {"nodes": {each.address: each.why for each in silent}}
+    denied = next((each for each in silent if each.denied), None)
+    if denied is None:
+        return Unavailable("no node answers", details=details)
+    return AccessDenied(f"no node lets us ask: {denied.why}", hint=LOG_IN, details=details)
 
 
 def hearsay(heard: Sequence[NodeStatus], silent: Sequence[UnreachableNode]) -> str | None:

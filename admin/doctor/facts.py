@@ -41,8 +41,6 @@ class Finding:
 
 
 CLUSTER = "cluster"
-LOG_IN = "show who you are: QSYNC_USER and QSYNC_PASSWORD, and QSYNC_CA where nodes speak TLS"
-"""The fix where nodes do not let us ask."""
 
 
 def critical(subject: str, text: str, fix: str) -> Finding:

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from admin.cluster import sides
-from admin.doctor.facts import CLUSTER, LOG_IN, Facts, Finding, critical, notice, warning
+from admin.cluster.unreachable import LOG_IN
+from admin.doctor.facts import CLUSTER, Facts, Finding, critical, notice, warning
 from qsync.member import Standing
 from qsync.status.members import IN_TOUCH
 

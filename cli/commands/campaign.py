@@ -44,9 +44,12 @@ _MINUTE_S = 60.0
     metavar="DIR",
     help="Leave the history and the directories of the nodes in DIR.",
 )
+@click.option("--secure", is_flag=True, help="The nodes speak TLS and have users.")
 @json_option
 @interrupted_politely()
-def campaign(*, minutes: float, nodes: int, seed: int, without: str, keep: Path | None) -> None:
+def campaign(
+    *, minutes: float, nodes: int, seed: int, without: str, keep: Path | None, secure: bool
+) -> None:
     """Inject random faults of every kind into a lab under load, and check every answer.
 
     Exit code 6 when a promise was broken; history and directories are kept then, and the seed is
@@ -64,6 +67,7 @@ def campaign(*, minutes: float, nodes: int, seed: int, without: str, keep: Path 
         nodes=nodes,
         seed=seed,
         keep=keep,
+        secure=secure,
         kinds=tuple(kinds_without([name for name in without.split(",") if name])),
     )
     say(f"seed {seed}, {nodes} nodes, {minutes:g} minutes")

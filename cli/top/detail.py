@@ -20,9 +20,10 @@ def detail(picture: ClusterPicture, id: int, width: int) -> Lines:
         silent = next((each for each in picture.survey.silent if each.id == id), None)
         if silent is None:
             return [draw.line("no node is selected: j and k, or the arrows")]
+        how = "it does not let us ask" if silent.denied else "it does not answer"
         return [
             draw.line((f"{silent.name}", HEAD), f"  {silent.address}"),
-            draw.line((f"it does not answer: {silent.why}", UNEASY)),
+            draw.line((f"{how}: {silent.why}", UNEASY)),
         ]
     lines = [
         draw.fitting(

@@ -49,8 +49,12 @@ def table(picture: ClusterPicture, width: int, height: int, selected: int) -> Li
     head = "  " + " ".join(_cell(each, each.title) for each in columns)
     rows = {node.id: _row(picture, node, columns, selected) for node in picture.survey.samples}
     for each in picture.survey.silent:
-        name = f"x{_pointer(each.id, selected)}{_cell(columns[0], each.name)}"
-        rows[each.id] = draw.line((name, BAD), (f" silent: {each.why}", UNEASY))
+        name = f"{_pointer(each.id, selected)}{_cell(columns[0], each.name)}"
+        if each.denied:
+            words = (f"!{name} denied: {each.why}", UNEASY)
+            rows[each.id] = draw.line(words)
+            continue
+        rows[each.id] = draw.line((f"x{name}", BAD), (f" silent: {each.why}", UNEASY))
     if selected in rows:
         rows[selected].stylize("reverse")
     ordered = _ordered(picture, list(rows), height - 1 - len(apart(picture)))
@@ -94,7 +98,8 @@ def _terse(picture: ClusterPicture, width: int, height: int, selected: int) -> L
         found.append((node.id, draw.line(sign, words)))
     for each in picture.survey.silent:
         words = f"{each.name} {each.why}"
-        found.append((each.id, draw.line(("x", BAD), _pointer(each.id, selected), words)))
+        cross = ("!", UNEASY) if each.denied else ("x", BAD)
+        found.append((each.id, draw.line(cross, _pointer(each.id, selected), words)))
     lines = [text for _, text in sorted(found, key=lambda pair: pair[0])]
     return [draw.fit(each, width) for each in [*lines, *apart(picture)][:height]]
 

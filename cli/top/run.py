@@ -13,13 +13,13 @@ from admin.cluster.moment import MomentWriter
 from admin.cluster.picture import ClusterPicture
 from admin.cluster.sampler import Sampler
 from admin.cluster.short import clock, seconds
+from admin.cluster.unreachable import nobody_answers
 from cli.output import WIDTH_ELSEWHERE, console, document, style, text
 from cli.top.app import App
 from cli.top.draw import ASCII, UNICODE, Signs
 from cli.top.layout import Screen, lines
 from cli.top.sources import LiveSource, ScreenSource, Tape
 from cli.top.view import ViewState
-from qsync.errors import Unavailable
 
 HEADER_EVERY = 20
 _COLUMNS = (
@@ -136,8 +136,7 @@ async def _once(source: ScreenSource, writer: MomentWriter | None) -> None:
             await trio.sleep(_SETTLE_S)
             picture = source.picture(_SETTLE_S)
     if not picture.moment.answers:
-        silences = {each.address: each.why for each in picture.survey.silent}
-        raise Unavailable("no node answers", details={"nodes": silences})
+        raise nobody_answers(picture.survey.silent)
     if writer is not None:
         writer.write(picture.moment)
     if style().as_json:

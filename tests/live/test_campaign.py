@@ -40,10 +40,13 @@ def running_below(directory: Path) -> list[str]:
     return found
 
 
-def test_a_short_campaign_breaks_much_and_finds_no_promise_broken(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [(), ("--secure",)], ids=["open", "secure"])
+def test_a_short_campaign_breaks_much_and_finds_no_promise_broken(
+    tmp_path: Path, more: tuple[str, ...]
+) -> None:
     kept = tmp_path / "kept"
     done = subprocess.run(
-        [*QSYNC, "--minutes", "0.35", "--seed", "5", "--keep", str(kept), "--json"],
+        [*QSYNC, "--minutes", "0.35", "--seed", "5", "--keep", str(kept), "--json", *more],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -59,6 +62,7 @@ def test_a_short_campaign_breaks_much_and_finds_no_promise_broken(tmp_path: Path
     lines = (kept / "history.jsonl").read_text("utf-8").splitlines()
     whats = {json.loads(line)["what"] for line in lines}
     assert {"round", "strike", "begin", "commit", "read", "stored"} <= whats
+    assert (kept / "lab" / "certs").is_dir() is bool(more)
     assert not running_below(kept)
 
 

@@ -3,7 +3,9 @@
 import pytest
 
 import qsync
+from admin.certs import ADMINISTRATOR
 from admin.lab.playground import Playground
+from qsync.client import security
 from qsync.errors import ConfigError, QsyncError, Unavailable
 
 pytestmark = pytest.mark.slow
@@ -42,6 +44,24 @@ def test_a_paused_leader_is_replaced(qsync_cluster: Playground) -> None:
     assert qsync_cluster.wait_writable() != old
     qsync_cluster.resume(old)
     qsync_cluster.wait_healthy()
+
+
+@pytest.mark.qsync_cluster(nodes=1, secure=True)
+def test_a_secure_cluster_is_dialled_and_logged_in_to_as_it_wants(
+    qsync_cluster: Playground,
+) -> None:
+    with qsync_cluster.connect() as db:
+        assert db.users.info()["user"] == ADMINISTRATOR
+        db.schema.create_space("things", is_sync=True, format=FORMAT)
+        db.space("things").replace([1, "kept"])
+    (node,) = qsync_cluster.addresses
+    with security.assumed(None), pytest.raises(QsyncError):
+        qsync.connect(node, connect_timeout=1)
+    qsync_cluster.kill("n1")
+    qsync_cluster.heal()
+    qsync_cluster.wait_healthy()
+    with qsync_cluster.connect() as db:
+        assert db.space("things").get(1, consistency="linearizable") == [1, "kept"]
 
 
 @pytest.mark.qsync_cluster(nodes=1, options={"replication.synchro_timeout": "1s"})

@@ -195,6 +195,19 @@ def test_without_a_certificate_or_a_password_nobody_learns_anything(asked: Asked
     assert "backup on the universe" in asked.err
 
 
+def test_the_dashboard_says_to_whom_no_node_says_anything(asked: Asked) -> None:
+    """Of a user who may not even ask: an error with the right that is missing, and no blank."""
+    secured = asked.secured
+    bob = secured.tls.as_variables() | {USER: "bob", PASSWORD: SECRET}
+    with qsync.connect(secured.lab.addresses, timeout=20, tls=secured.tls) as db:
+        db.users.create("bob", SECRET)
+    assert "n1" in asked.with_(bob, "top", secured.addresses, "--once")
+    with qsync.connect(secured.lab.addresses, timeout=20, tls=secured.tls) as db:
+        db.users.revoke("bob", ["session"])
+    asked.with_(bob, "top", secured.addresses, "--once", code=4)
+    assert "session on the universe" in asked.err
+
+
 def test_a_password_is_typed_and_stands_in_no_argument(secured: Secured, asked: Asked) -> None:
     url = f"qsyncs://ann:{SECRET.replace(' ', '%20')}@{secured.addresses}/?{secured.files}"
     asked.with_({}, "get", "pets", "1", "--target", url, code=2)

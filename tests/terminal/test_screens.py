@@ -5,12 +5,14 @@ import re
 import statistics
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import trio
 
-from admin.cluster.moment import Moment
+from admin.cluster.moment import Moment, MomentWriter, read
 from admin.cluster.picture import ClusterPicture, PictureModel
+from admin.cluster.unreachable import UnreachableNode
 from cli.render.status import status
 from cli.top.app import App
 from cli.top.draw import ASCII
@@ -106,6 +108,29 @@ def test_when_nobody_answers_it_says_what_to_look_at() -> None:
     text = "\n".join(plain(found, ViewState(), 80, 24))
     assert "no node answers" in text
     assert "-> see that the nodes run" in text
+
+
+def test_a_node_that_denies_is_told_from_one_that_is_silent(tmp_path: Path) -> None:
+    """Also in a recording."""
+    why = "ACCESS_DENIED: user bob lacks session on the universe"
+    closed = tuple(
+        UnreachableNode(id=id, name=f"n{id}", address=f"h:{id}", why=why, denied=id == 3)
+        for id in (3, 4)
+    )
+    writer = MomentWriter(tmp_path / "moments")
+    for silent in (closed, closed[:1]):
+        writer.write(Moment(time=cast.NOON, silent=silent))
+    writer.close()
+    both, one = read(tmp_path / "moments")
+    text = "\n".join(plain(PictureModel().show(both), ViewState(), 100, 24))
+    assert re.search(rf"(?m)^! n3 +denied: {why}", text), text
+    assert re.search(rf"(?m)^x n4 +silent: {why}", text), text
+    text = "\n".join(plain(PictureModel().show(one), ViewState(selected=3), 100, 24))
+    assert "! DEGRADED" in text
+    assert "no node lets us ask" in text
+    assert "-> show who you are: QSYNC_USER" in text
+    narrow = "\n".join(plain(PictureModel().show(one), ViewState(), 50, 24))
+    assert re.search(r"(?m)^!.n3 ACCESS_DENIED", narrow), narrow
 
 
 def test_it_can_be_read_without_colour() -> None:

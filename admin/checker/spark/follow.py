@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from admin.checker.follow import Follow
 from admin.checker.follow_events import FollowNote
 from admin.checker.follow_window import WINDOW
+from admin.checker.spark import credentials
 from admin.checker.spark.failures import NoSpark
 from admin.checker.spark.session import ending
 from admin.checker.spark.source import QsyncSource
@@ -122,6 +123,7 @@ def _stream(session: "SparkSession", addresses: Sequence[str], begin: int) -> "D
         session.readStream.format("qsync")
         .option("nodes", ",".join(addresses))
         .option("run", "follow")
+        .options(**credentials.of_environment())
     )
     log = (
         source.option("table", "wal")
