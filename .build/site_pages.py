@@ -1,6 +1,8 @@
 """What the site needs beside its pages: a menu made of them, and links to files that are none."""
 
+import base64
 import importlib.util
+import json
 import posixpath
 import re
 from pathlib import Path
@@ -73,19 +75,36 @@ def menu(docs: Path) -> list[dict[str, Any]]:
     return made
 
 
+def notebooks(docs: Path) -> dict[str, Path]:
+    """By the page that is made of it."""
+    return {
+        path.relative_to(docs).with_suffix(".md").as_posix(): path
+        for path in sorted(docs.glob("examples/*.ipynb"))
+    }
+
+
 def on_config(config: Any) -> Any:
     """Fill in the menu."""
-    config.nav = menu(Path(config.docs_dir))
+    docs = Path(config.docs_dir)
+    config.nav = menu(docs)
+    guides = next(each["How-to"] for each in config.nav if "How-to" in each)
+    guides += notebooks(docs)
     return config
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Take the script along that a package of ours brings (see the group `docs`)."""
+    """Take the script along that a package of ours brings (see the group `docs`).
+
+    Beside every notebook, which can be downloaded, stands the page that shows it.
+    """
     spec = importlib.util.find_spec("mermaidx")
     assert spec is not None, "it is in the group docs of pyproject.toml"
     assert spec.origin is not None
     script = Path(spec.origin).parent / MERMAID
     files.append(File.generated(config, MERMAID, abs_src_path=str(script)))
+    for name, path in notebooks(Path(config.docs_dir)).items():
+        text = notebook_page(path.read_text(encoding="utf-8"))
+        files.append(File.generated(config, name, content=text))
     return files
 
 
@@ -95,6 +114,33 @@ def on_post_page(output: str, *, page: Any, **_: Any) -> str:
         return output
     up = "../" * page.url.count("/")
     return output.replace("</head>", f'<script src="{up}{MERMAID}"></script></head>', 1)
+
+
+def notebook_page(text: str) -> str:
+    """A notebook in Markdown: its words, its code, and the outputs that were kept."""
+    made = []
+    for cell in json.loads(text)["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            made.append(source)
+            continue
+        made.append(f"```python\n{source}\n```")
+        made += [shown_output(each) for each in cell["outputs"]]
+    return "\n\n".join(made) + "\n"
+
+
+def shown_output(found: dict[str, Any]) -> str:
+    """What a cell printed, drew or returned: the richest form of it that a page can show."""
+    data = found.get("data", {"text/plain": found.get("text", [])})
+    forms = {name: "".join(lines).strip("\n") for name, lines in data.items()}
+    if "image/svg+xml" in forms:
+        drawn = base64.b64encode(forms["image/svg+xml"].encode()).decode()
+        return (
+            f'<p><img alt="what the cell above drew" src="data:image/svg+xml;base64,{drawn}"></p>'
+        )
+    if "text/html" in forms:
+        return forms["text/html"]
+    return f"```text\n{forms['text/plain']}\n```"
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:

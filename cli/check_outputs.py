@@ -12,6 +12,7 @@ import qsync
 from cli.output import say
 
 if TYPE_CHECKING:
+    from admin.checker.engine import EngineChoice
     from admin.checker.quick import HistoryReport
 
 _OURS = frozenset({"admin", "cli", "election", "qsync"})
@@ -54,11 +55,16 @@ class CheckOutputs:
         return left
 
     def leave(
-        self, reports: "Sequence[HistoryReport]", document: str, *, engine: str, seconds: float
+        self,
+        reports: "Sequence[HistoryReport]",
+        document: str,
+        choice: "EngineChoice",
+        *,
+        seconds: float,
     ) -> None:
         """Write all of it."""
         if self.html is not None:
-            _leave_page(self.html, reports, engine=engine, seconds=seconds)
+            _leave_page(self.html, reports, choice, seconds=seconds)
         if self.violations is not None:
             from admin.checker.report.violations import write  # noqa: PLC0415 - needs the extra
 
@@ -70,12 +76,11 @@ class CheckOutputs:
 
 
 def _leave_page(
-    place: Path, reports: "Sequence[HistoryReport]", *, engine: str, seconds: float
+    place: Path, reports: "Sequence[HistoryReport]", choice: "EngineChoice", *, seconds: float
 ) -> None:
     from admin.checker.report.page import Circumstances, render  # noqa: PLC0415 - only here
 
-    where = "judged in one process" if engine == "quick" else "judged on Spark"
-    page = render(reports, Circumstances(where, seconds, qsync.__version__))
+    page = render(reports, Circumstances(choice.sentence, seconds, qsync.__version__))
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(page, encoding="utf-8")
     say(f"report: {place}")

@@ -308,8 +308,8 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "pip install 'qsync-cluster[spark]', or set JAVA_HOME.",
     ),
     "NO_SPARK": ErrorHelp(
-        "The address is wrong or nobody listens there, executors lack Python packages or do not "
-        "see the bundle, or Spark did not start.",
+        "Nobody listens at the address, executors lack Python packages or do not see the bundle, "
+        "or Spark did not start, or is missing where one process has too little memory.",
         "Read the message and the log that it names; `qsync check --quick` works without Spark.",
     ),
     "NO_FREE_PORT": ErrorHelp(

@@ -66,7 +66,7 @@ def history_needs_quick(path: Path) -> NoEvidence:
     """Spark is for bundles."""
     return NoEvidence(
         f"{path} is a history and no bundle of evidence, which alone are judged on Spark",
-        hint="add --quick",
+        hint="leave --engine and --master out",
     )
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections.abc import Collection
 from pathlib import Path
 
 from admin.checker import kinds as objects
@@ -13,7 +14,7 @@ from admin.checker.operation import CompletionType, Operation, operations
 from admin.checker.quick import CheckedInvariant, HistoryReport, check_operations
 from admin.checker.readers import HistoryFormat
 from admin.checker.resolve import ResolvedLog, resolve
-from admin.checker.rules.catalogue import judge, load
+from admin.checker.rules.catalogue import BY_ID, judge, load
 from admin.checker.rules.run import RunTables
 from admin.evidence.tables import RUN
 from admin.workload.history import parse
@@ -27,18 +28,37 @@ def check_bundle(
     steps_max: int = STEPS_MAX,
 ) -> HistoryReport:
     """Raises NoEvidence if it is none, ValueError if its history is none."""
-    run = load(path)
-    found = history_of(run)
+    return check_run(load(path), hints, name=str(path), level=level, steps_max=steps_max)
+
+
+def check_run(
+    run: RunTables,
+    hints: Hints | None = None,
+    *,
+    name: str,
+    level: IsolationLevel = IsolationLevel.STRICT_SERIALIZABLE,
+    steps_max: int = STEPS_MAX,
+    only: Collection[str] | None = None,
+) -> HistoryReport:
+    """A run that is in memory, as the report calls it; `only`: the invariants of these ids.
+
+    Raises ValueError if its history is none.
+    """
+    found: list[Operation] = []
     kinds: tuple[objects.ObjectKind, ...] = ()
     checked: tuple[CheckedInvariant, ...] = ()
+    if only is None or not BY_ID.keys() >= set(only):
+        found = history_of(run)
     if found:
         kinds, checked = check_operations(found, hints or Hints(), level, steps_max)
+    if only is not None:
+        checked = tuple(each for each in checked if each.verdict.invariant in only)
     return HistoryReport(
-        file=str(path),
+        file=name,
         format=HistoryFormat.OURS,
         kinds=kinds,
         operations=found,
-        checked=(*judge(run), *checked),
+        checked=(*judge(run, only), *checked),
     )
 
 

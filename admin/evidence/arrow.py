@@ -157,6 +157,13 @@ def schema(table: str) -> pa.Schema:
     return pa.schema([(name, TYPES[type_]) for name, type_ in TABLES[table].columns.items()])
 
 
+def never_null(table: str, found: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows, whose schema says which columns each row has, as Spark's of the table does."""
+    needed = TABLES[table].needed | {RUN}
+    fields = [field.with_nullable(field.name not in needed) for field in found.schema]
+    return pa.RecordBatch.from_arrays(found.columns, schema=pa.schema(fields))
+
+
 def batch(table: str, rows: Sequence[Row]) -> pa.RecordBatch:
     """Rows as columns."""
     columns = TABLES[table].columns

@@ -2,12 +2,13 @@
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from cli.check_engines import ON_SPARK, CheckOptions, EngineOptions, judge_sources
 from cli.check_outputs import CheckOutputs, lacks_extra
 from cli.ending import interrupted_politely
 from cli.exits import Exit
@@ -16,11 +17,9 @@ from cli.output import WIDTH_ELSEWHERE, as_document, console, document, say, sty
 from cli.render import waiting
 
 if TYPE_CHECKING:
-    from admin.checker.elle import IsolationLevel
-    from admin.checker.kinds import Hints
+    from admin.checker.engine import EngineChoice
     from admin.checker.labels import LabelComparison, LabelLine
     from admin.checker.quick import HistoryReport
-    from cli.sources import CheckSource
 
 _FORMATS = ("history", "jepsen-edn", "jepsen-text", "porcupine-kv")
 _MODELS = ("register", "cas-register", "kv", "set", "counter", "bank", "list-append")
@@ -34,6 +33,7 @@ _LEVELS = (
     "strong-session-serializable",
     "strict-serializable",
 )
+_ENGINES = ("auto", "quick", "spark")
 _NARROWEST = 76
 
 
@@ -59,7 +59,20 @@ def _choices() -> str:
     "qsync check --quick --labels corpora/labels.csv"
 )
 @click.argument("sources", nargs=-1, metavar="[FILE]...", type=click.Path(path_type=Path))
-@click.option("--quick", is_flag=True, help="In this process, without Java.")
+@click.option(
+    "--engine",
+    type=click.Choice(_ENGINES),
+    default="auto",
+    show_default=True,
+    help="quick: in this process, without Java; spark: on Spark; auto: by the size.",
+)
+@click.option("--quick", is_flag=True, help="The same as --engine quick.")
+@click.option(
+    "--spark-from",
+    type=click.IntRange(1),
+    metavar="ROWS",
+    help="From how many rows on auto takes Spark.  [default: a million]",
+)
 @click.option(
     "--labels",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
@@ -139,7 +152,9 @@ def _choices() -> str:
 def check(
     *,
     sources: tuple[Path, ...],
+    engine: str,
     quick: bool,
+    spark_from: int | None,
     labels: Path | None,
     format_: str | None,
     model: str | None,
@@ -161,12 +176,16 @@ def check(
     `qsync log cat --json` prints it. Its content says which. Exits with 0 only if everything
     passed; what could not be decided, or examined nothing, is no pass: 6.
 
-    Without --quick bundles are judged on Spark: the same, for very large ones and many at once.
+    Small evidence is judged in this process, and bundles of millions of rows on Spark, which has to
+    be installed for it; both give the same verdicts. Which one it was, and why, is said on stderr.
     With --follow FILE is an address or a lab: Spark judges what its nodes say and confirm, a second
     or two behind, tells events, and raises violations.
     """
+    if quick and engine == "spark":
+        raise click.UsageError("--quick is --engine quick, and goes without --engine spark")
+    engine = "quick" if quick else engine
     if follows:
-        odd = (quick, labels, format_, model, html, violations, out, steps)
+        odd = (engine != "auto", spark_from, labels, format_, model, html, violations, out, steps)
         if any(odd) or not sources:
             raise click.UsageError(
                 "--follow names a cluster, and goes with --for, --master, --conf"
@@ -177,103 +196,28 @@ def check(
         return follow(named, seconds=seconds, spark=spark, settings=set_options(conf))
     if seconds is not None:
         raise click.UsageError("--for goes with --follow")
+    if engine == "quick" and (spark or conf):
+        raise click.UsageError(
+            "--master and --conf are for Spark, which --engine quick does without"
+        )
     left = CheckOutputs.of_options(html, violations, out)
+    asked = EngineOptions(engine, spark_from, spark, set_options(conf))
     if labels is not None:
         if sources or format_ or model or html or violations or out:
             raise click.UsageError("--labels names its files and formats")
-        return _compare(labels, None if quick else (spark, set_options(conf)))
+        return _compare(labels, asked)
     if not sources:
         raise click.UsageError("name a history, or --labels CSV")
-    if quick and (spark or conf):
-        raise click.UsageError("--master and --conf are for Spark, which --quick does without")
-    from admin.checker.elle import IsolationLevel  # noqa: PLC0415 - only here, slow to import
-    from admin.checker.kinds import Hints, ObjectKind  # noqa: PLC0415 - the same
-    from admin.checker.linear import STEPS_MAX  # noqa: PLC0415 - the same
-    from admin.checker.readers import HistoryFormat  # noqa: PLC0415 - the same
-
-    hints = Hints(
-        format=None if format_ is None else HistoryFormat(format_),
-        kind=None if model is None else ObjectKind(model),
-    )
-    how = CheckOptions(hints, IsolationLevel(level), steps or STEPS_MAX)
-    from cli.sources import bundled  # noqa: PLC0415 - the same
+    how = CheckOptions.of_options(format_, model, level, steps)
+    from cli.sources import bundled  # noqa: PLC0415 - only here, slow to import
 
     with bundled(sources) as places:
-        found = (
-            _in_process(places, how)
-            if quick
-            else _on_spark(tuple(places), how, spark, set_options(conf))
-        )
+        choice, found = judge_sources(places, how, asked)
         reports = [replace(one, file=str(path)) for one, path in zip(found, sources, strict=True)]
-    return _conclude(reports, left, engine="quick" if quick else "spark")
+    return _conclude(reports, left, choice)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckOptions:
-    """How to judge histories."""
-
-    hints: "Hints"
-    level: "IsolationLevel"
-    steps: int
-
-
-def _in_process(sources: Sequence[Path], how: CheckOptions) -> "list[HistoryReport]":
-    from cli.sources import source_of  # noqa: PLC0415 - only here, slow to import
-
-    kinds = [source_of(each) for each in sources]
-    reports = []
-    with waiting.working(plain=style().plain) as tell:
-        for number, (source, kind) in enumerate(zip(sources, kinds, strict=True), start=1):
-            if tell is not None:
-                tell(f"judging {source} ({number} of {len(sources)})")
-            reports.append(_judge(source, kind, how))
-    return reports
-
-
-def _judge(source: Path, kind: "CheckSource", how: CheckOptions) -> "HistoryReport":
-    from admin.checker import bundles  # noqa: PLC0415 - only here, slow to import
-    from admin.checker import quick as checks  # noqa: PLC0415 - the same
-    from admin.evidence.manifest import NoEvidence  # noqa: PLC0415 - the same
-    from cli.sources import CheckSource  # noqa: PLC0415 - the same
-
-    judge = bundles.check_bundle if kind is CheckSource.BUNDLE else checks.check_file
-    try:
-        return judge(source, how.hints, level=how.level, steps_max=how.steps)
-    except OSError as error:
-        raise NoEvidence(f"{error.filename or source} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise NoEvidence(f"{source}: {error}") from error
-
-
-def _on_spark(
-    sources: tuple[Path, ...], how: CheckOptions, spark: str | None, settings: dict[str, str]
-) -> "list[HistoryReport]":
-    from cli.sources import CheckSource, history_needs_quick, source_of  # noqa: PLC0415 - only here
-
-    for each in sources:
-        if source_of(each) is CheckSource.HISTORY:
-            raise history_needs_quick(each)
-    try:
-        from admin.checker.spark.progress import silent  # noqa: PLC0415 - needs the extra
-        from admin.checker.spark.reports import check_bundles  # noqa: PLC0415 - the same
-    except ImportError as error:
-        raise lacks_extra(error, "the check without --quick") from None
-    try:
-        with waiting.waiting(plain=style().plain) as tell:
-            return check_bundles(
-                sources,
-                how.hints,
-                level=how.level,
-                steps_max=how.steps,
-                spark=spark,
-                settings=settings,
-                tell=tell or silent,
-            )
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-
-
-def _conclude(reports: "list[HistoryReport]", left: CheckOutputs, *, engine: str) -> int:
+def _conclude(reports: "list[HistoryReport]", left: CheckOutputs, choice: "EngineChoice") -> int:
     from admin.checker.quick import summary  # noqa: PLC0415 - only here, slow to import
     from admin.checker.report.sentence import summed  # noqa: PLC0415 - the same
     from admin.checker.verdict import Result, overall  # noqa: PLC0415 - the same
@@ -286,11 +230,12 @@ def _conclude(reports: "list[HistoryReport]", left: CheckOutputs, *, engine: str
         "sentence": summed(reports),
         "invariants": [render.members(each) for each in summary(reports)],
         "seconds": round(seconds, 6),
-        "engine": engine,
+        "engine": choice.engine.value,
+        "engine_reason": choice.reason,
         "files": [render.report_members(each) for each in reports],
     }
     try:
-        left.leave(reports, as_document("check", members), engine=engine, seconds=seconds)
+        left.leave(reports, as_document("check", members), choice, seconds=seconds)
     finally:
         # Whatever became of the files; and it is the last that is said.
         if style().as_json:
@@ -318,23 +263,27 @@ def _show(reports: "Sequence[HistoryReport]") -> None:
     text(summed(reports))
 
 
-def _compare(path: Path, on_spark: tuple[str | None, dict[str, str]] | None) -> int:
+def _compare(path: Path, asked: EngineOptions) -> int:
     from admin.checker import labels as published  # noqa: PLC0415 - only here, slow to import
+    from admin.checker.engine import CheckEngine  # noqa: PLC0415 - the same
 
     try:
         listed = published.load(path)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    if on_spark is None:
+    choice = asked.choose([each.file for each in listed])
+    if choice.engine is CheckEngine.QUICK:
         compared = [published.compare(each) for each in listed]
     else:
-        compared = _compared_on_spark(listed, *on_spark)
+        compared = _compared_on_spark(listed, asked)
     differing = [each for each in compared if not each.agrees]
     if style().as_json:
         document(
             "check-labels",
             files=len(compared),
             agree=len(compared) - len(differing),
+            engine=choice.engine.value,
+            engine_reason=choice.reason,
             disagree=[
                 {"file": each.file, "label": each.label, "found": each.found, "why": each.why}
                 for each in differing
@@ -349,15 +298,13 @@ def _compare(path: Path, on_spark: tuple[str | None, dict[str, str]] | None) -> 
     return Exit.DONE if compared and not differing else Exit.CHECK_FAILED
 
 
-def _compared_on_spark(
-    listed: "list[LabelLine]", spark: str | None, settings: dict[str, str]
-) -> "list[LabelComparison]":
+def _compared_on_spark(listed: "list[LabelLine]", asked: EngineOptions) -> "list[LabelComparison]":
     try:
         from admin.checker.spark.clients.published import (  # noqa: PLC0415 - needs the extra
             compare_all,
         )
         from admin.checker.spark.progress import silent  # noqa: PLC0415 - the same
     except ImportError as error:
-        raise lacks_extra(error, "the check without --quick") from None
+        raise lacks_extra(error, ON_SPARK) from None
     with waiting.waiting(plain=style().plain) as tell:
-        return compare_all(listed, spark=spark, settings=settings, tell=tell or silent)
+        return compare_all(listed, spark=asked.master, settings=asked.settings, tell=tell or silent)

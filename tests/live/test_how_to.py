@@ -151,6 +151,20 @@ def test_a_real_cluster_is_drilled_as_it_is_told(tmp_path: Path) -> None:
     assert list((tmp_path / "hooks.drill").iterdir()) == []
 
 
+def test_histories_of_ones_own_are_checked_as_it_is_told(tmp_path: Path) -> None:
+    done = shell("".join(commands("check-your-own-histories.md")), tmp_path)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert "register.edn: pass" in done.stdout
+    assert "appends.edn: pass" in done.stdout
+    assert "appends.edn: fail" in done.stdout
+    assert "1 of 2 runs break an invariant" in done.stdout
+    assert pq.read_table(tmp_path / "violations").num_rows > 0
+    (violation,) = [line for line in done.stdout.splitlines() if "tuesday" in line]
+    assert '"cart"|1 came and went while None must have been there' in violation
+    assert "monday" not in done.stdout
+    assert "tuesday" in (tmp_path / "mine.html").read_text()
+
+
 def test_a_cluster_grows_and_moves_as_it_is_told(tmp_path: Path) -> None:
     done = told("how-to/grow-and-move.md", tmp_path, ports=5)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"

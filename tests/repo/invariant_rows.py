@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from admin.checker.rules.catalogue import RULES
+from admin.evidence.column_notes import COLUMN_NOTES
+from admin.evidence.tables import TABLES
 
 ANY = "any of them"
 """What an invariant needs that takes what there is."""
@@ -38,6 +40,16 @@ def invariants() -> Iterator[str]:
         tables = ", ".join(f"`{each}`" for each in rule.needs) or ANY
         says, needs = rule.title + SAYS.get(rule.id, ""), NEEDS.get(rule.id, tables)
         yield f"| `{rule.id}` | {says} | {needs} |"
+
+
+def evidence_columns() -> Iterator[str]:
+    """Every column of evidence: type, whether each row has it, meaning and unit."""
+    yield from ("| table | column | type | | is |", "|---|---|---|---|---|")
+    for table, notes in COLUMN_NOTES.items():
+        for column, note in notes.items():
+            type_ = TABLES[table].columns[column]
+            needed = "never null" if column in TABLES[table].needed else ""
+            yield f"| `{table}` | `{column}` | {type_} | {needed} | {note} |"
 
 
 def planted_faults() -> Iterator[str]:

@@ -213,6 +213,7 @@ BLOCKS: Mapping[str, Callable[[], Iterable[str]]] = {
     "faults": faults,
     "invariants": invariant_rows.invariants,
     "planted faults": invariant_rows.planted_faults,
+    "evidence columns": invariant_rows.evidence_columns,
     "box info": status_fields.box_info,
     "beyond box info": status_fields.beyond_box_info,
     "rights of verbs": rights_of_verbs,

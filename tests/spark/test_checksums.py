@@ -50,7 +50,7 @@ def test_a_flipped_digit_is_refused_on_spark_as_in_one_process(
     (part,) = bundle.parts(table)
     flip_a_digit(part.path)
     told = []
-    for words in ([], ["--quick"]):
+    for words in (["--engine", "spark"], ["--quick"]):
         assert run(["check", str(bundle.path), "--json", *words]) == 2
         told.append(json.loads(capsys.readouterr().out))
     assert told[0] == told[1]

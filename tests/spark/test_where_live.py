@@ -177,7 +177,7 @@ def test_an_interrupt_ends_it_without_a_trace(bundle: Bundle, tmp_path: Path) ->
     temporary.mkdir()
     child = pexpect.spawn(
         str(QSYNC),
-        ["check", str(bundle.path)],
+        ["check", str(bundle.path), "--engine", "spark"],
         env=environment(tmp_path) | {"TMPDIR": str(temporary)},
         cwd=str(tmp_path),
         encoding="utf-8",
@@ -246,7 +246,7 @@ def test_the_extra_alone_is_enough(bundle: Bundle, tmp_path: Path) -> None:
         assert made.returncode == 0, made.stderr
         done = run(python, "-m", "pip", "install", wanted, folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    command = (python.with_name("qsync"), "check", bundle.path, "--json")
+    command = (python.with_name("qsync"), "check", bundle.path, "--engine", "spark", "--json")
     done = run(*command, folder=tmp_path, java_hidden=True)
     verdict_of(done)
     assert done.stderr == ""

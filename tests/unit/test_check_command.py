@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from admin.checker.elle import IsolationLevel
+from admin.checker.engine import CheckEngine
 from admin.checker.kinds import ObjectKind
 from admin.checker.quick import TITLES, CheckedInvariant
 from admin.checker.readers import HistoryFormat
@@ -19,6 +20,7 @@ from admin.checker.report.violations import SCHEMA
 from admin.checker.spark.progress import SparkStage
 from admin.checker.verdict import conclude
 from admin.workload.history import History, OutcomeType, save
+from cli import check_engines
 from cli.commands import check as command
 from cli.main import run
 from cli.render.check import table
@@ -156,6 +158,7 @@ def test_a_format_and_a_model_may_be_named(
 def test_the_choices_of_the_command_are_all_that_there_are() -> None:
     options = {each.name: each.type for each in command.check.params}
     for name, wanted in (
+        ("engine", CheckEngine),
         ("format_", HistoryFormat),
         ("model", ObjectKind),
         ("level", IsolationLevel),
@@ -204,17 +207,20 @@ def test_what_is_nothing_to_check_is_said_with_what_would_be(
             said = capsys.readouterr()
             assert all(each in said.err for each in wanted), said.err
             assert json.loads(said.out)["code"] == "NO_EVIDENCE"
-    assert run(["check", "history.edn"]) == 2
-    told = capsys.readouterr().err
-    assert "history.edn is a history" in told
-    assert "add --quick" in told
+    for args in (["--engine", "spark"], ["--master", "local"]):
+        assert run(["check", "history.edn", *args]) == 2
+        told = capsys.readouterr().err
+        assert "history.edn is a history" in told
+        assert "leave --engine and --master out" in told
+    assert run(["check", "history.edn"]) == 0
+    assert "judged in this process: histories alone" in capsys.readouterr().err
 
 
 def test_all_that_is_named_is_looked_for_before_anything_is_judged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judged: list[Path] = []
-    monkeypatch.setattr(command, "_judge", lambda source, *_: judged.append(source))
+    monkeypatch.setattr(check_engines, "_judge", lambda source, *_: judged.append(source))
     good = file(tmp_path, "a", GOOD)
     assert run(["check", "--quick", good, str(tmp_path / "nothing")]) == 2
     assert "there is no file or folder" in capsys.readouterr().err
@@ -296,7 +302,9 @@ def test_what_is_for_spark_does_not_go_with_quick(
     good = file(tmp_path, "a", GOOD)
     for args in (["--master", "local"], ["--conf", "spark.ui.enabled=true"]):
         assert run(["check", "--quick", good, *args]) == 2
-    assert "which --quick does without" in capsys.readouterr().err
+    assert "which --engine quick does without" in capsys.readouterr().err
+    assert run(["check", "--quick", "--engine", "spark", good]) == 2
+    assert "goes without --engine spark" in capsys.readouterr().err
 
 
 def test_without_the_extra_it_is_named(
@@ -307,7 +315,7 @@ def test_without_the_extra_it_is_named(
     for name in [each for each in sys.modules if each.startswith(WITH_THE_EXTRA)]:
         monkeypatch.delitem(sys.modules, name)
     (tmp_path / "manifest.json").write_text("{}")
-    assert run(["check", str(tmp_path)]) == 2
+    assert run(["check", "--engine", "spark", str(tmp_path)]) == 2
     assert "pip install 'qsync-cluster[spark]'" in capsys.readouterr().err
     good = file(tmp_path, "a", GOOD)
     assert run(["check", "--quick", good, "--violations", str(tmp_path / "v")]) == 2
@@ -320,7 +328,7 @@ def test_what_is_missing_of_ourselves_is_no_matter_of_installing(
     monkeypatch.setitem(sys.modules, "admin.checker.spark.reports", None)
     (tmp_path / "manifest.json").write_text("{}")
     with pytest.raises(ModuleNotFoundError, match=r"admin\.checker\.spark\.reports"):
-        run(["check", str(tmp_path)])
+        run(["check", "--engine", "spark", str(tmp_path)])
 
 
 def test_a_narrow_screen_has_a_narrow_table() -> None:

@@ -141,6 +141,8 @@ def test_what_is_followed_and_for_how_long_is_passed_on(asked: "list[FollowOptio
     [
         ["--follow"],
         ["--follow", "--quick", "127.0.0.1:1"],
+        ["--follow", "--engine", "spark", "127.0.0.1:1"],
+        ["--follow", "--spark-from", "3", "127.0.0.1:1"],
         ["--follow", "no such place"],
         ["--for", "3s", "127.0.0.1:1"],
     ],

@@ -37,13 +37,14 @@ SCHEMA = pa.schema(
 
 def write(reports: Iterable[HistoryReport], folder: Path) -> int:
     """A row a violation, in one file that replaces a former one; returns how many there are."""
-    rows = [row for report in reports for row in _rows(report)]
+    rows = [row for report in reports for row in rows_of_report(report)]
     with in_one_step(folder / FILE) as fresh:
         pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), fresh, compression="zstd")
     return len(rows)
 
 
-def _rows(report: HistoryReport) -> Iterable[dict[str, object]]:
+def rows_of_report(report: HistoryReport) -> Iterable[dict[str, object]]:
+    """A row a violation that was kept."""
     run, found = _found(report)
     verdicts = {each.verdict.invariant: each for each in report.checked}
     for each in found:

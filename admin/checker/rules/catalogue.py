@@ -1,7 +1,7 @@
 """All invariants of evidence, and how one process judges a run by them (tier 1)."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,10 +49,11 @@ def load(path: Path) -> RunTables:
     return run
 
 
-def judge(run: RunTables) -> list[CheckedInvariant]:
-    """Every invariant, in order."""
+def judge(run: RunTables, only: Collection[str] | None = None) -> list[CheckedInvariant]:
+    """Every invariant, or those of these ids, in order."""
     kernels = in_memory.finders(run)
-    return [_timed(rule, run, kernels.get(rule.id, rule.find)) for rule in RULES]
+    wanted = [rule for rule in RULES if only is None or rule.id in only]
+    return [_timed(rule, run, kernels.get(rule.id, rule.find)) for rule in wanted]
 
 
 def breaches(run: RunTables) -> list[Breach]:

@@ -6,18 +6,16 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from typing_extensions import override
 
 from admin.checker.elle import IsolationLevel
 from admin.checker.kernels.logs.outlines import LogOutline
 from admin.checker.kernels.logs.slices import Whose
 from admin.checker.kinds import Hints
 from admin.checker.linear import STEPS_MAX
-from admin.checker.operation import Operation
 from admin.checker.quick import CheckedInvariant, HistoryReport
 from admin.checker.readers import HistoryFormat
 from admin.checker.rules.catalogue import BY_ID
@@ -26,6 +24,7 @@ from admin.checker.rules.rule import RuleFinding
 from admin.checker.spark import file_checksums
 from admin.checker.spark.clients.jobs import decide, judge_histories, outlines
 from admin.checker.spark.clients.keys import KeyVerdicts, Terms
+from admin.checker.spark.counted import CountedOperations
 from admin.checker.spark.failures import NoSpark
 from admin.checker.spark.judge import judge, verdicts
 from admin.checker.spark.progress import SparkStage, Tell, silent, watched
@@ -50,11 +49,13 @@ def check_bundles(
     steps_max: int = STEPS_MAX,
     spark: str | None = None,
     settings: Mapping[str, str] | None = None,
+    session: "SparkSession | None" = None,
     tell: Tell = silent,
 ) -> list[HistoryReport]:
     """All of them in the same few jobs, logs and histories.
 
-    `spark` says where (see `open_session`); without it, in the session that there is, if any.
+    `spark` says where (see `open_session`); without it, in `session`, or the one that there is, if
+    any.
     Raises NoEvidence, NoJava, NoSpark (also if a history is none).
     """
     bundles = [Bundle.open(path) for path in paths]
@@ -70,22 +71,30 @@ def check_bundles(
     tell(SparkStage("starting Spark"))
     found: dict[int, HistoryReport] = {}
     with (
-        using_session(spark, settings=settings) as session,
+        _session(session, spark, settings) as opened,
         ended_well(),
-        watched(session, tell, "judging"),
+        watched(opened, tell, "judging"),
     ):
         if large:
-            file_checksums.check(session, bundles)
+            file_checksums.check(opened, bundles)
         for places in _rounds(runs):
             # Whoever reads them elsewhere has another working directory.
             some = [paths[place].absolute() for place in places]
-            judged = _judge(session, some, terms)
+            judged = _judge(opened, some, terms)
             share = judged.seconds / (len(BY_ID) * len(some))
             for place in places:
                 found[place] = _report(paths[place], runs[place], judged, share)
     for each in bundles:
         check_counts(each)
     return [found[place] for place in range(len(paths))]
+
+
+def _session(
+    session: "SparkSession | None", spark: str | None, settings: Mapping[str, str] | None
+) -> "contextlib.AbstractContextManager[SparkSession]":
+    if session is not None:
+        return contextlib.nullcontext(session)
+    return using_session(spark, settings=settings)
 
 
 def _rounds(runs: Sequence[str]) -> list[list[int]]:
@@ -116,27 +125,6 @@ def _report(path: Path, run: str, judged: "_Judged", share: float) -> HistoryRep
         operations=CountedOperations(judged.counts.get(run, 0)),
         checked=(*logs, *(CheckedInvariant(verdict=each, seconds=share) for each in told.verdicts)),
     )
-
-
-class CountedOperations(Sequence[Operation]):
-    """Operations that nobody brought here: how many there are is all that is known."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-
-    @override
-    def __len__(self) -> int:
-        return self._size
-
-    @overload
-    def __getitem__(self, at: int) -> Operation: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Operation]: ...
-
-    @override
-    def __getitem__(self, at: int | slice) -> Operation | Sequence[Operation]:
-        raise LookupError("the operations were judged where they are; read the bundle for them")
 
 
 @dataclass(frozen=True, slots=True)

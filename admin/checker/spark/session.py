@@ -18,7 +18,7 @@ from admin.checker.spark.place import LOCAL, LOOPBACK, SessionMode, SparkUrl
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["LOCAL", "NOISE", "open_session", "using_session"]
+__all__ = ["LOCAL", "NOISE", "open_session", "session_at_hand", "using_session"]
 
 MEMORY = "640m"
 """Rows stay in files and in Python: plans and what was found need no more of Java's heap."""
@@ -118,6 +118,20 @@ def open_session(
     if not place.is_here:
         packages.ship(opened, kept, connected=place.way is SessionMode.CONNECT)
     return opened
+
+
+def session_at_hand(given: "SparkSession | None" = None) -> "SparkSession":
+    """The one given, else the one that this process has, else a new one, which goes with it.
+
+    Its executors have our packages. Raises NoJava and NoSpark where a new one cannot be started.
+    """
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - comes with the extra
+
+    found = given or SparkSession.getActiveSession()
+    if found is None:
+        return open_session()
+    _shipped(found)
+    return found
 
 
 def _shipped(session: "SparkSession") -> None:

@@ -19,9 +19,10 @@ from pyspark.sql.datasource import (
 
 from admin.checker.spark import options
 from admin.checker.spark.bounds import Bounds
-from admin.evidence.arrow import batch, batches, schema
+from admin.evidence.arrow import batch, batches, never_null, schema
 from admin.evidence.bundle import Bundle, BundlePart, rows_of
-from admin.evidence.tables import RUN, TABLES, ColumnType
+from admin.evidence.column_notes import COLUMN_NOTES
+from admin.evidence.tables import RUN, TABLES, ColumnType, Table
 from qsync.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -46,6 +47,25 @@ class Files(InputPartition):
     parts: list[tuple[str, BundlePart]]
 
 
+def table_named(name: str) -> Table:
+    """Raises ConfigError if there is none of this name."""
+    table = TABLES.get(name)
+    if table is None:
+        raise ConfigError(f"there is no table {name!r}", hint=f"known are {', '.join(TABLES)}")
+    return table
+
+
+def _ddl(name: str) -> str:
+    """The columns of a table with their comments."""
+    table = table_named(name)
+    needed = table.needed | {RUN}
+    return ", ".join(
+        f"`{column}` {_SQL[type_]}{' NOT NULL' if column in needed else ''} "
+        f"COMMENT '{COLUMN_NOTES[name][column]}'"
+        for column, type_ in table.columns.items()
+    )
+
+
 class QsyncSource(DataSource):
     """Options: `table`; `path` (or `paths`, a JSON list), or `nodes`: addresses, by commas.
 
@@ -61,8 +81,7 @@ class QsyncSource(DataSource):
 
     def schema(self) -> str:
         """The columns of the table."""
-        columns = TABLES[options.read(self.options).table].columns
-        return ", ".join(f"`{name}` {_SQL[type_]}" for name, type_ in columns.items())
+        return _ddl(options.read(self.options).table)
 
     def reader(self, schema: object) -> DataSourceReader:  # noqa: ARG002 - it is always ours
         """For a batch."""
@@ -143,11 +162,12 @@ class PartitionReader(DataSourceReader):
         assert isinstance(partition, Files)
         for run_id, part in partition.parts:
             if part.is_parquet:
-                yield from _parquet(part, run_id)
+                for found in _parquet(part, run_id):
+                    yield never_null(part.table, found)
                 continue
             rows = rows_of(part, run_id)
             while some := list(itertools.islice(rows, BATCH_ROWS)):
-                yield batch(part.table, some)
+                yield never_null(part.table, batch(part.table, some))
 
 
 def _packed(found: list[tuple[str, BundlePart]]) -> Iterator[Files]:

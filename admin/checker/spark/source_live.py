@@ -11,7 +11,7 @@ from admin.checker.spark.bounds import Bounds
 from admin.checker.spark.credentials import environment_with
 from admin.checker.spark.options import SPAN
 from admin.evidence import live
-from admin.evidence.arrow import batch
+from admin.evidence.arrow import batch, never_null
 from admin.evidence.live import LivePoll, LiveRange
 from admin.evidence.manifest import NoEvidence
 from admin.evidence.sampling import Generations, SampleRecorder
@@ -103,9 +103,10 @@ class LiveReader(DataSourceReader):
         with environment_with(self._variables):
             if self._table == "wal":
                 for piece in partition.pieces:
-                    yield from whole(piece, self._run_id)
+                    for found in whole(piece, self._run_id):
+                        yield never_null(self._table, found)
             else:
-                yield self._small()
+                yield never_null(self._table, self._small())
 
     def _poll(self) -> LivePoll:
         return LivePoll(self._addresses, timeout=live.FETCH_S_MAX)

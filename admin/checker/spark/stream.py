@@ -18,7 +18,7 @@ from pyspark.sql.datasource import (
 from admin.checker.spark.credentials import environment_with
 from admin.checker.spark.source_live import Pieces, whole
 from admin.evidence import live
-from admin.evidence.arrow import batch
+from admin.evidence.arrow import batch, never_null
 from admin.evidence.live import LivePoll, LiveRange
 from admin.evidence.sampling import Generations, SampleRecorder
 from admin.evidence.witnesses import IDS
@@ -165,7 +165,8 @@ class WalStream(DataSourceStreamReader):
         with environment_with(self._variables):
             for piece in partition.pieces:
                 try:
-                    yield from whole(piece, self._run_id, timeout=FETCH_S_MAX)
+                    for found in whole(piece, self._run_id, timeout=FETCH_S_MAX):
+                        yield never_null("wal", found)
                 except QsyncError:
                     return
 

@@ -1,0 +1,182 @@
+"""Evidence from bundles, from DataFrames of one's own, and verdicts on files of histories."""
+
+import json
+import pickle  # noqa: TID251 - between tasks of one Spark job, as Spark itself does
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from admin.checker.elle import IsolationLevel
+from admin.checker.frames import verdicts
+from admin.checker.frames.evidence import EvidenceFrames
+from admin.checker.frames.results import EvidenceResult
+from admin.checker.frames.schemas import table_schema
+from admin.checker.kinds import Hints, ObjectKind
+from admin.checker.quick import check_file
+from admin.checker.readers import HistoryFormat
+from admin.checker.spark.clients.keys import Terms
+from admin.checker.spark.counted import CountedOperations
+from admin.checker.spark.reports import ended_well
+from admin.checker.spark.scan_context import Batches
+from admin.checker.spark.session import session_at_hand
+from admin.checker.spark.source import QsyncSource
+from admin.checker.spark.whole_runs import REPORT, REPORT_DDL
+from admin.evidence.bundle import Bundle, is_bundle
+from admin.evidence.manifest import Manifest, NoEvidence
+from admin.evidence.tables import RUN, TABLES
+from qsync.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+ALONE = "history"
+"""The run of rows that name none."""
+TASKS_MAX = 256
+"""Files of histories are spread over so many tasks at most."""
+
+
+def read_bundles(*places: str | Path, spark: "SparkSession | None" = None) -> EvidenceFrames:
+    """The tables of bundles of evidence; a place is a bundle, or a folder with bundles in it.
+
+    `spark`: the session; without one that of this process, and if it has none a new one on this
+    machine. Raises NoEvidence (no bundle, a damaged one, two of one name), NoJava, NoSpark.
+
+    ```python
+    evidence = frames.read_bundles("run")
+    everything = frames.read_bundles("campaigns", "drills/leader-kill")
+    ```
+    """
+    bundles: dict[str, Bundle] = {}
+    for path in (path for place in places for path in _bundles(Path(place))):
+        bundle = Bundle.open(path.absolute())
+        twin = bundles.setdefault(bundle.manifest.run_id, bundle)
+        if twin is not bundle:
+            told = f"{twin.path} and {bundle.path} are both named {bundle.manifest.run_id}"
+            raise NoEvidence(told, hint="tables know a run by its name: read them apart")
+    if not bundles:
+        raise NoEvidence("no bundle is named", hint="`qsync dump`, drills and demos leave them")
+    session = session_at_hand(spark)
+    session.dataSource.register(QsyncSource)
+    paths = json.dumps([str(each.path) for each in bundles.values()])
+    source = session.read.format(QsyncSource.name()).option("paths", paths)
+    return EvidenceFrames(
+        session=session,
+        tables={name: source.option("table", name).load() for name in TABLES},
+        manifests={run: each.manifest for run, each in bundles.items()},
+        paths={run: each.path for run, each in bundles.items()},
+    )
+
+
+def from_tables(*, manifests: Iterable[Manifest] = (), **tables: "DataFrame") -> EvidenceFrames:
+    """Evidence that you have as DataFrames, such as a history of operations that you recorded.
+
+    Each is fitted to its schema (`table_schema`); rows without `run_id` are of one run, `history`.
+    Where no manifest is given of a run, nothing is known of its nodes, and rules about them are
+    skipped. Raises ConfigError: no such table, a column is missing.
+
+    ```python
+    ops = spark.read.json("s3a://tests/*/history.jsonl")
+    report = frames.from_tables(ops=ops).check(model="register")
+    ```
+    """
+    if not tables:
+        raise ConfigError("no table is given", hint=f"known are {', '.join(TABLES)}")
+    session = session_at_hand(next(iter(tables.values())).sparkSession)
+    known = {name: verdicts.fitted(name, _named(frame)) for name, frame in tables.items()}
+    others = {
+        name: session.createDataFrame([], table_schema(name)) for name in TABLES.keys() - known
+    }
+    return EvidenceFrames(
+        session=session,
+        tables={name: (known | others)[name] for name in TABLES},
+        manifests={each.run_id: each for each in manifests},
+        paths={},
+        changed=True,
+    )
+
+
+def check_histories(
+    *files: str | Path,
+    spark: "SparkSession | None" = None,
+    format: HistoryFormat | str | None = None,
+    model: ObjectKind | str | None = None,
+    level: IsolationLevel | str = IsolationLevel.STRICT_SERIALIZABLE,
+) -> EvidenceResult:
+    """Judge files of histories, each by one task: Jepsen's EDN and logs, Porcupine's, JSON lines.
+
+    `format`, `model` and `level` as of `qsync check`: without the first two the content tells. What
+    cannot be read is no end of the job, but an exception when all others were judged. Executors see
+    files at the same path. Raises NoEvidence (files that are no history, all named), NoSpark.
+
+    ```python
+    report = frames.check_histories(*Path("store").rglob("history.edn"), level="serializable")
+    ```
+    """
+    hints = Hints(
+        format=None if format is None else HistoryFormat(format),
+        kind=None if model is None else ObjectKind(model),
+    )
+    paths = [Path(each).absolute() for each in files]
+    if not paths:
+        raise NoEvidence("no history is named")
+    session = session_at_hand(spark)
+    task = _judge_files(paths, Terms(hints, IsolationLevel(level)))
+    with ended_well():
+        numbers = session.range(0, len(paths), 1, min(len(paths), TASKS_MAX))
+        rows = numbers.mapInArrow(task, REPORT_DDL).collect()
+    said = {row[RUN]: pickle.loads(bytes(row["said"])) for row in rows}  # noqa: S301 - our own
+    odd = [each for each in said.values() if isinstance(each, str)]
+    if odd:
+        raise NoEvidence("; ".join(odd))
+    return EvidenceResult(session, {str(path): said[str(path)] for path in paths}, {})
+
+
+def json_text(column: "Column | str") -> "Column":
+    """Text as JSON, for the columns `key` and `value`, where it is not JSON yet: `a` becomes `"a"`.
+
+    ```python
+    ops = rows.withColumn("key", frames.json_text("key"))
+    ```
+    """
+    listed = F.to_json(F.array(column))
+    bare = F.substr(listed, F.lit(2), F.length(listed) - 2)
+    return F.when(F.isnotnull(column), bare)
+
+
+def _bundles(place: Path) -> Sequence[Path]:
+    """It, or those in it. Raises NoEvidence."""
+    if is_bundle(place) or not place.is_dir():
+        return [place]  # What is none says so itself.
+    found = sorted(each for each in place.iterdir() if is_bundle(each))
+    if not found:
+        raise NoEvidence(f"{place} is no bundle of evidence, and has none in it")
+    return found
+
+
+def _named(frame: "DataFrame") -> "DataFrame":
+    if RUN in frame.columns:
+        return frame.withColumn(RUN, F.coalesce(F.col(RUN).cast("string"), F.lit(ALONE)))
+    return frame.withColumn(RUN, F.lit(ALONE))
+
+
+def _judge_files(paths: Sequence[Path], terms: Terms) -> Callable[[Batches], Batches]:
+    def judge(batches: Batches) -> Batches:
+        for each in batches:
+            for number in each.column(0).to_pylist():
+                row = {RUN: str(paths[number]), "said": pickle.dumps(_said(paths[number], terms))}
+                yield pa.RecordBatch.from_pylist([row], schema=REPORT)
+
+    return judge
+
+
+def _said(path: Path, terms: Terms) -> object:
+    """Its report without operations, or why there is none."""
+    try:
+        report = check_file(path, terms.hints, level=terms.level, steps_max=terms.steps_max)
+    except (OSError, ValueError) as error:
+        return f"{path}: {error}"
+    return replace(report, operations=CountedOperations(len(report.operations)))
