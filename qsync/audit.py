@@ -17,6 +17,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from qsync.line_files import last_lines
+
 FILE: Final = "audit.jsonl"
 BEGIN: Final = "0" * 64
 """What the first line of all has as the hash before it."""
@@ -98,19 +100,12 @@ def last_head(directory: Path) -> AuditHead:
     Raises OSError.
     """
     for path in reversed(files_of(directory)):
-        for text in reversed(tail(path)):
+        for text in reversed(last_lines(path, bytes_max=TAIL_BYTES)):
             try:
                 return head_of(text)
             except ValueError:
                 continue  # torn by a crash; it stays, and whoever verifies the trail sees it
     return AuditHead()
-
-
-def tail(path: Path, size: int = TAIL_BYTES) -> list[str]:
-    """The lines at the end of a file, the first of them perhaps in part. Raises OSError."""
-    with path.open("rb") as file:
-        file.seek(max(0, file.seek(0, 2) - size))
-        return file.read().decode(errors="replace").split("\n")
 
 
 def note_offline(directory: Path, event: str, time: str, fields: Mapping[str, object]) -> None:

@@ -121,29 +121,25 @@ def room_below(share: float, free: int, total: int) -> bool:
 
 def events_written(facts: Facts) -> Iterator[Finding]:
     """The timeline has all events."""
-    for node in facts.nodes:
-        count = node.counters.get("events_unwritten", 0)
-        if count:
-            yield notice(
-                node.name,
-                f"could not write {count} events to its timeline.jsonl",
-                "is its directory full or read-only?",
-            )
+    for node, count in facts.counted("events_unwritten"):
+        yield notice(
+            node.name,
+            f"could not write {count} events to its timeline.jsonl",
+            "is its directory full or read-only?",
+        )
 
 
 def audit_written(facts: Facts) -> Iterator[Finding]:
     """The audit trails have all lines."""
-    for node in facts.nodes:
-        count = node.counters.get("audit_unwritten", 0)
-        if count:
-            yield warning(
-                node.name,
-                f"could not write {count} lines to its audit.jsonl",
-                "its event audit_unwritten says why; make room, or mend the file",
-            )
-        if node.counters.get("audit_cuts", 0):
-            yield warning(
-                node.name,
-                "heard of an audit trail that has lost lines",
-                "its event audit_cut names the node; `qsync audit verify DIR --ask TARGET` there",
-            )
+    for node, count in facts.counted("audit_unwritten"):
+        yield warning(
+            node.name,
+            f"could not write {count} lines to its audit.jsonl",
+            "its event audit_unwritten says why; make room, or mend the file",
+        )
+    for node, _ in facts.counted("audit_cuts"):
+        yield warning(
+            node.name,
+            "heard of an audit trail that has lost lines",
+            "its event audit_cut names the node; `qsync audit verify DIR --ask TARGET` there",
+        )

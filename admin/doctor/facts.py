@@ -1,6 +1,6 @@
 """What the checks look at, every node's sample and settings, and what they say of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -131,6 +131,13 @@ class Facts:
     def verdict(self) -> ClusterVerdict:
         """Can it commit?"""
         return surveys.judge(self.survey)
+
+    def counted(self, counter: str) -> Iterator[tuple[NodeStatus, int]]:
+        """Nodes at which something happened since they were started, and how often."""
+        for node in self.nodes:
+            count = node.counters.get(counter, 0)
+            if count:
+                yield node, count
 
     def of(self, node: NodeStatus) -> NodeSettings:
         """A node's settings; empty ones where they are not known."""

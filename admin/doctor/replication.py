@@ -56,27 +56,23 @@ def limbo_room(facts: Facts) -> Iterator[Finding]:
 
 def rolled_back(facts: Facts) -> Iterator[Finding]:
     """No transaction was rolled back."""
-    for node in facts.nodes:
-        count = node.counters.get("transactions_rolled_back", 0)
-        if count:
-            yield notice(
-                node.name,
-                f"rolled back {count} transactions since its start; their clients were told",
-                "no quorum acked in time: see `qsync info events` for when, and who was away then",
-            )
+    for node, count in facts.counted("transactions_rolled_back"):
+        yield notice(
+            node.name,
+            f"rolled back {count} transactions since its start; their clients were told",
+            "no quorum acked in time: see `qsync info events` for when, and who was away then",
+        )
 
 
 def outcomes_known(facts: Facts) -> Iterator[Finding]:
     """Every write has a known outcome."""
-    for node in facts.nodes:
-        count = node.counters.get("unknown", 0)
-        if count:
-            yield notice(
-                node.name,
-                f"{count} writes timed out with an unknown outcome since its start",
-                "clients learn it by retrying with the token (`qsync explain OUTCOME_UNKNOWN`); "
-                "if this grows, the quorum is not there",
-            )
+    for node, count in facts.counted("unknown"):
+        yield notice(
+            node.name,
+            f"{count} writes timed out with an unknown outcome since its start",
+            "clients learn it by retrying with the token (`qsync explain OUTCOME_UNKNOWN`); "
+            "if this grows, the quorum is not there",
+        )
 
 
 def nothing_lost(facts: Facts) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.retention import HoldKind, LogHold
 from qsync.errors import ForeignCluster, Overloaded
 from qsync.record import read_instance
+from qsync.wire.errors import RETRY_AFTER
 from qsync.wire.session import Hello
 
 WORD: Final = "anonymous"
@@ -78,7 +79,7 @@ class AnonymousLeases:
                 f"{len(self.known)} anonymous replicas are known; the limit is "
                 "replication.anon_max",
                 hint="raise it, or wait until the lease of one that is gone ends",
-                details={"retry_after": RETRY_S},
+                details={RETRY_AFTER: RETRY_S},
             )
         self.known[instance] = AnonymousLease(
             replica=replica,

@@ -16,6 +16,7 @@ from qsync.audit import AuditHead
 from qsync.config.sections import AuditFailure, AuditSection
 from qsync.data.request import Op
 from qsync.errors import StoreError
+from qsync.line_files import last_lines
 from qsync.node.connection import Connection
 from qsync.wire import verb_rights, verbs
 from qsync.wire.verbs import Verb
@@ -132,7 +133,7 @@ class AuditTrail:
             texts = [
                 text
                 for path in audit.files_of(self._path.parent)[-2:]
-                for text in audit.tail(path, _REREAD_BYTES)
+                for text in last_lines(path, bytes_max=_REREAD_BYTES)
             ]
         except OSError:
             return found

@@ -13,6 +13,7 @@ from qsync.node.system import SYSTEM
 from qsync.record import RecordDamage
 from qsync.store.chain import crc_at
 from qsync.wire import packed, replies, verbs
+from qsync.wire.errors import RETRY_AFTER
 
 STEP_ENTRIES: Final = 512
 STEP_BYTES: Final = 256 << 10
@@ -59,7 +60,7 @@ class LogExports:
         if len(self._asked) >= ASKED_MAX:
             raise Overloaded(
                 f"{ASKED_MAX} stretches of the log are being packed on this node already",
-                details={"retry_after": 0.5},
+                details={RETRY_AFTER: 0.5},
             )
         self._asked.append(_Export(connection, request, self._replicated_log))
         self._wake.set()

@@ -15,6 +15,7 @@ from qsync.node.connection import Connection
 from qsync.rights import LOCAL_ADMIN, Need, Privilege
 from qsync.tls.names import Bearer
 from qsync.wire import proofs, scram
+from qsync.wire.errors import RETRY_AFTER
 from qsync.wire.scram import PasswordKeys
 from qsync.wire.session import Acceptor, Hello, Party
 
@@ -114,7 +115,7 @@ class Logins:
         if wait > 0:
             raise Overloaded(
                 f"too many logins failed; the next one may come in {wait:.1f} s",
-                details={"retry_after": wait},
+                details={RETRY_AFTER: wait},
             )
         found = _keys_of(rights, user)
         decoy = scram.decoy(rights.key, user)  # made for everybody: the same work for all names

@@ -7,6 +7,7 @@ from qsync.core import superseding
 from qsync.core.ready import Settled, TransactionFate
 from qsync.node.tickets import AnyTicket, AskTicket, WriteTicket
 from qsync.wire import verbs
+from qsync.wire.errors import RETRY_AFTER
 from qsync.wire.verbs import Verb
 
 _OF_THE_NODE: Final = frozenset({Verb.PING, Verb.STATUS, Verb.LOST})
@@ -117,7 +118,7 @@ def queue_full(limit: int) -> errors.QsyncError:
     """The limbo has no room, and the request would not wait."""
     return errors.SyncQueueFull(
         f"the limbo is full (queue_entries_max {limit} or queue_bytes_max)",
-        details={"retry_after": 0.1},
+        details={RETRY_AFTER: 0.1},
     )
 
 
@@ -125,7 +126,7 @@ def unfolded_full() -> errors.QsyncError:
     """Memory has no room, and the request would not wait."""
     return errors.Overloaded(
         "the rows that are not folded yet leave no room (store.unfolded_bytes_max)",
-        details={"retry_after": 0.1},
+        details={RETRY_AFTER: 0.1},
     )
 
 
@@ -133,7 +134,7 @@ def no_room() -> errors.QsyncError:
     """The request waited for room, in the limbo or among the unfolded rows, and never got it."""
     return errors.Overloaded(
         "there was no room in time, and this attempt wrote nothing",
-        details={"retry_after": 0.5},
+        details={RETRY_AFTER: 0.5},
     )
 
 
@@ -149,7 +150,7 @@ def refusals_full(limit: int) -> errors.QsyncError:
     """Too many refusals wait."""
     return errors.Overloaded(
         f"{limit} refusals wait until they are sure already (inflight_max)",
-        details={"retry_after": 0.5},
+        details={RETRY_AFTER: 0.5},
     )
 
 
@@ -157,7 +158,7 @@ def parked_full(waiting: str, limit: str) -> errors.QsyncError:
     """Too many writers, or too much of them, wait for room."""
     return errors.Overloaded(
         f"{waiting} wait for room already ({limit})",
-        details={"retry_after": 0.5},
+        details={RETRY_AFTER: 0.5},
     )
 
 
@@ -167,5 +168,5 @@ def unfinished(limit: int) -> errors.QsyncError:
         f"requests that have not arrived whole take more than {limit} bytes"
         " (limits.unfinished_bytes_max)",
         hint="this one was the oldest of them; it was not done, and its connection stays",
-        details={"retry_after": 0.5},
+        details={RETRY_AFTER: 0.5},
     )

@@ -138,12 +138,14 @@ class ClientRequests:
         return bool(self._parked)
 
     def resume(self) -> None:
-        """Writers that waited for room go on."""
+        """Writers that waited for room go on, each until its own time is over."""
         parked = self._parked
         while parked and self._has_room():
-            connection, request, *_ = parked.pop()
-            if not connection.closed:
-                self._submit(connection, request)
+            write = parked.pop()
+            if write.due <= self._now():
+                self._fail(write.connection, write.request.id, refusals.no_room())
+            elif not write.connection.closed:
+                self._submit(write.connection, write.request, write.due)
 
     def _submit(
         self, connection: Connection, request: verbs.WriteRequest, deadline: float | None = None

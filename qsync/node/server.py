@@ -23,6 +23,7 @@ from qsync.rights import LOCAL_ADMIN
 from qsync.tls.channel import TlsSocket
 from qsync.tls.errors import TlsFailed
 from qsync.wire import limits, peer_audit, peer_messages, peer_sums, snapshots
+from qsync.wire.errors import RETRY_AFTER
 from qsync.wire.frames import SealedFrames
 from qsync.wire.peer_audit import PeerAudit
 from qsync.wire.peer_sums import PeerSums
@@ -276,7 +277,7 @@ class Server:
             if self.clients >= self._admission.connections_max:
                 raise Overloaded(
                     f"{self.clients} clients are connected; the limit is connections_max",
-                    details={"retry_after": 1.0},
+                    details={RETRY_AFTER: 1.0},
                 )
             return
         self._admission.introduce(hello)

@@ -14,6 +14,7 @@ from qsync.store import faults
 from qsync.store.beside import SlowCall
 from qsync.store.snapfiles import snapshot_files
 from qsync.wire import replies, verbs
+from qsync.wire.errors import RETRY_AFTER
 
 FEATURE: Final = "snapshot-1"
 """In the greeting of a node that answers SNAPSHOT_READ in this form."""
@@ -60,7 +61,7 @@ class SnapshotExports:
         if connection not in readers and len(readers) >= READERS_MAX:
             raise Overloaded(
                 f"{READERS_MAX} others read snapshots of this node already",
-                details={"retry_after": 1.0},
+                details={RETRY_AFTER: 1.0},
             )
         self._asked.append((connection, request))
         self._wake.set()

@@ -6,6 +6,7 @@ from typing import Final, Self
 from qsync.config import LimitsSection
 from qsync.errors import Overloaded
 from qsync.node.connection import Connection
+from qsync.wire.errors import RETRY_AFTER
 from qsync.wire.session import Acceptor
 
 HANDSHAKE_TIMEOUT: Final = 5.0
@@ -49,7 +50,7 @@ class Strangers:
             raise Overloaded(
                 f"{self.per_address_max} connections from {host} have not said yet who they are "
                 "(limits.handshakes_per_address_max)",
-                details={"retry_after": 1.0},
+                details={RETRY_AFTER: 1.0},
             )
         self._acceptors[connection] = acceptor
         if host:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from qsync.line_files import last_lines
 from qsync.node.stalls import Stalls
 from qsync.node.system import SYSTEM
 
@@ -79,14 +80,11 @@ class Timeline:
 def _reread(path: Path) -> list[dict[str, object]]:
     """The end of the file of an earlier life. Lines that a crash tore are left out."""
     try:
-        with path.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - REREAD_BYTES_MAX))
-            lines = file.read().splitlines()
+        lines = last_lines(path, bytes_max=REREAD_BYTES_MAX)
     except OSError:
         return []
     found: list[dict[str, object]] = []
-    for line in lines[size > REREAD_BYTES_MAX :]:
+    for line in lines:
         try:
             event = json.loads(line)
         except ValueError:

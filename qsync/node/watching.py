@@ -13,6 +13,7 @@ from qsync.node import feed, guard
 from qsync.node.connection import Connection
 from qsync.node.feed import FeedBatch, Filter
 from qsync.wire import replies, verbs
+from qsync.wire.errors import RETRY_AFTER
 
 if TYPE_CHECKING:
     from qsync.replica import Replica
@@ -126,7 +127,7 @@ class Watching:
         if len(self) >= PARKED_MAX:
             raise Overloaded(
                 f"{len(self)} watchers wait on this node already; the limit is {PARKED_MAX}",
-                details={"retry_after": 1.0},
+                details={RETRY_AFTER: 1.0},
             )
 
     def _tell(self, connection: Connection, number: int, found: FeedBatch, wanted: Filter) -> None:
