@@ -48,6 +48,7 @@ HOT = (
     "qsync/client/load.py",
     "qsync/client/pending_request.py",
     "qsync/client/pump.py",
+    "qsync/client/request_frames.py",
     "qsync/client/response_timeout.py",
     "qsync/client/retry_policy.py",
     "qsync/client/route.py",

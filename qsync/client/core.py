@@ -13,15 +13,20 @@ import random
 from collections.abc import Callable
 from typing import Final
 
-from qsync.client import numbering, operations, response_timeout, retry_policy
+from qsync.client import numbering, operations, request_frames, response_timeout, retry_policy
 from qsync.client.effects import ClientReady
 from qsync.client.link import ClientLink, ConnectionPhase
 from qsync.client.links import ClientLinks
 from qsync.client.numbering import Numbering, SessionStanding, Token
-from qsync.client.pending_request import PendingRequest, RetryKind, SendQueues
+from qsync.client.pending_request import (
+    Observe,
+    PendingRequest,
+    RequestObserver,
+    RetryKind,
+    SendQueues,
+)
 from qsync.client.response_timeout import FAR
 from qsync.client.targets import SeedAddresses
-from qsync.data.request import Op
 from qsync.errors import (
     AccessDenied,
     ForeignCluster,
@@ -30,7 +35,7 @@ from qsync.errors import (
     SessionExpired,
     WrongVersion,
 )
-from qsync.wire import cbor, replies, requests
+from qsync.wire import replies, requests
 from qsync.wire.errors import pause_of
 from qsync.wire.verbs import PlainRequest, Request, Verb, WriteFlags, WriteRequest
 
@@ -40,7 +45,6 @@ INFLIGHT_MAX: Final = 2048
 """Asks without an answer on one connection; more wait here."""
 ASKS_MAX: Final = 100_000
 """Asks of one client altogether."""
-_ONE_PUT: Final = (Op.INSERT, Op.REPLACE)
 
 
 class Core:
@@ -55,6 +59,7 @@ class Core:
         self._asks: dict[int, PendingRequest] = {}
         self._waiting = SendQueues()
         self._settled: list[PendingRequest] = []
+        self._observers: dict[int, RequestObserver] = {}
         self._number = 0
 
     # -- what callers ask
@@ -67,6 +72,7 @@ class Core:
         now: float,
         deadline: float,
         token: Token | None = None,
+        observe: Observe | None = None,
     ) -> PendingRequest:
         """Ask. `make` builds the request for a given id. Raises what makes it unsendable."""
         if len(self._asks) >= ASKS_MAX:
@@ -76,17 +82,25 @@ class Core:
         if isinstance(request, WriteRequest) and kind is RetryKind.WRITE:
             request = self.numbering.assign(request, token)
         try:
-            frame = _encode(request)
+            frame = request_frames.frame_of(request)
         except QsyncError:
             if isinstance(request, WriteRequest) and token is None:
                 self.numbering.settled(request.seq)
             raise
         ask = PendingRequest(kind, request, frame, now=now, deadline=deadline)
         ask.doubted = token is not None  # a token says that an attempt exists somewhere
+        if observe is not None:
+            _keep(self._observers, ask, observe)
         return self._begin(ask)
 
     def resolve(
-        self, token: Token, *, now: float, deadline: float, again: bool = True
+        self,
+        token: Token,
+        *,
+        now: float,
+        deadline: float,
+        again: bool = True,
+        observe: Observe | None = None,
     ) -> PendingRequest:
         """Ask for the outcome of a write.
 
@@ -100,8 +114,12 @@ class Core:
         else:
             ops = [operations.give_up()]
             write = WriteRequest(self._number, token.session, token.seq, 0, WriteFlags.NONE, ops)
-        ask = PendingRequest(RetryKind.WRITE, write, _encode(write), now=now, deadline=deadline)
+        ask = PendingRequest(
+            RetryKind.WRITE, write, request_frames.frame_of(write), now=now, deadline=deadline
+        )
         ask.doubted = True
+        if observe is not None:
+            _keep(self._observers, ask, observe)
         return self._begin(ask)
 
     def close(self) -> None:
@@ -207,6 +225,10 @@ class Core:
                 self.numbering.keep(write)
             else:
                 self.numbering.settled(write.seq)
+        if self._observers:
+            observer = self._observers.pop(ask.id, None)
+            if observer is not None:
+                observer.settled(ask)
         self._settled.append(ask)
 
     # -- answers
@@ -223,7 +245,7 @@ class Core:
         elif ask.kind is RetryKind.OPEN:
             self.numbering.opened(numbering.born(answer))
             for held in self._waiting.held:
-                _name(held, self.numbering.id)
+                request_frames.name_session(held, self.numbering.id)
             self._waiting.release()
         self._settle(ask, now, answer)
 
@@ -254,7 +276,7 @@ class Core:
         again = self.numbering.reassign(write)
         if again is None:
             return False
-        ask.request, ask.frame = again, _encode(again)
+        ask.request, ask.frame = again, request_frames.frame_of(again)
         return True
 
     # -- connections
@@ -312,8 +334,10 @@ class Core:
         if waiting.held:
             self._open(now)
         for ask in waiting.next_batch(INFLIGHT_MAX - len(home.inflight)):
-            _flag(ask)
+            request_frames.flag_doubt(ask)
             wires.send(home, ask, now)
+            if self._observers and ask.id in self._observers:
+                self._observers[ask.id].sent(ask, home.address)
 
     def _open(self, now: float) -> None:
         if self.numbering.standing is SessionStanding.OPEN:
@@ -358,41 +382,8 @@ class Core:
         wires.soon(deadlines)
 
 
-def _flag(ask: PendingRequest) -> None:
-    """A write in doubt says so, that its refusal may be recorded."""
-    write = ask.request
-    if ask.doubted and isinstance(write, WriteRequest) and not write.flags & WriteFlags.DOUBTED:
-        ask.request = write._replace(flags=write.flags | WriteFlags.DOUBTED)
-        ask.frame = _encode(ask.request)
-
-
-def _name(ask: PendingRequest, session: bytes) -> None:
-    """A write that was held back learns the id of its session."""
-    assert isinstance(ask.request, WriteRequest)
-    ask.request = ask.request._replace(session=session)
-    ask.frame = _encode(ask.request)
-
-
-def _encode(request: Request) -> bytes:
-    if (
-        isinstance(request, WriteRequest)
-        and len(request.ops) == 1
-        and request.ops[0][0] in _ONE_PUT
-        and request.timeout is None
-        and not request.reads
-        and request.flags <= requests.PUT_FLAGS_MAX
-        and len(request.session) == requests.PUT_SESSION_BYTES_MAX
-    ):
-        code, space, row = request.ops[0]
-        if isinstance(space, str) and isinstance(row, bytes) and isinstance(code, int):
-            return requests.encode_put(
-                request.id,
-                session=request.session,
-                seq=request.seq,
-                low=request.low,
-                flags=request.flags,
-                code=code,
-                space=cbor.text(space),
-                row=row,
-            )
-    return requests.encode(request)
+def _keep(observers: dict[int, RequestObserver], ask: PendingRequest, observe: Observe) -> None:
+    """Have who wants to hear of the ask among the observers."""
+    observer = observe(ask.request)
+    if observer is not None:
+        observers[ask.id] = observer

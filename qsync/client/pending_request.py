@@ -1,9 +1,9 @@
 """One question of a caller, from the moment it is asked until its answer or error is known."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
-from typing import Final
+from typing import Final, Protocol
 
 from qsync.errors import QsyncError
 from qsync.wire.verbs import ChangesRequest, Request, WatchRequest, WriteRequest
@@ -25,6 +25,20 @@ class RetryKind(Enum):
     """Our own: open the session. One that we never heard of expires."""
     STATUS = "status"
     """Our own: who is there, who leads? Not worth repeating."""
+
+
+class RequestObserver(Protocol):
+    """Hears of one question of a caller, until it is settled."""
+
+    def sent(self, ask: "PendingRequest", address: str) -> None:
+        """An attempt goes to that node; of a later one, `refusal` is what the former met."""
+
+    def settled(self, ask: "PendingRequest") -> None:
+        """It is answered, one way or the other."""
+
+
+Observe = Callable[[Request], RequestObserver | None]
+"""Asked about every question of callers when it begins; None: nobody wants to hear of it."""
 
 
 class PendingRequest:

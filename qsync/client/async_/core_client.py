@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import TypeVar
 
-from qsync.client import calls
+from qsync.client import calls, observing
 from qsync.client.async_.database import AsyncDatabase
 from qsync.client.calls import ClientCall
 from qsync.client.closed import check_open
@@ -91,7 +91,14 @@ class AsyncCoreClient(AsyncDatabase):
         check_open(closed=self.closed)
         now = time.monotonic()
         deadline = self._deadline(now, timeout)
-        ask = self._core.submit(call.kind, call.make, now=now, deadline=deadline, token=call.token)
+        ask = self._core.submit(
+            call.kind,
+            call.make,
+            now=now,
+            deadline=deadline,
+            token=call.token,
+            observe=observing.observe,
+        )
         if call.begun is not None:
             call.begun(ask)
         return ask
@@ -101,7 +108,11 @@ class AsyncCoreClient(AsyncDatabase):
         check_open(closed=self.closed)
         now = time.monotonic()
         return self._core.resolve(
-            token, now=now, deadline=self._deadline(now, timeout), again=again
+            token,
+            now=now,
+            deadline=self._deadline(now, timeout),
+            again=again,
+            observe=observing.observe,
         )
 
     def _deadline(self, now: float, timeout: float | None) -> float:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import TypeVar
 
-from qsync.client import calls
+from qsync.client import calls, observing
 from qsync.client.calls import ClientCall
 from qsync.client.closed import check_open
 from qsync.client.core import Core
@@ -92,7 +92,14 @@ class CoreClient(Database):
         check_open(closed=self.closed)
         now = time.monotonic()
         deadline = self._deadline(now, timeout)
-        ask = self._core.submit(call.kind, call.make, now=now, deadline=deadline, token=call.token)
+        ask = self._core.submit(
+            call.kind,
+            call.make,
+            now=now,
+            deadline=deadline,
+            token=call.token,
+            observe=observing.observe,
+        )
         if call.begun is not None:
             call.begun(ask)
         return ask
@@ -102,7 +109,11 @@ class CoreClient(Database):
         check_open(closed=self.closed)
         now = time.monotonic()
         return self._core.resolve(
-            token, now=now, deadline=self._deadline(now, timeout), again=again
+            token,
+            now=now,
+            deadline=self._deadline(now, timeout),
+            again=again,
+            observe=observing.observe,
         )
 
     def _deadline(self, now: float, timeout: float | None) -> float:

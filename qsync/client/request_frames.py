@@ -1,0 +1,51 @@
+"""Frames of a client's requests, and requests that are framed anew under way."""
+
+from typing import Final
+
+from qsync.client.pending_request import PendingRequest
+from qsync.data.request import Op
+from qsync.wire import cbor, requests
+from qsync.wire.verbs import Request, WriteFlags, WriteRequest
+
+_ONE_PUT: Final = (Op.INSERT, Op.REPLACE)
+
+
+def flag_doubt(ask: PendingRequest) -> None:
+    """A write in doubt says so, that its refusal may be recorded."""
+    write = ask.request
+    if ask.doubted and isinstance(write, WriteRequest) and not write.flags & WriteFlags.DOUBTED:
+        ask.request = write._replace(flags=write.flags | WriteFlags.DOUBTED)
+        ask.frame = frame_of(ask.request)
+
+
+def name_session(ask: PendingRequest, session: bytes) -> None:
+    """A write that was held back learns the id of its session."""
+    assert isinstance(ask.request, WriteRequest)
+    ask.request = ask.request._replace(session=session)
+    ask.frame = frame_of(ask.request)
+
+
+def frame_of(request: Request) -> bytes:
+    """Its frame. Raises what makes it unsendable."""
+    if (
+        isinstance(request, WriteRequest)
+        and len(request.ops) == 1
+        and request.ops[0][0] in _ONE_PUT
+        and request.timeout is None
+        and not request.reads
+        and request.flags <= requests.PUT_FLAGS_MAX
+        and len(request.session) == requests.PUT_SESSION_BYTES_MAX
+    ):
+        code, space, row = request.ops[0]
+        if isinstance(space, str) and isinstance(row, bytes) and isinstance(code, int):
+            return requests.encode_put(
+                request.id,
+                session=request.session,
+                seq=request.seq,
+                low=request.low,
+                flags=request.flags,
+                code=code,
+                space=cbor.text(space),
+                row=row,
+            )
+    return requests.encode(request)
