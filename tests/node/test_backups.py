@@ -1,13 +1,19 @@
 """A running node is backed up while it is written to, and a new cluster is made of the backup."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import qsync
-from admin.backup import catalogue, points, restoring, taking, verifying
+from admin.backup import Backups, catalogue, points, restoring, taking, verifying
 from admin.backup.archiving import Archiver, ArchivingOptions
-from admin.backup.failures import BackupDamaged, BackupGap, BackupPlaceLost
+from admin.backup.failures import (
+    BackupDamaged,
+    BackupGap,
+    BackupKeyRefused,
+    BackupPlaceLost,
+)
 from admin.backup.places import Folder
 from admin.backup.points import WantedPoint
 from admin.backup.restoring import NewNode
@@ -239,3 +245,29 @@ def test_a_directory_that_is_not_empty_is_refused_before_anything_is_read(
     with pytest.raises(ConfigError, match=r"it holds thesis\.tex"):
         restoring.check_empty(tmp_path / "full")
     restoring.check_empty(tmp_path / "none")
+
+
+async def test_programs_do_what_the_commands_do(tmp_path: Path) -> None:
+    told: list[str] = []
+    place = Backups(str(tmp_path / "backups"), key="a key of the place", say=told.append)
+    async with running(tmp_path) as node:
+        await fill(node)
+        made = await aside(lambda: place.create(node.address, rate=100 << 20))
+    assert told[0].startswith("taken from ")
+    (listed,) = await aside(place.list)
+    assert (listed.made, listed.reach) == (made, made.last)
+    result = await aside(place.verify)
+    assert (result.whole, result.rows) == (True, made.rows)
+    with pytest.raises(BackupKeyRefused):
+        await aside(Backups(place.place, key="another key of it").list)
+    plan = await aside(lambda: place.plan_restore(to_time=datetime.now(UTC)))
+    done, config = await aside(
+        lambda: place.restore(tmp_path / "new", backup=made.index, listen="127.0.0.1:0")
+    )
+    assert (done.index, plan.index) == (made.last, made.last)
+    assert config.cluster.id == NodeConfig.load(tmp_path / "new" / "node.yaml", {}).cluster.id
+    assert (await aside(lambda: place.prune(keep_last=1))).backups == ()
+    with pytest.raises(ConfigError, match="say what is kept"):
+        place.prune()
+    with pytest.raises(ConfigError, match="name two points"):
+        place.plan_restore(to_index=1, to_time=datetime.now(UTC))
