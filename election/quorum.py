@@ -62,9 +62,14 @@ class Quorum:
 
     def misfit(self, voters: int) -> str | None:
         """Why it must not be set for so many voters; completes "the quorum Q ..."."""
-        asked, least = self.sizes[voters - 1], majority(voters)
+        asked = self.sizes[voters - 1]
         if asked > voters:
             return f"asks {asked} of {voters} voters: nothing could ever be confirmed"
+        return self.shortfall(voters)
+
+    def shortfall(self, voters: int) -> str | None:
+        """Why it would not count as it is: it is below the majority, so that counts instead."""
+        asked, least = self.sizes[voters - 1], majority(voters)
         if asked < least and not self.unsafe:
             return f"is {asked} of {voters} voters, below the majority {least}"
         return None

@@ -148,6 +148,10 @@ class NodeConnections:
         else:
             await self._pool.aside(fault_points.disarm, address, point)
 
+    async def aside(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a function that blocks without stopping the others; its result."""
+        return await self._pool.aside(function, *args, **kwargs)
+
     async def survey(self) -> "ClusterSurvey":
         """Every member's own account, asked at once."""
         from admin.cluster import surveys  # noqa: PLC0415 - threads and all, for questions that few ask

@@ -20,6 +20,8 @@ ISOLATIONS: Final = (
     *("default", "read-committed", "read-confirmed", "best-effort", "linearizable"),
 )
 """In the order of Tarantool's numbers."""
+UNCONFIRMED: Final = "read-committed"
+"""The one that reads what may still be rolled back."""
 READ_OPTIONS: Final = ("iterator", "limit", "offset", "after", "fullscan", "consistency")
 SPACE_OPTIONS: Final = (
     *("is_sync", "format", "if_not_exists", "is_local", "id", "engine", "field_count"),
@@ -184,13 +186,16 @@ def flag(given: Mapping[str, object], name: str, of: str) -> bool | None:
     value = given.get(name)
     if value is None or isinstance(value, bool):
         return value
-    raise WrongOperation(f"{of}: {name} is true or false, not {value!r}")
+    raise WrongOperation(
+        f"{of}: {name} is true or false, not {value!r}", hint=f"leave {name} out, or say which"
+    )
 
 
 def committing(value: object, of: str) -> WriteOptions:
     """`{is_sync = true, is_lazy = true, wait = 'submit', timeout = 5}`.
 
-    `txn_isolation` is one of Tarantool's and makes no difference: transactions are serializable.
+    `txn_isolation` is one of Tarantool's. Transactions are serializable, which is all of them but
+    `read-committed`: that one shows what is not confirmed yet, and nothing here does.
     """
     given = options(value, COMMIT_OPTIONS, of)
     found: WriteOptions = {}
@@ -204,6 +209,12 @@ def committing(value: object, of: str) -> WriteOptions:
     if isolation not in (range(len(ISOLATIONS)) if numbered else ISOLATIONS):
         raise WrongOperation(
             f"{of}: there is no txn_isolation {isolation!r}", hint=f"one of {', '.join(ISOLATIONS)}"
+        )
+    if isolation in (UNCONFIRMED, ISOLATIONS.index(UNCONFIRMED)):
+        raise WrongOperation(
+            f"{of}: no transaction reads what is not confirmed, as {UNCONFIRMED!r} would",
+            hint="leave txn_isolation out: transactions are serializable; "
+            "box.info.synchro.queue tells what waits",
         )
     if "wait" in given:
         wait = WAITS.get(str(given["wait"]))

@@ -8,6 +8,8 @@ from admin.box.session import Box
 from admin.box.shapes import Shape
 from admin.box.space import BoxSpace
 from cli.shell import arguments
+from cli.shell.implied import implied_rows, joined
+from cli.shell.refused import REFUSED, refusal_of
 from cli.shell.runtime import MultipleValues
 from cli.shell.values import NamedRow
 from qsync.client import operations
@@ -17,6 +19,15 @@ from qsync.errors import NoSuchSpace, WrongOperation
 NOTHING: Final = MultipleValues()
 SHAPES_KEPT_S: Final = 1.0
 """How long a definition is believed to be what it was; changes of our own are seen at once."""
+
+VIEWS: Final = {
+    "_vspace": "_space",
+    "_vindex": "_index",
+    "_vsequence": "_sequence",
+    "_vuser": "_user",
+    "_vpriv": "_priv",
+}
+"""Tarantool's views of what one may see: here the spaces themselves are shown by rights."""
 
 Verb = Callable[[Box, Sequence[object]], Awaitable[object]]
 
@@ -77,19 +88,30 @@ class DataVerbs:
 
     async def _get(self, box: Box, args: Sequence[object]) -> object:
         space = await self.space(box, args)
-        given = arguments.getting(arguments.at(args, 3))
-        return by_field_names(space, await space.get(arguments.key(arguments.at(args, 2)), **given))
+        given, key = arguments.getting(arguments.at(args, 3)), arguments.key(arguments.at(args, 2))
+        found: Sequence[object] | None = await space.get(key, **given)
+        if found is None:
+            wanted = key if isinstance(key, list) else [key]
+            more = await implied_rows(box, space.name)
+            found = next((row for row in more if row[:1] == wanted), None)
+        return by_field_names(space, found)
 
     async def _select(self, box: Box, args: Sequence[object]) -> object:
         space = await self.space(box, args)
         given = arguments.reading(arguments.at(args, 3))
-        found = await space.select(arguments.key(arguments.at(args, 2)), **given)
+        key = arguments.key(arguments.at(args, 2))
+        found = [list(row) for row in await space.select(key, **given)]
+        if key is None and "after" not in given:
+            found = joined(found, await implied_rows(box, space.name))[: given.get("limit")]
         return [by_field_names(space, each) for each in found]
 
     async def _count(self, box: Box, args: Sequence[object]) -> object:
         space = await self.space(box, args)
-        given = arguments.reading(arguments.at(args, 3))
-        return await space.count(arguments.key(arguments.at(args, 2)), **given)
+        given, key = arguments.reading(arguments.at(args, 3)), arguments.key(arguments.at(args, 2))
+        implied = await implied_rows(box, space.name) if key is None else []
+        if implied:
+            return len(joined([list(row) for row in await space.select(key, **given)], implied))
+        return await space.count(key, **given)
 
     async def _min(self, box: Box, args: Sequence[object]) -> object:
         return await self._end(box, args, "ge")
@@ -192,7 +214,10 @@ class SchemaVerbs:
         }
 
     async def _space(self, box: Box, args: Sequence[object]) -> object:
-        shape = await self._data.shape(box, arguments.at(args, 0))
+        ref = arguments.at(args, 0)
+        shape = await self._data.shape(box, VIEWS.get(str(ref), ref))
+        if shape is None and f"box.space.{ref}" in REFUSED:
+            raise refusal_of(f"box.space.{ref}")
         return None if shape is None else described(shape)
 
     async def _spaces(self, box: Box, _args: Sequence[object]) -> object:

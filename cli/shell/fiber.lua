@@ -104,6 +104,9 @@ function main.start(f, ...)
     return one.id
 end
 
+-- A fiber that nobody waits for.
+function main.spawn(f, ...) ready[#ready + 1] = pack(begin(f, "watcher", false), ...) end
+
 function main.drop(id)
     local one = all[id]
     if one then

@@ -18,8 +18,9 @@ from cli.shell.runtime import installed
 from cli.shell.shell import Shell
 from cli.shell.voices import ShellOutput
 
-FIBER: Final = re.compile(r"\bfiber\b|\\i\b")
-"""A script with this needs an event loop: what one fiber asks must not keep the others waiting."""
+FIBER: Final = re.compile(r"\bfiber\b|\bbox\.watch\s*\(|:watch\s*\(|\bon_election\b|\\i\b")
+"""A script with this needs an event loop: what one fiber asks must not keep the others waiting,
+and watchers are called while the script waits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

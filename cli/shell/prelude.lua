@@ -110,6 +110,7 @@ ERROR.__tostring = function(self) return self.message end
 ERROR.__name = "error"
 local ARRAY, MAP = typed("array"), typed("map")
 local NULL = raw_setmetatable({}, typed("null", { __tostring = function() return "null" end }))
+local checked_load = raw_load(api.source("nulls.lua"), "@nulls.lua", "t")({ NULL = NULL, load = raw_load })
 local KEEP = raw_setmetatable({}, typed("keep", { __tostring = function() return "<...>" end }))
 local BIG = typed("big", { __tostring = function(self) return self[1] end })
 local SAVEPOINT = typed("map", { __name = "savepoint" })
@@ -392,8 +393,11 @@ local box = transactions(0, {
         __call = function() return ask(0, "info") end,
     }),
     cfg = live(function(_, key)
-        if api.refused["cfg." .. tostring(key)] then return ask(0, "refuse", "cfg." .. key) end
-        return ask(0, "cfg")[key]
+        local value = ask(0, "cfg")[key]
+        if value == nil and api.refused["cfg." .. tostring(key)] then
+            return ask(0, "refuse", "cfg." .. key)
+        end
+        return value
     end, function() return ask(0, "cfg") end, {
         __call = function(_, options) return ask(0, "cfg", options or {}) end,
     }),
@@ -430,9 +434,8 @@ local WATCHER = typed("map", { __index = watcher_methods, __name = "watcher" })
 
 local function watch(conn, key, f)
     if type(f) ~= "function" then raw_error("watch(key, function(key, value) ... end)", 0) end
-    f(key, ask(conn, "watch_once", key))
     local kept = api.keep(f)
-    ask(conn, "watch", key, kept)
+    f(key, ask(conn, "watch", key, kept))
     local watcher = {}
     hidden[watcher] = kept
     return raw_setmetatable(watcher, WATCHER)
@@ -486,6 +489,7 @@ local modules = {
     fiber = fibers.module,
     clock = { time = plainly(api.time), realtime = plainly(api.time), monotonic = plainly(api.clock) },
     json = {
+        NULL = NULL,
         encode = function(value) return ask(0, "json_encode", value) end,
         decode = function(text) return ask(0, "json_decode", text) end,
     },
@@ -558,7 +562,7 @@ env = {
             end
             chunk = table.concat(parts)
         end
-        return raw_load(chunk, name, "t", its or env)
+        return checked_load(chunk, name, its or env)
     end,
     help = function(topic) return ask(0, "help", topic) end,
     tutorial = function(action) return ask(0, "tutorial", action) end,
@@ -570,10 +574,10 @@ env._G = env
 local main = {}
 
 function main.compile(source, name)
-    local f = raw_load("return " .. source, name, "t", env)
+    local f = checked_load("return " .. source, name, env)
     if f then return f end
     local err
-    f, err = raw_load(source, name, "t", env)
+    f, err = checked_load(source, name, env)
     return f or nil, err
 end
 
@@ -591,7 +595,7 @@ function main.start(f, ...)
     return fibers.start(function(...) return resolved(f(...)) end, ...)
 end
 
-for _, name in ipairs({ "turn", "answer", "drop", "live" }) do main[name] = fibers[name] end
+for _, name in ipairs({ "turn", "answer", "drop", "live", "spawn" }) do main[name] = fibers[name] end
 
 -- A map remembers the order of its keys, which Lua does not.
 function main.ordered(value, keys, callable)

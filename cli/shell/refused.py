@@ -23,6 +23,9 @@ _PYTHON: Final = "a script with the Python client has all of Python"
 _WATCH: Final = "box.watch and the feed of changes tell what happens"
 _BY_HAND: Final = "`qsync promote`, `demote` and `box.ctl` decide who leads"
 
+_NO_COUNTER: Final = "a space has no counter"
+_SEQUENCE: Final = "box.schema.sequence.create, then :next()"
+
 Refusal = tuple[str, str]
 
 REFUSED: Final[Mapping[str, Refusal]] = {
@@ -53,6 +56,18 @@ REFUSED: Final[Mapping[str, Refusal]] = {
         "the rows of a transaction are not given to its triggers",
         "leave the iterator alone, or keep the rows in a local; " + _FEED,
     ),
+    "box.space._vspace_sequence": (_NO_COUNTER, _SEQUENCE),
+    "box.space._space_sequence": (_NO_COUNTER, _SEQUENCE),
+    "box.space._func": (_NO_SERVER_LUA, _CALL_HERE),
+    "box.space._vfunc": (_NO_SERVER_LUA, _CALL_HERE),
+    "box.space._func_index": (_NO_SERVER_LUA, "an index is on fields"),
+    "box.space._trigger": (_NO_SERVER_LUA, _FEED),
+    "box.space._collation": ("texts are ordered by their bytes", "leave the collation out"),
+    "box.space._vcollation": ("texts are ordered by their bytes", "leave the collation out"),
+    "box.space._session_settings": (
+        "a session has no settings on the node",
+        "`\\set` has those of the shell",
+    ),
     "box.ctl.make_bootstrap_leader": ("the voters elect the first leader", _BY_HAND),
     "box.ctl.on_recovery_state": (_NO_SERVER_LUA, _WATCH),
     "box.ctl.on_schema_init": (_NO_SERVER_LUA, _WATCH),
@@ -81,7 +96,7 @@ REFUSED: Final[Mapping[str, Refusal]] = {
     "space:on_replace": (_NO_SERVER_LUA, _FEED),
     "space:before_replace": (_NO_SERVER_LUA, "space:format() checks types; " + _CALL_HERE),
     "space:run_triggers": (_NO_SERVER_LUA, _FEED),
-    "space:auto_increment": ("a space has no counter", "box.schema.sequence.create, then :next()"),
+    "space:auto_increment": (_NO_COUNTER, _SEQUENCE),
     "space:bsize": ("bytes are not counted by space", "box.info.memory.data is of all of them"),
     "space:add_column": ("columns are added with the format", "space:format{...}"),
     "space:upgrade": (_NO_SERVER_LUA, "rewrite the rows in transactions of the client"),

@@ -229,9 +229,8 @@ class ShellCore(ABC):
         """Another session, over the same kind of connections."""
         return await self.box.another(target)
 
-    def watch(self, box: Box, key: str, function: int) -> bool:  # noqa: ARG002 - others use them
-        """There is no later in a script: the first call was all."""
-        return False
+    def watch(self, box: Box, key: str, function: int, value: object) -> None:  # noqa: B027 - so it is meant
+        """Without an event loop there is no later: the first call was all."""
 
     @abstractmethod
     async def help_page(self, topic: str | None) -> str:

@@ -1,6 +1,5 @@
 r"""The interactive shell without its line editor: interruptible chunks, questions, `\e`."""
 
-import math
 import os
 import shlex
 import shutil
@@ -24,6 +23,7 @@ from cli.shell import opened
 from cli.shell.carriers import TaskCarriers
 from cli.shell.chunks import COMMAND
 from cli.shell.failures import ChunkInterrupted, InterruptedUnknown
+from cli.shell.following import follow_key
 from cli.shell.guards import WRITES
 from cli.shell.pager import paged, pager
 from cli.shell.shell import Shell
@@ -72,8 +72,6 @@ def editor() -> list[str]:
 
 SLOW_S: Final = 0.1
 """The time that a chunk took is shown when it is longer than this."""
-AGAIN_S: Final = 1.0
-"""Pause before a node that did not answer is asked again."""
 FOLLOW_UP_S: Final = 60.0
 """How long the shell asks by itself what became of a write."""
 
@@ -291,27 +289,19 @@ class InteractiveShell(Shell):
             raise StoppedByGuard("cancelled; nothing was changed")
 
     @override
-    def watch(self, box: Box, key: str, function: int) -> bool:
+    def watch(self, box: Box, key: str, function: int, value: object) -> None:
         """Call a Lua function for every other value of a key, between chunks."""
-        self.nursery.start_soon(self._watch, box, key, function)
-        return True
+        self.nursery.start_soon(self._watch, box, key, function, value)
 
-    async def _watch(self, box: Box, key: str, function: int) -> None:
-        values, known = box.watch(key), None
-        while True:
-            try:
-                value = await values.within(math.inf)
-            except QsyncError:
-                await trio.sleep(AGAIN_S)
-                values = box.watch(key)
-                continue
-            if not self.runtime.keeps(function):
-                return
-            former, known = known, value
-            if former is None or value is None or value == former:
-                continue  # the first value was told when the watch began
+    async def _watch(self, box: Box, key: str, function: int, known: object) -> None:
+        async def call(value: object) -> None:
             async with self._one:
                 try:
                     await self.runtime.call_kept(function, [key, value])
                 except QsyncError as error:
                     self.voices.say(f"box.watch('{key}'): {error}")
+
+        def wanted() -> bool:
+            return self.runtime.keeps(function)
+
+        await follow_key(box, key, known, wanted=wanted, call=call)

@@ -111,6 +111,7 @@ local uuid = {
 }
 modules.uuid = setmetatable(uuid, { __call = uuid.new })
 modules.msgpack = {
+    NULL = box.NULL,
     encode = function(value) return ask(0, "msgpack_encode", value) end,
     decode = function(data, start) return ask(0, "msgpack_decode", data, start or 1) end,
 }

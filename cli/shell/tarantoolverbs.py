@@ -1,33 +1,21 @@
-"""Verbs that scripts for Tarantool need besides: refusals, savepoints, fault points, `box.once`."""
+"""Verbs that scripts for Tarantool need besides: refusals, savepoints, injections, `box.once`."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, Protocol
 
-from admin.box.session import Box, NoTransaction, NotSupported
-from cli.shell import arguments
+from admin.box.session import Box, NoTransaction
+from cli.shell import arguments, injections
 from cli.shell.dataverbs import NOTHING, Verb
 from cli.shell.refused import refusal_of
 from cli.shell.runtime import MultipleValues
 from cli.shell.values import plain
 from qsync.errors import DuplicateKey, WrongOperation, WrongTuple
-from qsync.faultpoints import DELAY_S_MAX
-from qsync.faults import Fault
 
 ONCE: Final = "_once"
 """The synchronous space of the keys of `box.once`."""
 _LOOK_S: Final = 0.005
 """How often `box.ctl.wal_sync` looks."""
-
-INJECTIONS: Final[Mapping[str, tuple[Fault, float]]] = {
-    "ERRINJ_WAL_DELAY": (Fault.SLOW_FSYNC, DELAY_S_MAX),
-    "ERRINJ_WAL_SYNC_DELAY": (Fault.SLOW_FSYNC, DELAY_S_MAX),
-    "ERRINJ_WAL_IO": (Fault.FAIL_FSYNC, 0.0),
-    "ERRINJ_WAL_WRITE": (Fault.FAIL_FSYNC, 0.0),
-    "ERRINJ_WAL_WRITE_DISK": (Fault.FAIL_FSYNC, 0.0),
-    "ERRINJ_WAL_ROTATE": (Fault.FAIL_FSYNC, 0.0),
-}
-"""Injections of Tarantool's that a fault point of a node does too, and its seconds."""
 
 
 class Pauses(Protocol):
@@ -54,11 +42,9 @@ class TarantoolVerbs:
             "session.id": _session_id,
             "session.type": _session_type,
             "session.peer": _session_peer,
-            "injection.set": _inject,
-            "injection.get": _injected,
-            "injection.info": _injections,
             "msgpack_encode": _msgpack_encode,
             "msgpack_decode": _msgpack_decode,
+            **injections.verbs(),
         }
 
     async def _wal_sync(self, box: Box, _args: Sequence[object]) -> object:
@@ -122,44 +108,6 @@ async def _session_type(_box: Box, _args: Sequence[object]) -> object:
 
 async def _session_peer(box: Box, _args: Sequence[object]) -> object:
     return box.members.get(box.name)
-
-
-async def _inject(box: Box, args: Sequence[object]) -> object:
-    name = arguments.text(arguments.at(args, 0), "the name of an injection")
-    value = arguments.at(args, 1)
-    point, seconds = _point(name)
-    if not isinstance(value, bool):
-        raise WrongOperation(f"{name} is set to true or false, not {value!r}")
-    await box.place.break_at(point, armed=value, seconds=seconds)
-    return "ok"
-
-
-def _point(name: str) -> tuple[Fault, float]:
-    found = INJECTIONS.get(name)
-    if found is None:
-        raise NotSupported(
-            f"box.error.injection has no {name}: nodes break at fault points of their own",
-            hint="`qsync lab fault NODE` arms those, `qsync lab cut A B` and `slow` break links; "
-            f"by these names: {', '.join(INJECTIONS)}",
-        )
-    return found
-
-
-async def _injected(box: Box, args: Sequence[object]) -> object:
-    point, _ = _point(arguments.text(arguments.at(args, 0), "the name of an injection"))
-    return point in await _armed(box)
-
-
-async def _injections(box: Box, _args: Sequence[object]) -> object:
-    armed = await _armed(box)
-    return {name: {"state": point in armed} for name, (point, _) in INJECTIONS.items()}
-
-
-async def _armed(box: Box) -> set[object]:
-    """The fault points that still strike."""
-    found = await box.info_at("faults")
-    listed = found if isinstance(found, list) else []
-    return {each["point"] for each in listed if each["left"] != 0}
 
 
 async def _msgpack_encode(_box: Box, args: Sequence[object]) -> object:

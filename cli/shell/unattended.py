@@ -1,14 +1,17 @@
-"""A script whose fibers ask at the same time: under an event loop, with nobody in front of it."""
+"""A script whose fibers and watchers run beside it: an event loop, with nobody in front of it."""
 
 from collections.abc import Callable
+from functools import partial
 
 import trio
 from typing_extensions import override
 
 from admin.box.opening import open_box
+from admin.box.session import Box
 from cli.shell import opened
 from cli.shell.carriers import TaskCarriers
 from cli.shell.failures import InterruptedUnknown, first_of
+from cli.shell.following import follow_key
 from cli.shell.guards import WRITES
 from cli.shell.oneshot import Job, run_chunks
 from cli.shell.shell import Shell
@@ -17,12 +20,32 @@ from qsync.errors import QsyncError
 
 
 class FiberScript(Shell):
-    """A shell with nobody in front of it, and with an event loop."""
+    """A shell with nobody in front of it. Tasks of the `nursery` outlive every chunk."""
+
+    def __init__(
+        self, box: Box, voices: ShellOutput, nursery: trio.Nursery, *, read_only: bool, yes: bool
+    ) -> None:
+        super().__init__(box, voices, read_only=read_only, yes=yes)
+        self._nursery = nursery
+        self.runtime.turns.carriers = TaskCarriers(nursery)
 
     @override
     async def pause(self, seconds: float) -> None:
         """Wait."""
         await trio.sleep(seconds)
+
+    @override
+    def watch(self, box: Box, key: str, function: int, value: object) -> None:
+        """Call a Lua function for every other value, in a fiber, until the script ends."""
+
+        async def call(later: object) -> None:
+            self.runtime.spawn_kept(function, [key, later])
+
+        def wanted() -> bool:
+            return self.runtime.keeps(function)
+
+        follow = partial(follow_key, box, key, value, wanted=wanted, call=call)
+        self._nursery.start_soon(follow)
 
 
 def run_with_fibers(
@@ -45,10 +68,9 @@ async def _run(
         open_box(list(job.target), node=job.node, timeout=job.timeout) as box,
         trio.open_nursery() as nursery,
     ):
-        shell = FiberScript(box, voices, read_only=job.read_only, yes=job.yes)
+        shell = FiberScript(box, voices, nursery, read_only=job.read_only, yes=job.yes)
         shell.people = job.people
         shell.settings.format = job.format
-        shell.runtime.turns.carriers = TaskCarriers(nursery)
         nursery.start_soon(shell.runtime.turns.go_on)
         try:
             await run_chunks(shell, job, collect)

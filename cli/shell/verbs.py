@@ -33,8 +33,8 @@ class VerbHost(Protocol):
     async def connect(self, target: str) -> Box:
         """Another session."""
 
-    def watch(self, box: Box, key: str, function: int) -> bool:
-        """Call the function for every other value of a key. False: nobody would."""
+    def watch(self, box: Box, key: str, function: int, value: object) -> None:
+        """Call the function for every other value of a key than this, where somebody can."""
 
     async def help_page(self, topic: str | None) -> str:
         """A page of help."""
@@ -76,7 +76,7 @@ class Verbs:
         if own is not None:
             return await own(args)
         if verb == "watch":
-            return self._watch(self.box(conn), args)
+            return await self._watch(self.box(conn), args)
         if verb == "close":
             self.boxes.pop(conn, None)
             return NOTHING
@@ -136,10 +136,12 @@ class Verbs:
         self.boxes[number] = box
         return MultipleValues((number, target))
 
-    def _watch(self, box: Box, args: Sequence[object]) -> object:
+    async def _watch(self, box: Box, args: Sequence[object]) -> object:
         key = arguments.text(arguments.at(args, 0), "a key")
         function = arguments.number(arguments.at(args, 1), "a function")
-        return self._host.watch(box, key, function)
+        value = await anext(box.watch(key))
+        self._host.watch(box, key, function, value)
+        return value
 
     async def _help(self, args: Sequence[object]) -> object:
         topic = arguments.at(args, 0)

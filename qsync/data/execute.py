@@ -204,7 +204,10 @@ def _duplicate(space: SpaceDefinition) -> DuplicateKey:
 def _writable(draft: EffectDraft, ref: object) -> SpaceDefinition:
     space = draft.schema.space(ref)
     if space.id in schema.OWN_VERBS:
-        raise WrongSchema(f'"{space.name}" is changed by operations of its own')
+        raise WrongSchema(
+            f'"{space.name}" is changed by operations of its own',
+            hint="spaces, indexes and sequences by the schema's, members by `qsync member`",
+        )
     return _touched(draft, space)
 
 

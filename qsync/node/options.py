@@ -42,6 +42,7 @@ DYNAMIC: Final = tuple(each.tarantool for each in CORE_OPTIONS if each.online)
 """What takes effect at once, beside `read_only`, which no file has."""
 _NAMES: Final = {ALIASES[name]: name for name in DYNAMIC}
 _READ_ONLY: Final = "read_only"
+_QUORUM: Final = "replication_synchro_quorum"
 
 _FIXED: Final[Mapping[str, Callable[[NodeView], object]]] = {
     "listen": lambda node: str(node.config.listen),
@@ -70,9 +71,9 @@ def current(node: NodeView) -> dict[str, object]:
     for name in DYNAMIC:
         value = option_value(config, ALIASES[name])
         shown[name] = value if isinstance(value, int | float) else str(value)
-    quorum = str(shown["replication_synchro_quorum"])
+    quorum = str(shown[_QUORUM])
     if quorum.isdigit():
-        shown["replication_synchro_quorum"] = int(quorum)
+        shown[_QUORUM] = int(quorum)
     return dict(sorted(shown.items()))
 
 
@@ -98,6 +99,12 @@ def change(node: NodeView, given: Mapping[str, object]) -> dict[str, object]:
             f"{_NAMES.get(one.key, one.key)}: {one.value} {one.reason}"
             for one in inconsistencies(config, config.places)
         ]
+    if _QUORUM in given and not wrong:
+        # One above the voters is taken, as Tarantool does: then nothing is confirmed until it goes.
+        voters = len(node.replica.machine.config.voters)
+        quorum = core_config(config, instance=node.identity.instance).synchro_quorum
+        why = quorum.shortfall(voters)
+        wrong += [] if why is None else [f"{_QUORUM}: {_shown(given[_QUORUM])} {why}"]
     if wrong:
         raise ConfigError(
             "; ".join(wrong),

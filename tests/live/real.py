@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,8 +35,23 @@ def need_room(path: Path) -> None:
 @contextmanager
 def running(directory: Path, *, nodes: int, **options: str) -> Iterator[lab.Lab]:
     """A lab that takes writes, all nodes there; `election__timeout="2s"` sets an option."""
+    with _running(directory, nodes, options, links=False) as found:
+        yield found
+
+
+@contextmanager
+def running_proxied(directory: Path, *, nodes: int, **options: str) -> Iterator[lab.Lab]:
+    """The same with proxies between its nodes, so that links can be spoiled."""
+    with _running(directory, nodes, options, links=True) as found:
+        yield found
+
+
+@contextmanager
+def _running(
+    directory: Path, nodes: int, options: Mapping[str, str], *, links: bool
+) -> Iterator[lab.Lab]:
     settings = {key.replace("__", "."): value for key, value in options.items()}
-    found = lab.create(directory, name=directory.name, nodes=nodes, options=settings)
+    found = lab.create(directory, name=directory.name, nodes=nodes, options=settings, links=links)
     try:
         found.start_all()
         surveys.wait_writable(found.addresses, timeout=20)

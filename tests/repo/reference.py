@@ -38,7 +38,7 @@ from qsync.rights import ROLES
 from qsync.sim.explore.menu import FAULTS as EXPLORED
 from qsync.sim.swarm import NAMES as NEMESIS
 from qsync.wire.verb_rights import VERB_RIGHTS
-from tests.repo import invariant_rows, status_fields, tree
+from tests.repo import invariant_rows, shell_rows, status_fields, tree
 
 DOCS = tree.ROOT / "docs" / "reference"
 _BLOCK = re.compile(r"<!-- from the code: (?P<name>[a-z ]+) -->\n.*?<!-- end -->", re.DOTALL)
@@ -204,6 +204,8 @@ BLOCKS: Mapping[str, Callable[[], Iterable[str]]] = {
     "field types": field_types,
     "commands": commands,
     "drill catalogue": drill_pages.catalogue,
+    "shell injections": shell_rows.injections,
+    "shell refusals": shell_rows.refusals,
     "drill steps": drill_steps,
     "drill hooks": drill_hooks,
     "drill probes": drill_probes,

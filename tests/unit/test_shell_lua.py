@@ -302,6 +302,45 @@ def test_a_fiber_asks_as_a_session_of_its_own(bench: Bench) -> None:
     assert sorted(conn < 0 for conn, _, _ in bench.asked) == [False, True]
 
 
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        ("box.NULL == nil", True),
+        ("nil == box.NULL", True),
+        ("box.NULL ~= nil", False),
+        ("nil ~= box.NULL", False),
+        ("nil == nil", True),
+        ("5 == nil", False),
+        ("'nil' ~= nil", True),
+        ("false == nil", False),
+        ("({}) ~= nil and print ~= nil", True),
+        ("x == box.NULL", True),
+        ("box.NULL ~= x", False),
+        ("not box.NULL", False),
+        ("'x == nil'", "x == nil"),
+        ("[==[x == nil]==]", "x == nil"),
+        ("1 -- x == nil", 1),
+        ("#{nil == nil, box.NULL == nil}", 2),
+        ("load('return ... == nil')(box.NULL)", True),
+        ("load('return x == nil', 'c', 't', {})()", True),
+        ("load('return x == nil', 'c', 't', {x = 1})()", False),
+        ("(function(...) return select('#', ...) == 2 and ... == nil end)(box.NULL, 1)", True),
+        ("1 < 2 == (2 ~= nil)", True),
+        ("box.NULL == nil == true", True),
+    ],
+)
+def test_null_equals_nil_as_in_tarantool(bench: Bench, source: str, value: object) -> None:
+    assert bench.run(source) == [value]
+
+
+def test_a_chunk_that_compares_with_nil_keeps_its_lines_and_its_end(bench: Bench) -> None:
+    with pytest.raises(LuaFailed, match=r"shell:3: here"):
+        bench.run("local x\nif x == nil then\nerror('here')\nend -- the end")
+    with pytest.raises(LuaSyntax) as caught:
+        bench.run("if x == nil then")
+    assert caught.value.unfinished
+
+
 def test_a_failure_of_a_fiber_that_nobody_joins_is_said(bench: Bench) -> None:
     bench.run("require('fiber').create(error, 'of its own')")
     assert bench.said[0].endswith("failed: of its own")
