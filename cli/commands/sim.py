@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
+from cli import lives
 from cli.exits import CheckFailed
 from cli.explorations import explore
-from cli.options import json_option
+from cli.options import Duration, json_option
 from cli.output import document, say, style, text
 from cli.plans import PlanOptions, jobs_option, lists, members, plan_of, plan_options, plans_of
 
@@ -57,6 +58,12 @@ _SAY_EVERY = 20
     "`list` names them.",
 )
 @click.option(
+    "--life",
+    type=Duration(),
+    metavar="DURATION",
+    help="Instead of half a minute each seed is a cluster that lives for so long: 7d, 12h.",
+)
+@click.option(
     "--states-max", type=click.IntRange(1), help="Maximum number of states that --explore visits."
 )
 @json_option
@@ -64,6 +71,7 @@ def sim(
     *,
     scope: str | None,
     states_max: int | None,
+    life: float | None,
     seeds: str,
     jobs: int,
     check: bool,
@@ -75,14 +83,20 @@ def sim(
     """Run seeds of the deterministic simulator; exit with 6 when a property breaks.
 
     With --mutant a safety rule is switched off, and 6 means that the properties caught it.
+    With --life a line is printed for every few hours that a cluster has lived.
     With --explore 0 means that no state is left; 7 that there were more than --states-max.
     """
     if lists(given):
         return
-    if scope is not None:
+    if scope is not None and life is None:
         explore(scope, mutant=given["mutant"], states_max=states_max)
         return
     plan = plan_of(given)
+    if life is not None:
+        lives.refuse({"events": given["events"], "explore": scope, "bundle": bundle})
+        chosen = [replace(plan, seed=seed)] if seed is not None else plans_of(plan, seeds)
+        lives.live(lives.of_life(chosen, life), check=check)
+        return
     if seed is not None:
         _conclude([_replay(replace(plan, seed=seed), last, bundle, check=check)])
     else:

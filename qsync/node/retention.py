@@ -23,6 +23,8 @@ from qsync.node.snapshots import SnapshotWriter
 if TYPE_CHECKING:
     from qsync.node.view import NodeView
 
+SWEEP_INTERVAL: Final = 1.0
+"""Seconds between two looks."""
 RETRY_SECONDS: Final = 30.0
 """After a snapshot that could not be written, or was none, so long until the next one is tried."""
 TRIM_RETRY_DELAY: Final = 5.0
@@ -39,6 +41,8 @@ class Retention:
     """`sweep` now and then, between two batches; one task writes to the disk meanwhile."""
 
     def __init__(self, node: "NodeView", snapshots: SnapshotWriter, sender: SnapshotSender) -> None:
+        self.interval = SWEEP_INTERVAL
+        """After so many seconds it is looked again."""
         self._trimming: LogStart | None = None
         """Where the log on disk is to begin; it is trimmed there in another thread."""
         self._error: str | None = None

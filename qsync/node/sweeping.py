@@ -7,9 +7,6 @@ from qsync.node import guard
 from qsync.node.retention import Retention
 from qsync.node.view import NodeView
 
-SWEEP_INTERVAL = 1.0
-"""Seconds between two looks."""
-
 
 def sweep(node: NodeView, retention: Retention, now: float) -> float:
     """One look, at that time of the node's clock; the time of the next one."""
@@ -26,7 +23,7 @@ def sweep(node: NodeView, retention: Retention, now: float) -> float:
         node.timeline.append("directory_gone", {"why": node.storage.gone})
     if node.links.tls is not None:
         note_certificates(node, node.links.tls.look())
-    return now + SWEEP_INTERVAL
+    return now + retention.interval
 
 
 def reload_certificates(node: NodeView) -> dict[str, object]:

@@ -5,6 +5,7 @@ replicas: it shares no code with the limbo or the overlay.
 """
 
 from bisect import bisect_right, insort
+from collections.abc import Container
 from dataclasses import dataclass
 
 from election.messages import Index, Position
@@ -48,13 +49,15 @@ PROPERTIES = {
     16: "superseded is silent",
     17: "no effect without a right",
     18: "who has an entry can read it",
+    19: "what is kept is bounded",
 }
 """The ten of protocol.md, our own mistakes (0), that a healed cluster comes to rest (11), that what
 clients see could have happened in some order (12), that operators are answered (13), that no two
 quorums are strangers to each other, whoever comes and goes (14, membership.md), and that a node
 whose history goes on in another cluster counts for nothing (16, membership.md M8 e), and that a
 user does nothing without a right that was confirmed before (17, security.md), and that no node is
-sent an entry that its release cannot read (18, protocol.md 7)."""
+sent an entry that its release cannot read (18, protocol.md 7), and that what a node keeps beside
+the rows of its clients does not grow with the length of its life (19)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,20 @@ class ReferenceRecords:
             crc, kind, origin, lsn, sync, pending, request, keys, names, refused
         )
 
+    def forget(self, below: int, log: "ReferenceLog") -> None:
+        """Of the entries before that one only what they left in the spaces."""
+        self.places = {place: known for place, known in self.places.items() if place[0] >= below}
+        emptied = {space: log.emptied(space, below - 1) for space, _ in self.writes}
+        kept: dict[Key, list[tuple[int, int, bytes | None]]] = {}
+        for key, writes in self.writes.items():
+            old = [each for each in writes if each[0] < below and log.shows(each[0], each[1])]
+            left = [each for each in old[-1:] if each[0] >= emptied[key[0]]]
+            kept[key] = [*left, *(each for each in writes if each[0] >= below)]
+        self.writes = {key: writes for key, writes in kept.items() if writes}
+        begins = sorted(self._begins.items(), key=lambda each: each[1][0])
+        upto = [at for at, (_, (first, _)) in enumerate(begins) if first <= below]
+        self._begins = dict(begins[upto[-1] if upto else 0 :])
+
     def has(self, last: Position, place: Position) -> bool:
         """Whether the log whose last entry is `last` has that very entry.
 
@@ -147,6 +164,8 @@ class ReferenceLog:
         self._index_of: dict[tuple[int, int], int] = {}
         self._stretches: list[tuple[int, int]] = []
         self._requests: dict[tuple[bytes, int], int] = {}
+        self._shared = 0
+        """Below it equal terms are one object: a long log has many entries of few terms."""
 
     @property
     def last(self) -> int:
@@ -241,9 +260,29 @@ class ReferenceLog:
         return {
             (session.hex(), seq): index
             for (session, seq), index in self._requests.items()
-            if not self.rolled_back[index]
-            and not self._books.places[index, self.terms[index]].refused
+            if not self.rolled_back[index] and not self._refused(index)
         }
+
+    def _refused(self, index: int) -> bool:
+        known = self._books.places.get((index, self.terms[index]))
+        return known is not None and known.refused
+
+    def forget(self, below: int, remembered: Container[tuple[bytes, int]]) -> None:
+        """Of the entries before that one only their terms, and whether they were rolled back.
+
+        And where those requests are that somebody may ask for once more, if they took effect.
+        """
+        self._requests = {
+            request: index
+            for request, index in self._requests.items()
+            if index >= below or (request in remembered and not self._refused(index))
+        }
+        self._index_of = {name: index for name, index in self._index_of.items() if index >= below}
+        self._stretches = [each for each in self._stretches if each[1] >= below]
+        one: dict[int, int] = {}
+        for index in range(self._shared, below):
+            self.terms[index] = one.setdefault(self.terms[index], self.terms[index])
+        self._shared = max(self._shared, below)
 
     def row_at(self, key: Key, upto: int, since: int = 0) -> bytes | None:
         """What the replay of the log up to `upto` leaves at `key`, of what was written `since`."""
@@ -259,7 +298,7 @@ class ReferenceLog:
     def replay(self, space: int, upto: int) -> dict[bytes, bytes]:
         """The rows of a space after the log up to `upto`."""
         rows: dict[bytes, bytes] = {}
-        since = self._emptied(space, upto)
+        since = self.emptied(space, upto)
         for key in self._books.writes:
             if key[0] == space:
                 row = self.row_at(key, upto, since)
@@ -267,7 +306,7 @@ class ReferenceLog:
                     rows[key[1]] = row
         return rows
 
-    def _emptied(self, space: int, upto: int) -> int:
+    def emptied(self, space: int, upto: int) -> int:
         """Where all rows of the space went last: it was truncated, or dropped."""
         name = keys.encode(_ID, (space,))
         for index, term, row in reversed(self._books.writes.get((TRUNCATE, name), ())):

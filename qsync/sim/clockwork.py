@@ -25,6 +25,10 @@ class VirtualClock:
             found = self._dice[name] = RandomStream(f"{self._seed} {name}")
         return found
 
+    def forget(self, concerns: Callable[[str], bool]) -> None:
+        """Nobody asks for the dice of those again: a long run has new ones all the time."""
+        self._dice = {name: dice for name, dice in self._dice.items() if not concerns(name)}
+
     def after(self, delay: float, todo: Todo, *args: object) -> None:
         """Call `todo(*args)` in `delay` seconds of virtual time."""
         self._count += 1

@@ -123,6 +123,10 @@ class ConfigurationRules:
         if len(open_) > 1:
             raise PropertyViolation(14, f"leader {me} makes changes at {open_}, none is decided")
 
+    def forget(self, below: int) -> None:
+        """Votes of terms that no node is in any more."""
+        self.votes = {vote: to for vote, to in self.votes.items() if vote[0] >= below}
+
     def elected(self, me: Replica, core: Core, term: int) -> None:
         """It leads that term."""
         followed = core.machine.replicated_log.configurations.followed

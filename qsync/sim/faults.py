@@ -1,8 +1,10 @@
 """When something goes wrong in a run, and for how long: drawn from its seed."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from qsync.faults import Fault
+from qsync.sim.swarm import Swarm
 from qsync.sim.troubles import ChosenVictim, NemesisContext, Undo
 
 SOON = 0.25
@@ -35,6 +37,10 @@ class Faults:
         """From now on things break; the first thing soon, or some runs would see none."""
         self._later(SOON)
 
+    def begin_period(self, swarm: Swarm) -> None:
+        """After healing: what may happen from the next `start` on."""
+        self._scene.begin_period(swarm)
+
     def heal(self) -> None:
         """Nothing breaks any more, and what is broken is repaired."""
         self._scene.over = True
@@ -60,11 +66,9 @@ class Faults:
         self._strikes += 1
         pause = self._dice.about(self._scene.swarm.nemesis.interval) * share
         kind = self._dice.choice(self._scene.swarm.nemesis.kinds)
-        self._scene.clockwork.after(pause, self._strike, self._strikes, kind)
+        self._scene.later(pause, partial(self._strike, self._strikes, kind))
 
     def _strike(self, number: int, kind: Fault) -> None:
-        if self._scene.over:
-            return
         self._later()
         nemesis = self._scene.swarm.nemesis
         if kind in nemesis.active and (nemesis.strikes is None or number in nemesis.strikes):
@@ -78,4 +82,4 @@ class Faults:
         undo = self._troubles[kind](scene)
         if undo is not None:
             scene.struck[number] = kind
-            scene.clockwork.after(lasts, scene.unless_over, undo)
+            scene.later(lasts, undo)

@@ -7,8 +7,9 @@ from typing import TypeAlias
 from election.messages import Position
 from qsync.sim.clockwork import VirtualClock
 from qsync.sim.dice import RandomStream
-from qsync.sim.operations import NOWHERE, Ask, OperationResult, WriteOperation
+from qsync.sim.operations import NOWHERE, Ask, OperationResult, Token, WriteOperation
 from qsync.sim.replies import ReadResult, WriteDone
+from qsync.sim.spaces import NOTES
 from qsync.sim.swarm import Swarm
 
 TOKENS_MAX = 12
@@ -22,6 +23,19 @@ class Tokens:
 
     def __init__(self) -> None:
         self.known: deque[WriteOperation] = deque(maxlen=TOKENS_MAX)
+        self._done: deque[WriteOperation] = deque(maxlen=TOKENS_MAX)
+        """Of those, the ones that took effect for good: asynchronous ones may yet be lost."""
+
+    def of_the_past(self) -> "Tokens":
+        """What clients know of those before them, when nothing that is unknown can come to be."""
+        twin = Tokens()
+        twin.known.extend(self._done)
+        return twin
+
+    @property
+    def named(self) -> set[Token]:
+        """What somebody may ask for once more."""
+        return {ask.token for ask in self.known if ask.token is not None}
 
     def told(self, ask: Ask, told: OperationResult) -> None:
         """A question came to its end. What was refused for certain is nobody's business again."""
@@ -31,7 +45,10 @@ class Tokens:
             and ask.token is None
             and told.type != "fail"
         ):
-            self.known.append(replace(ask, token=(told.session, told.seq)))
+            asked = replace(ask, token=(told.session, told.seq))
+            self.known.append(asked)
+            if told.ok and any(op[1:2] != [NOTES] for op in ask.ops):
+                self._done.append(asked)
 
 
 class Floors:

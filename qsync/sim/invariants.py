@@ -1,12 +1,13 @@
 """The ten properties of protocol.md section 9, asserted after every event of a run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from typing_extensions import override
 
 from election.messages import Index, Position, Replica, RequestVoteResponse
 from election.quorum import majority
 from election.roles import Role
+from qsync.core.configuration import Codec
 from qsync.core.inputs import ReadAsked
 from qsync.core.logstart import LogStart
 from qsync.core.messages import Message
@@ -18,6 +19,7 @@ from qsync.sim import properties, snapshots
 from qsync.sim.canon import PropertyViolation, ReferenceLog, ReferenceRecords
 from qsync.sim.configurations import ConfigurationRules
 from qsync.sim.lives import DurableLog, LifeCursor, acks, shows, votes
+from qsync.sim.operations import Token
 from qsync.sim.parts import Disk, NodePart
 from qsync.sim.promises import ClientPromises
 from qsync.sim.replayed import StoredRows
@@ -29,9 +31,12 @@ class DirectoryWitness(DurableLog):
     """What one directory holds, by what its disk told of every write."""
 
     def __init__(
-        self, me: Replica, canon: ReferenceLog, past: Callable[[LogStart], list[Entry]]
+        self,
+        me: Replica,
+        canon: ReferenceLog,
+        past: Callable[[LogStart], tuple[list[Entry], Index, int]],
     ) -> None:
-        """`past`: the whole log up to an entry that some directory has."""
+        """`past`: the log up to an entry that some directory has, and where it begins."""
         super().__init__(me)
         self._canon = canon
         self._past = past
@@ -42,8 +47,8 @@ class DirectoryWitness(DurableLog):
         """Property 6."""
         first = above + 1
         # What this node confirmed meanwhile may be another entry, which the same write brings.
-        known = above < len(self.entries) and first <= self.confirmed_max
-        if known and self.entries[above].crc == self._canon.crc_at(first):
+        known = above < self.last and first <= self.confirmed_max
+        if known and self.entries[above - self.base].crc == self._canon.crc_at(first):
             raise PropertyViolation(
                 6, f"disk {self.me} cut {first}, {self.confirmed_max} was confirmed"
             )
@@ -59,18 +64,18 @@ class DirectoryWitness(DurableLog):
     def began(self, start: LogStart) -> None:
         """The log begins behind a snapshot: as if all up to there had been written (M6 e)."""
         has = start.index and self.holds(start.index, start.crc)
-        dropped = len(self.entries) - start.index if has else 0
+        dropped = self.last - start.index if has else 0
         snapshots.keeps_what_follows(self.me, start, dropped=dropped)
-        self.cut(Index(min(len(self.entries), self.confirmed_max)))
-        self.entries = self._past(start)
+        self.cut(Index(min(self.last, self.confirmed_max)))
+        self.entries, self.base, self.base_crc = self._past(start)
 
     def reopened(self, log: MemoryLog) -> None:
         """A process found this at its start; whole entries of a torn write may have stayed.
 
         What was trimmed is kept here.
         """
-        self.entries[log.start.index :] = log.entries(log.begins, log.last)
-        assert len(self.entries) == log.last
+        self.entries[log.start.index - self.base :] = log.entries(log.begins, log.last)
+        assert self.last == log.last
 
 
 class NodeCursor:
@@ -117,7 +122,7 @@ class Invariants:
         pair = (me, instance)
         directories = self.starts.directories
         if pair not in directories:
-            directories[pair] = DirectoryWitness(me, self.canon, self.starts.past)
+            directories[pair] = DirectoryWitness(me, self.canon, self.starts.past_of)
         self.durable[me] = directories[pair]
         disk.looks_on = self.durable[me].saw
 
@@ -244,6 +249,17 @@ class Invariants:
             if index <= self.canon.last and self._decided_in[index] <= core.machine.term:
                 properties.shown_is_leaders(me, index, term, elsewhere=self.canon.terms[index])
         mark.visible = now
+
+    def forget(self, start: LogStart, codec: Codec, remembered: Container[Token]) -> None:
+        """At rest, when every log begins there or later: keep what stands for all before that."""
+        self.starts.begin(start, codec, [(each.me, each.instance) for each in self.nodes])
+        self.books.forget(start.index, self.canon)
+        self.canon.forget(start.index, remembered)
+        self.promises.forget(start.index)
+        self.retained.rows.forget(start.index)
+        terms = [int(each.core.machine.term) for each in self.nodes]
+        self.rules.forget(min(terms))
+        self.leaders = {term: me for term, me in self.leaders.items() if term >= min(terms)}
 
     # -- clients
 

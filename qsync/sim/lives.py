@@ -39,6 +39,9 @@ class DurableLog:
         self.ballot: Ballot = NO_BALLOT
         self.confirmed = Index(0)
         self.entries: list[Entry] = []
+        self.base = Index(0)
+        """Entries up to here are not listed; the last of them has `base_crc`."""
+        self.base_crc = 0
 
     def wrote(self, write: Write) -> None:
         """A write became durable, as a whole. Property 5: no ballot is taken back by it."""
@@ -46,16 +49,30 @@ class DurableLog:
         self.ballot, self.confirmed = write.ballot, write.confirmed
         if write.cut_above is not None:
             self.cut(write.cut_above)
-        assert not write.entries or write.entries[0].index == len(self.entries) + 1
+        assert not write.entries or write.entries[0].index == self.last + 1
         self.entries += write.entries
+
+    @property
+    def last(self) -> Index:
+        """Of the last entry."""
+        return Index(self.base + len(self.entries))
 
     def cut(self, above: Index) -> None:
         """What is above is gone."""
-        del self.entries[above:]
+        assert above >= self.base
+        del self.entries[above - self.base :]
+
+    def forget(self, upto: Index, crc: int) -> None:
+        """Entries up to there need not be listed any more."""
+        assert self.holds(upto, crc)
+        del self.entries[: upto - self.base]
+        self.base, self.base_crc = upto, crc
 
     def holds(self, index: int, crc: int) -> bool:
         """That very entry, and so that very prefix, is durable here."""
-        return index == 0 or (index <= len(self.entries) and self.entries[index - 1].crc == crc)
+        if index <= self.base:
+            return index == 0 or (index == self.base and crc == self.base_crc)
+        return index <= self.last and self.entries[index - self.base - 1].crc == crc
 
 
 class LifeCursor:

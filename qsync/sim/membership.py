@@ -42,7 +42,7 @@ class MemberOrders:
     def start(self) -> None:
         """From now on, now and then, until everything is healed."""
         pause = self._dice.about(self._scene.swarm.nemesis.interval / 2)
-        self._scene.clockwork.after(pause, self._scene.unless_over, self._again)
+        self._scene.later(pause, self._again)
 
     def heal(self) -> None:
         """From now on whoever is outside is taken in: who is no member is sent nothing."""
@@ -50,6 +50,8 @@ class MemberOrders:
         self._scene.clockwork.after(pause, self._take_in)
 
     def _take_in(self) -> None:
+        if not self._scene.over:
+            return  # things break again
         self.heal()
         for leader in [each for each in self._scene.nodes if each.leads]:
             configuration = leader.core.machine.replicated_log.configurations.followed

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from qsync import units
+
 EVENTS = 2500
 """Events of the phase in which things break, by default."""
 
@@ -24,6 +26,8 @@ class Plan:
     only: tuple[str, ...] = ()
     strikes: tuple[int, ...] | None = None
     mutant: str | None = None
+    life: float | None = None
+    """A long life of so many seconds, instead of a short one; see `qsync.sim.longlife`."""
 
     def command(self) -> str:
         """How a person runs exactly this again."""
@@ -44,6 +48,8 @@ class Plan:
             words.append(f"--without {','.join(self.without)}")
         if self.only:
             words.append(f"--only {','.join(self.only)}")
+        if self.life is not None:
+            words.append(f"--life {units.show_duration(self.life)}")
         if self.strikes is not None:
             words.append(f"--strikes {','.join(map(str, self.strikes)) or 'none'}")
         if self.mutant is not None:

@@ -41,6 +41,19 @@ class ClientPromises:
         self._established: dict[int, int] = {}
         self._receipts: dict[tuple[bytes, int], tuple[int, int]] = {}
 
+    def forget(self, below: int) -> None:
+        """What was told of entries before that one: all of it is decided, and nobody asks again."""
+        self.rolled_back = {at: why for at, why in self.rolled_back.items() if at[0] >= below}
+        self._receipts = {asked: at for asked, at in self._receipts.items() if at[0] >= below}
+        acked, newest = self._acked_in_term, max(self._acked_in_term, default=0)
+        self._acked_in_term = {
+            term: index for term, index in acked.items() if index >= below or term == newest
+        }
+        led = self._established
+        self._established = {
+            term: at for term, at in led.items() if at >= below or term == max(led)
+        }
+
     # -- writes
 
     def settled(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from qsync.core.inputs import Consistency
 from qsync.data.request import Op
 from qsync.sim import spaces
+from qsync.sim.client_load import ClientLoad
 from qsync.sim.dice import RandomStream
 from qsync.sim.floors import Floors, Tokens
 from qsync.sim.operations import (
@@ -18,11 +19,8 @@ from qsync.sim.operations import (
     WriteOperation,
 )
 from qsync.sim.spaces import BANK, COUNTERS, LISTS, NAMES, NOTES, REGISTERS
-from qsync.sim.swarm import ClientLoad
 
 _UNIQUE = 1_000_000
-NAP_S = 2.5
-"""Longer than sessions live where they live for a second."""
 GIVE_UP: list[list[object]] = [[Op.GIVE_UP]]
 _LOOKS = (REGISTERS, REGISTERS, REGISTERS, LISTS, LISTS, COUNTERS, NOTES)
 
@@ -57,7 +55,7 @@ class OperationGenerator:
     def pause(self) -> float:
         """Until the next operation; in some runs now and then long enough to be taken for gone."""
         if self.dice.chance(self.load.naps):
-            return NAP_S
+            return self.load.nap
         return self.dice.about(self.load.think)
 
     def transfer(self) -> tuple[Place, Place, int]:
@@ -77,6 +75,14 @@ def once(ask: ReadOperation | WriteOperation) -> Steps:
 def create_spaces(keys: int) -> Begun:
     """The spaces, the accounts and the counters."""
     return OperationRecord(name="create", f="create"), once(WriteOperation(ops=spaces.create(keys)))
+
+
+def reset(keys: int) -> Begun:
+    """The accounts and the counters as at first, and nothing else: for clients who know of none.
+
+    It may be asked for again and again while nobody else writes.
+    """
+    return OperationRecord(name="create", f="create"), once(WriteOperation(ops=spaces.reset(keys)))
 
 
 def last_look(space: int, key: int) -> Begun:

@@ -36,6 +36,10 @@ class StoredRows:
         if self._sessions.setdefault(upto, sessions) != sessions:
             raise PropertyViolation(10, f"the sessions of {who} at {upto} are not those of others")
 
+    def forget(self, below: int) -> None:
+        """Nobody has rows of an older log any more."""
+        self._sessions = {at: sums for at, sums in self._sessions.items() if at >= below}
+
 
 def _difference(found: Mapping[bytes, bytes], wanted: Mapping[bytes, bytes]) -> str:
     for key in sorted({*found, *wanted}):

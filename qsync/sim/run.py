@@ -4,8 +4,9 @@ import gc
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from qsync.client.response_timeout import SILENCE_S
 from qsync.sim.canon import PropertyViolation
@@ -139,26 +140,40 @@ def mutant_names() -> list[str]:
 
 def play(world: World) -> SeedReport:
     """Let a world that nobody has touched yet live to its end."""
+    return reported(world, partial(_live, world))
+
+
+def reported(world: World, live: Callable[[], None]) -> SeedReport:
+    """What came of it: whatever `live` raises is a finding."""
     usual = gc.get_threshold()
     gc.set_threshold(GARBAGE_OBJECTS, *usual[1:])
     try:
-        return _played(world)
+        return _reported(world, live)
     finally:
         gc.set_threshold(*usual)
 
 
-def _played(world: World) -> SeedReport:
+def _live(world: World) -> None:
+    world.start()
+    _safety(world)
+    calm_down(world)
+
+
+def calm_down(world: World) -> None:
+    """Everything is healed, comes to rest, and does what is asked of a whole cluster."""
+    world.heal()
+    come_to_rest(world)
+    _turns(world)
+    _absence(world)
+    for node in world.nodes:
+        world.looker.check_fold(node)
+
+
+def _reported(world: World, live: Callable[[], None]) -> SeedReport:
     began = time.perf_counter()
     broken = None
     try:
-        world.start()
-        _safety(world)
-        world.heal()
-        come_to_rest(world)
-        _turns(world)
-        _absence(world)
-        for node in world.nodes:
-            world.looker.check_fold(node)
+        live()
     except PropertyViolation as violation:
         broken = _broken(world, violation.number, str(violation))
     except Exception as error:  # noqa: BLE001 - whatever our code raises is a finding

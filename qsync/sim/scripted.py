@@ -68,6 +68,17 @@ class ScriptedClient:
         self.script += script
         self._go_on()
 
+    @property
+    def scripted(self) -> bool:
+        """There is something left of what it was told to do."""
+        return bool(self.script) or self._now is not None
+
+    def begin(self) -> None:
+        """It has done what it was told, and from now on does what it draws."""
+        assert not self.scripted
+        self.stopping = False
+        self._go_on()
+
     def asks(self, name: str) -> Callable[[], Begun]:
         """What it does when that is drawn."""
         return partial(repertoire.QUESTIONS[name], self._mind)

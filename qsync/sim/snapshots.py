@@ -1,13 +1,13 @@
 """The rules of trimmed logs and snapshots, held against the log that they stand for (M6)."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Generic, TypeVar
 
-from election.messages import Replica
+from election.messages import Index, Replica
 from qsync.core.configuration import Codec, Configuration, Configurations, configuration_of
 from qsync.core.logindex import LogIndex
-from qsync.core.logstart import LogStart
+from qsync.core.logstart import EMPTY, LogStart
 from qsync.record import Entry, EntryKind, Instance
 from qsync.sim.canon import PropertyViolation, ReferenceLog
 from qsync.sim.configurations import ConfigurationRules
@@ -23,14 +23,37 @@ class LogStarts(Generic[Directory]):
     def __init__(self, canon: ReferenceLog, rules: ConfigurationRules) -> None:
         self.directories: dict[tuple[Replica, Instance], Directory] = {}
         """What each of them holds or held, what was trimmed there too."""
+        self.base = EMPTY
+        """What stands for all entries that are listed nowhere any more."""
         self._canon = canon
         self._rules = rules
 
+    def begin(
+        self, start: LogStart, codec: Codec, kept: Collection[tuple[Replica, Instance]]
+    ) -> None:
+        """All logs begin there or later, and only those directories are there any more.
+
+        It was held against all that was before it, as whatever is held against it from now on.
+        """
+        self.check("what stands for older entries", start, codec)
+        self.directories = {pair: self.directories[pair] for pair in kept}
+        for pair, directory in self.directories.items():
+            if not directory.holds(start.index, start.crc):
+                raise PropertyViolation(7, f"at rest node {pair[0]} has another {start.index}")
+            directory.forget(start.index, start.crc)
+        self.base = start
+
+    def past_of(self, start: LogStart) -> tuple[list[Entry], Index, int]:
+        """The log up to there, as far as it is listed; and what that begins behind."""
+        return self.past(start), self.base.index, self.base.crc
+
     def past(self, start: LogStart) -> list[Entry]:
-        """Property 7: what a snapshot stands for is on some disk. The whole log up to there."""
+        """Property 7: what a snapshot stands for is on some disk. The log from `base` up to it."""
+        if start.index < self.base.index:
+            raise PropertyViolation(7, f"a snapshot stands for {start.index}, long trimmed")
         for each in self.directories.values():
             if each.holds(start.index, start.crc):
-                return each.entries[: start.index]
+                return each.entries[: start.index - each.base]
         raise PropertyViolation(7, f"a snapshot stands for {start.index}, which no disk has")
 
     def check(self, who: str, start: LogStart, codec: Codec) -> None:
@@ -45,23 +68,35 @@ class LogStarts(Generic[Directory]):
         if canon.within_stretch(index):
             raise PropertyViolation(2, f"{who} begins behind {index}, in a stretch")
         history = self.past(start)
-        vclock = tuple(sorted(Counter(int(each.origin) for each in history).items()))
+        counts = Counter({int(origin): int(lsn) for origin, lsn in self.base.vclock})
+        counts.update(int(each.origin) for each in history)
+        vclock = tuple(sorted(counts.items()))
         if tuple((int(origin), int(lsn)) for origin, lsn in start.vclock) != vclock:
             raise PropertyViolation(2, f"{who} begins at {start.vclock}, which is {vclock}")
-        owns = [each for each in history if each.kind in (EntryKind.PROMOTE, EntryKind.DEMOTE)]
-        if owns and start.owner.index != owns[-1].index:
+        takes = (EntryKind.PROMOTE, EntryKind.DEMOTE)
+        owns = [each.index for each in history if each.kind in takes] or [self.base.owner.index]
+        if owns[-1] and start.owner.index != owns[-1]:
             raise PropertyViolation(
-                2, f"{who} begins with the limbo of {start.owner}, not {owns[-1]}"
+                2, f"{who} begins with the limbo of {start.owner}, not that of {owns[-1]}"
             )
         self._check_past(who, start, history)
         founding = self._rules.founding
         mine = configuration_of(start.configuration, codec)
-        wanted = _voters(history, founding, codec)
+        wanted = self._voters(history, codec)
         # Who came later was not told of the first voters, and counts nothing before it knows any.
         if mine != wanted and not (mine is None and wanted == founding):
             raise PropertyViolation(
                 14, f"{who} begins behind {index} with {mine}; that has {wanted}"
             )
+
+    def _voters(self, history: Sequence[Entry], codec: Codec) -> Configuration | None:
+        log, fold = LogIndex(self.base), Configurations(self._rules.founding, codec)
+        if self.base.index:
+            fold.begin_at(self.base.configuration)
+        for entry in history:
+            log.push(entry)
+            fold.took(entry, log)
+        return fold.in_force
 
     def _check_past(self, who: str, start: LogStart, history: Sequence[Entry]) -> None:
         """What it tells of older entries is so: receipts and waits are judged by it."""
@@ -81,13 +116,3 @@ def keeps_what_follows(me: int, start: LogStart, *, dropped: int) -> None:
         raise PropertyViolation(
             7, f"disk {me} has {start.index}, and drops {dropped} entries behind it for a snapshot"
         )
-
-
-def _voters(
-    history: Sequence[Entry], founding: Configuration | None, codec: Codec
-) -> Configuration | None:
-    log, fold = LogIndex(), Configurations(founding, codec)
-    for entry in history:
-        log.push(entry)
-        fold.took(entry, log)
-    return fold.in_force

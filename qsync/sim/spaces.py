@@ -35,6 +35,16 @@ def create(keys: int) -> list[list[object]]:
     return ops + [_unless_there(COUNTERS, key, 0) for key in range(keys)]
 
 
+def reset(keys: int) -> list[list[object]]:
+    """A transaction that leaves everything as the first one did."""
+    emptied = (REGISTERS, LISTS, NOTES)
+    ops: list[list[object]] = [
+        [Op.DELETE, space, _PRIMARY, [key]] for space in emptied for key in range(keys)
+    ]
+    ops += [put(space, key, START) for space in BANK for key in range(keys)]
+    return ops + [put(COUNTERS, key, 0) for key in range(keys)]
+
+
 def _make_scratch(key: int, value: object) -> list[list[object]]:
     return [_create(SCRATCH), put(SCRATCH, key, value)]
 

@@ -7,6 +7,7 @@ from election.fencing import Fencing
 from qsync.core.entry_sums import STEP_ENTRIES, WINDOW_ENTRIES
 from qsync.faults import Fault
 from qsync.node.parked import GRACE
+from qsync.sim.client_load import SESSION_TTL_S, SHORT_TTL_S, ClientLoad
 from qsync.sim.dice import RandomStream
 from qsync.sim.plan import Plan
 from qsync.sim.variety import HABITS, LOSSES, RESETTLE, VARIETY, Variety
@@ -77,24 +78,6 @@ class Nemesis:
     def active(self) -> frozenset[Fault]:
         """Kinds that can happen."""
         return frozenset(self.kinds) - self.spared
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientLoad:
-    """What clients do. `think` is the mean pause between two operations, in seconds.
-
-    `hands`: so many clients share a program, and its session. `naps`: how often one rests for long.
-    """
-
-    clients: int
-    hands: int
-    keys: int
-    think: float
-    timeout: float
-    weights: tuple[tuple[str, int], ...]
-    leased: float
-    """So often a read asks for no quorum round but for the leader's lease."""
-    naps: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -395,4 +378,5 @@ def _load(dice: RandomStream, timing: SwarmTiming, plan: Plan, variety: Variety)
         weights=tuple(left.items()) if any(left.values()) else (("read", 1),),
         leased=LEASED_READS if leased else 0.0,
         naps=_NAPS if "short_sessions" in variety.habits else 0.0,
+        session_ttl=SHORT_TTL_S if "short_sessions" in variety.habits else SESSION_TTL_S,
     )

@@ -30,7 +30,7 @@ def _coup(scene: NemesisContext) -> Undo | None:
         scene.dice = dice
         winner = next((node for node in scene.nodes if node.up and _has_won(node, term)), None)
         if winner is None or winner is outsider:
-            scene.clockwork.after(scene.swarm.weather.delay_min, scene.unless_over, look)
+            scene.later(scene.swarm.weather.delay_min, look)
             return
         back.pop()()
         back.append(isolate_node(scene, winner, "is overthrown"))
@@ -44,7 +44,7 @@ def _coup(scene: NemesisContext) -> Undo | None:
 
     look()
     patience = PATIENCE * scene.swarm.timing.election_timeout
-    scene.clockwork.after(patience, scene.unless_over, undo)
+    scene.later(patience, undo)
     return _nothing
 
 
@@ -69,12 +69,12 @@ def _rollback_alone(scene: NemesisContext) -> Undo | None:
             return
         replicated_log = leader.core.machine.replicated_log
         if not replicated_log.limbo.queue or not _has_all(scene, leader):
-            scene.clockwork.after(scene.swarm.weather.delay_min, scene.unless_over, look)
+            scene.later(scene.swarm.weather.delay_min, look)
             return
         back.append(isolate_node(scene, leader, "is cut off with what it waits for"))
         leader.operate("operator: rollback queue", lambda ticket: RollbackAsked(ticket=ticket))
         patience = PATIENCE * scene.swarm.timing.election_timeout
-        scene.clockwork.after(patience, scene.unless_over, back[0])
+        scene.later(patience, back[0])
 
     look()
     return _nothing

@@ -67,13 +67,16 @@ def in_columns(sight: TraceColumns) -> str:
 
 
 class Trace:
-    """Lines are kept whole: a run is some thousand of them."""
+    """Lines are kept whole: a run is some thousand of them. Of a long one, `fold` the oldest."""
 
     def __init__(self) -> None:
         self._lines: list[tuple[float, _Sight, str]] = []
+        self._folded = 0
+        """So many are known by their digest only."""
+        self._sum = hashlib.blake2b(digest_size=8)
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return self._folded + len(self._lines)
 
     def __iter__(self) -> Iterator[tuple[float, TraceColumns, str]]:
         for now, sight, what in self._lines:
@@ -102,13 +105,29 @@ class Trace:
         first = 0 if last is None else max(0, len(self._lines) - last)
         return [
             describe(number, now, TraceColumns(*sight), what)
-            for number, (now, sight, what) in enumerate(self._lines[first:], start=first + 1)
+            for number, (now, sight, what) in enumerate(
+                self._lines[first:], start=self._folded + first + 1
+            )
         ]
+
+    def fold(self, keep: int) -> None:
+        """Of all but so many of the newest lines only the digest stays."""
+        cut = max(0, len(self._lines) - keep)
+        self._sum.update(self._text(self._lines[:cut]))
+        self._folded += cut
+        del self._lines[:cut]
 
     def digest(self) -> str:
         """Equal digests mean equal runs."""
-        text = "\n".join([f"{now:.9f}{_in_full(sight)}{what}" for now, sight, what in self._lines])
-        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        found = self._sum.copy()
+        found.update(self._text(self._lines))
+        return found.hexdigest()
+
+    def _text(self, lines: list[tuple[float, _Sight, str]]) -> bytes:
+        """`lines` follow those that are folded."""
+        parts = [f"{now:.9f}{_in_full(sight)}{what}" for now, sight, what in lines]
+        between = "\n" if self._folded and lines else ""
+        return (between + "\n".join(parts)).encode()
 
 
 def in_step(step: int, sight: TraceColumns, what: str) -> str:

@@ -49,6 +49,8 @@ class NemesisContext:
     trace: Trace
     dice: RandomStream
     over: bool = False
+    period: int = 1
+    """What was begun in one is not undone in a later one: all is whole between them."""
     losses: int = 0
     """So many directories were lost, or taken away."""
     struck: dict[int, Fault] = field(default_factory=dict)
@@ -67,10 +69,20 @@ class NemesisContext:
         leaders = [node for node in self.nodes if node.leads]
         return dice.choice(leaders if leaders and dice.random() < 0.5 else self.nodes)
 
-    def unless_over(self, undo: Undo) -> None:
-        """Undo, if that has not been done at once for all."""
-        if not self.over:
-            undo()
+    def later(self, pause: float, todo: Undo) -> None:
+        """Do it in so many seconds, unless all is healed until then."""
+        self.clockwork.after(pause, self._unless_over, self.period, todo)
+
+    def begin_period(self, swarm: Swarm) -> None:
+        """From now on things may break again, as that says."""
+        assert self.over
+        self.swarm, self.over = swarm, False
+        self.period += 1
+        self.struck.clear()
+
+    def _unless_over(self, period: int, todo: Undo) -> None:
+        if not self.over and period == self.period:
+            todo()
 
 
 def _crash(scene: NemesisContext, *, power: bool = False) -> Undo | None:
@@ -102,7 +114,7 @@ def fall(scene: NemesisContext, node: NodePart, dice: RandomStream) -> None:
     """The process dies, and is back soon."""
     node.stop(power=False)
     soon = dice.about(scene.swarm.weather.delay_mean)
-    scene.clockwork.after(soon, scene.unless_over, partial(_raise, node))
+    scene.later(soon, partial(_raise, node))
 
 
 def _resettle(scene: NemesisContext) -> Undo | None:

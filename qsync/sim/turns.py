@@ -67,7 +67,7 @@ class Turns:
 
     def _later(self) -> None:
         pause = self._dice.about(3 * self._scene.swarm.nemesis.interval)
-        self._scene.clockwork.after(pause, self._scene.unless_over, self._again)
+        self._scene.later(pause, self._again)
 
     def _again(self) -> None:
         self._later()

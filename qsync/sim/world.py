@@ -15,6 +15,7 @@ from qsync.faults import Fault
 from qsync.member import Member, Members
 from qsync.record import Instance, instance_text
 from qsync.sim import repertoire, swarm
+from qsync.sim.client_load import ClientLoad
 from qsync.sim.faults import Faults
 from qsync.sim.floors import Tokens, Wall, floors_of
 from qsync.sim.history import SimHistory
@@ -29,12 +30,12 @@ from qsync.sim.kernel.operators import NodeOperators
 from qsync.sim.kernel.room import SimulatedKernel, Time
 from qsync.sim.kernel.short_logs import trim_soon
 from qsync.sim.kernel.strikes import KernelFaults
-from qsync.sim.kernel.sweeps import sweep_soon
+from qsync.sim.kernel.sweeps import look_seldom, sweep_soon
 from qsync.sim.membership import MemberOrders
 from qsync.sim.parts import NodePart
 from qsync.sim.plan import Plan
 from qsync.sim.repertoire import OperationGenerator
-from qsync.sim.swarm import ClientLoad, Swarm
+from qsync.sim.swarm import Swarm
 from qsync.sim.trace import Trace
 from qsync.sim.troubles import NemesisContext
 from qsync.sim.turns import Turns
@@ -45,6 +46,8 @@ PROGRAMS: Final = 100
 OPERATORS: Final = 500
 LITTLE_ROOM, SELDOM = 200, 2.0
 """Bytes of rows, which are a few of them, and how many times more seldom such a node folds."""
+CALM: Final = 10
+"""So many times more seldom users and readers come in a long life."""
 CLUSTER: Final = str(uuid.UUID(int=7))
 
 
@@ -119,16 +122,16 @@ class World:
             swarm=self.swarm,
             trace=self.trace,
             dice=self.clockwork.dice("nemesis"),
+            over=plan.life is not None,
         )
         self.faults: Faults = KernelFaults(scene, self.nodes, self.room.net)
         self.history = SimHistory(self.clockwork)
-        self.clients = self._clients()
+        self.tokens = Tokens()
+        self.clients = self.new_clients()
         members = MemberOrders(scene, partial(_place, founders))
-        self.turns = Turns(scene, self.clients[0].write_once, members, self._chores(scene))
+        self.turns = Turns(scene, self._write_once, members, self._chores(scene))
         for machine in self.nodes:
-            machine.operators = self._operators(machine)
-            if "users" in self.swarm.variety.habits:
-                machine.rebuild = entrusting.as_owners
+            self._equip(machine)
         if plan.mutant is not None:
             mutants.plant(plan.mutant, self.nodes, self.programs)
 
@@ -136,11 +139,12 @@ class World:
         """What nodes do now and then in runs with that habit."""
         users = entrusting.Visitors(self.clockwork.dice("users"), entrusting.trusted)
         readers = entrusting.Visitors(self.clockwork.dice("readers"), entrusting.reader)
+        calm = 1 if self.plan.life is None else CALM
         return {
             "snapshots": Chore(scene, self.nodes, name="trims", do=trim_soon),
             "retention": Chore(scene, self.nodes, name="sweeps", do=sweep_soon),
-            "users": Chore(scene, self.nodes, name="rights", do=users, pace=30),
-            "readers": Chore(scene, self.nodes, name="reads on", do=readers, pace=15),
+            "users": Chore(scene, self.nodes, name="rights", do=users, pace=30 / calm),
+            "readers": Chore(scene, self.nodes, name="reads on", do=readers, pace=15 / calm),
         }
 
     def _node(
@@ -165,7 +169,11 @@ class World:
         self.looker.opened(me, machine.instance, disk)
         return machine
 
-    def _clients(self) -> list[Hand]:
+    def _write_once(self, done: Callable[[], None]) -> None:
+        self.clients[0].write_once(done)
+
+    def new_clients(self) -> list[Hand]:
+        """Programs that are not started yet, and know of each other what is passed on."""
         load = self.swarm.load
         addresses = tuple(f"127.0.0.1:{PORTS + machine.number}" for machine in self.nodes)
         fresh = {Consistency.LINEARIZABLE} | ({Consistency.LEASE} if self.leases_hold else set())
@@ -179,7 +187,7 @@ class World:
         )
         hands: list[Hand] = []
         wall: Wall = {}
-        self._tokens = Tokens()
+        self.tokens = self.tokens.of_the_past()
         for number in range(1, load.clients + 1):
             fresh_one = (number - 1) % load.hands == 0
             program = self._program(number, around) if fresh_one else hands[-1].program
@@ -192,11 +200,16 @@ class World:
                 hands.append(Hand(self._mind(number, looks, wall), program))
         return hands
 
-    def _operators(self, machine: MemberMachine) -> NodeOperators:
+    def _equip(self, machine: MemberMachine) -> None:
+        """With operators, and with what its node is like in such a run."""
         address = f"127.0.0.1:{PORTS + machine.number}"
         around = self.clients[0].program.around._replace(addresses=(address,))
         number = OPERATORS + machine.number
-        return NodeOperators(lambda: self._program(number, around, direct=True))
+        machine.operators = NodeOperators(lambda: self._program(number, around, direct=True))
+        if "users" in self.swarm.variety.habits:
+            machine.rebuild = entrusting.as_owners
+        if self.plan.life is not None:
+            machine.rebuild = partial(mutants.both, machine.rebuild, look_seldom)
 
     def _mind(self, number: int, load: ClientLoad, wall: Wall) -> OperationGenerator:
         return OperationGenerator(
@@ -205,7 +218,7 @@ class World:
             load=load,
             tunings=self.swarm.tunings(),
             floors=floors_of(self.clockwork, self.swarm, number, wall),
-            tokens=self._tokens,
+            tokens=self.tokens,
         )
 
     def _program(self, number: int, around: ClientEnvironment, *, direct: bool = False) -> Program:
@@ -249,6 +262,10 @@ class World:
     def _open_doors(self) -> None:
         for client in self.clients[1:]:
             client.start()
+        self.break_things()
+
+    def break_things(self) -> None:
+        """From now on troubles come, and operators give orders."""
         self.faults.start()
         self.turns.start()
 
@@ -317,7 +334,7 @@ def _config(drawn: Swarm) -> NodeConfig:
                 f"store: {{fold_interval: {_ms(timing.fold_interval)},"
                 f" fold_rows_max: {drawn.limits.fold_rows_max}}}"
             ),
-            f"limits: {{session_ttl: {'1s' if drawn.load.naps else '1h'}}}",
+            f"limits: {{session_ttl: {_ms(drawn.load.session_ttl)}}}",
         )
     )
     return NodeConfig.loads(text)

@@ -42,7 +42,7 @@ BUDGETS = {
 }
 
 IN_A_CROWD = "no_turn_limit"
-UNNOTICED = {"silence_unnoticed"}
+UNNOTICED = {"silence_unnoticed", *mutants.LIFELONG}
 
 
 def plan(seed: int, events: int = SHORT_EVENTS) -> Plan:

@@ -6,8 +6,8 @@ from enum import Enum
 
 from election.fencing import Fencing
 from qsync.faults import Fault
+from qsync.sim.client_load import ClientLoad
 from qsync.sim.swarm import (
-    ClientLoad,
     DiskFlaws,
     Nemesis,
     Swarm,

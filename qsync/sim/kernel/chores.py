@@ -37,7 +37,7 @@ class Chore:
     def start(self) -> None:
         """From now on, now and then."""
         pause = self._dice.about(self._scene.swarm.nemesis.interval / self._pace)
-        self._scene.clockwork.after(pause, self._scene.unless_over, self._again)
+        self._scene.later(pause, self._again)
 
     def _again(self) -> None:
         self.start()

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 RESOLVES: Final = 0.5
 """How often a program asks once more what became of a write that is unknown."""
+LOOK_S: Final = 60.0
+"""Who rests for longer looks so often whether there is something to do."""
 HASTY: Final = 0.2
 """How often a write says itself how long the node may keep its client waiting: not for long."""
 _PROCESSES: Final = 1000
@@ -120,6 +122,14 @@ class Program:
     def start(self) -> None:
         """The pump, and every hand."""
         self.process.spawn(self._run)
+
+    def end(self) -> None:
+        """As by kill: the other ends of its connections hear of it."""
+        process = self.process
+        now = max(process.at, self.computer.room.clockwork.now)
+        self.computer.room.net.stopped(process.open_files(), now, silent=False)
+        process.dead = True
+        process.bury()
 
     async def _run(self) -> None:
         while True:
@@ -214,8 +224,16 @@ class Hand(ScriptedClient):
                 if not self.script and self.done is not None:
                     done, self.done = self.done, None
                     done()
-            await self.program.sleep(self._mind.pause())
+            await self._rest(self._mind.pause())
         self._running = False
+
+    async def _rest(self, seconds: float) -> None:
+        """So long, or until there is something to do: it looks for that now and then."""
+        await self.program.sleep(min(seconds, LOOK_S))
+        left = seconds - LOOK_S
+        while left > 0 and not (self.stopping and self.script):
+            await self.program.sleep(min(left, LOOK_S))
+            left -= LOOK_S
 
     async def _do(self, operation: OperationRecord, steps: Steps) -> OperationResult:
         self._now = operation

@@ -324,6 +324,10 @@ class KernelDisk:
         for work in self.under_way.pending:
             self._clockwork.after(self.delay(), self.finish, work)
 
+    def wear(self, platter: DiskFlaws) -> None:
+        """From now on it is as good or bad as that."""
+        self._platter = platter
+
     def finish(self, work: Callable[[], bool]) -> None:
         """A thread's write has come to its end, unless it had before, or its process is gone."""
         if work in self.under_way.pending:

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
 
 from election.fencing import Fencing
 from election.messages import Replica
@@ -19,6 +18,7 @@ from qsync.record import Instance, instance_text, read_instance
 from qsync.replica import Replica as Core
 from qsync.sim import properties
 from qsync.sim.kernel import copies
+from qsync.sim.kernel.callers import NOBODY, Callers
 from qsync.sim.kernel.calls import Calls
 from qsync.sim.kernel.clock import MachineClocks
 from qsync.sim.kernel.disk import KernelDisk
@@ -26,30 +26,11 @@ from qsync.sim.kernel.limits import limited
 from qsync.sim.kernel.looker import Looker
 from qsync.sim.kernel.process import NO_STRIKE, KernelProcess
 from qsync.sim.kernel.room import SimulatedKernel
+from qsync.sim.kernel.shelf import DirectoryShelf
 from qsync.sim.kernel.snapshots import KernelSnapshot
 from qsync.sim.kernel.watch import KernelObserver
 from qsync.store.contract import Identity
 
-
-class Callers(Protocol):
-    """Operators of this node; see `qsync.sim.kernel.operators`."""
-
-    def ask(self, what: str, event: Input) -> bool:
-        """Send what makes that input there. False when it is nothing that is asked so."""
-
-    def waiting(self) -> list[str]:
-        """Who was not answered yet."""
-
-
-class _Nobody:
-    def ask(self, _what: str, _event: Input) -> bool:
-        return False
-
-    def waiting(self) -> list[str]:
-        return []
-
-
-NOBODY: Callers = _Nobody()
 FILES_MAX = 1024
 
 
@@ -197,7 +178,7 @@ class MemberMachine(MemberView):
         self.rebuild: Callable[[Node], None] = _as_built
         """Makes the node another one than what ships: a mutant, or one with other clients."""
         self._identity = identity
-        self._shelf = {read_instance(identity.instance): (identity, disk)}
+        self.shelf = DirectoryShelf(identity, disk)
         self._looker = looker
         self._lives = 0
         disk.spaces.looks_at_fold = self._folded
@@ -270,20 +251,20 @@ class MemberMachine(MemberView):
     @property
     def replaced(self) -> bool:
         """It has another directory than its first."""
-        return self.instance != next(iter(self._shelf))
+        return self.instance != self.shelf.first
 
     def exchange(self, instance: Instance | None = None, copy: KernelDisk | None = None) -> None:
         """Its directory is another one from the next start on: an earlier one, or a new one."""
         assert not self.up
         if instance is not None and copy is not None:
-            self._shelf[instance] = self._shelf[instance][0], copy
+            self.shelf.put(instance, self.shelf.take(instance)[0], copy)
         if instance is None:
             dice = self.room.clockwork.dice("instances")
             instance = Instance(dice.getrandbits(127))
             text = instance_text(instance)
             identity = replace(self._identity, instance=text, founders=())
-            self._shelf[instance] = identity, self.disk.another()
-        self._identity, self.disk = self._shelf[instance]
+            self.shelf.put(instance, identity, self.disk.another())
+        self._identity, self.disk = self.shelf.take(instance)
         self._looker.opened(self.me, instance, self.disk)
 
     def configure(self, election_timeout: float, fencing: Fencing) -> None:

@@ -1,6 +1,7 @@
 """Rules of the node around a replica, and of the client, switched off on purpose, one at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -9,6 +10,7 @@ from qsync.client.link import ClientLink
 from qsync.client.pending_request import PendingRequest
 from qsync.core.ready import Ready
 from qsync.core.ready import Write as Disked
+from qsync.core.retention import ConsumerChanges
 from qsync.errors import Outcome, OutcomeUnknown, QsyncError, RolledBack, Unavailable
 from qsync.node.connection import Connection
 from qsync.node.links import PeerLink
@@ -28,7 +30,7 @@ def plant(name: str, machines: Sequence[MemberMachine], programs: Sequence[Progr
     """Break the rule in every node, or every client, of this world, and in no other."""
     if name in NODES:
         for machine in machines:
-            machine.rebuild = partial(_both, machine.rebuild, NODES[name])
+            machine.rebuild = partial(both, machine.rebuild, NODES[name])
     elif name in CLIENTS:
         for program in programs:
             CLIENTS[name](program.core)
@@ -36,7 +38,14 @@ def plant(name: str, machines: Sequence[MemberMachine], programs: Sequence[Progr
         catalogue.plant(name, machines)
 
 
-def _both(first: Rebuild, second: Rebuild, node: Node) -> None:
+def plant_in_clients(name: str | None, programs: Sequence[Program]) -> None:
+    """Break it in clients that came later, if it is a rule of theirs."""
+    if name is not None and name in CLIENTS:
+        plant(name, (), programs)
+
+
+def both(first: Rebuild, second: Rebuild, node: Node) -> None:
+    """One after the other."""
     first(node)
     second(node)
 
@@ -142,6 +151,29 @@ def _no_turn_limit(node: Node) -> None:
     reactor._serve = serve  # type: ignore[method-assign]  # noqa: SLF001 - a mutant
 
 
+def _sessions_never_end(node: Node) -> None:
+    """A session whose client is gone stays for ever."""
+
+    def sweep(now: float) -> int:
+        del now
+        return 0
+
+    node.requests.expiry.sweep = sweep  # type: ignore[method-assign]  # a mutant
+
+
+def _consumers_never_go(node: Node) -> None:
+    """What was kept for a directory that is no member any more is kept for ever."""
+    retention = node.queries.retention
+    honest = retention._write  # noqa: SLF001 - a mutant
+
+    def write(changes: ConsumerChanges) -> None:
+        kept = replace(changes, dropped=())
+        if kept:
+            honest(kept)
+
+    retention._write = write  # type: ignore[method-assign]  # noqa: SLF001 - a mutant
+
+
 # -- clients
 
 
@@ -183,6 +215,11 @@ def _retry_renumbered(core: Core) -> None:
     core._lose = lose  # type: ignore[method-assign]  # noqa: SLF001 - a mutant
 
 
+LIFELONG: Final[Mapping[str, Callable[[Node], None]]] = {
+    "sessions_never_end": _sessions_never_end,
+    "consumers_never_go": _consumers_never_go,
+}
+"""What these break shows in a long life only."""
 NODES: Final[Mapping[str, Callable[[Node], None]]] = {
     "sends_before_durable": _sends_before_durable,
     "told_before_durable": _told_before_durable,
@@ -192,6 +229,7 @@ NODES: Final[Mapping[str, Callable[[Node], None]]] = {
     "silence_unnoticed": _silence_unnoticed,
     "no_turn_limit": _no_turn_limit,
     **RETENTION,
+    **LIFELONG,
 }
 CLIENTS: Final[Mapping[str, Callable[[Core], None]]] = {
     "doubt_forgotten": _doubt_forgotten,

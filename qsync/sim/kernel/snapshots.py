@@ -60,7 +60,9 @@ class KernelSnapshots:
         """False in a mutant only."""
         self.looks_at_file: Callable[[KernelSnapshot], None] = _unseen
         self.written: list[Index] = []
-        """All that ever came to stay, oldest first."""
+        """All that came to stay since `forget_written`, oldest first."""
+        self.count = 0
+        """All that ever did."""
         self._disk = disk
         self._dice = dice
         self._named: dict[Index, KernelSnapshot] = {}
@@ -124,6 +126,10 @@ class KernelSnapshots:
         """What a power cut certainly leaves."""
         return self._durable
 
+    def forget_written(self, below: Index) -> None:
+        """No log goes on behind those any more."""
+        self.written = [each for each in self.written if each >= below]
+
     @property
     def place(self) -> tuple[tuple[Index, ...], ...]:
         """What has a name, and what keeps it without power."""
@@ -151,7 +157,9 @@ class KernelSnapshots:
     def _flush(self) -> None:
         if not self.flushes:
             return
-        self.written += sorted(self._named.keys() - self._durable.keys() - set(self.written))
+        fresh = sorted(self._named.keys() - self._durable.keys() - set(self.written))
+        self.written += fresh
+        self.count += len(fresh)
         self._durable = dict(self._named)
 
     def _write_next(self) -> int:

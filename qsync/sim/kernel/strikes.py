@@ -161,7 +161,7 @@ class KernelFaults(Faults):
         def kill(process: KernelProcess) -> None:
             scene.note(f"node {machine.me} dies in call {process.calls}")
             machine.stop(power=power)
-            scene.clockwork.after(soon, scene.unless_over, machine.start_again)
+            scene.later(soon, machine.start_again)
 
         self._at_call(machine.process, scene, kill)
         return _nothing

@@ -4,14 +4,22 @@ Runs are short, and a node looks once in a second.
 """
 
 from functools import partial
+from typing import Final
 
 from qsync.node.node import Node
 from qsync.sim.kernel.machine import MemberMachine
+
+SELDOM_S: Final = 10.0
 
 
 def sweep_soon(machine: MemberMachine) -> None:
     """In its next turn the node sees who needs its log."""
     machine.process.soon(partial(_sweep, machine.node))
+
+
+def look_seldom(node: Node) -> None:
+    """In a long life a node looks as often as minutes are long, not seconds."""
+    node.queries.retention.interval = SELDOM_S
 
 
 def _sweep(node: Node) -> None:

@@ -1,0 +1,119 @@
+"""Clusters that live for long: judged period by period, and bounded in what they keep."""
+
+import json
+from itertools import islice
+
+import pytest
+
+from admin.soak.judge import SeedFinding, look
+from cli.main import run
+from qsync.sim.kernel import mutants
+from qsync.sim.longlife.life import LongLife, Period
+from qsync.sim.plan import Plan
+
+HOUR = 3600.0
+SHORT = {"period_s": 300.0, "night_s": 400.0}
+"""Seconds of a period, and of the night behind it, which is longer than a session lives."""
+BOUNDED = 19
+FORGOTTEN = ("quorum_minus_one", "retry_applies_twice", "trims_for_nobody")
+LATE_PERIODS = 6
+TwoPeriods = tuple[LongLife, list[Period], list[SeedFinding | None]]
+
+
+@pytest.fixture(scope="module")
+def two_periods() -> TwoPeriods:
+    life = LongLife(Plan(seed=2, life=1000 * HOUR), **SHORT)
+    periods, findings = [], []
+    for period in islice(life.periods(), 2):
+        periods.append(period)
+        findings.append(look(period.run).finding)
+    return life, periods, findings
+
+
+def test_a_cluster_lives_for_long_and_keeps_every_promise(two_periods: TwoPeriods) -> None:
+    _, (first, second), findings = two_periods
+    assert findings == [None, None]
+    assert second.at > HOUR / 4
+    assert second.totals["acknowledged"] > first.totals["acknowledged"] > 0
+    assert second.totals["strikes"] > 0
+    assert second.totals["logs trimmed"] > 0
+    assert second.largest["sessions"] == 0
+
+
+def test_what_is_older_than_all_logs_is_forgotten(two_periods: TwoPeriods) -> None:
+    invariants = two_periods[0].world.invariants
+    base = invariants.starts.base.index
+    assert base > 0
+    assert min(index for index, _ in invariants.books.places) >= base
+    for directory in invariants.starts.directories.values():
+        assert directory.base in {0, base}
+        assert len(directory.entries) <= invariants.canon.last - base
+
+
+def test_a_long_life_is_the_same_again() -> None:
+    def digests(seed: int) -> list[str]:
+        life = LongLife(Plan(seed=seed, life=1000 * HOUR), period_s=60.0, night_s=400.0)
+        return [period.run.report.digest for period in islice(life.periods(), 2)]
+
+    assert digests(2) == digests(2) != digests(3)
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("mutant", mutants.LIFELONG)
+def test_what_grows_with_the_length_of_a_life_is_noticed(mutant: str) -> None:
+    plan = Plan(seed=3, life=1000 * HOUR, mutant=mutant, only=("wipe",))
+    periods = islice(LongLife(plan, period_s=HOUR / 2, night_s=400.0).periods(), 2)
+    found = [finding for period in periods if (finding := look(period.run).finding)]
+    assert found, f"{mutant} broke nothing that we noticed"
+    assert found[0].number == BOUNDED, found[0].text
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("mutant", FORGOTTEN)
+def test_a_rule_that_is_broken_late_is_noticed_late(mutant: str) -> None:
+    """What is forgotten of a life is not what it is judged by."""
+    plan = Plan(seed=1, life=1000 * HOUR)
+    life, noticed = LongLife(plan, **SHORT), None
+    for number, period in enumerate(life.periods(), start=1):
+        noticed = look(period.run).finding
+        if noticed is not None or number == LATE_PERIODS:
+            break
+        if number == 1:
+            mutants.plant(mutant, life.world.nodes, life.world.programs)
+            for node in life.world.nodes:
+                node.stop(power=False)
+                node.start()
+    assert noticed is not None, mutant
+
+
+def test_the_command_tells_how_it_goes_and_ends_with_counts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["sim", "--replay", "1", "--life", "5m", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert "period 1: 0d 00:" in printed.err
+    (life,) = json.loads(printed.out)["lives"]
+    assert life["virtual_seconds"] >= 300
+    assert life["totals"]["strikes"] > 0
+    assert life["broken"] is None
+    assert life["replay"] == "qsync sim --replay 1 --life 5m"
+
+
+@pytest.mark.parametrize("other", [["--events", "9"], ["--explore", "quick"], ["--bundle", "b"]])
+def test_a_life_is_no_short_run(other: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sim", "--life", "5m", *other]) == 2
+    assert f"--life and {other[0]} do not go together" in capsys.readouterr().err
+
+
+@pytest.mark.timeout(600)
+def test_a_day_of_a_cluster_keeps_every_promise() -> None:
+    last = None
+    for period in LongLife(Plan(seed=4, life=24 * HOUR)).periods():
+        judged = look(period.run)
+        assert judged.finding is None, judged.finding
+        last = period
+    assert last is not None
+    assert last.at >= 24 * HOUR
+    assert last.totals["restores"] > 0
+    assert last.totals["changes of members"] > 0
+    assert last.largest["sessions"] == 0
