@@ -137,8 +137,12 @@ class DrillRunner:
         return replace(whole, began_at=began_at, targets=names, feeds=tuple(feed.rows))
 
     def _whole(self, watch: SamplingThread) -> RunRecord:
-        with connect(self.place.addresses, timeout=UP_S_MAX) as client:
-            spaces.prepare(self.place, client, self.load.kind)
+        try:
+            with connect(self.place.addresses, timeout=UP_S_MAX) as client:
+                spaces.prepare(self.place, client, self.load.kind)
+        except QsyncError:
+            self.cluster.undo_log.close()  # nothing is broken yet
+            raise
         begun = time.monotonic()
         end, why = self._play()
         over = time.monotonic()

@@ -30,7 +30,8 @@ class DrillSetup:
 
     `keep`: the lab that was made stays. `links`: it has a proxy between its nodes. `secure`: it
     speaks TLS and has users, as it does for a drill that is about certificates. `record`: write
-    evidence and reports, of this `source` and from this `command`.
+    evidence and reports, of this `source` and from this `command`. `drill`: how it was named, such
+    as the path of a file of one's own; its name where that is empty.
     """
 
     out: Path
@@ -42,6 +43,7 @@ class DrillSetup:
     record: bool = True
     source: str = "drill"
     command: str | None = None
+    drill: str = ""
 
 
 def run(drill: Drill, plan: DrillSetup, observer: DrillObserver) -> JudgedRun:
@@ -63,7 +65,7 @@ def _run_by_hooks(
     """On a cluster of somebody's: nothing is started or removed there but by hooks."""
     place.dir.mkdir(exist_ok=True)
     judged = expectations.judge(DrillRunner(drill, place, observer).run())
-    command = plan.command or f"qsync drill run {drill.name} --hooks {place.file.path}"
+    command = plan.command or _hooks_command(drill, place, plan)
     evidence.save_all(judged.run, place, out, source=plan.source, command=command)
     report.write(judged, out)
     if judged.end is not RunEnd.NOT_HEALED:
@@ -83,7 +85,7 @@ def _run_on(
             secure.have_users(place.dir, place.addresses)
         judged = expectations.judge(DrillRunner(drill, place, observer).run())
         if plan.record:
-            command = plan.command or _command(drill, place)
+            command = plan.command or _command(drill, place, plan)
             evidence.save_all(judged.run, place, out, source=plan.source, command=command)
             report.write(judged, out)
         healed = judged.end is not RunEnd.NOT_HEALED
@@ -128,7 +130,14 @@ def _make(drill: Drill, directory: Path, plan: DrillSetup) -> Lab:
     )
 
 
-def _command(drill: Drill, place: Lab) -> str:
-    said = f"qsync drill run {drill.name} --nodes {len(place.nodes)} --seed {drill.seed}"
+def _hooks_command(drill: Drill, place: HookedCluster, plan: DrillSetup) -> str:
+    said = f"qsync drill run {plan.drill or drill.name} --hooks {place.file.path}"
+    return f"{said} --confirm {place.name} --seed {drill.seed}"
+
+
+def _command(drill: Drill, place: Lab, plan: DrillSetup) -> str:
+    said = (
+        f"qsync drill run {plan.drill or drill.name} --nodes {len(place.nodes)} --seed {drill.seed}"
+    )
     told = secure.is_secure(place.dir) and not preflight.needs_certificates(drill)
     return f"{said} --secure" if told else said

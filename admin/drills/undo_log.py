@@ -42,8 +42,10 @@ class UndoLog:
 
     @classmethod
     def create(cls, directory: Path, drill: str) -> "UndoLog":
-        """A new one. Raises DrillRuns when another drill is not mended yet."""
+        """A new one. Raises DrillRuns when another drill runs, or is not mended yet."""
         found = cls.read(directory)
+        if found is not None and found.runs:
+            raise DrillRuns(f"{found.path}: the drill {found.drill} runs on the same nodes")
         if found is not None and found.pending:
             raise DrillRuns(
                 f"{found.path}: the drill {found.drill} left {len(found.pending)} things broken",

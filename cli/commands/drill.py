@@ -202,7 +202,9 @@ def run(
     for number in range(repeat):
         here = place if repeat == 1 else place / f"{number + 1:03}"
         again = replace(found, seed=found.seed + number)
-        plan = session.DrillSetup(out=here, nodes=nodes, target=there, secure=secure, keep=keep)
+        plan = session.DrillSetup(
+            out=here, nodes=nodes, target=there, secure=secure, keep=keep, drill=drill
+        )
         judged.append(session.run(again, plan, Lines()))
         say(judged[-1].sentence)
     _conclude(judged, place, junit)

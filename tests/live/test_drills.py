@@ -107,7 +107,8 @@ def write(tmp_path: Path, text: str) -> Path:
 def test_a_killed_leader_is_replaced_and_the_evidence_is_there(tmp_path: Path) -> None:
     out = tmp_path / "run"
     junit = tmp_path / "junit.xml"
-    told = drill("run", write(tmp_path, KILL), "--out", out, "--junit", junit, "--json")
+    file = write(tmp_path, KILL)
+    told = drill("run", file, "--out", out, "--junit", junit, "--json")
     assert json.loads(told)["verdicts"] == ["passed"]
     report = json.loads((out / "report.json").read_text())
     assert report["lost"] == []
@@ -118,6 +119,7 @@ def test_a_killed_leader_is_replaced_and_the_evidence_is_there(tmp_path: Path) -
         assert (out / name).stat().st_size > 0, name
     manifest = Manifest.load(out)
     assert (manifest.source, manifest.whole, manifest.faults) == ("drill", True, True)
+    assert manifest.command == f"qsync drill run {file} --nodes 3 --seed 1"
     assert all(each.last > 0 for each in manifest.nodes)
     checked = json.loads(qsync("check", "--quick", out, "--json"))
     examined = {each["id"] for each in checked["invariants"] if each["status"] == "pass"}

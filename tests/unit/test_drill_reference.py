@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from admin.drills import gallery, reference, report
+from admin.drills import gallery, reader, reference, report
 from admin.drills.reference import MeasuredDrill
 
 ROOT = Path(__file__).parents[2]
@@ -21,6 +21,37 @@ def test_every_page_says_what_the_catalogue_and_the_numbers_say() -> None:
     there = {path.name: path.read_text("utf-8") for path in reference.PAGES.glob("*.md")}
     assert there.keys() == wanted.keys(), AGAIN
     assert [name for name, text in wanted.items() if there[name] != text] == [], AGAIN
+
+
+def test_the_gallery_has_every_drill_once_and_the_pictures_that_there_are() -> None:
+    page = gallery.gallery({"chaos"})
+    for name in reader.own_names():
+        assert page.count(f"### [{name}]({name}.md)") == 1
+    assert page.count(".svg)") == 1
+    assert "](pictures/chaos.svg)" in page
+    assert list(gallery.by_kind())[:3] == ["Processes", "Links", "Disks"]
+
+
+def test_a_drill_is_drawn_by_the_run_with_the_median_rto_on_the_fewest_nodes(
+    tmp_path: Path,
+) -> None:
+    for number, (nodes, rto) in enumerate(((3, 0.1), (3, 0.4), (3, 0.7), (5, 0.4))):
+        place = tmp_path / str(number)
+        run(place, nodes=nodes, verdict="passed", rto=rto, began="2026-01-01T00:00")
+        drawn = {
+            "seconds": rto,
+            "steps": [],
+            "leaders": [],
+            "sentence": f"{nodes} nodes, {rto}",
+            "writes": {"bucket": 0.1, "counts": [1]},
+        }
+        file = place / report.FILE
+        file.write_text(json.dumps(json.loads(file.read_text()) | drawn))
+    reference.draw(tmp_path / "pages", tmp_path)
+    (drawing,) = (tmp_path / "pages").rglob("*.svg")
+    assert drawing.name == "leader-kill.svg"
+    assert "3 nodes, 0.4" in drawing.read_text()
+    assert gallery.pictured(tmp_path / "pages") == {"leader-kill"}
 
 
 def run(directory: Path, *, nodes: int, verdict: str, rto: float | None, began: str) -> None:

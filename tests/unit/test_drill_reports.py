@@ -276,3 +276,5 @@ def test_a_runner_that_lives_keeps_others_from_healing(tmp_path: Path) -> None:
     other = UndoLog.read(tmp_path)
     assert other is not None
     assert other.runs
+    with pytest.raises(DrillRuns, match="the drill kill runs on the same nodes"):
+        UndoLog.create(tmp_path, "another")
