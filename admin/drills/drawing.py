@@ -87,8 +87,10 @@ def figure(report: Mapping[str, object], axes: DrawingAxes | None = None) -> str
 def standalone(report: Mapping[str, object]) -> str:
     """The drawing as a file of its own, which follows the reader's choice of light or dark."""
     style = (
-        ":root { --ink: #1b1f24; --muted: #5b6570; --soft: #d9dee4; color: var(--ink); } "
-        "@media (prefers-color-scheme: dark) { :root { --ink: #e4e8ec; --muted: #98a3ae; "
+        ":root { --paper: #fff; --ink: #1b1f24; --muted: #5b6570; --soft: #d9dee4; "
+        "background: var(--paper); color: var(--ink); } "
+        "@media (prefers-color-scheme: dark) { :root { --paper: #14181d; "
+        "--ink: #e4e8ec; --muted: #98a3ae; "
         "--soft: #343c45; } } text { font: 11px system-ui, sans-serif; fill: currentColor; }"
     )
     head, rest = drawing(report).removeprefix("<svg").split(">", 1)

@@ -110,6 +110,10 @@ def hooks(*, file: str | None) -> None:
             text(name)
     elif file in hook_reader.presets():
         click.echo(hook_reader.preset(file).read_text("utf-8"), nl=False)
+    elif not Path(file).exists():
+        raise ConfigError(
+            f"{file} is no file, and no preset either; there are {', '.join(hook_reader.presets())}"
+        )
     else:
         found = hook_reader.load(Path(file))
         if style().as_json:
