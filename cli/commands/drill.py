@@ -1,6 +1,5 @@
 """`qsync drill`: break a cluster on purpose, watch it, mend it, and judge what it did."""
 
-import sys
 import tempfile
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,16 +12,15 @@ from admin.drills.failures import DrillNotHealed, DrillStopped
 from admin.drills.model import Drill
 from admin.lab import lab as labs
 from admin.lab.lab import Lab
+from cli import drill_places
 from cli.ending import interrupted_politely
-from cli.exits import CheckFailed, StoppedByGuard
+from cli.exits import CheckFailed
 from cli.options import json_option, mutant_option, set_options
 from cli.output import document, say, style, text
-from cli.targets import load_lab
 from qsync.errors import ConfigError
 
 if TYPE_CHECKING:
     from admin.drills.expectations import JudgedRun
-    from admin.drills.hooks.cluster import HookedCluster
     from admin.drills.place import DrillPlace
 
 _HOOKS = click.option(
@@ -195,12 +193,12 @@ def run(
     if simulate:
         _simulate(found, nodes, repeat, mutant)
         return
-    there = _place(target, hooks)
+    there = drill_places.find_place(target, hooks)
     if dry_run:
         _dry_run(found, there, nodes)
         return
     if there is not None and not isinstance(there, Lab):
-        _confirm(found, there, confirm)
+        drill_places.confirm_cluster(found, there, confirm)
     place = out or Path(tempfile.mkdtemp(prefix=f"qsync-drill-{found.name}-"))
     judged: list[JudgedRun] = []
     for number in range(repeat):
@@ -225,7 +223,7 @@ def heal(*, target: str | None, hooks: Path | None) -> None:
     """
     from admin.drills import healing  # noqa: PLC0415 - only here
 
-    found = _place(target, hooks) or _lab(labs.DEFAULT_NAME)
+    found = drill_places.find_place(target, hooks) or drill_places.find_lab(labs.DEFAULT_NAME)
     done = healing.heal(found)
     if style().as_json:
         document("drill-heal", lab=found.name, dir=found.dir, done=done)
@@ -284,58 +282,6 @@ def compare(*, before: Path, after: Path, threshold: float, html: Path | None) -
             text(each.describe())
     if worse := [each.name for each in rows if each.worse]:
         raise CheckFailed(f"worse than before: {', '.join(worse)}")
-
-
-def _place(target: str | None, hooks: Path | None) -> "DrillPlace | None":
-    """The lab or the cluster that is meant; None: a lab is made. Raises ConfigError."""
-    if hooks is None:
-        return None if target is None else _lab(target)
-    from admin.drills.hooks import reader as hook_reader  # noqa: PLC0415 - only here
-    from admin.drills.hooks.cluster import HookedCluster  # noqa: PLC0415 - the same
-    from cli import targets  # noqa: PLC0415 - the same
-
-    found = HookedCluster(file=hook_reader.load(hooks))
-    if target is not None:
-        try:
-            addresses = targets.resolve(target)
-        except ValueError as error:
-            raise ConfigError(str(error)) from None
-        if strange := sorted(set(addresses) - set(found.addresses)):
-            raise ConfigError(
-                f"{', '.join(strange)} is not an address in {hooks}",
-                hint="both have to name the same cluster; the file alone is enough, unless its "
-                "nodes speak TLS",
-            )
-    return found
-
-
-def _confirm(found: Drill, place: "HookedCluster", name: str | None) -> None:
-    """Whoever breaks a cluster has to name it. Raises StoppedByGuard."""
-    if name is None and sys.stdin.isatty():
-        say(f"{found.name} breaks the cluster {place.name} on purpose: {found.title}")
-        name = click.prompt("The name of that cluster", err=True)
-    if name != place.name:
-        said = "was not named" if name is None else f"was called {name!r}"
-        raise StoppedByGuard(
-            f"{place.name} {said}, so nothing was done",
-            hint=f"--confirm {place.name} says that this cluster is meant; --dry-run shows what "
-            "would be run",
-        )
-
-
-def _lab(target: str) -> Lab:
-    """By name, by directory, or by the directory of a run that has one in it."""
-    for place in (Path(target) / "lab", Path(target)):
-        if labs.exists(place):
-            return load_lab(place.absolute())
-    if ":" in target or "," in target:
-        raise ConfigError(
-            f"{target} is an address: what a drill breaks are processes and links, and without "
-            "hooks it reaches only those of a lab of this machine",
-            hint="--hooks FILE names the commands that reach them elsewhere (`qsync drill hooks` "
-            "prints one to begin with); `qsync lab list` names the labs",
-        )
-    return load_lab(labs.place(target))
 
 
 def _dry_run(found: Drill, there: "DrillPlace | None", nodes: int) -> None:
