@@ -194,7 +194,7 @@ def test_all_is_lost_and_restored_as_it_is_told(tmp_path: Path) -> None:
 
 
 def test_backups_are_sealed_as_it_is_told(tmp_path: Path) -> None:
-    done = told("how-to/seal-backups.md", tmp_path, ports=2)
+    done = told("how-to/seal-backups.md", tmp_path, ports=3)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert '[1, "Ada"]' in done.stdout
     assert (tmp_path / "backup.key").read_bytes() == (tmp_path / "elsewhere.key").read_bytes()
