@@ -139,10 +139,10 @@ class ClientRequests:
 
     def resume(self) -> None:
         """Writers that waited for room go on, each until its own time is over."""
-        parked = self._parked
+        parked, leader = self._parked, self._replica.machine.leader
         while parked and self._has_room():
             write = parked.pop()
-            if write.due <= self._now():
+            if leader is not None and write.due <= self._now():
                 self._fail(write.connection, write.request.id, refusals.no_room())
             elif not write.connection.closed:
                 self._submit(write.connection, write.request, write.due)
