@@ -1,7 +1,7 @@
 """Runs a notebook and keeps its outputs: `python tests/notebooks.py FILE [OUT]`.
 
-In a kernel of its own, whose working directory is a folder that is gone afterwards. What one run
-has and another has not, times and paths, is left out of what is kept.
+In a kernel of its own, whose working directory is a folder that is gone afterwards; what lies
+beside the notebook is there, too.
 """
 
 import os
@@ -20,11 +20,14 @@ def run(path: Path, out: Path) -> None:
     """All cells; the first that raises ends it. Replaces `out`."""
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]  # has no types
     with tempfile.TemporaryDirectory(prefix="qsync-notebook-") as folder:
+        for beside in path.absolute().parent.iterdir():
+            (Path(folder) / beside.name).symlink_to(beside)
         os.environ |= {"IPYTHONDIR": f"{folder}/.ipython", "JUPYTER_RUNTIME_DIR": f"{folder}/.run"}
         client = NotebookClient(
             notebook,
             timeout=CELL_S,
             startup_timeout=CELL_S,
+            coalesce_streams=True,
             kernel_name="python3",
             resources={"metadata": {"path": folder}},
         )
