@@ -19,7 +19,7 @@ NOTICED: dict[str, tuple[int, int, str]] = {
     "confirm_older_term": (1, 1500, "confirms-forward"),
     "rollback_inherited": (1, 1500, "rollback-legal"),
     "stretch_rule_leader": (1, 1500, "confirms-forward"),
-    "stretch_rule_carried": (172, 1500, "stretches-whole"),
+    "stretch_rule_carried": (1, 1500, "stretches-whole"),
     "read_without_round": (29, EVENTS, "reads-fresh"),
     "retry_applies_twice": (1, 1500, "once"),
     "sessions_forgotten": (1, 1500, "once"),
