@@ -67,8 +67,8 @@ def judged_alike(session: "SparkSession", some: list[tuple[Bundle, frozenset[str
 def compared(row: dict[str, object]) -> str:
     """Which of several cycles is told depends on the process; of logs and nodes all is equal."""
     if row["invariant"] not in BY_ID:
-        return repr([row[key] for key in ("run_id", "invariant", "title", "count")])
-    return repr({key: row[key] for key in row if key not in {"source", "seconds"}})
+        return json.dumps([row[key] for key in ("run_id", "invariant", "title", "count")])
+    return json.dumps({key: row[key] for key in row if key not in {"source", "seconds"}})
 
 
 def name(bundle: Bundle) -> str:
