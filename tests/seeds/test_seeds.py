@@ -20,7 +20,7 @@ from qsync.sim.world import World
 HERE = Path(__file__).parent
 BLOCK = 10
 FIRST_SEEDS = range(1, 61, BLOCK)
-SHORT_EVENTS = 1200
+SHORT_EVENTS = 1800
 
 # How many seeds it may take until a broken rule breaks a property.
 BUDGETS = {
