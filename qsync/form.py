@@ -14,15 +14,20 @@ def form() -> str:
     return "pure" if __file__.endswith(".py") else "compiled"
 
 
+def checkout(root: Path | None = None) -> Path | None:
+    """The folder of the sources that run, or `root` if it is one; None where qsync is installed."""
+    root = root or Path(version.__file__).parents[1]  # never compiled: its file is surely there
+    return root if (root / "pyproject.toml").exists() else None
+
+
 def outdated(root: Path | None = None) -> list[str]:
     """Sources of a checkout that changed since they were compiled, or are gone; by path.
 
     Python prefers the compiled module beside a source, so an edit would have no effect. Where
-    there is no `pyproject.toml` qsync is installed: nobody edits, and times tell nothing.
+    qsync is installed nobody edits, and times tell nothing.
     """
+    root = checkout(root)
     if root is None:
-        root = Path(version.__file__).parents[1]  # never compiled: its file is surely there
-    if not (root / "pyproject.toml").exists():
         return []
     suffix = EXTENSION_SUFFIXES[0]
     compiled = (path for room in ROOMS for path in (root / room).rglob(f"*{suffix}"))

@@ -11,6 +11,7 @@ from admin.cluster.short import seconds
 from admin.drills.demo import DemoPicture, DemoResult
 from admin.drills.runner import DrillObserver
 from cli.output import say
+from qsync.form import checkout, form
 
 
 class Lines(DrillObserver):
@@ -81,6 +82,8 @@ def verdict(result: DemoResult) -> list[str]:
     if result.passed:
         lines.append("next: `qsync lab up` makes a cluster that stays; `qsync top` shows it, and")
         lines.append("`qsync drill run leader-kill` breaks one and writes a report")
+        if form() == "pure" and checkout() is not None:
+            lines.append("(this was pure Python; `make compiled` makes nodes faster, in a minute)")
     return lines
 
 

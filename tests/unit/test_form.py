@@ -8,13 +8,13 @@ import pytest
 
 from cli.main import run
 from qsync import version
-from qsync.form import form, outdated
+from qsync.form import checkout, form, outdated
 
 SUFFIX = EXTENSION_SUFFIXES[0]
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Path:
+def sources(tmp_path: Path) -> Path:
     """A checkout with one compiled module, made a second after its source."""
     (tmp_path / "pyproject.toml").touch()
     core = tmp_path / "qsync" / "core"
@@ -25,32 +25,38 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_source_older_than_its_module_and_one_without_a_module_are_fine(checkout: Path) -> None:
-    assert outdated(checkout) == []
+def test_a_source_older_than_its_module_and_one_without_a_module_are_fine(sources: Path) -> None:
+    assert outdated(sources) == []
 
 
-def test_a_source_that_changed_after_being_compiled_is_named(checkout: Path) -> None:
-    os.utime(checkout / "qsync" / "core" / "limbo.py", (102, 102))
-    assert outdated(checkout) == ["qsync/core/limbo.py"]
+def test_a_source_that_changed_after_being_compiled_is_named(sources: Path) -> None:
+    os.utime(sources / "qsync" / "core" / "limbo.py", (102, 102))
+    assert outdated(sources) == ["qsync/core/limbo.py"]
 
 
-def test_a_module_whose_source_is_gone_is_named(checkout: Path) -> None:
-    (checkout / "qsync" / "core" / "limbo.py").unlink()
-    assert outdated(checkout) == ["qsync/core/limbo.py"]
+def test_a_module_whose_source_is_gone_is_named(sources: Path) -> None:
+    (sources / "qsync" / "core" / "limbo.py").unlink()
+    assert outdated(sources) == ["qsync/core/limbo.py"]
 
 
-def test_where_qsync_is_installed_times_of_files_tell_nothing(checkout: Path) -> None:
-    os.utime(checkout / "qsync" / "core" / "limbo.py", (102, 102))
-    (checkout / "pyproject.toml").unlink()
-    assert outdated(checkout) == []
+def test_where_qsync_is_installed_times_of_files_tell_nothing(sources: Path) -> None:
+    os.utime(sources / "qsync" / "core" / "limbo.py", (102, 102))
+    (sources / "pyproject.toml").unlink()
+    assert outdated(sources) == []
 
 
 def test_the_checkout_that_is_looked_at_is_the_one_that_runs(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch
+    sources: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(version, "__file__", str(checkout / "qsync" / "version.py"))
-    (checkout / "qsync" / "core" / "limbo.py").unlink()
+    monkeypatch.setattr(version, "__file__", str(sources / "qsync" / "version.py"))
+    (sources / "qsync" / "core" / "limbo.py").unlink()
     assert outdated() == ["qsync/core/limbo.py"]
+
+
+def test_a_checkout_is_told_from_an_installation(sources: Path) -> None:
+    assert checkout(sources) == sources
+    (sources / "pyproject.toml").unlink()
+    assert checkout(sources) is None
 
 
 def test_version_says_which_form_runs(capsys: pytest.CaptureFixture[str]) -> None:
