@@ -136,7 +136,7 @@ def test_from_a_drill_to_a_report_goes_as_it_is_told(tmp_path: Path) -> None:
 
 
 def test_a_real_cluster_is_drilled_as_it_is_told(tmp_path: Path) -> None:
-    script = on_free_ports("".join(commands("drills-on-a-real-cluster.md")), 3)
+    script = on_free_ports("".join(commands("how-to/drills-on-a-real-cluster.md")), 3)
     ending = "kill -9 $(cat c/n?/lock); kill $(jobs -p); wait"  # hooks started nodes, too
     done = shell(f"trap '{ending}' EXIT\n{script}", tmp_path)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
@@ -149,7 +149,7 @@ def test_a_real_cluster_is_drilled_as_it_is_told(tmp_path: Path) -> None:
 
 
 def test_histories_of_ones_own_are_checked_as_it_is_told(tmp_path: Path) -> None:
-    done = shell("".join(commands("check-your-own-histories.md")), tmp_path)
+    done = shell("".join(commands("how-to/check-your-own-histories.md")), tmp_path)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert "register.edn: pass" in done.stdout
     assert "appends.edn: pass" in done.stdout

@@ -73,7 +73,7 @@ def test_a_fault_point_strikes_in_the_simulator_because_it_is_armed(name: str, v
     run = simulating.simulate(without_fault(name, verb), nodes=3)
     assert run.end is RunEnd.FAILED
     assert run.why is not None
-    assert "struck of" in run.why
+    assert "struck on" in run.why
 
 
 def test_slow_links_make_simulated_writes_late() -> None:
