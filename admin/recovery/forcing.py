@@ -56,12 +56,13 @@ def check(found: RecoverySurvey, *, lose: int, others_are_stopped: bool) -> None
             hint=f"stop {names} for good, or let the majority go on and wipe this one",
         )
     if found.lost > lose:
-        better = found.better
-        assert better is not None
+        better, furthest = found.better, found.furthest
+        assert furthest is not None
+        instead = "" if better is None else f"go on from {better.name}, or "
         raise RecoveryRefused(
-            f"{better.name} has {found.lost} entries that {found.name} lacks, and --lose allows "
+            f"{furthest.name} has {found.lost} entries that {found.name} lacks, and --lose allows "
             f"{lose}",
-            hint=f"go on from {better.name}, or say --lose {found.lost}",
+            hint=f"{instead}say --lose {found.lost}",
         )
     if not others_are_stopped and found.others:
         raise RecoveryRefused(

@@ -1,7 +1,6 @@
 """What going on from one survivor would lose, as far as it can be known before (M8 a)."""
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -9,7 +8,10 @@ from typing import Final
 from admin.cluster import log_diff, logs
 from admin.cluster.logs import EntrySource
 from admin.recovery.survivor import Survivor
+from qsync.client import security
 from qsync.client.one_node import NodeConnection
+from qsync.client.security import ClientTls
+from qsync.config import NodeConfig
 from qsync.errors import Compacted, ConfigError, DirectoryLocked, QsyncError, Unavailable
 from qsync.member import Member
 
@@ -21,16 +23,24 @@ class OtherLog:
     """Another member's log beside the survivor's.
 
     `only_there`, `only_here`: entries that one has and the other lacks; None where it is not known,
-    and `why` says why. `runs`: it answered, so it is not stopped.
+    and `why` says why. `at_least`: so many of them it has in any case, by the place of its end.
+    `runs`: it answered, so it is not stopped.
     """
 
     name: str
     place: str
     runs: bool = False
     last: int | None = None
+    last_term: int = 0
     only_there: int | None = None
     only_here: int | None = None
+    at_least: int = 0
     why: str = ""
+
+    @property
+    def lacking(self) -> int:
+        """Entries of it that the survivor lacks for certain."""
+        return self.at_least if self.only_there is None else self.only_there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +62,13 @@ class RecoverySurvey:
     @property
     def lost(self) -> int:
         """Entries that are lost for certain: the most that another member alone has."""
-        return max((each.only_there or 0 for each in self.others), default=0)
+        return 0 if self.furthest is None else self.furthest.lacking
+
+    @property
+    def furthest(self) -> OtherLog | None:
+        """Who has most of what the survivor lacks, if anybody has some."""
+        ahead = [each for each in self.others if each.lacking]
+        return max(ahead, key=lambda each: each.lacking, default=None)
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -66,9 +82,14 @@ class RecoverySurvey:
 
     @property
     def better(self) -> OtherLog | None:
-        """The member whose log reaches further than the survivor's, if any."""
-        ahead = [each for each in self.others if each.only_there]
-        return max(ahead, key=lambda each: each.last or 0, default=None)
+        """The member to go on from instead, if there is one: with the best last entry (M8 a).
+
+        Its term comes first, as in an election: a long tail of an older term is of a leader that
+        was cut off, and what a quorum has since then is not in it.
+        """
+        own = self.term, self.last
+        ahead = [each for each in self.others if (each.last_term, each.last or 0) > own]
+        return max(ahead, key=lambda each: (each.last_term, each.last or 0), default=None)
 
 
 def survey(survivor: Survivor, directories: Sequence[Path] = ()) -> RecoverySurvey:
@@ -110,36 +131,53 @@ def _id_of(survivor: Survivor, directory: Path) -> int:
 
 
 def _compared(survivor: Survivor, member: Member, directory: Path | None) -> OtherLog:
-    name = member.name or f"node {member.replica}"
-    place = member.address if directory is None else str(directory)
-    runs, last = False, None
-    try:
-        with _source(member, directory, cluster=survivor.cluster) as source:
-            runs, last = directory is None, source.last()
-            found = log_diff.difference(survivor.log, source)
-    except Unavailable as error:
-        return OtherLog(name=name, place=place, why=error.message)
-    except DirectoryLocked as error:
-        return OtherLog(name=name, place=place, runs=True, why=error.message)
-    except (Compacted, QsyncError) as error:
-        return OtherLog(name=name, place=place, runs=runs, last=last, why=error.message)
-    return OtherLog(
-        name=name,
-        place=place,
-        runs=runs,
-        last=last,
-        only_there=found.only_right,
-        only_here=found.only_left,
+    found = OtherLog(
+        name=member.name or f"node {member.replica}",
+        place=member.address if directory is None else str(directory),
     )
+    try:
+        if directory is not None:
+            with logs.stopped(directory) as stopped:
+                return _beside(survivor, stopped, found)
+        tls = security.of_environment() or _own_tls(survivor.config)
+        _check_greeting(member.address, tls, cluster=survivor.cluster)
+        found = replace(found, runs=True)
+        with NodeConnection(member.address, timeout=TIMEOUT_S, tls=tls) as line:
+            return _beside(survivor, logs.Online(line), found)
+    except DirectoryLocked as error:
+        return replace(found, runs=True, why=error.message)
+    except QsyncError as error:
+        return replace(found, why=error.message)
 
 
-@contextlib.contextmanager
-def _source(member: Member, directory: Path | None, *, cluster: str) -> Iterator[EntrySource]:
-    if directory is not None:
-        with logs.stopped(directory) as found:
-            yield found
-        return
-    with NodeConnection(member.address, timeout=TIMEOUT_S) as line:
+def _check_greeting(address: str, tls: ClientTls | None, *, cluster: str) -> None:
+    """Whoever runs there greets before it asks who we are. Raises Unavailable."""
+    with NodeConnection(address, timeout=TIMEOUT_S, tls=tls, greeted=True) as line:
         if line.greeting.cluster != cluster:
-            raise Unavailable(f"a node of another cluster answers at {member.address}")
-        yield logs.Online(line)
+            raise Unavailable(f"a node of another cluster answers at {address}")
+
+
+def _own_tls(config: NodeConfig) -> ClientTls | None:
+    """As the survivor itself would speak to them: enough to be greeted."""
+    tls = config.tls
+    if not tls.on:
+        return None
+    return ClientTls(ca=str(tls.ca), certificate=str(tls.certificate), key=str(tls.key))
+
+
+def _beside(survivor: Survivor, source: EntrySource, other: OtherLog) -> OtherLog:
+    """What one has and the other lacks; where that is not known, how far the other one is."""
+    last = source.last()
+    ended = replace(other, last=last, last_term=_term_at(source, last))
+    try:
+        found = log_diff.difference(survivor.log, source)
+    except Compacted as error:
+        return replace(ended, at_least=max(0, last - survivor.last), why=error.message)
+    return replace(ended, only_there=found.only_right, only_here=found.only_left)
+
+
+def _term_at(source: EntrySource, index: int) -> int:
+    start = source.start()
+    if index <= start.index:
+        return start.term
+    return max((each.term for each in logs.entries(source, index, index)), default=0)

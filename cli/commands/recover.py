@@ -57,11 +57,12 @@ def recover(
     """Go on from the directory SURVIVOR, alone, when the other members are lost for good.
 
     Without NEW it changes nothing: it compares the log of the survivor with those of all members
-    that can be reached, and says in numbers what would be lost. Choose the member with the longest
-    log. With NEW it makes a directory there, of a new cluster with one member: all that the
-    survivor has counts as confirmed, sessions of clients end, and no node of the old cluster can
-    meet the new one. SURVIVOR is kept for a post-mortem, and does not start any more. Grow the new
-    cluster with `qsync init --join` and `qsync member add`, on empty directories.
+    that can be reached, and says in numbers what would be lost. Choose the member whose last entry
+    is of the latest term, and of those the longest log. With NEW it makes a directory there, of a
+    new cluster with one member: all that the survivor has counts as confirmed, sessions of clients
+    end, and no node of the old cluster can meet the new one. SURVIVOR is kept for a post-mortem,
+    and does not start any more. Grow the new cluster with `qsync init --join` and `qsync member
+    add`, on empty directories.
 
     While a majority of the old cluster lives somewhere, it goes on on its own, and no rule can stop
     it: there would be two clusters. That is what --others-are-stopped is about.
@@ -108,13 +109,14 @@ def _show(found: "RecoverySurvey") -> None:
     unknown = ", ".join(found.unknown)
     text(known + (f"; what only {unknown} had is not known" if unknown else ""))
     if found.better is not None:
-        text(f"{found.better.name} has the longer log: go on from that one if you can")
+        text(f"{found.better.name} has the better log: go on from that one if you can")
 
 
 def _compared(each: "OtherLog") -> str:
-    if each.only_there is None:
-        return f"not compared: {each.why}"
     runs = "runs, " if each.runs else ""
+    if each.only_there is None:
+        ahead = f"at least {each.at_least} entries that the survivor lacks, " * bool(each.at_least)
+        return f"{runs}{ahead}not compared: {each.why}"
     return f"{runs}{each.only_there} entries that the survivor lacks, {each.only_here} fewer"
 
 

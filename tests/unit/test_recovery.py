@@ -10,16 +10,17 @@ from admin.recovery.failures import RecoveryRefused
 from admin.recovery.survey import OtherLog, RecoverySurvey, survey
 from admin.recovery.survivor import opened
 from cli.main import run
+from election.messages import Index
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError, Damaged
 from qsync.node.assembly import open_storage
 from qsync.tls.names import Bearer, CertifiedName
-from tests.unit.logs import some, write
+from tests.unit.logs import some, start_behind, write
 
 
 def test_nothing_is_done_that_the_operator_did_not_agree_to() -> None:
-    ahead = OtherLog(name="n2", place="d2", last=9, only_there=3, only_here=0)
-    further = OtherLog(name="n3", place="d3", last=12, only_there=5, only_here=1)
+    ahead = OtherLog(name="n2", place="d2", last=9, last_term=1, only_there=3, only_here=0)
+    further = OtherLog(name="n3", place="d3", last=12, last_term=1, only_there=5, only_here=1)
     lost = OtherLog(name="n4", place="h:1", why="refused")
     found = survey_of(ahead, further, lost)
     assert (found.lost, found.unknown, found.pending) == (5, ("n4",), 2)
@@ -74,6 +75,40 @@ def test_logs_of_directories_are_compared(cluster: Path) -> None:
         assert alone.lost == 0
         with pytest.raises(ConfigError, match="replica id of n2"):
             survey(left, [cluster / "n2"])
+
+
+def test_the_log_to_go_on_from_is_that_of_the_later_term_and_not_the_longest(
+    cluster: Path,
+) -> None:
+    """A long tail of a deposed leader lacks what a quorum has confirmed since (M8 a)."""
+
+    def seen(name: str, others: tuple[str, str]) -> RecoverySurvey:
+        with opened(cluster / name) as left:
+            return survey(left, [cluster / each for each in others])
+
+    for found in (seen("n1", ("n2", "n3")), seen("n2", ("n1", "n3"))):
+        assert found.better is not None
+        assert found.better.name == "n3"
+    found = seen("n3", ("n1", "n2"))
+    assert found.better is None
+    with pytest.raises(RecoveryRefused, match="n1 has 5 entries that n3 lacks") as refused:
+        forcing.check(found, lose=4, others_are_stopped=True)
+    assert refused.value.hint == "say --lose 5"
+
+
+def test_what_a_log_that_cannot_be_compared_is_ahead_by_counts_as_lost(cluster: Path) -> None:
+    """It was trimmed up to behind the end of the survivor's."""
+    storage = open_storage(NodeConfig.load(cluster / "n1" / "node.yaml", {}))
+    entries = storage.log.entries(Index(1), Index(9))
+    storage.log.trim(start_behind(entries[7]))
+    storage.close()
+    with opened(cluster / "n2") as left:
+        found = survey(left, [cluster / "n1"])
+    (n1, _) = found.others
+    assert (n1.only_there, n1.at_least, found.lost) == (None, 3, 3)
+    assert "n1" in found.unknown
+    with pytest.raises(RecoveryRefused, match="n1 has 3 entries that n2 lacks"):
+        forcing.check(found, lose=2, others_are_stopped=True)
 
 
 def test_a_directory_of_another_cluster_is_not_compared(cluster: Path, tmp_path: Path) -> None:
