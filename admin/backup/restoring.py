@@ -38,7 +38,7 @@ from qsync.member import Member
 from qsync.record import CHAIN_SEED, Entry, read_instance
 from qsync.store.contract import Identity, Spaces
 from qsync.store.directory import Directory
-from qsync.store.environment import sync_directory
+from qsync.store.environment import sync_directory, write_whole
 from qsync.store.opening import open_log
 from qsync.store.snapfiles import SNAPSHOTS, write_snapshot
 from qsync.store.snapshot import decode_head
@@ -192,13 +192,14 @@ def found_cluster(
     *,
     ancestor: Ancestor | None = None,
     noted: AuditNote,
+    wait: Callable[[Spaces], None] = lambda _: None,
 ) -> FoundedCluster:
     """Make the directory of a new cluster's one node; it goes on where a decided log ends.
 
     `take`: puts the rows in place as they are where that log begins. `progress`: up to which entry
     of it they were brought. `ancestor`: the cluster that ends with it, if one does. `noted`: with
-    which line its audit trail begins. Raises ConfigError when something is in the directory,
-    StoreError.
+    which line its audit trail begins. `wait`: returns when the node may be started; it sees the
+    rows. Raises ConfigError when something is in the directory, StoreError.
     """
     cluster = str(uuid.uuid4())
     text = node.config(cluster)
@@ -228,6 +229,7 @@ def found_cluster(
             rows = sum(each.rows for each in spaces.sums.groups.values())
             if start.index:  # else the log begins with its first entry, and needs no snapshot
                 _write_snapshot(directory.path, spaces, start)
+            wait(spaces)
         with closing(open_log(directory)) as new_log:
             new_log.recover()
             new_log.write(_ballot(term))
@@ -380,9 +382,7 @@ def _begin(directory: Path, cluster: str) -> None:
 
 
 def _finish(directory: Path, text: str) -> None:
-    unready = directory / f"{FILE}.new"
-    unready.write_text(text, "utf-8")
-    unready.rename(directory / FILE)
+    write_whole(directory / FILE, text.encode())
     (directory / UNREADY).unlink()
     sync_directory(directory)
 

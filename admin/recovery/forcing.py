@@ -7,7 +7,7 @@ generation's number is the high part of its terms (M8 f).
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,9 +20,12 @@ from admin.recovery.survivor import Survivor
 from election.messages import Index
 from qsync.core.generation import first_term_of, generation_of
 from qsync.core.logstart import EMPTY, LogStart
+from qsync.core.settings import overlaid
 from qsync.core.trimming import start_at
+from qsync.data import schema, tuples
 from qsync.data.ancestors import Ancestor
 from qsync.node.assembly import core_config
+from qsync.store.contract import Spaces
 from qsync.store.snapshot import SnapshotHead, chunks
 from qsync.store.spaces import SpaceStore
 from qsync.store.superseded import supersede
@@ -72,18 +75,28 @@ def check(found: RecoverySurvey, *, lose: int, others_are_stopped: bool) -> None
 
 
 def force(
-    left: Survivor, directory: Path, options: Mapping[str, str], authority: Path | None = None
+    left: Survivor,
+    directory: Path,
+    options: Mapping[str, str],
+    authority: Path | None = None,
+    *,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> Recovered:
     """Make the new cluster's one node of what is left, and let the survivor start no more.
 
-    It waits until no lease of the old cluster can be alive (M8 h). `authority`: the directory of
-    the one that signs certificates of the new cluster. Raises ConfigError when something is in
-    `directory`, StoreError.
+    It waits until no lease of the old cluster can be alive (M8 h); what is interrupted before that
+    cannot be started. `authority`: the directory of the one that signs certificates of the new
+    cluster. Raises ConfigError when something is in `directory`, StoreError.
     """
     if authority is not None:
         laying.check_authority(authority)
         options = {**laying.OPTIONS, **options}
     begun = time.monotonic()
+
+    def wait(rows: Spaces) -> None:
+        promise = max(_promise(left, each) for each in (left.storage.spaces, rows))
+        sleep(max(0.0, begun + promise - time.monotonic()))
+
     generation = generation_of(left.term) + 1
     spaces = left.storage.spaces
     log = DecidedLog(
@@ -109,6 +122,7 @@ def force(
             term=left.last_term,
         ),
         noted=noted,
+        wait=wait,
     )
     if authority is not None:
         laying.certify_alone(
@@ -118,8 +132,6 @@ def force(
             name=made.config.node.name,
             hosts=sorted({made.config.address.host, made.config.listen.host}),
         )
-    promise = core_config(left.config).promise
-    time.sleep(max(0.0, begun + promise - time.monotonic()))
     supersede(left.path, cluster=made.config.cluster.id, where=str(directory))
     noted.write(left.path)
     return Recovered(
@@ -134,6 +146,13 @@ def force(
         and left.config.tls.on
         and "tls.certificate" not in options,
     )
+
+
+def _promise(left: Survivor, rows: Spaces) -> float:
+    """How long a promise lasts by the survivor's file, and by what the cluster shares there."""
+    stored = (tuples.stored(row) for _, row in rows.scan(*schema.keys_of(schema.SETTINGS)))
+    shared = {str(key): str(text) for key, text, *_ in stored}
+    return float(overlaid(core_config(left.config), shared).promise)
 
 
 def _start_of(left: Survivor, folded: Index) -> LogStart:

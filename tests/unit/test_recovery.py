@@ -111,6 +111,27 @@ def test_what_a_log_that_cannot_be_compared_is_ahead_by_counts_as_lost(cluster: 
         forcing.check(found, lose=2, others_are_stopped=True)
 
 
+def test_what_was_interrupted_while_leases_may_be_alive_cannot_be_started(tmp_path: Path) -> None:
+    hosts = ["127.0.0.1:1", "127.0.0.1:2"]
+    slow = ["--set", "election.timeout=9s", "--set", "replication.timeout=4s"]
+    assert run(["init", str(tmp_path), *hosts, "--cluster", *slow]) == 0
+    new, waited = tmp_path / "new", list[float]()
+
+    def interrupted(seconds: float) -> None:
+        waited.append(seconds)
+        raise KeyboardInterrupt
+
+    with opened(tmp_path / "n1") as left:
+        with pytest.raises(KeyboardInterrupt):
+            forcing.force(left, new, {}, sleep=interrupted)
+        assert waited[0] > 5
+        assert not (new / "node.yaml").exists()
+        assert not (tmp_path / "n1/superseded.json").exists()
+        forcing.force(left, new, {}, sleep=waited.append)
+    assert (new / "node.yaml").exists()
+    assert (tmp_path / "n1/superseded.json").exists()
+
+
 def test_a_directory_of_another_cluster_is_not_compared(cluster: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     assert run(["init", str(other), "--set", "listen=127.0.0.1:4", "--set", "node.id=2"]) == 0
