@@ -147,6 +147,20 @@ def newcomer(found: ClusterSurvey, address: str, *, timeout: float) -> ClusterMe
     )
 
 
+def check_moved(found: ClusterSurvey, one: ClusterMember, address: str, *, timeout: float) -> None:
+    """Does it answer where it is to be dialled? Raises Unavailable, ConfigError if another does."""
+    try:
+        there = _first_answer(address, timeout=timeout)
+    except Unavailable as error:
+        error.hint = f"start {one.name} there first; --force if only its peers can reach it"
+        raise
+    if (there.cluster, there.replica) != (found.samples[0].replicaset.uuid, one.id):
+        raise ConfigError(
+            f"{there.name} of cluster {there.cluster} answers at {address}, and not {one.name}",
+            hint="nothing was changed",
+        )
+
+
 def _first_answer(address: str, *, timeout: float) -> Greeting:
     """What it tells everybody: one that knows of no users yet may answer nobody's questions."""
     deadline = time.monotonic() + timeout

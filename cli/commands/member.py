@@ -140,9 +140,17 @@ def set_role(
 @member.command(epilog="Example: qsync member move n3 10.0.0.9:3301")
 @click.argument("node")
 @click.argument("address")
+@click.option(
+    "--force", is_flag=True, help="Proceed even if NODE does not answer at ADDRESS from here."
+)
 @_change
-def move(*, node: str, address: str, target: list[str], dry_run: bool, timeout: float) -> None:
-    """Change the address at which peers and clients dial NODE."""
+def move(
+    *, node: str, address: str, force: bool, target: list[str], dry_run: bool, timeout: float
+) -> None:
+    """Change the address at which peers and clients dial NODE.
+
+    Start it there first: nothing is changed unless it answers.
+    """
     try:
         where = Address.parse(address)
     except ValueError as error:
@@ -152,6 +160,8 @@ def move(*, node: str, address: str, target: list[str], dry_run: bool, timeout: 
     if dry_run:
         _would(found, MemberAction.MOVE, one, address=where)
         return
+    if not force:
+        membership.check_moved(found, one, str(where), timeout=timeout)
     membership.change(found, MemberAction.MOVE, one, address=where, timeout=timeout)
     _done(target, f"{one.name} is dialled at {where}")
 

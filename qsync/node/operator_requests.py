@@ -55,7 +55,7 @@ def member_change(request: verbs.ChangeMemberRequest) -> MemberChange:
             case MemberAction.SET_ROLE:
                 return SetRole(replica=replica, role=MemberRole(request.role))
             case MemberAction.MOVE:
-                return MoveMember(replica=replica, address=str(Address.parse(request.address)))
+                return MoveMember(replica=replica, address=_dialled(request.address))
             case MemberAction.REPLACE:
                 return ReplaceMember(replica=replica)
     except ValueError as error:
@@ -67,6 +67,14 @@ def _newcomer(request: verbs.ChangeMemberRequest) -> Member:
     if instance == NO_INSTANCE:
         raise ValueError(f"{request.instance!r} is no uuid of a directory")
     NAME.parse(request.name)
-    address = Address.parse(request.address)
+    address = _dialled(request.address)
     role = MemberRole(request.role)
-    return Member(Peer(request.replica), instance, role, request.name, str(address))
+    return Member(Peer(request.replica), instance, role, request.name, address)
+
+
+def _dialled(text: str) -> str:
+    """Where others reach a member. Raises ValueError."""
+    address = Address.parse(text)
+    if not address.port or address.everywhere:
+        raise ValueError(f"nobody can dial {address}")
+    return str(address)

@@ -157,7 +157,7 @@ def test_a_member_moves_with_its_directory(tmp_path: Path) -> None:
         (port,) = free_ports(1)
         text = one.config.read_text("utf-8").replace(one.address, f"{LOOPBACK}:{port}")
         one.config.write_text(text, "utf-8")
-        member("move", one.name, f"{LOOPBACK}:{port}", target=found.dir)
+        member("move", one.name, f"{LOOPBACK}:{port}", "--force", target=found.dir)
         found.start(one)
         until(
             lambda: (
