@@ -49,6 +49,8 @@ FILE: Final = "node.yaml"
 UNREADY: Final = "restoring"
 """There before anything else is: a directory with it, and without `FILE`, is begun anew."""
 _QUORUM: Final = "replication.synchro_quorum"
+_LOST_AND_FOUND: Final = "lost+found"
+"""Where a disk of its own is mounted; the file system's, and only root may look into it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +81,10 @@ class NewNode:
 
     def config(self, cluster: str) -> str:
         """The text of its configuration. Raises ConfigError."""
-        fixed = sorted({"peers", "cluster.id"} & set(self.options))
+        fixed = sorted({"peers", "cluster.id", "node.dir"} & set(self.options))
         if fixed:
             raise ConfigError(
-                f"{fixed[0]} is not chosen: what is restored is a new cluster of one node"
+                f"{fixed[0]} is not chosen: it is a new cluster of one node in {self.directory}"
             )
         return NodeConfig.template({**self.options, "cluster.id": cluster})
 
@@ -253,7 +255,7 @@ def check_empty(directory: Path) -> None:
     if not directory.exists() or _is_half_done(directory):
         return
     there = sorted(each.name for each in directory.iterdir())
-    if there and there != ["lost+found"]:
+    if there and there != [_LOST_AND_FOUND]:
         raise ConfigError(
             f"{directory} is not empty: it holds {', '.join(there[:5])}",
             hint="a restore wants a new directory; nothing was changed",
@@ -372,9 +374,11 @@ def _begin(directory: Path, cluster: str) -> None:
     """An empty directory that says what it will be."""
     if _is_half_done(directory):
         for each in directory.iterdir():
+            if each.name in {UNREADY, _LOST_AND_FOUND}:
+                continue
             if each.is_dir():
                 shutil.rmtree(each)
-            elif each.name != UNREADY:
+            else:
                 each.unlink()
     directory.mkdir(parents=True, exist_ok=True)
     (directory / UNREADY).write_text(json.dumps({"cluster": cluster}) + "\n", "utf-8")

@@ -243,15 +243,27 @@ def test_a_damaged_backup_is_not_restored(tmp_path: Path) -> None:
     content = place.read(part)
     place.write(part, content[:-1] + b"x")
     node = restoring.NewNode(directory=tmp_path / "n1")
+    (node.directory / "lost+found").mkdir(parents=True)
     with pytest.raises(BackupDamaged, match=r"000002\.rows is not as it was written"):
         restoring.restore(found, WantedPoint(), node, lambda *_: None)
     assert not (tmp_path / "n1" / "node.yaml").exists(), "nobody can start it"
     place.write(part, content)
     _, config = restoring.restore(found, WantedPoint(), node, lambda *_: None)
     assert (tmp_path / "n1" / "node.yaml").exists(), "what was left half-way is begun anew"
+    assert (node.directory / "lost+found").is_dir(), "the file system's own stays"
     with pytest.raises(ConfigError, match="is not empty: it holds"):
         restoring.restore(found, WantedPoint(), node, lambda *_: None)
     assert config.cluster.id != found.cluster
+
+
+@pytest.mark.parametrize("name", ["peers", "cluster.id", "node.dir"])
+def test_what_a_new_cluster_of_one_is_cannot_be_chosen(tmp_path: Path, name: str) -> None:
+    history, place = lived(3), Folder(tmp_path / "place")
+    kept(place, history)
+    node = restoring.NewNode(directory=tmp_path / "n1", options={name: str(tmp_path / "other")})
+    with pytest.raises(ConfigError, match=f"{name} is not chosen"):
+        restoring.restore(catalogue.load(place), WantedPoint(), node, lambda *_: None)
+    assert not node.directory.exists()
 
 
 class Killed(BaseException):
