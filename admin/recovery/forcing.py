@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from admin.backup.replaying import DecidedLog
 from admin.backup.restoring import AuditNote, NewNode, found_cluster
@@ -17,7 +18,9 @@ from admin.certs import laying
 from admin.recovery.failures import RecoveryRefused
 from admin.recovery.survey import RecoverySurvey
 from admin.recovery.survivor import Survivor
+from election import quorum
 from election.messages import Index
+from election.roles import ElectionMode
 from qsync.core.generation import first_term_of, generation_of
 from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.settings import overlaid
@@ -31,6 +34,8 @@ from qsync.store.spaces import SpaceStore
 from qsync.store.superseded import supersede
 
 _OF_THE_OLD = ("peers", "cluster.id", "node.dir", "cluster.secret")
+_QUORUM: Final = "replication.synchro_quorum"
+_MODE: Final = "election.mode"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,21 +103,16 @@ def force(
         sleep(max(0.0, begun + promise - time.monotonic()))
 
     generation = generation_of(left.term) + 1
-    spaces = left.storage.spaces
-    log = DecidedLog(
-        _start_of(left, spaces.folded),
-        lambda: left.batches(spaces.folded),
-        upto=left.last,
-        index=left.last,
-    )
-    node = NewNode(directory=directory, options={**_own_options(left), **options})
+    own = _own_options(left)
+    unfit = [each for each in _misfits(own) if each not in options]
+    kept = {name: text for name, text in own.items() if name not in unfit}
     noted = AuditNote(
         "forced_recovery",
         {"cluster": left.cluster, "from": str(left.path), "to": str(directory), "index": left.last},
     )
     made = found_cluster(
-        node,
-        log,
+        NewNode(directory=directory, options={**kept, **options}),
+        _all_of(left),
         first_term_of(generation),
         lambda fresh: _copy(left, fresh),
         ancestor=Ancestor(
@@ -141,7 +141,7 @@ def force(
         term=first_term_of(generation),
         index=made.index,
         rows=made.rows,
-        dropped=made.dropped,
+        dropped=(*(f"{each} = {own[each]}" for each in unfit), *made.dropped),
         is_uncertified=authority is None
         and left.config.tls.on
         and "tls.certificate" not in options,
@@ -153,6 +153,14 @@ def _promise(left: Survivor, rows: Spaces) -> float:
     stored = (tuples.stored(row) for _, row in rows.scan(*schema.keys_of(schema.SETTINGS)))
     shared = {str(key): str(text) for key, text, *_ in stored}
     return float(overlaid(core_config(left.config), shared).promise)
+
+
+def _all_of(left: Survivor) -> DecidedLog:
+    """Its log behind the stored rows: the whole of it counts as confirmed (M8 a)."""
+    folded = left.storage.spaces.folded
+    return DecidedLog(
+        _start_of(left, folded), lambda: left.batches(folded), upto=left.last, index=left.last
+    )
 
 
 def _start_of(left: Survivor, folded: Index) -> LogStart:
@@ -180,6 +188,16 @@ def _copy(left: Survivor, fresh: SpaceStore) -> None:
     finally:
         view.close()
     fresh.install(rows)
+
+
+def _misfits(own: Mapping[str, str]) -> list[str]:
+    """Options with which one member alone would confirm nothing, or never lead."""
+    found = []
+    if _QUORUM in own and quorum.parse(own[_QUORUM], unsafe=True).misfit(1) is not None:
+        found.append(_QUORUM)
+    if own.get(_MODE, ElectionMode.CANDIDATE.value) != ElectionMode.CANDIDATE.value:
+        found.append(_MODE)
+    return found
 
 
 def _own_options(left: Survivor) -> dict[str, str]:

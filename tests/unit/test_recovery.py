@@ -11,6 +11,7 @@ from admin.recovery.survey import OtherLog, RecoverySurvey, survey
 from admin.recovery.survivor import opened
 from cli.main import run
 from election.messages import Index
+from election.roles import ElectionMode
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError, Damaged
 from qsync.node.assembly import open_storage
@@ -130,6 +131,22 @@ def test_what_was_interrupted_while_leases_may_be_alive_cannot_be_started(tmp_pa
         forcing.force(left, new, {}, sleep=waited.append)
     assert (new / "node.yaml").exists()
     assert (tmp_path / "n1/superseded.json").exists()
+
+
+def test_what_a_file_said_for_several_members_is_left_out_and_told(tmp_path: Path) -> None:
+    """The one that is left would confirm nothing, or never lead."""
+    hosts = ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"]
+    said = ["--set", "replication.synchro_quorum=3", "--set", "election.mode=voter"]
+    assert run(["init", str(tmp_path), *hosts, "--cluster", *said]) == 0
+    with opened(tmp_path / "n1") as left:
+        made = forcing.force(left, tmp_path / "new", {})
+    assert made.dropped == ("replication.synchro_quorum = 3", "election.mode = voter")
+    config = NodeConfig.load(tmp_path / "new/node.yaml", {})
+    assert str(config.replication.synchro_quorum) != "3"
+    assert config.election.mode is ElectionMode.CANDIDATE
+    with opened(tmp_path / "n2") as left:
+        chosen = forcing.force(left, tmp_path / "off", {"election.mode": "off"})
+    assert chosen.dropped == ("replication.synchro_quorum = 3",)
 
 
 def test_a_directory_of_another_cluster_is_not_compared(cluster: Path, tmp_path: Path) -> None:
