@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from admin.backup.failures import BackupPlaceLost, NoBackup
 from qsync.errors import ConfigError, DiskFull
+from qsync.store.private import make_private
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -83,6 +84,8 @@ class Folder:
         path = self._path / name
         unready = path.with_name(path.name + UNREADY)
         with self._typed(name):
+            if not self._path.exists():
+                make_private(self._path)  # as a node's directory: it has all that is in one
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 with unready.open("wb") as file:

@@ -40,6 +40,7 @@ from qsync.store.contract import Identity, Spaces
 from qsync.store.directory import Directory
 from qsync.store.environment import sync_directory, write_whole
 from qsync.store.opening import open_log
+from qsync.store.private import make_private
 from qsync.store.snapfiles import SNAPSHOTS, write_snapshot
 from qsync.store.snapshot import decode_head
 from qsync.store.spaces import SpaceStore
@@ -380,7 +381,7 @@ def _begin(directory: Path, cluster: str) -> None:
                 shutil.rmtree(each)
             else:
                 each.unlink()
-    directory.mkdir(parents=True, exist_ok=True)
+    make_private(directory)
     (directory / UNREADY).write_text(json.dumps({"cluster": cluster}) + "\n", "utf-8")
     sync_directory(directory)
 

@@ -15,6 +15,7 @@ from qsync.errors import ConfigError
 from qsync.member import MEMBERS_MAX
 from qsync.node.assembly import found_cluster
 from qsync.store.directory import is_formatted
+from qsync.store.private import make_private
 
 
 @contextmanager
@@ -284,7 +285,7 @@ def _lay_out(cluster: str, members: Sequence[FoundingMember], *, founded: bool) 
         if is_formatted(each.dir):
             raise ConfigError(f"{each.dir} belongs to a node already", hint="name an empty one")
     for each in members:
-        each.dir.mkdir(parents=True, exist_ok=True)
+        make_private(each.dir)
         each.file.write_text(each.config, "utf-8")
     if founded:
         found_cluster([NodeConfig.load(each.file, {}) for each in members])

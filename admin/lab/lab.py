@@ -23,6 +23,7 @@ from election.messages import Replica
 from qsync.errors import ConfigError, QsyncError
 from qsync.store.eventfile import note_wiped
 from qsync.store.opening import Founder, found
+from qsync.store.private import make_private
 
 NODES_MAX = 31
 STATE_FILE = "lab.json"
@@ -294,7 +295,7 @@ def create(
         links=_lay_out_links(members) if links else None,
     )
     for node in lab.nodes:
-        node.dir.mkdir(parents=True)
+        make_private(node.dir)
     given = {**(options or {}), **(lay_out(directory, lab) if secure else {})}
     for node in lab.nodes:
         node.config.write_text(config_text(lab, node, given), "utf-8")
@@ -317,7 +318,7 @@ def add_node(lab: Lab) -> tuple[Lab, LabNode]:
     (port,) = free_ports(1)
     node = LabNode(id=id, name=f"n{id}", address=f"{LOOPBACK}:{port}", dir=lab.dir / f"n{id}")
     grown = replace(lab, nodes=(*lab.nodes, node))
-    node.dir.mkdir(parents=True)
+    make_private(node.dir)
     given = options_of(lab.nodes[0].config)
     if is_secure(lab.dir):
         given |= add_nodes(lab.dir, lab, [node])

@@ -20,6 +20,7 @@ from qsync.record import instance_text, read_instance
 from qsync.store import faults
 from qsync.store.contract import Identity
 from qsync.store.environment import sync_directory
+from qsync.store.private import make_private
 
 FORMAT = 3
 """Version of the layout: DIR/identity.json, DIR/lock, DIR/log, DIR/data.
@@ -142,7 +143,7 @@ def is_formatted(path: Path) -> bool:
 def _lock(path: Path) -> int:
     """Take DIR/lock, and leave our process id in it for whoever is refused."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        make_private(path)
         handle = os.open(path / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise faults.typed(error, path) from error

@@ -1,6 +1,7 @@
 """`qsync backup` over a place that is there already: what it says, and how it ends."""
 
 import json
+import stat
 from pathlib import Path
 from random import Random
 
@@ -27,6 +28,17 @@ def told(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
     found = json.loads(capsys.readouterr().out)
     assert isinstance(found, dict)
     return found
+
+
+def test_a_folder_of_backups_is_its_owner_s_alone(tmp_path: Path, history: MadeHistory) -> None:
+    """It has all that is in a node's directory. One that was there before stays as it was."""
+    assert history.last
+    assert stat.S_IMODE((tmp_path / "place").stat().st_mode) == 0o700
+    shared = tmp_path / "shared"
+    shared.mkdir(mode=0o755)
+    shared.chmod(0o755)
+    begin(Folder(shared))
+    assert stat.S_IMODE(shared.stat().st_mode) == 0o755
 
 
 def test_what_is_there_is_listed_and_verified(

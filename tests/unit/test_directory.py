@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 import subprocess
 import sys
 import textwrap
@@ -16,6 +17,7 @@ from qsync.errors import ConfigError, Damaged, DirectoryLocked, StoreError, Wron
 from qsync.store import archive
 from qsync.store.contract import Identity
 from qsync.store.directory import Directory, is_formatted
+from qsync.store.private import make_private
 from tests.unit.logs import CHILD, ME, ROOT, child, lmdb_log, recovered, some, write
 
 
@@ -43,6 +45,19 @@ def test_what_can_be_no_directory_is_told_where_one_is_looked_for(tmp_path: Path
         is_formatted(file)
     with pytest.raises(StoreError, match="Not a directory"):
         is_formatted(file / "n1")
+
+
+def test_other_users_of_the_machine_look_into_no_node_s_directory(tmp_path: Path) -> None:
+    """Rows, what passwords are checked by and perhaps a secret are in it."""
+    new, open_to_all, of_a_group = tmp_path / "new" / "n1", tmp_path / "open", tmp_path / "group"
+    for path, mode in ((open_to_all, 0o755), (of_a_group, 0o2770)):
+        path.mkdir()
+        path.chmod(mode)
+    for path, kept in ((new, 0o700), (open_to_all, 0o750), (of_a_group, 0o2770)):
+        Directory(path, wanted=ME).close()
+        assert stat.S_IMODE(path.stat().st_mode) == kept
+    make_private(new)
+    assert stat.S_IMODE(new.stat().st_mode) == 0o700
 
 
 def test_a_node_may_get_another_name(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`qsync init`: one node, or the directories of a whole cluster, all or none."""
 
 import json
+import stat
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ def test_a_cluster_is_laid_out_with_one_id_and_each_member_listens_where_it_is_d
     ]
     assert len({each.cluster.id for each in found}) == len({each.peers for each in found}) == 1
     assert [each.node.dir for each in found] == [tmp_path / "c" / f"n{n}" for n in (1, 2, 3)]
+    assert {stat.S_IMODE(each.node.dir.stat().st_mode) for each in found} == {0o700}
 
 
 def test_options_count_for_all_members_and_json_tells_them(
