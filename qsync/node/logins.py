@@ -12,6 +12,7 @@ from qsync.data.grants import Rights
 from qsync.errors import AccessDenied, Overloaded, Unavailable
 from qsync.node.auditing import AuditTrail
 from qsync.node.connection import Connection
+from qsync.node.origins import origin_of
 from qsync.rights import LOCAL_ADMIN, Need, Privilege
 from qsync.tls.names import Bearer
 from qsync.wire import proofs, scram
@@ -111,12 +112,7 @@ class Logins:
                 "this cluster has users: log in",
                 hint="QSYNC_USER and QSYNC_PASSWORD, or qsync.connect(..., user=, password=)",
             )
-        wait = self.delays.wait(_keys(user, address), self._now())
-        if wait > 0:
-            raise Overloaded(
-                f"too many logins failed; the next one may come in {wait:.1f} s",
-                details={RETRY_AFTER: wait},
-            )
+        self._check_pace(user, address)
         found = _keys_of(rights, user)
         decoy = scram.decoy(rights.key, user)  # made for everybody: the same work for all names
         keys = found or decoy
@@ -168,7 +164,12 @@ class Logins:
         self._audit.note_login(wanted, f"{turn.address}, by {turn.login}")
 
     def judge(self, asked: LoginChallenge, *, proven: bool) -> None:
-        """The proof came. Raises AccessDenied, always in the same words."""
+        """The proof came. Raises AccessDenied, always in the same words.
+
+        Whoever asked for many challenges at once has one guess for each, and others of them may
+        have failed meanwhile: Overloaded then, whatever was proven.
+        """
+        self._check_pace(asked.user, asked.address)
         if not proven or not asked.known:
             self.delays.failed(_keys(asked.user, asked.address), self._now())
             self._audit.note_failure(asked.user, asked.address, WRONG)
@@ -193,6 +194,14 @@ class Logins:
         rights.check(user, [Need(Privilege.SESSION)], lambda _: None)
         self._audit.note_login(user, address)
 
+    def _check_pace(self, user: str, address: str) -> None:
+        wait = self.delays.wait(_keys(user, address), self._now())
+        if wait > 0:
+            raise Overloaded(
+                f"too many logins failed; the next one may come in {wait:.1f} s",
+                details={RETRY_AFTER: wait},
+            )
+
     def _known_rights(self) -> Rights | None:
         """What is known here. Raises Unavailable where that is nothing and has to be something.
 
@@ -213,7 +222,7 @@ def _by_name(user: str) -> str:
 
 
 def _keys(user: str, address: str) -> tuple[str, ...]:
-    return _by_name(user), f"address {address}"
+    return _by_name(user), f"address {origin_of(address)}"
 
 
 def _keys_of(rights: Rights, user: str) -> PasswordKeys | None:

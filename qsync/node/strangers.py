@@ -6,6 +6,7 @@ from typing import Final, Self
 from qsync.config import LimitsSection
 from qsync.errors import Overloaded
 from qsync.node.connection import Connection
+from qsync.node.origins import origin_of
 from qsync.wire.errors import RETRY_AFTER
 from qsync.wire.session import Acceptor
 
@@ -46,6 +47,7 @@ class Strangers:
 
     def add(self, connection: Connection, acceptor: Acceptor, host: str) -> None:
         """Another one; where it comes from may be unknown. Raises Overloaded: one too many."""
+        host = origin_of(host)
         if host and self._counts[host] >= self.per_address_max:
             raise Overloaded(
                 f"{self.per_address_max} connections from {host} have not said yet who they are "

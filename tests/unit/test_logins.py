@@ -95,6 +95,22 @@ def test_after_a_few_failures_an_address_has_to_wait_whatever_names_it_tries() -
     door.knock(right=True, address="10.0.0.2")
 
 
+def test_who_was_asked_many_times_at_once_has_no_more_guesses_than_one_after_another() -> None:
+    """Each challenge is one guess: those that are out when the others fail are worth nothing."""
+    door = Door()
+    hello = Hello(party=Party.CLIENT, user="ann", nonce=bytes(32))
+    out = [door.logins.challenge_of(hello, f"10.0.0.{n}") for n in range(20)]
+    told: list[str] = []
+    for number, asked in enumerate(out):
+        assert asked is not None
+        with pytest.raises((AccessDenied, Overloaded)) as refused:
+            door.logins.judge(asked, proven=number >= logins.FAILURES_FREE)
+        told.append(refused.value.code)
+    assert told == [AccessDenied.code] * logins.FAILURES_FREE + [Overloaded.code] * 15
+    door.now = logins.DELAY_S
+    door.knock(right=True)
+
+
 def test_each_failure_more_doubles_the_wait_up_to_a_limit() -> None:
     delays, now, waits = LoginDelays(), 0.0, []
     for _ in range(logins.FAILURES_FREE + 10):
