@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from admin.doctor.facts import CLUSTER, Facts, Finding, notice, warning
 from election import quorum
+from qsync import features
 from qsync.config import Address
 from qsync.status.record import NodeStatus
 
@@ -124,10 +125,13 @@ def _is_over_tls(facts: Facts, node: NodeStatus, key: str) -> bool:
 
 
 def members_prove(facts: Facts) -> Iterator[Finding]:
-    """Members that can be reached from other machines prove who they are."""
+    """Members prove who they are where others can reach them, or where there are users."""
     for node in facts.nodes:
         address, settings = facts.of(node).text("listen"), facts.of(node)
-        if not address or Address(address).loopback or len(node.nodes) < 2:  # noqa: PLR2004 - alone
+        if not address or len(node.nodes) < 2:  # noqa: PLR2004 - alone
+            continue
+        # On loopback other users of the machine reach it, and rights would not stop a member.
+        if Address(address).loopback and features.USERS not in node.upgrade.features:
             continue
         if node.tls.on:
             continue  # members show certificates
