@@ -147,7 +147,7 @@ class TlsSocket:
         if not received:
             return b""
         self._incoming.write(received)
-        return self._decrypted()
+        return self._decrypted(len(received))
 
     def send(self, data: bytes | bytearray, /) -> int:
         """How many of the bytes are on their way. The rest is to be given again, from there on.
@@ -240,7 +240,10 @@ class TlsSocket:
             if pace is not None:
                 pace.step_ended()
         if self.open:
-            return self._decrypted()
+            waiting = self._incoming.pending
+            if not waiting:
+                raise BlockingIOError
+            return self._decrypted(waiting)
         if self._handshake.received >= HANDSHAKE_BYTES_MAX:
             raise self._over(f"no end of the handshake in {HANDSHAKE_BYTES_MAX} bytes")
         raise BlockingIOError
@@ -271,35 +274,46 @@ class TlsSocket:
         self.failed = True
         return TlsFailed(why)
 
-    def _decrypted(self) -> bytes:
-        """All that the records hold that have come. Raises BlockingIOError, TlsFailed."""
-        found: list[bytes] = []
-        over = False
-        # Asking where nothing is left costs as much as a piece does: an error is made of it.
-        waiting = self._incoming.pending
-        while waiting:
-            asked = min(waiting, _RECORD_BYTES)
-            try:
-                piece = self._records.read(asked)
-            except ssl.SSLWantReadError:
-                break
-            except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
-                over = True
-                break
-            except ssl.SSLError as error:
-                raise TlsFailed(words(error)) from None
-            if not piece:
-                over = True
-                break
+    def _decrypted(self, asked: int) -> bytes:
+        """All that the records hold that have come. Raises BlockingIOError, TlsFailed.
+
+        `asked`: bytes that have come last. Most often they are one record, which takes more bytes
+        than it holds: when less was read than was asked for, nothing of it is left. Asking where
+        nothing is left would cost as much as a piece does, since an error is made of it.
+        """
+        asked = min(asked, _RECORD_BYTES)
+        piece = self._piece(asked)
+        if piece is None:
+            raise BlockingIOError
+        if len(piece) < asked and not self._incoming.pending:
+            return piece
+        found = [piece]
+        while piece:
             waiting = self._incoming.pending
             if len(piece) == asked:  # the record may have begun to come before, and hold more
                 waiting += self._ssl.pending()
-            if not waiting and not found:
-                return piece
+            if not waiting:
+                break
+            asked = min(waiting, _RECORD_BYTES)
+            piece = self._piece(asked)
+            if piece is None:
+                break
             found.append(piece)
-        if found or over:
-            return b"".join(found)
-        raise BlockingIOError
+        return b"".join(found)
+
+    def _piece(self, asked: int) -> bytes | None:
+        """Of the next record; nothing at the end of the stream, None where one is not whole yet.
+
+        Raises TlsFailed.
+        """
+        try:
+            return self._records.read(asked)
+        except ssl.SSLWantReadError:
+            return None
+        except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
+            return b""
+        except ssl.SSLError as error:
+            raise TlsFailed(words(error)) from None
 
     def _send_pieces(self, data: bytes | bytearray) -> int:
         """As `send`, with what was encrypted before and more than one piece."""
