@@ -1,0 +1,75 @@
+"""What a user without rights may ask tells nothing of spaces, rows and users that are not his."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+import trio
+
+import qsync
+from qsync.client.login import Credentials
+from qsync.client.one_node_aio import AsyncNodeConnection
+from qsync.errors import QsyncError
+from qsync.wire import verbs
+from qsync.wire.verbs import PlainRequest, Verb
+from tests.node.knocking import config
+
+PASSWORD = "correct horse"
+SPACE, ROW, USER, ROLE = "hidden-space", "hidden-row", "hidden-user", "hidden-role"
+SECRETS: Final = (SPACE, ROW, USER, ROLE)
+BROADCAST = ("box.id", "box.status", "box.election", "box.synchro")
+PARTS = (None, "", "settings", "events", "stalls", "audit", "log_start", "counters", "no such part")
+"""Of INFO: the whole record, what there is beside it, and what is not there."""
+QUESTIONS: Final[tuple[verbs.Request, ...]] = (
+    *(PlainRequest(1, verb) for verb in (Verb.PING, Verb.SCHEMA, Verb.STATUS, Verb.LOST)),
+    *(verbs.InfoRequest(1, part) for part in PARTS),
+    *(verbs.WatchRequest(1, key, None, 0.0) for key in (*BROADCAST, "no such key")),
+    verbs.OptionsRequest(1, {}),
+    verbs.RightsRequest(1),
+    verbs.RightsRequest(1, "nobody"),
+    verbs.RightsRequest(1, "*"),
+    verbs.ChangesRequest(1, 1, None, [], 0.0),
+    verbs.DigestRequest(1, None),
+    verbs.DryRunRequest(1, "demote"),
+)
+"""All that takes no right on a space, whether it is answered or refused."""
+
+
+async def answers(address: str, who: str) -> str:
+    """Everything that is said to that user."""
+    said: list[str] = []
+    async with await AsyncNodeConnection.open(
+        address, credentials=Credentials(who, PASSWORD)
+    ) as line:
+        for question in QUESTIONS:
+            try:
+                said.append(repr(await line.ask(question)))
+            except QsyncError as error:
+                said.append(f"{error!r} {error.hint} {error.details}")
+    return "\n".join(said)
+
+
+async def _live(path: Path, told: dict[str, str]) -> None:
+    async with qsync.Node(config(path, alone=True)) as node:
+        async with qsync.connect_async(node.address) as db:
+            await db.users.create("root", PASSWORD)
+        async with qsync.connect_async(node.address, user="root", password=PASSWORD) as root:
+            await root.users.create("plain", PASSWORD)
+            await root.users.create(USER, PASSWORD)
+            await root.users.create_role(ROLE)
+            await root.schema.create_space(SPACE, is_sync=True)
+            await root.space(SPACE).insert([1, ROW])
+            await root.users.grant(USER, ["read"], space=SPACE)
+            with pytest.raises(QsyncError):
+                await root.space(SPACE).insert([1, ROW])
+        for who in ("root", "plain"):
+            told[who] = await answers(node.address, who)
+
+
+def test_what_takes_no_right_on_a_space_tells_nothing_of_it(tmp_path: Path) -> None:
+    """The same questions by who may do everything find all of it, so they could have."""
+    told: dict[str, str] = {}
+    trio.run(_live, tmp_path, told)
+    assert [each for each in SECRETS if each in told["plain"]] == []
+    assert [each for each in SECRETS if each in told["root"]] == [*SECRETS]
+    assert told["plain"].count("lacks the right") >= 4
