@@ -302,10 +302,10 @@ async def test_the_real_openssl_is_turned_away_from_1_2_and_without_a_certificat
         command = ["openssl", "s_client", "-connect", node.address, "-CAfile", str(authority.ca)]
         shown = ["-cert", str(user.certificate), "-key", str(user.key)]
 
-        async def run(*more: str) -> bytes:
+        async def run(*more: str, typed: bytes = b"") -> bytes:
             found = await trio.run_process(
                 [*command, *more],
-                stdin=b"",
+                stdin=typed,
                 capture_stdout=True,
                 stderr=subprocess.STDOUT,
                 check=False,
@@ -317,6 +317,12 @@ async def test_the_real_openssl_is_turned_away_from_1_2_and_without_a_certificat
         before = node.server.refused.get("tls", 0)
         await run("-tls1_3", "-ign_eof")
         assert node.server.refused["tls"] > before
+
+        assert b"can_renegotiate:wrong ssl version" in await run(*shown, typed=b"R\n")
+        asked = await run(*shown, typed=b"K\n")  # a change of keys, asked of both sides
+        assert b"KEYUPDATE" in asked
+        assert b"error" not in asked
+        assert await dial(node, authority.client(user)) == "n1", "and it serves on"
 
 
 # ---------------------------------------------------------------------------------- a cluster

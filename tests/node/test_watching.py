@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from election.messages import Index, Term
-from qsync.errors import Compacted, LostWrite, NoSuchSpace, Overloaded, WrongKey
+from qsync.data.request import Op
+from qsync.errors import AccessDenied, Compacted, LostWrite, NoSuchSpace, Overloaded, WrongKey
 from qsync.node import watching
 from qsync.node.connection import ClosedBy, Connection
 from qsync.node.watching import Watching
@@ -237,3 +238,26 @@ def test_what_cannot_be_watched_is_refused(lone: Lone, room: Watching, reader: C
         room.changes(reader, changes(0, None, 1))
     with pytest.raises(WrongKey, match="must be unsigned"):
         room.changes(reader, changes(0, "things", "text"))
+
+
+def test_who_loses_a_right_while_it_waits_for_news_is_refused_at_the_next_look(
+    lone: Lone, room: Watching, reader: Connection
+) -> None:
+    """Nothing has to happen in the space, and its time need not be over."""
+    reader.turn.user = "ann"
+    lone.write([Op.ENABLE_USERS, bytes(32)])
+    for user in ("root", "ann"):  # the first one may do everything
+        lone.write([Op.CREATE_USER, user, None])
+    lone.write([Op.GRANT, "ann", "read", "space", "things"])
+    lone.write([Op.GRANT, "ann", "read", "space", "others"])
+    for space in ("things", "others"):
+        here = int(lone.replica.machine.replicated_log.confirmed)
+        room.changes(reader, changes(here, space, wait=watching.WAIT_MAX))
+    room.tick()
+    assert lone.answers() == []
+    lone.write([Op.REVOKE, "ann", "read", "space", "things"])
+    room.tick()
+    (answer,) = lone.answers()
+    assert isinstance(answer, AccessDenied)
+    assert "read on space 'things'" in answer.message
+    assert len(room) == 1, "the other one still waits"
