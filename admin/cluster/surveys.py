@@ -150,8 +150,10 @@ def judge(found: ClusterSurvey) -> ClusterVerdict:
     )
 
 
-def wait_writable(seeds: Sequence[str], *, timeout: float) -> ClusterSurvey:
-    """Ask until a leader takes writes, and a moment longer for the other nodes to be there too.
+def wait_writable(
+    seeds: Sequence[str], *, timeout: float, settle: float = SETTLE_S
+) -> ClusterSurvey:
+    """Ask until a leader takes writes, and `settle` longer for the other nodes to be there too.
 
     Raises Unavailable saying what is missing.
     """
@@ -164,7 +166,7 @@ def wait_writable(seeds: Sequence[str], *, timeout: float) -> ClusterSurvey:
             verdict = judge(found)
             why = verdict.sentence
             if verdict.can_commit and settled_by is None:
-                settled_by = min(time.monotonic() + SETTLE_S, deadline)
+                settled_by = min(time.monotonic() + settle, deadline)
             healthy = verdict.health is ClusterHealth.HEALTHY
             late = settled_by is not None and time.monotonic() > settled_by
             if healthy or (verdict.can_commit and late):

@@ -80,9 +80,8 @@ def _run_on(
     healed = False
     try:
         place.start_all()
-        if secure.is_secure(place.dir) and plan.target is None:
-            surveys.wait_writable(place.addresses, timeout=UP_S_MAX)
-            secure.have_users(place.dir, place.addresses)
+        if plan.target is None:
+            _settle(place)
         judged = expectations.judge(DrillRunner(drill, place, observer).run())
         if plan.record:
             command = plan.command or _command(drill, place, plan)
@@ -98,6 +97,14 @@ def _run_on(
             if healed and not plan.keep:
                 place.remove()
     return judged
+
+
+def _settle(place: Lab) -> None:
+    """What was just made is whole before it is broken; on a busy machine that takes a while."""
+    if secure.is_secure(place.dir):
+        surveys.wait_writable(place.addresses, timeout=UP_S_MAX)
+        secure.have_users(place.dir, place.addresses)
+    surveys.wait_writable(place.addresses, timeout=UP_S_MAX, settle=UP_S_MAX)
 
 
 def preview(drill: Drill, target: DrillPlace | None, nodes: int) -> tuple[Names, list[str]]:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -229,3 +230,18 @@ def _is_limited(node: lab.LabNode) -> bool:
 
 def _pids(home: lab.Lab) -> list[int]:
     return [node.process.pid for node in home.nodes if node.process is not None]
+
+
+def test_who_waits_for_a_whole_cluster_hears_of_it_when_the_last_node_is_there(
+    tmp_path: Path,
+) -> None:
+    with real.running(tmp_path / "three", nodes=3) as found, ThreadPoolExecutor() as threads:
+        leader = surveys.wait_writable(found.addresses, timeout=30).leader
+        last = next(each for each in found.nodes if leader and each.name != leader.name)
+        found.kill(last)
+        whole = threads.submit(surveys.wait_writable, found.addresses, timeout=60, settle=60)
+        enough = surveys.wait_writable(found.addresses, timeout=60)
+        assert surveys.judge(enough).health is surveys.ClusterHealth.DEGRADED
+        assert not whole.done()
+        found.start(last)
+        assert surveys.judge(whole.result()).health is surveys.ClusterHealth.HEALTHY
