@@ -41,6 +41,7 @@ def details(found: ClusterSurvey) -> list[str]:
             for peer in node.peers
             if peer.snapshot is not None
         ]
+        lines += reading(node)
         lines += [
             f"{node.name} has the fault point {fault.point} armed; it struck {fault.struck} times"
             for fault in node.faults
@@ -70,6 +71,15 @@ def anonymous(found: ClusterSurvey) -> list[str]:
         else f"{each.name} at {each.address} followed and is gone; log is kept for it for "
         f"{seconds(each.expires)} more"
         for each in found.anonymous
+    ]
+
+
+def reading(node: NodeStatus) -> list[str]:
+    """Who reads a snapshot of that node, such as a backup, and how far that is."""
+    return [
+        f"{node.name} gives its snapshot at {each.signature} to a backup on {each.address}: "
+        f"{each.share:.0%} of {each.bytes_in_all / (1 << 20):.1f} MiB"
+        for each in node.gc.readers
     ]
 
 

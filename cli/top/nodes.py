@@ -17,6 +17,7 @@ from qsync.status.record import NodeStatus
 TROUBLED = 12
 """More nodes than this: those in trouble come first, the calm ones are summed up."""
 APART_MAX = 3
+BACKUPS_MAX = 3
 _NARROW = 60
 
 
@@ -57,12 +58,13 @@ def table(picture: ClusterPicture, width: int, height: int, selected: int) -> Li
         rows[each.id] = draw.line((f"x{name}", BAD), (f" silent: {each.why}", UNEASY))
     if selected in rows:
         rows[selected].stylize("reverse")
-    ordered = _ordered(picture, list(rows), height - 1 - len(apart(picture)))
+    below = [*backups(picture), *apart(picture)]
+    ordered = _ordered(picture, list(rows), height - 1 - len(below))
     lines = [draw.line((head, HEAD)), *(rows[id] for id in ordered)]
     if len(ordered) < len(rows):
         rest = len(rows) - len(ordered)
         lines[-1] = draw.line(f"  ... and {rest + 1} more, fine or less urgent")
-    return [draw.fit(each, width) for each in [*lines, *apart(picture)]]
+    return [draw.fit(each, width) for each in [*lines, *below]]
 
 
 def apart(picture: ClusterPicture) -> Lines:
@@ -74,9 +76,25 @@ def apart(picture: ClusterPicture) -> Lines:
     return [draw.line((each, UNEASY)) for each in words]
 
 
+def backups(picture: ClusterPicture) -> Lines:
+    """Backups under way, a line each with how far it is, but not many."""
+    found = [(node, each) for node in picture.survey.samples for each in node.gc.readers]
+    lines = [
+        draw.line(
+            f"  {node.name} gives its snapshot at {each.signature} to {each.address} "
+            f"{draw.bar(each.share, 10)} of {short.size(each.bytes_in_all)}"
+        )
+        for node, each in found
+    ]
+    if len(lines) > BACKUPS_MAX:
+        more = len(lines) - BACKUPS_MAX + 1
+        lines[BACKUPS_MAX - 1 :] = [draw.line(f"  {more} more read snapshots")]
+    return lines
+
+
 def size(picture: ClusterPicture) -> int:
     """How many lines the table wants."""
-    return 1 + len(picture.rows()) + len(apart(picture))
+    return 1 + len(picture.rows()) + len(apart(picture)) + len(backups(picture))
 
 
 def _ordered(picture: ClusterPicture, ids: list[int], room: int) -> list[int]:
@@ -101,7 +119,8 @@ def _terse(picture: ClusterPicture, width: int, height: int, selected: int) -> L
         cross = ("!", UNEASY) if each.denied else ("x", BAD)
         found.append((each.id, draw.line(cross, _pointer(each.id, selected), words)))
     lines = [text for _, text in sorted(found, key=lambda pair: pair[0])]
-    return [draw.fit(each, width) for each in [*lines, *apart(picture)][:height]]
+    below = [*backups(picture), *apart(picture)]
+    return [draw.fit(each, width) for each in [*lines, *below][:height]]
 
 
 def _pointer(id: int, selected: int) -> str:

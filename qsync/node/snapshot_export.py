@@ -3,13 +3,15 @@
 import os
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
+from typing import BinaryIO, Final
 
 from qsync.errors import Overloaded, QsyncError, SnapshotLost
 from qsync.node.connection import Connection
 from qsync.node.effects import Effects
 from qsync.node.log_export import Send
+from qsync.status.storage import SnapshotReaderStatus
 from qsync.store import faults
 from qsync.store.beside import SlowCall
 from qsync.store.snapfiles import snapshot_files
@@ -24,12 +26,14 @@ READERS_MAX: Final = 8
 """How many connections may read snapshots of one node at a time."""
 
 
-class _OpenSnapshot(NamedTuple):
-    """Removed meanwhile it can still be read."""
+@dataclass(slots=True, eq=False)
+class _OpenSnapshot:
+    """Removed meanwhile it can still be read. `read`: how far it was."""
 
     snapshot: int
     size: int
     file: BinaryIO
+    read: int = 0
 
 
 class SnapshotExports:
@@ -66,6 +70,20 @@ class SnapshotExports:
         self._asked.append((connection, request))
         self._wake.set()
 
+    @property
+    def readers(self) -> list[SnapshotReaderStatus]:
+        """Who reads what, and how far that is."""
+        return [
+            SnapshotReaderStatus(
+                signature=each.snapshot,
+                address=connection.turn.address,
+                bytes=each.read,
+                bytes_in_all=each.size,
+            )
+            for connection, each in self._open.items()
+            if not connection.closed
+        ]
+
     def close_unused(self) -> None:
         """Files of those who hung up are let go."""
         for connection in [each for each in self._open if each.closed]:
@@ -95,6 +113,7 @@ class SnapshotExports:
             )
             await self._effects.in_thread(reading.wait)
             reading.result()
+            there.read = min(there.size, request.offset + len(found[0]))
         except QsyncError as error:
             self._send(connection, replies.failed(request.id, error))
         except OSError as error:

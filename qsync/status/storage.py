@@ -97,6 +97,20 @@ class HoldStatus(Struct, frozen=True, kw_only=True):
     why: Annotated[str, "why, as a clause"] = ""
 
 
+class SnapshotReaderStatus(Struct, frozen=True, kw_only=True):
+    """Somebody who reads a snapshot of this node: a backup."""
+
+    signature: Annotated[int, "index of the log at which the snapshot holds"] = 0
+    address: Annotated[str, "the host that reads it"] = ""
+    bytes: Annotated[int, "how far it has read"] = 0
+    bytes_in_all: Annotated[int, "size of the file"] = 0
+
+    @property
+    def share(self) -> float:
+        """How much of it was read, 0 to 1."""
+        return self.bytes / self.bytes_in_all if self.bytes_in_all else 0.0
+
+
 class GcStatus(Struct, frozen=True, kw_only=True):
     """Where the log begins, which snapshots there are, and who still needs the log."""
 
@@ -116,6 +130,9 @@ class GcStatus(Struct, frozen=True, kw_only=True):
         HoldStatus | None, "what holds most of it; null while the rows are made anew"
     ] = None
     retention: Annotated[int, "bytes of log that are kept for a consumer at most"] = 0
+    readers: Annotated[
+        tuple[SnapshotReaderStatus, ...], "who reads a snapshot of this node, such as a backup"
+    ] = ()
     trim_error: Annotated[str | None, "why the log on disk could not be trimmed"] = None
 
     def overdue(self, *, now: float | None, confirmed: int) -> float:

@@ -25,6 +25,7 @@ from qsync.core.generation import generation_of
 from qsync.errors import Compacted, ConfigError, Overloaded, SnapshotLost
 from qsync.node.node import Node, open_node
 from qsync.node.snapshot_export import PIECE_BYTES_MAX, READERS_MAX
+from qsync.status import decode
 from qsync.store.snapfiles import SNAPSHOTS, snapshot_files
 from qsync.wire.verbs import LogRequest, SnapshotReadRequest
 from tests.live import real
@@ -199,6 +200,9 @@ async def test_a_snapshot_that_is_being_read_outlives_newer_ones(tmp_path: Path)
             asked = SnapshotReadRequest(1, Index(first), 0, 100)
             index, size, piece = await aside(lambda: held.ask(asked))
             assert (index, isinstance(piece, bytes) and len(piece)) == (first, 100)
+            (reader,) = decode.status(await db.status()).gc.readers
+            assert (reader.signature, reader.address) == (first, "127.0.0.1")
+            assert (reader.bytes, reader.bytes_in_all) == (100, size)
             for number in range(4):
                 await db.space("t").replace([0, value(number)])
                 await db.snapshot()

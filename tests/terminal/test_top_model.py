@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from admin.cluster import documents, short
+from admin.cluster import documents, remarks, short
 from admin.cluster.moment import SCHEMA, Moment, MomentWriter, read
 from admin.cluster.past import leaderships, merged
 from admin.cluster.picture import PictureModel
@@ -307,3 +307,36 @@ def test_a_term_of_a_history_that_was_begun_anew_fits_its_column() -> None:
     picture = PictureModel().show(cast.moment({1: leader}))
     head, row = (line.plain for line in nodes.table(picture, 80, 2, 0)[:2])
     assert row[: head.index("term") + len("term")].endswith(" 1:3")
+
+
+def reading(*shares: float) -> dict[str, object]:
+    """A follower from which backups are taken."""
+    readers = [
+        {
+            "signature": 500,
+            "address": "10.0.0.9",
+            "bytes": int(share * 8e6),
+            "bytes_in_all": 8_000_000,
+        }
+        for share in shares
+    ]
+    return cast.node(2) | {"gc": {"readers": readers}}
+
+
+@pytest.mark.parametrize("width", [50, 80, 200])
+def test_backups_under_way_have_a_bar_each_but_not_many(width: int) -> None:
+    answers = {1: cast.node(1, leads=True), 2: reading(0.5, 1.0, 0.1, 0.2)}
+    picture = PictureModel().show(cast.moment(answers))
+    shown = [line.plain for line in nodes.table(picture, width, nodes.size(picture), 1)]
+    first, second, more = shown[-nodes.BACKUPS_MAX :]
+    assert first.startswith("  n2 gives its snapshot at 500 to 10.0.0.9 [###")
+    if width >= 80:
+        assert "[#####-----] of " in first
+        assert "[##########] of " in second
+    assert more.rstrip() == "  2 more read snapshots"
+
+
+def test_the_status_says_who_takes_a_backup_of_which_node() -> None:
+    answers = {1: cast.node(1, leads=True), 2: reading(0.25)}
+    (line,) = [each for each in remarks.details(cast.moment(answers).survey) if "backup" in each]
+    assert line == "n2 gives its snapshot at 500 to a backup on 10.0.0.9: 25% of 7.6 MiB"
