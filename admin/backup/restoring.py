@@ -24,10 +24,10 @@ from admin.backup.points import RestorePoint, WantedPoint
 from admin.backup.replaying import DecidedLog
 from admin.backup.rows import frames_of
 from election import quorum
-from election.messages import Ballot, Index, Replica, Term
+from election.messages import Index, Replica, Term
 from qsync import audit
 from qsync.config import NodeConfig
-from qsync.core.generation import first_term_of, generation_of
+from qsync.core.generation import first_ballot, first_term_of, founded_by, generation_of
 from qsync.core.logstart import LogStart
 from qsync.core.ready import Write
 from qsync.data import ancestors, schema, tuples
@@ -227,7 +227,7 @@ def found_cluster(
         with closing(SpaceStore(directory.data)) as spaces:
             take(spaces)
             log.fold_into(spaces, progress)
-            start = _founded(log.start_behind(), member)
+            start = founded_by(log.start_behind(), member, CODEC)
             dropped = found_anew(spaces, member, ancestor)
             rows = sum(each.rows for each in spaces.sums.groups.values())
             if start.index:  # else the log begins with its first entry, and needs no snapshot
@@ -355,18 +355,13 @@ def take_rows(found: Catalogue, point: RestorePoint, spaces: Spaces, progress: P
         raise BackupDamaged(f"the rows of backup {backup.index}: {error.message}") from error
 
 
-def _founded(start: LogStart, member: Member) -> LogStart:
-    """The same place in the log, with the new cluster's configuration in force there."""
-    return replace(start, configuration=CODEC.encode((member,), before=(member,)))
-
-
 def _ballot(term: Term) -> Write:
     return Write(
         id=0,
         cut_above=None,
         cut_reason="",
         entries=[],
-        ballot=Ballot(term=term, vote=None, member=True),
+        ballot=first_ballot(term),
         confirmed=Index(0),
     )
 

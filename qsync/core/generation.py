@@ -1,8 +1,12 @@
 """The generation of a history is the high part of its terms (membership.md M8 f)."""
 
+from dataclasses import replace
 from typing import Final
 
-from election.messages import TERM_JUMP_MAX, Term
+from election.messages import TERM_JUMP_MAX, Ballot, Term
+from qsync.core.configuration import Codec
+from qsync.core.logstart import LogStart
+from qsync.member import Member
 
 TERM_BITS: Final = 24
 """A generation has so many terms: sixteen million elections."""
@@ -19,3 +23,17 @@ def first_term_of(generation: int) -> Term:
     """Below all terms in which somebody leads in that generation, above those of the former."""
     assert 0 < generation < GENERATIONS_MAX
     return Term(generation << TERM_BITS)
+
+
+def first_ballot(term: Term) -> Ballot:
+    """Of the node that begins a generation: in its first term nobody is voted for."""
+    return Ballot(term=term, vote=None, member=True)
+
+
+def founded_by(start: LogStart, member: Member, codec: Codec) -> LogStart:
+    """Where the log of a generation begins: its one member is in force there (M8 a).
+
+    What entries of older generations say of the voters counts for nothing (M8 c): none of them is
+    in a log that begins here.
+    """
+    return replace(start, configuration=codec.encode((member,), before=(member,)))

@@ -75,6 +75,8 @@ def _also(scope: Scope) -> Iterable[str]:
             ends = "es" if does == "crash" else "s"
             one = len(who) == 1
             yield f"only node{'' if one else 's'} {_and(who)} {does}{ends if one else ''}"
+    if "forces" in scope.bounds:
+        yield f"a cluster is made of node {' or '.join(map(str, sorted(scope.surviving)))}"
 
 
 def _and(who: frozenset[int]) -> str:

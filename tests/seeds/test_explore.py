@@ -57,6 +57,8 @@ BREAKS = {
     "stale_taken_for_new": {9},
     "superseded_speaks": {16},
     "superseded_leads": {16},
+    "generation_drops_pending": {3},
+    "generation_keeps_terms": {1},
     "feature_enabled_alone": {18},
     "outdated_is_sent_on": {18},
 }

@@ -85,7 +85,7 @@ def _enables(host: ExploredNode, before: frozenset[str]) -> None:
 def _deliver(host: ExploredNode, what: object) -> None:
     assert isinstance(what, Delivery)
     host.begin(later=LONG if what.late else 0.0)
-    if what.sender in host.diary.release.barred:
+    if what.sender in host.diary.barred:
         return
     host.step(Received(peer=what.sender, message=what.message, instance=what.instance))
 
@@ -278,6 +278,7 @@ _PERFORMERS: dict[str, Callable[[ExploredNode, object], None]] = {
     "crash": falls.crash_node,
     "wipe": falls.wipe_node,
     "damage": falls.damage_node,
+    "force": falls.force_node,
     "supersede": falls.supersede_node,
     "trim": clients.trim,
     "refuse": _refuse,
@@ -373,6 +374,7 @@ _WORDS = {
     "downgrade": "is restarted with an older release",
     "wipe": "dies with its disk, starts on an empty one",
     "damage": "dies, and finds its log damaged",
+    "force": "is made a cluster of its own, by force",
     "supersede": "learns that it is superseded",
     "refuse": "is refused by its leader's address",
     "retime": "operator: timeouts half as long",

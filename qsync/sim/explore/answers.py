@@ -59,6 +59,11 @@ class AnswerLog:
         self.operators = 0
         """So many of them wait."""
 
+    @property
+    def promised(self) -> frozenset[Place]:
+        """What was told to be committed, of synchronous transactions."""
+        return frozenset([place for place, sync in self.ok.items() if sync])
+
     def refuses(self, request: Name) -> None:
         """A client hears that nothing was done."""
         self.refused |= {request}

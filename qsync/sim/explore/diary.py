@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from election.messages import Index, Replica, Term
 from qsync.sim import properties
-from qsync.sim.explore.answers import AnswerLog, Name
+from qsync.sim.explore.answers import AnswerLog, Name, Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +34,8 @@ class GhostState:
         self.me = me
         self.answers = AnswerLog(me)
         self.release = RunningRelease()
+        self.foreign: frozenset[Replica] = frozenset()
+        """Peers that are of another cluster."""
         self.voted: tuple[Term, Replica] | None = None
         """The newest vote that it gave."""
         self.led: tuple[tuple[Term, Index], ...] = ()
@@ -51,6 +53,20 @@ class GhostState:
         self.shown_crcs: tuple[int, ...] = ()
         self.lost_crcs: tuple[int, ...] = ()
         """What was on its disk before that was wiped."""
+        self.told_before: frozenset[Place] = frozenset()
+        """What it told clients is committed as a node of an ancestor of its cluster."""
+
+    def elsewhere(self) -> "GhostState":
+        """Of the same node on an empty directory of a cluster that was made of its own."""
+        fresh = GhostState(self.me)
+        fresh.release, fresh.lost_crcs = self.release, self.lost_crcs
+        fresh.told_before = self.told_before | self.answers.promised
+        return fresh
+
+    @property
+    def barred(self) -> frozenset[Replica]:
+        """Who is connected to no more, and says nothing that is heard."""
+        return self.release.barred | self.foreign
 
     def votes(self, term: Term, candidate: Replica) -> None:
         """A vote leaves. Property 5."""

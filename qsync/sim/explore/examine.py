@@ -17,7 +17,14 @@ from qsync.sim import properties
 from qsync.sim.canon import ReferenceLog, ReferenceRecords
 from qsync.sim.explore.diary import CountedPlace, GhostState
 from qsync.sim.explore.plan import StartPlan
+from qsync.sim.generations import SimulatedCluster
 from qsync.sim.lives import DurableView, LifeCursor, shows
+
+
+class ClusterDisk(DurableView, Protocol):
+    """A disk that knows whose it is."""
+
+    cluster: SimulatedCluster
 
 
 class ExaminedNode(Protocol):
@@ -29,7 +36,7 @@ class ExaminedNode(Protocol):
     armed: set[str]
 
     @property
-    def platter(self) -> DurableView:
+    def platter(self) -> ClusterDisk:
         """Its disk."""
 
     @property
@@ -161,8 +168,10 @@ def _counted(host: ExaminedNode, replicated_log: ReplicatedLog, since: Index) ->
 def _in_force(host: ExaminedNode) -> Configuration | None:
     """By the whole log, read anew from its beginning."""
     log, codec = host.whole(), host.replicated_log.configurations.codec
-    fold = Configurations(all_of(host.plan.founders), codec)
-    for entry in host.history():
+    fold, begins = Configurations(all_of(host.plan.founders), codec), host.platter.cluster.begins
+    if host.platter.cluster.ancestors:
+        fold.begin_at(begins.configuration)
+    for entry in host.history()[begins.index :]:
         fold.took(entry, log)
     return fold.in_force
 

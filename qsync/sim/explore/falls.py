@@ -2,10 +2,16 @@
 
 from collections.abc import Callable
 
+from election.messages import Index, Term
 from qsync.core.inputs import SupersededBy
+from qsync.core.replicated_log import ReplicatedLog
 from qsync.errors import WrongFormat
-from qsync.sim.explore.host import ExploredNode
+from qsync.member import Member
+from qsync.record import Instance
+from qsync.sim.explore.host import ExploredNode, PeerConnection
+from qsync.sim.explore.members import IdCodec
 from qsync.sim.explore.scope import FEATURE
+from qsync.sim.generations import begin_anew
 
 
 def crash_node(host: ExploredNode, what: object) -> None:
@@ -43,9 +49,55 @@ def start_node(host: ExploredNode, what: object) -> None:
 
 
 def wipe_node(host: ExploredNode, what: object) -> None:
-    """Its disk is lost, and there is an empty one."""
-    _lose_log(host, what, host.platter.wipe)
+    """Its disk is lost, and there is an empty one, of the newest cluster that is there."""
+
+    def wipe() -> None:
+        host.platter.wipe()
+        assert isinstance(what, tuple)
+        for each in what:
+            assert isinstance(each, PeerConnection)
+            if each.cluster.generation > host.platter.cluster.generation:
+                host.platter.cluster = each.cluster
+                host.diary = host.diary.elsewhere()
+
+    _lose_log(host, what, wipe)
     host.happened("wiped")
+
+
+def survives(host: ExploredNode) -> bool:
+    """May a cluster be made of it? Its log must say who belongs to the one that it is of."""
+    configuration = host.replicated_log.configurations.in_force
+    return configuration is not None and not host.platter.superseded
+
+
+def force_node(host: ExploredNode, what: object) -> None:
+    """An operator makes a cluster of what it has on its disk, and starts that.
+
+    It is the same node with another directory, and its diary goes on: what it has told and
+    confirmed before is held against the new one.
+    """
+    assert isinstance(what, tuple)
+    host.begin()
+    platter, rules = host.platter, host.plan.generations
+    platter.crash()
+    last, codec = Index(len(platter.entries)), IdCodec()
+    log = ReplicatedLog(
+        confirmed=last,
+        recent_bytes_max=1 << 20,
+        tail=platter.read,
+        founding=platter.founding(host.plan.founders),
+        codec=codec,
+        start=platter.start,
+    )
+    log.recover(platter.stored())
+    seen = Term(max(platter.ballot.term, log.log.position.term))
+    member = Member(host.me, Instance(platter.instance + 1))
+    cluster = begin_anew(
+        rules, platter.cluster, log, member, codec=codec, confirmed=platter.confirmed
+    )
+    platter.begin_anew(cluster, member.instance, rules.first_term(seen))
+    host.restart(what)
+    host.happened("forced")
 
 
 def damage_node(host: ExploredNode, what: object) -> None:

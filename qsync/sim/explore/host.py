@@ -21,6 +21,7 @@ from qsync.sim.explore.diary import GhostState
 from qsync.sim.explore.examine import NodeBefore
 from qsync.sim.explore.plan import StartPlan
 from qsync.sim.explore.platter import Letters
+from qsync.sim.generations import SimulatedCluster
 from qsync.sim.trace import TraceColumns, columns_of
 
 
@@ -46,11 +47,12 @@ class TurnOutput:
 
 
 class PeerConnection(NamedTuple):
-    """Who is connected to, on which directory it runs, and which features its release knows."""
+    """Who is connected to, on which directory of which cluster, and what its release knows."""
 
     peer: Replica
     instance: Instance
     features: frozenset[str]
+    cluster: SimulatedCluster
 
 
 class ExploredNode:
@@ -101,7 +103,7 @@ class ExploredNode:
         self.lives += 1
         release = self.diary.release
         self.core = self.plan.boot(self.platter, self.lives, release.features)
-        release.barred = frozenset()
+        release.barred = self.diary.foreign = frozenset()
         self.core.clock(self.now)
         self.core.start()
         if self.platter.superseded:
@@ -112,8 +114,13 @@ class ExploredNode:
 
     def connect(self, to: PeerConnection) -> None:
         """A new connection stands."""
-        peer, instance, known = to
+        peer, instance, known, cluster = to
         self.epochs[peer] += 1
+        if not self.plan.generations.lets_in(self.platter.cluster, cluster):
+            self.diary.foreign |= {peer}
+            self.happened("refused a foreign cluster")
+            return
+        self.diary.foreign -= {peer}
         try:
             upgrading.admit(self.core.settings, "a peer", known)
         except WrongVersion:
@@ -125,7 +132,9 @@ class ExploredNode:
 
     def greeting(self) -> PeerConnection:
         """What it says of itself to who connects."""
-        return PeerConnection(self.me, self.platter.instance, self.diary.release.features)
+        platter = self.platter
+        known = self.diary.release.features
+        return PeerConnection(self.me, platter.instance, known, platter.cluster)
 
     # -- turns
 
@@ -256,7 +265,7 @@ class ExploredNode:
         if lives.votes(self.me, peer, message, self.platter):
             assert isinstance(message, RequestVoteResponse)
             self.diary.votes(message.asked_term, peer)
-        barred = peer in self.diary.release.barred
+        barred = peer in self.diary.barred
         if type(message).__name__ not in self.plan.unheard and not barred:
             self._told.letters.append((peer, message))
 

@@ -17,7 +17,7 @@ from qsync.core.member_change import (
 from qsync.core.progress import Membership
 from qsync.data.members import CODEC
 from qsync.member import Member, MemberRole, Members
-from qsync.record import ONE_INSTANCE
+from qsync.record import ONE_INSTANCE, Instance
 from qsync.sim.explore.ids import NodeId
 
 
@@ -59,9 +59,11 @@ class ChangeOrder(NamedTuple):
         return f"operator: {what}"
 
 
-def adding(replica: int, role: MemberRole = MemberRole.VOTER) -> AddMember:
-    """A node on its first directory becomes a member."""
-    return AddMember(member=Member(_id(replica), ONE_INSTANCE, role=role))
+def adding(
+    replica: int, role: MemberRole = MemberRole.VOTER, instance: Instance = ONE_INSTANCE
+) -> AddMember:
+    """A node becomes a member, on its first directory unless another one is named."""
+    return AddMember(member=Member(_id(replica), instance, role=role))
 
 
 def removing(replica: int) -> RemoveMember:

@@ -32,6 +32,7 @@ BOUNDS = (
     "crashes",
     "wipes",
     "damages",
+    "forces",
     "upgrades",
     "downgrades",
     "supersedes",

@@ -13,6 +13,7 @@ from qsync.core.ready import Ready, Write
 from qsync.replica import Replica as Core
 from qsync.sim.explore.members import IdCodec
 from qsync.sim.explore.platter import WriteDisk
+from qsync.sim.generations import GenerationRules
 from qsync.store.memory import MemorySpaces
 
 
@@ -30,6 +31,7 @@ class PlanDraft:
         self.config = config
         self.disk = Seal()
         self.remodel: Callable[[Core], None] = _as_built
+        self.generations = GenerationRules()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,7 @@ class StartPlan:
     """The first voters."""
     changing: bool
     """Voters come and go."""
+    generations: GenerationRules
 
     @property
     def me(self) -> Replica:

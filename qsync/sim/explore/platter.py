@@ -5,12 +5,14 @@ from dataclasses import replace
 
 from typing_extensions import override
 
-from election.messages import Index, Replica
+from election.messages import Index, Replica, Term
 from qsync.core.configuration import Configuration, all_of
+from qsync.core.generation import first_ballot
 from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.messages import Message
 from qsync.core.ready import Write
 from qsync.record import ONE_INSTANCE, Entry, Instance
+from qsync.sim.generations import FIRST, SimulatedCluster
 from qsync.sim.lives import DurableLog
 from qsync.store.contract import NO_BALLOT
 from qsync.store.memory import MemorySpaces
@@ -24,6 +26,7 @@ class WriteDisk(DurableLog):
     def __init__(self, me: Replica, spaces: MemorySpaces | None) -> None:
         super().__init__(me)
         self.instance = ONE_INSTANCE
+        self.cluster = FIRST
         self.write: Write | None = None
         self.letters: Letters = []
         self.damaged: str | None = None
@@ -97,6 +100,14 @@ class WriteDisk(DurableLog):
         self.start = EMPTY
         self.superseded = ""
         self.spaces = None if self.spaces is None else MemorySpaces()
+
+    def begin_anew(self, cluster: SimulatedCluster, instance: Instance, term: Term) -> None:
+        """It is the directory of a cluster of its own, which goes on where its log ends."""
+        start = cluster.begins
+        self.crash()
+        self.cluster, self.instance = cluster, instance
+        self.entries = self.entries[: start.index]
+        self.start, self.confirmed, self.ballot = start, start.index, first_ballot(term)
 
     def damage(self) -> None:
         """The log is gone; term, vote and the directory itself are not."""

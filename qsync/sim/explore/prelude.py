@@ -34,6 +34,7 @@ class Prelude:
     `only A B`: from now on messages pass between these alone; `all` again between all.
     `hold A B`: what A says to B from now on is under way when the exploration begins.
     `lose A B`: what A says to B is lost, until the next `only` or `all`.
+    `force N`: a cluster of its own is made of what it has (membership.md M8).
     `full N`: it has no room for transactions any more.
     `trim N`: it forgets the log up to where it knows it as confirmed.
     `add N M ROLE`, `remove N M`, `make N M ROLE`: leader N changes who belongs, whatever it costs.
@@ -137,6 +138,10 @@ class Prelude:
     def crash(self, words: list[str]) -> None:
         """A node dies and comes back; all connect anew."""
         self._falls(self._node(words[0]), "crash")
+
+    def force(self, words: list[str]) -> None:
+        """A cluster is made of what this node has, and of no other."""
+        self._falls(self._node(words[0]), "force")
 
     def damage(self, words: list[str]) -> None:
         """The same, and the node finds its log damaged."""
@@ -257,6 +262,7 @@ _WORDS: dict[str, Callable[[Prelude, list[str]], None]] = {
     "full": Prelude.full,
     "crash": Prelude.crash,
     "damage": Prelude.damage,
+    "force": Prelude.force,
     "connect": Prelude.connect,
     "beat": _beat,
     "lease": Prelude.lease,
@@ -290,7 +296,8 @@ def _plans(scope: Scope, mutant: str | None) -> list[StartPlan]:
             slow_disk=scope.slow_disk or "stall" in scope.prelude,
             unheard=EVERYTHING_HEARD if scope.tick else scope.unheard,
             founders=scope.founding,
-            changing=bool(scope.changes),
+            changing=scope.quorum is None,
+            generations=draft.generations,
         )
         for draft in drafts
     ]

@@ -9,12 +9,14 @@ from qsync.sim.canon import PropertyViolation
 from qsync.sim.explore.answers import Name, Outcome, Place
 from qsync.sim.explore.diary import CountedPlace
 from qsync.sim.explore.host import ExploredNode
+from qsync.sim.generations import SimulatedCluster
 
 
 class PropertyView(NamedTuple):
     """What of a node the properties speak of. Equal views break the same properties."""
 
     me: int
+    cluster: SimulatedCluster
     terms: tuple[int, ...]
     """Of its log, from index 1 on, and the checksums of the same entries."""
     crcs: tuple[int, ...]
@@ -36,6 +38,8 @@ class PropertyView(NamedTuple):
     leases: bool
     """It would answer a read by its lease."""
     told_ok: frozenset[Place]
+    told_before: frozenset[Place]
+    """Of `told_ok`, what it told as a node of an ancestor of its cluster."""
     told_gone: tuple[tuple[Place, str], ...]
     outcomes: tuple[tuple[tuple[bytes, int], Outcome], ...]
     refused: frozenset[Name]
@@ -61,6 +65,7 @@ def view(host: ExploredNode) -> PropertyView:
     disk = [(each.index, each.crc) for each in host.platter.entries]
     return PropertyView(
         me=int(host.me),
+        cluster=host.platter.cluster,
         terms=tuple([int(each.term) for each in entries]),
         crcs=tuple([int(each.crc) for each in entries]),
         hidden=frozenset(hidden),
@@ -80,7 +85,8 @@ def view(host: ExploredNode) -> PropertyView:
         establishes=leader.term if leader is not None and established else 0,
         leases=leader is not None
         and leader.leases(void=host.core.machine.raft.transfer.is_lease_void),
-        told_ok=frozenset([place for place, sync in answers.ok.items() if sync]),
+        told_ok=answers.promised,
+        told_before=diary.told_before,
         told_gone=tuple(sorted(answers.gone.items())),
         outcomes=tuple(sorted(answers.outcomes.items())),
         refused=answers.refused,
@@ -90,21 +96,47 @@ def view(host: ExploredNode) -> PropertyView:
 
 
 def pair(one: PropertyView, other: PropertyView) -> None:
-    """Properties 1 to 5 and 9 of two nodes."""
-    for index, (term, crc) in enumerate(zip(one.terms, one.crcs, strict=True), start=1):
-        if index <= len(other.terms) and other.terms[index - 1] == term:
-            same = other.crcs[index - 1] == crc
-            properties.one_entry(one.me, index, term, same=same)
+    """Properties 1 to 5 and 9 of two nodes; fewer of them hold between two clusters."""
+    if one.cluster.id != other.cluster.id:
+        _stands_apart(one, other)
+        for older, newer in ((one, other), (other, one)):
+            if older.cluster.id in newer.cluster.ancestors:
+                _one_log(older, newer)
+                _has_all(newer, older.told_ok & newer.cluster.kept)
+        return
+    _one_log(one, other)
     _one_fate(one, other)
-    for term, _ in one.led:
-        if any(term == each for each, _ in other.led):
-            properties.one_leader(term, one.me, other.me)
     for mine, theirs in ((one, other), (other, one)):
         _completes(mine, theirs)
         _outlasts(mine, theirs)
         _hides(mine, theirs)
         _knows_better(mine, theirs)
         _agrees(mine, theirs)
+
+
+def _stands_apart(one: PropertyView, other: PropertyView) -> None:
+    """Property 2: behind what they both began with, two clusters have no entry in common."""
+    begun = max(one.cluster.begins.index, other.cluster.begins.index)
+    shared = zip(one.crcs[begun:], other.crcs[begun:], strict=False)
+    if any(crc == elsewhere for crc, elsewhere in shared):
+        clusters = f"{one.cluster.id!r} and {other.cluster.id!r}"
+        text = f"node {one.me} and node {other.me} have an entry of one of {clusters} both"
+        raise PropertyViolation(2, text)
+
+
+def _one_log(one: PropertyView, other: PropertyView) -> None:
+    """Properties 1 and 5. They hold of a cluster and its ancestor, too (M8 f).
+
+    So a receipt of the one names nothing of the other. Two that were made of one may use the same
+    terms.
+    """
+    for index, (term, crc) in enumerate(zip(one.terms, one.crcs, strict=True), start=1):
+        if index <= len(other.terms) and other.terms[index - 1] == term:
+            same = other.crcs[index - 1] == crc
+            properties.one_entry(one.me, index, term, same=same)
+    for term, _ in one.led:
+        if any(term == each for each, _ in other.led):
+            properties.one_leader(term, one.me, other.me)
 
 
 def _one_fate(one: PropertyView, other: PropertyView) -> None:
@@ -117,13 +149,21 @@ def _one_fate(one: PropertyView, other: PropertyView) -> None:
 
 
 def _completes(one: PropertyView, other: PropertyView) -> None:
-    """Property 3: what clients of `one` were told is committed, `other` has when it leads."""
-    term = other.establishes
-    for index, of in one.told_ok:
+    """Property 3: what clients of `one` were told is committed, `other` has when it leads.
+
+    Over a forced recovery it is so of what the survivor had.
+    """
+    _has_all(other, one.told_ok)
+    _has_all(other, one.told_before & other.cluster.kept)
+
+
+def _has_all(one: PropertyView, told: frozenset[Place]) -> None:
+    term = one.establishes
+    for index, of in told:
         if of < term:
-            has = index <= other.confirmed and other.terms[index - 1] == of
-            has = has and index not in other.hidden
-            properties.leader_complete(other.me, term=term, has=has, index=index, of=of)
+            has = index <= one.confirmed and one.terms[index - 1] == of
+            has = has and index not in one.hidden
+            properties.leader_complete(one.me, term=term, has=has, index=index, of=of)
 
 
 def _outlasts(one: PropertyView, other: PropertyView) -> None:

@@ -46,6 +46,8 @@ class Scope:
     """Groups of nodes that may be exchanged for one another."""
     crashing: frozenset[int] = EVERYBODY
     """Who crashes, or loses its disk."""
+    surviving: frozenset[int] = EVERYBODY
+    """Of whose log a cluster may be made by force."""
     campaigning: frozenset[int] = EVERYBODY
     reading: frozenset[int] = EVERYBODY
     """Who is asked for linearizable reads."""
@@ -110,9 +112,9 @@ class Scope:
     def quorum(self) -> int | None:
         """How many disks make a transaction safe, whatever a mutant thinks.
 
-        None where voters come and go: then those of the log decide.
+        None where voters come and go, or a cluster is made anew: then those of the log decide.
         """
-        return None if self.changes else self.nodes // 2 + 1
+        return None if self.changes or "forces" in self.bounds else self.nodes // 2 + 1
 
 
 simple_scope = partial(Scope, ordered=True, slow_disk=False, records=False)

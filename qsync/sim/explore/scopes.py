@@ -7,6 +7,7 @@ from qsync.sim.explore.histories import HISTORIES
 from qsync.sim.explore.logs import LOGS
 from qsync.sim.explore.memberships import MEMBERSHIPS, MEMBERSHIPS_LONG
 from qsync.sim.explore.reading import READS, READS_LONG
+from qsync.sim.explore.recoveries import RECOVERIES
 from qsync.sim.explore.releases import RELEASES
 from qsync.sim.explore.requests import REQUESTS, REQUESTS_LONG
 from qsync.sim.explore.scope import EVERYBODY, Scope
@@ -32,6 +33,7 @@ _QUICK = (
     *SNAPSHOTS,
     *RELEASES,
     *MEMBERSHIPS,
+    *RECOVERIES,
 )
 
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterator
 
+from qsync.sim.explore import falls
 from qsync.sim.explore.acts import ExplorerAct, Tick
 from qsync.sim.explore.cast import ActResult, BrokenProperty, StateTable
+from qsync.sim.explore.host import ExploredNode
 from qsync.sim.explore.menu import ActionMenu
 from qsync.sim.explore.options import NodeActs, Option
 from qsync.sim.explore.roll import last_term
@@ -20,6 +22,7 @@ _FALLS = {
     "crashes": "crash",
     "wipes": "wipe",
     "damages": "damage",
+    "forces": "force",
     "upgrades": "upgrade",
     "downgrades": "downgrade",
 }
@@ -70,10 +73,15 @@ class Worlds:
             bound = self._menu.bound(name)
             if bound >= 0 and world.left[bound]:
                 for place, state in enumerate(world.hosts):
-                    newer = bool(self._cast.hosts[state].diary.release.features)
-                    needless = word == ("upgrade" if newer else "downgrade")
-                    if place + 1 in self._scope.crashing and not needless:
+                    if self._may_fall(place, self._cast.hosts[state], word):
                         yield self.fall(world, place, word, less(world.left, bound))
+
+    def _may_fall(self, place: int, host: ExploredNode, word: str) -> bool:
+        if word == "force":
+            return place + 1 in self._scope.surviving and falls.survives(host)
+        newer = bool(host.diary.release.features)
+        needless = word == ("upgrade" if newer else "downgrade")
+        return place + 1 in self._scope.crashing and not needless
 
     def _taken(self, option: Option) -> Transition:
         act, place, world, reach, name = option

@@ -8,6 +8,7 @@ from qsync.sim.mutants.counting import COUNTING
 from qsync.sim.mutants.elections import ELECTIONS
 from qsync.sim.mutants.fates import FATES
 from qsync.sim.mutants.features import FEATURES
+from qsync.sim.mutants.generations import GENERATIONS
 from qsync.sim.mutants.leases import LEASES
 from qsync.sim.mutants.members import MEMBERS
 from qsync.sim.mutants.mutant import Mutant, NodeHooks
@@ -31,6 +32,7 @@ CATALOGUE: dict[str, Mutant] = {
         *VOTERS,
         *CHANGES,
         *MEMBERS,
+        *GENERATIONS,
         *LEASES,
         *SNAPSHOTS,
         *RIGHTS,

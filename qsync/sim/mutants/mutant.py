@@ -11,6 +11,7 @@ from qsync.core.progress import Progress
 from qsync.core.ready import Write
 from qsync.core.rounds import HeartbeatRounds
 from qsync.replica import Replica as Core
+from qsync.sim.generations import GenerationRules, RecoverableNode
 
 Remodel = Callable[[Core], None]
 
@@ -38,7 +39,8 @@ class NodeHooks(Protocol):
 class Mutant:
     """A rule that is gone. `rule`: where it is written, a section of protocol.md or membership.md.
 
-    It changes a replica (`remodel`), or what its disk keeps of a write (`seal`).
+    It changes a replica (`remodel`), what its disk keeps of a write (`seal`), or how a cluster is
+    made of a survivor (`generations`).
     """
 
     name: str
@@ -47,6 +49,7 @@ class Mutant:
     """What the node does now, in a few words."""
     remodel: Remodel | None = None
     seal: Seal | None = None
+    generations: GenerationRules | None = None
     harmless: str = ""
     """Why no promise is broken without the rule: what it is for instead."""
 
@@ -56,6 +59,8 @@ class Mutant:
             node.disk.seal = self.seal
         if self.remodel is not None:
             node.remodel = self.remodel
+        if self.generations is not None and isinstance(node, RecoverableNode):
+            node.generations = self.generations
 
 
 def put(thing: object, **methods: object) -> None:

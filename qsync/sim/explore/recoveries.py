@@ -1,0 +1,45 @@
+"""Scopes in which a majority is given up, and a cluster is made of one survivor: M8."""
+
+from qsync.member import MemberRole
+from qsync.record import Instance
+from qsync.sim.explore.members import adding
+from qsync.sim.explore.scope import simple_scope
+
+RECOVERIES = (
+    simple_scope(
+        name="forced-recovery",
+        claim="a cluster of one survivor has all that this one acked, and never meets the others, "
+        "which may go on",
+        prelude="elect 1",
+        bounds={"forces": 1, "writes": 1, "campaigns": 1},
+        surviving=frozenset({3}),
+        campaigning=frozenset({2, 3}),
+        reaches=frozenset({"forced", "elected", "told committed", "refused a foreign cluster"}),
+        kills=frozenset({"generation_drops_pending", "generations_meet", "generation_keeps_terms"}),
+    ),
+    simple_scope(
+        name="forced-recovery-joined",
+        claim="a node of the old cluster that lost its disk joins the new one, and votes there",
+        prelude="elect 1; only 1 3; put 1 a; force 3; elect 3; all",
+        bounds={"wipes": 1, "changes": 1, "campaigns": 1, "writes": 1},
+        crashing=frozenset({1, 2}),
+        campaigning=frozenset({1, 2}),
+        changes=(
+            adding(1, MemberRole.VOTER, Instance(2)),
+            adding(2, MemberRole.VOTER, Instance(2)),
+        ),
+        reaches=frozenset(
+            {"wiped", "snapshot_installed", "configuration", "elected", "told committed"}
+        ),
+        kills=frozenset({"generations_meet"}),
+    ),
+    simple_scope(
+        name="forced-recovery-twice",
+        claim="two clusters that are made of one, by two operators, never meet",
+        prelude="elect 1; only 1 3; put 1 a; force 3; all",
+        bounds={"forces": 1, "campaigns": 2, "writes": 1},
+        surviving=frozenset({1, 2}),
+        reaches=frozenset({"forced", "elected", "told committed", "refused a foreign cluster"}),
+        kills=frozenset({"generations_meet"}),
+    ),
+)

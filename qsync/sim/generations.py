@@ -1,0 +1,88 @@
+"""A cluster that is made of what is left of another (membership.md M8), as explored nodes make it.
+
+`admin.recovery` does the same with files, by the same rules of `qsync.core.generation`.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from election.messages import Index, Term
+from qsync.core.configuration import Codec
+from qsync.core.generation import first_term_of, founded_by, generation_of
+from qsync.core.logstart import EMPTY, LogStart
+from qsync.core.replicated_log import ReplicatedLog
+from qsync.core.trimming import start_at
+from qsync.member import Member
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedCluster:
+    """The cluster that a directory is of. `ancestors`: those that it was made of, oldest first."""
+
+    id: str = "first"
+    ancestors: tuple[str, ...] = ()
+    begins: LogStart = EMPTY
+    """Its own log begins behind that entry of its ancestor's."""
+    kept: frozenset[tuple[int, int]] = frozenset()
+    """Index and term of all that the survivor had, and that its log did not take back."""
+
+    @property
+    def generation(self) -> int:
+        """How often it was begun anew."""
+        return len(self.ancestors)
+
+
+FIRST = SimulatedCluster()
+"""What everybody is in before a majority is lost."""
+
+
+class GenerationRules:
+    """As shipped. What a mutant replaces."""
+
+    def first_term(self, seen: Term) -> Term:
+        """In which the new cluster begins (M8 f)."""
+        return first_term_of(generation_of(seen) + 1)
+
+    def counts_upto(self, _confirmed: Index, last: Index) -> Index:
+        """The survivor's whole log is confirmed by it (M8 a)."""
+        return last
+
+    def lets_in(self, mine: SimulatedCluster, theirs: SimulatedCluster) -> bool:
+        """Clusters are told apart by their ids (M8 b, d)."""
+        return mine.id == theirs.id
+
+
+@runtime_checkable
+class RecoverableNode(Protocol):
+    """A node of which a cluster may be made anew, and what a mutant may replace of the rules."""
+
+    generations: GenerationRules
+
+
+def begin_anew(
+    rules: GenerationRules,
+    former: SimulatedCluster,
+    log: ReplicatedLog,
+    member: Member,
+    *,
+    codec: Codec,
+    confirmed: Index,
+) -> SimulatedCluster:
+    """The cluster of one member that goes on where a survivor's log ends.
+
+    `log`: the survivor's, all of it decided. `confirmed`: what it knew as that. `member`: under the
+    instance of its new directory.
+    """
+    last = log.limbo.clip(log.log.last)
+    start = start_at(log, log.limbo.clip(rules.counts_upto(confirmed, last)))
+    kept = [
+        (index, int(log.log.term_at(Index(index))))
+        for index in range(log.log.start.index + 1, last + 1)
+        if log.limbo.stretch_at(Index(index)) is None
+    ]
+    return SimulatedCluster(
+        id=f"{former.generation + 2} of {int(member.replica)}",
+        ancestors=(*former.ancestors, former.id),
+        begins=founded_by(start, member, codec),
+        kept=former.kept | frozenset(kept),
+    )
