@@ -44,15 +44,21 @@ def free_ports(count: int, *, wanted: range = range(0)) -> list[int]:
 
 
 def _free(candidates: Sequence[int], count: int) -> list[int]:
-    """The first `count` of the candidates that can be bound; all are held until all are found."""
+    """The first `count` of the candidates that a node could have; all are held until all are found.
+
+    As a node binds it: what is left of the connections of a process that has ended keeps nobody
+    out. Listening on it is what keeps out others that look for ports at the same time.
+    """
     found: list[int] = []
     with ExitStack() as held:
         for port in candidates:
             if len(found) == count:
                 break
             taken = held.enter_context(socket.socket())
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             with contextlib.suppress(OSError):
                 taken.bind((LOOPBACK, port))
+                taken.listen(1)
                 found.append(port)
     return found
 

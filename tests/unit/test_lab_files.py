@@ -174,6 +174,21 @@ def test_wanted_ports_are_given_when_all_of_them_are_free() -> None:
         assert ports.free_ports(1, wanted=range(free, free + 1)) != [free]
 
 
+def test_a_port_is_free_again_as_soon_as_its_process_has_ended() -> None:
+    """Its connections wait for stragglers a minute longer; a lab that is taken down and made again
+    has the same addresses nevertheless."""
+    with socket.create_server((ports.LOOPBACK, 0)) as server:
+        port = server.getsockname()[1]
+        client = socket.create_connection((ports.LOOPBACK, port))
+        accepted, _ = server.accept()
+    with client:
+        accepted.close()  # who closes first keeps the port in TIME_WAIT
+        assert client.recv(1) == b""
+    with socket.socket() as plain, pytest.raises(OSError, match="in use"):
+        plain.bind((ports.LOOPBACK, port))
+    assert ports.free_ports(1, wanted=range(port, port + 1)) == [port]
+
+
 def test_a_process_is_there_as_long_as_one_of_its_threads(tmp_path: Path) -> None:
     """A killed node may hold its directory for a moment longer than its first thread lives."""
     program = (
