@@ -1,7 +1,7 @@
 """Refusals that rest on data are answers like reads: what they wait for before they are told.
 
 protocol.md section 7, Reads: such a refusal waits for a quorum round, and never rests on pending
-data. A leader that was replaced unnoticed would say "there is a tuple with this key" of one that
+data. A leader that was replaced unnoticed would say "another tuple has the key" of one that
 its successor deleted long ago; and an undecided insert, which may be rolled back, would be shown
 by the refusal of another.
 """

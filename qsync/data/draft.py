@@ -11,7 +11,7 @@ from qsync.data.keys import Misfit
 from qsync.data.overlay import Row, merge
 from qsync.data.request import SessionChange, Write
 from qsync.data.schema import Schema, SpaceDefinition
-from qsync.errors import Damaged, DuplicateKey, TooLarge, WrongTuple
+from qsync.errors import Damaged, TooLarge, WrongTuple
 
 
 class Readable(Protocol):
@@ -112,8 +112,9 @@ class EffectDraft:
         """Fill a new secondary index from the tuples of the space."""
         primary = space.primary
         for key, data in list(self.scan(primary.prefix, primary.end)):
-            entry = self._locate(space, index, tuples.stored(data), key[5:])
-            self._enter(space, index, entry, key[5:], trusted=trusted)
+            fields = tuples.stored(data)
+            entry = self._locate(space, index, fields, key[5:])
+            self._enter(space, index, entry, key[5:], fields=fields, trusted=trusted)
 
     def erase(self, lo: bytes, hi: bytes) -> None:
         """Delete a range of physical keys without an effect: it follows from another one."""
@@ -137,8 +138,8 @@ class EffectDraft:
             come = None if after is None else self._locate(space, index, after, primary_key)
             if come == gone:
                 continue
-            if come is not None:
-                self._enter(space, index, come, primary_key, trusted=trusted)
+            if after is not None and come is not None:
+                self._enter(space, index, come, primary_key, fields=after, trusted=trusted)
             # Within one entry of the log another tuple may have taken the place meanwhile.
             if gone is not None and self.get(gone) == primary_key:
                 self._writes[gone] = None
@@ -152,9 +153,16 @@ class EffectDraft:
             raise WrongTuple(f'space "{space.name}", index "{index.name}": {error}') from error
 
     def _enter(
-        self, space: SpaceDefinition, index: Index, key: bytes, primary_key: bytes, *, trusted: bool
+        self,
+        space: SpaceDefinition,
+        index: Index,
+        key: bytes,
+        primary_key: bytes,
+        *,
+        fields: list[object],
+        trusted: bool,
     ) -> None:
-        """Add an entry to a secondary index."""
+        """Add the entry of a tuple to a secondary index."""
         if not trusted:
             if len(key) > keys.KEY_BYTES_MAX:
                 raise TooLarge(
@@ -162,10 +170,7 @@ class EffectDraft:
                     f" {keys.KEY_BYTES_MAX} bytes"
                 )
             if self.get(key) not in (None, primary_key):
-                raise DuplicateKey(
-                    f'space "{space.name}": index "{index.name}" already has this key',
-                    details={"space": space.name, "index": index.name},
-                )
+                raise index.taken(space.name, fields)
         self._writes[key] = primary_key
 
     def _change_schema(

@@ -178,27 +178,24 @@ def _one_put(
     if len(key) > keys.KEY_BYTES_MAX:
         raise TooLarge(f'space "{space.name}": a key has at most {keys.KEY_BYTES_MAX} bytes')
     if op[0] == _INSERT and view.get(key) is not None:
-        raise _duplicate(space)
+        raise _primary(space).taken(space.name, fields)
     return space, key, row
 
 
 def _primary_key(space: SpaceDefinition, fields: Sequence[object]) -> bytes:
-    primary = space.indexes[0] if space.indexes else space.primary
+    primary = _primary(space)
     try:
         return primary.prefix + primary.extract(fields)
     except Misfit as error:
         raise WrongTuple(f'space "{space.name}", index "{primary.name}": {error}') from error
 
 
+def _primary(space: SpaceDefinition) -> Index:
+    return space.indexes[0] if space.indexes else space.primary
+
+
 def _too_large(row: bytes, limits: Limits) -> TooLarge:
     return TooLarge(f"a tuple has at most {limits.tuple_bytes_max} bytes, not {len(row)}")
-
-
-def _duplicate(space: SpaceDefinition) -> DuplicateKey:
-    return DuplicateKey(
-        f'space "{space.name}": there is a tuple with this key',
-        details={"space": space.name, "index": space.primary.name},
-    )
 
 
 def _writable(draft: EffectDraft, ref: object) -> SpaceDefinition:
@@ -248,7 +245,7 @@ def _insert(draft: EffectDraft, ref: object, row: object) -> bytes:
     space = _writable(draft, ref)
     _, data, key = _take(space, row)
     if draft.get(key) is not None:
-        raise _duplicate(space)
+        raise _primary(space).taken(space.name, tuples.stored(data))
     draft.put(space, key, None, data)
     return data
 

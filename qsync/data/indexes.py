@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 from qsync.data import keys
 from qsync.data.keys import KeyPart, Misfit
-from qsync.errors import WrongKey
+from qsync.errors import DuplicateKey, WrongKey
+
+_SHOWN_CHARACTERS_MAX = 100
+"""Of a key, in a refusal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +46,18 @@ class Index:
         except Misfit as error:
             raise WrongKey(f'index "{self.name}": the key {error}') from error
         return key
+
+    def taken(self, space: str, fields: Sequence[object]) -> DuplicateKey:
+        """The refusal of a tuple whose key belongs to another tuple."""
+        count = len(fields)
+        key = [fields[part.field] if part.field < count else None for part in self.parts]
+        shown = repr(key)
+        if len(shown) > _SHOWN_CHARACTERS_MAX:
+            shown = shown[:_SHOWN_CHARACTERS_MAX] + "..."
+        return DuplicateKey(
+            f'space "{space}", index "{self.name}": another tuple has the key {shown}',
+            details={"space": space, "index": self.name},
+        )
 
     def exact(self, key: Sequence[object]) -> bool:
         """Does this key, all parts given, lead to at most one tuple?"""
