@@ -34,7 +34,7 @@ class ReadOnlyReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """One reason: its name, the numbers behind it, and what lifts it."""
+    """One reason: its name, the numbers behind it, and what to do or wait for (`lifts`)."""
 
     why: ReadOnlyReason
     text: str
@@ -56,7 +56,7 @@ def synchro(*, promoted_at: int, confirmed: int) -> Reason:
     return Reason(
         why=ReadOnlyReason.SYNCHRO,
         text=f"the PROMOTE at {promoted_at} is not confirmed (confirmed index {confirmed})",
-        lifts="a quorum of voters acks it",
+        lifts="wait until a quorum of voters acks it",
     )
 
 
@@ -65,7 +65,7 @@ def fenced(*, term: int) -> Reason:
     return Reason(
         why=ReadOnlyReason.FENCED,
         text=f"this node led term {term} and no longer hears a quorum",
-        lifts="a quorum of voters is heard again and elects a leader",
+        lifts="wait until a quorum of voters is heard again and elects a leader",
     )
 
 
@@ -75,7 +75,7 @@ def transfer(*, to: int, leaving: bool) -> Reason:
     return Reason(
         why=ReadOnlyReason.TRANSFER,
         text=f"leadership is being handed to node {to}",
-        lifts=f"it takes over; if it does not in time, {then}",
+        lifts=f"wait until it takes over; if it does not in time, {then}",
     )
 
 
@@ -84,7 +84,7 @@ def disk(*, error: str) -> Reason:
     return Reason(
         why=ReadOnlyReason.DISK,
         text=f"the log cannot be written: {error}",
-        lifts="the disk takes writes again",
+        lifts="wait until the disk takes writes again",
     )
 
 
@@ -93,7 +93,7 @@ def spaces(*, why: str) -> Reason:
     return Reason(
         why=ReadOnlyReason.SPACES,
         text=f"the spaces are made anew from the log: {why}",
-        lifts="all of the log is replayed",
+        lifts="wait until all of the log is replayed",
     )
 
 
@@ -101,12 +101,12 @@ CONFIG = Reason(why=ReadOnlyReason.CONFIG, text="read_only is set", lifts="set r
 DEMOTED = Reason(
     why=ReadOnlyReason.DEMOTED,
     text="a demote is giving the limbo up",
-    lifts="it is done; then promote this or another node",
+    lifts="wait until it is done; then promote this or another node",
 )
 UNFOUNDED = Reason(
     why=ReadOnlyReason.STRANGER,
     text="this directory is new and has no configuration: it belongs to no cluster yet",
-    lifts="a leader of the cluster names it (`qsync member replace`); or found a new cluster",
+    lifts="give it its place with `qsync member replace`, or found a new cluster",
 )
 
 
@@ -115,24 +115,24 @@ def stranger(*, me: int) -> Reason:
     return Reason(
         why=ReadOnlyReason.STRANGER,
         text=f"the configuration does not name this directory as voter {me}",
-        lifts=f"the leader gives it the place: `qsync member replace {me}`",
+        lifts=f"give it the place: `qsync member replace {me}`",
     )
 
 
 LEARNER = Reason(
     why=ReadOnlyReason.LEARNER,
     text="this node is a learner: it receives everything and counts nowhere",
-    lifts="the leader makes it a voter (`qsync member set-role`)",
+    lifts="make it a voter with `qsync member set-role`",
 )
 ANONYMOUS = Reason(
     why=ReadOnlyReason.ANONYMOUS,
     text="this node follows without being a member of the cluster",
-    lifts="the leader makes it a member (`qsync member add`)",
+    lifts="make it a member with `qsync member add`",
 )
 REMOVED = Reason(
     why=ReadOnlyReason.REMOVED,
     text="this node was removed from the cluster",
-    lifts="the leader adds it again (`qsync member add`), on a new directory",
+    lifts="add it again with `qsync member add`, on a new directory",
 )
 
 
@@ -154,7 +154,9 @@ def superseded(*, cluster: str) -> Reason:
 
 def quarantine(*, text: str) -> Reason:
     """Damage at or below what was acked."""
-    return Reason(why=ReadOnlyReason.QUARANTINE, text=text, lifts="it has caught up with a leader")
+    return Reason(
+        why=ReadOnlyReason.QUARANTINE, text=text, lifts="wait until it has caught up with a leader"
+    )
 
 
 class Writable:

@@ -48,7 +48,7 @@ def why(stage: Stage, words: list[str]) -> None:
     for actor in chosen(stage, words):
         reasons = actor.machine.reasons()
         for each in reasons:
-            stage.say(f"{actor.me}: {each.why}: {each.text}; until: {each.lifts}")
+            stage.say(f"{actor.me}: {each.why}: {each.text}; to do: {each.lifts}")
         if not reasons:
             stage.say(f"{actor.me}: takes writes")
 
