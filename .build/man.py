@@ -15,6 +15,8 @@ PAGE = ROOT / "docs" / "reference" / "command-line.md"
 PROGRAM = "qsync"
 _PART = re.compile(r"^## `qsync (?P<words>[^`]*)`$", re.MULTILINE)
 _ROW = re.compile(r"^\| `(?P<option>[^`]*)` \| (?P<does>.*) \|$")
+_CODE = " " * 4
+"""Before each line of an example."""
 _ARGUMENT = re.compile(r"^(\[|[A-Z{<])")
 
 
@@ -89,7 +91,12 @@ def _told(about: str) -> Iterator[str]:
     """Paragraphs and the table of options."""
     for paragraph in about.split("\n\n"):
         rows = [row for line in paragraph.splitlines() if (row := _ROW.match(line))]
-        if not rows:
+        lines = paragraph.splitlines()
+        if all(line.startswith(_CODE) for line in lines):
+            yield from [".PP", ".RS 4", ".nf"]
+            yield from (_said(line.removeprefix(_CODE)) for line in lines)
+            yield from [".fi", ".RE"]
+        elif not rows:
             yield ".PP"
             yield _said(" ".join(paragraph.split()))
         for row in rows:

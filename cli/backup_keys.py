@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from cli.examples import examples
 from cli.output import say
 from qsync.errors import ConfigError
 
@@ -75,7 +76,7 @@ def load(url: str, said: KeyOptions) -> "Catalogue":
 
 
 @click.command(
-    "key", epilog="Example: qsync backup key backup.key, and keep a copy of it elsewhere"
+    "key", epilog=examples("# keep a copy of it elsewhere", "qsync backup key backup.key")
 )
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 def make_key(*, file: Path) -> None:
@@ -94,10 +95,10 @@ def make_key(*, file: Path) -> None:
 @click.argument("key", type=click.Path(path_type=Path, dir_okay=False))
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 def make_sealing_key(*, key: Path, file: Path) -> None:
-    """Make a key that can seal backups and not open them, for the machines that make backups.
+    """Create a key that seals backups but cannot open them, for the machines that make them.
 
-    With FILE a place is begun, and backups are made, listed and pruned there. To verify and to
-    restore them takes KEY, which such a machine need not have. `qsync backup key` makes KEY.
+    With FILE a machine can begin a place, and make, list and prune backups there. Verifying and
+    restoring need KEY, which that machine should not have. `qsync backup key` creates KEY.
     """
     from admin.backup import keys  # noqa: PLC0415 - only for backups
 

@@ -9,6 +9,7 @@ import click
 from typing_extensions import override
 
 from cli.ending import silence, unread
+from cli.examples import examples
 from cli.exits import Exit, NoFile, exit_of
 from cli.output import Style, complain
 from qsync import __version__
@@ -159,8 +160,8 @@ class LazyGroup(click.Group):
 @click.command(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Example: qsync demo. Every command has --help with an example. "
-    "Exit codes: 0 done, 1 failed, 2 usage, 3 no node, 4 refused, 5 outcome unknown, "
+    epilog=examples("qsync demo", "qsync help", "qsync status --help")
+    + "\n\nExit codes: 0 done, 1 failed, 2 usage, 3 no node, 4 refused, 5 outcome unknown, "
     "6 check failed, 7 stopped, 8 not healed.",
 )
 @click.version_option(

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from typing_extensions import override
 
+from cli.examples import examples
 from cli.exits import CheckFailed, NoFile
 from cli.options import TargetOption, json_option
 from cli.output import document, say, style, text, value
@@ -19,7 +20,9 @@ _SHOWN_FIRST = ("n", "time", "event", "user", "address", "before", "hash")
 
 
 @click.group(
-    epilog="Example: qsync audit show ./n1 --user ann; qsync audit verify ./n1 --ask 10.0.0.2:3301"
+    epilog=examples(
+        "qsync audit show ./n1 --user ann", "qsync audit verify ./n1 --ask 10.0.0.2:3301"
+    )
 )
 def audit() -> None:
     """Read or verify the audit trail of a node: who did what, and when.

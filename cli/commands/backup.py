@@ -16,6 +16,7 @@ from cli.backup_keys import (
     make_sealing_key,
     open_place,
 )
+from cli.examples import examples
 from cli.exits import CheckFailed
 from cli.options import Duration, Size, json_option, set_options, target_option
 from cli.output import console, document, say, style, text
@@ -28,7 +29,7 @@ Progress = Callable[[str, int, int], None]
 _place = click.argument("place", metavar="DEST")
 
 
-@click.group(epilog="Example: qsync backup create /backups/a, then qsync backup verify /backups/a")
+@click.group(epilog=examples("qsync backup create /backups/a", "qsync backup verify /backups/a"))
 def backup() -> None:
     """Back up a cluster, verify backups and restore them.
 
@@ -248,8 +249,9 @@ def prune(
 
 
 @backup.command(
-    epilog="Example: qsync backup restore /backups/shop ./n1 --to-time 2026-11-23T09:30:00Z "
-    "--listen 10.0.0.1:3301 && qsync start ./n1"
+    epilog=examples(
+        "qsync backup restore /backups/shop ./n1 --to-time 2026-11-23T09:30:00Z", "qsync start ./n1"
+    )
 )
 @_place
 @key_options

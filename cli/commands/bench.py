@@ -2,6 +2,7 @@
 
 import click
 
+from cli.examples import examples
 from cli.options import Duration, json_option, target_option, timeout_option
 from cli.output import document, say, style, text
 
@@ -9,8 +10,11 @@ WORKLOADS = ("put", "get", "txn10", *(f"ycsb-{letter}" for letter in "abcdef"))
 
 
 @click.command(
-    epilog="Example: qsync bench --workload put --clients 64 --seconds 10; latency at a fixed "
-    "rate: qsync bench --workload ycsb-b --open-loop 5000"
+    epilog=examples(
+        "qsync bench --workload put --clients 64 --seconds 10",
+        "# latency at a fixed rate",
+        "qsync bench --workload ycsb-b --open-loop 5000",
+    )
 )
 @click.option("--workload", type=click.Choice(WORKLOADS), default="put", show_default=True)
 @click.option(

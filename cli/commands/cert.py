@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.examples import examples
 from cli.exits import CheckFailed
 from cli.options import json_option, target_argument, timeout_option
 from cli.output import document, say, style, text
@@ -23,15 +24,18 @@ _DIRECTORY = click.Path(path_type=Path, file_okay=False)
 
 
 @click.group(
-    epilog="Example: qsync cert ca && qsync cert node n1 --cluster UUID --host db1.example, then "
-    "qsync cert check certs/n1.crt --key certs/n1.key"
+    epilog=examples(
+        "qsync cert ca",
+        "qsync cert node n1 --cluster UUID --host db1.example",
+        "qsync cert check certs/n1.crt --key certs/n1.key",
+    )
 )
 def cert() -> None:
-    """Make, show and judge certificates for TLS.
+    """Create, show and check certificates for TLS.
 
-    An authority signs certificates of nodes and of users of one cluster, which is named by its id
+    An authority signs the certificates of the nodes and users of one cluster. They carry its id
     (`qsync info replicaset.uuid --target TARGET`). Keys are P-256, in files that only you can read.
-    The key of the authority is needed to sign and by no node: keep it elsewhere.
+    No node needs the key of the authority: keep it elsewhere.
     """
 
 

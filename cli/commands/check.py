@@ -11,6 +11,7 @@ import click
 from cli.check_engines import ON_SPARK, CheckOptions, EngineOptions, judge_sources
 from cli.check_outputs import CheckOutputs, lacks_extra
 from cli.ending import interrupted_politely
+from cli.examples import examples
 from cli.exits import Exit
 from cli.options import Duration, json_option, set_options
 from cli.output import WIDTH_ELSEWHERE, as_document, console, document, say, style, text
@@ -54,9 +55,12 @@ def _choices() -> str:
 
 
 @click.command(
-    epilog=_choices() + "Example: qsync check --quick run/history.jsonl; "
-    "qsync check evidence --html report.html; "
-    "qsync check --quick --labels corpora/labels.csv"
+    epilog=_choices()
+    + examples(
+        "qsync check --quick run/history.jsonl",
+        "qsync check evidence --html report.html",
+        "qsync check --quick --labels corpora/labels.csv",
+    )
 )
 @click.argument("sources", nargs=-1, metavar="[FILE]...", type=click.Path(path_type=Path))
 @click.option(
@@ -66,31 +70,31 @@ def _choices() -> str:
     show_default=True,
     help="quick: in this process, without Java; spark: on Spark; auto: by the size.",
 )
-@click.option("--quick", is_flag=True, help="The same as --engine quick.")
+@click.option("--quick", is_flag=True, help="Same as --engine quick.")
 @click.option(
     "--spark-from",
     type=click.IntRange(1),
     metavar="ROWS",
-    help="From how many rows on auto takes Spark.  [default: a million]",
+    help="Number of rows from which auto chooses Spark.  [default: a million]",
 )
 @click.option(
     "--labels",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="CSV",
-    help="Check the files of a list beside it, and compare with its labels.",
+    help="Check the files that a CSV lists, and compare with its labels.",
 )
 @click.option(
     "--format",
     "format_",
     type=click.Choice(_FORMATS),
     metavar="FORMAT",
-    help="Instead of guessing it.",
+    help="Format of FILE.  [default: detected]",
 )
 @click.option(
     "--model",
     type=click.Choice(_MODELS),
     metavar="MODEL",
-    help="Instead of guessing it, for all keys.",
+    help="Model of all keys.  [default: detected]",
 )
 @click.option(
     "--level",
@@ -98,7 +102,7 @@ def _choices() -> str:
     metavar="LEVEL",
     default="strict-serializable",
     show_default=True,
-    help="What transactions were promised.",
+    help="Isolation level that was promised.",
 )
 @click.option(
     "--steps",
@@ -109,7 +113,7 @@ def _choices() -> str:
     "--master",
     "spark",
     metavar="URL",
-    help="Another Spark than this machine's own: spark://host:port, yarn, k8s://..., or the "
+    help="URL of a Spark cluster: spark://host:port, yarn, k8s://..., or the "
     "Connect server sc://host:port.",
 )
 @click.option(
@@ -117,35 +121,35 @@ def _choices() -> str:
     "conf",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A setting of Spark's; may be given many times.",
+    help="A Spark setting. Repeatable.",
 )
 @click.option(
     "--html",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Also leave a report for people there: one file.",
+    help="Write a report as one HTML page.",
 )
 @click.option(
     "--violations",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Also leave all violations with their proofs there, as Parquet.",
+    help="Write all violations with their proofs, as Parquet.",
 )
 @click.option(
-    "--follow", "follows", is_flag=True, help="FILE is a running cluster: judge it as it goes on."
+    "--follow", "follows", is_flag=True, help="FILE is a running cluster: check it continuously."
 )
 @click.option(
     "--for",
     "seconds",
     type=Duration(),
     metavar="TIME",
-    help="With --follow: for so long; without it until Ctrl-C.",
+    help="With --follow: stop after this time.  [default: Ctrl-C]",
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="All of it: DIR/report.html, DIR/violations, and DIR/report.json as --json prints it.",
+    help="Write everything: DIR/report.html, DIR/violations, DIR/report.json.",
 )
 @json_option
 @interrupted_politely()
@@ -168,18 +172,19 @@ def check(
     seconds: float | None,
     out: Path | None,
 ) -> int:
-    """Check histories of clients: is every answer explained, and nothing lost or shown twice?
+    """Check recorded histories and evidence: was every answer correct, and nothing lost?
 
-    FILE is a bundle of evidence (a folder, see `qsync dump`), whose logs, status, events and
-    digests are judged too; our history.jsonl (or a folder with one), a Jepsen history in EDN, the
-    log that Jepsen prints, Porcupine's log of get, put and append; or the log of a node alone, as
-    `qsync log cat --json` prints it. Its content says which. Exits with 0 only if everything
-    passed; what could not be decided, or examined nothing, is no pass: 6.
+    FILE is a bundle of evidence (a folder, see `qsync dump`), a history of qsync (history.jsonl), a
+    Jepsen history in EDN or as Jepsen prints it, a Porcupine log of get, put and append, or the log
+    of one node as `qsync log cat --json` prints it. The format is detected. Exits with 0 only if
+    every check passed, and with 6 otherwise: also if a check could not decide, or had nothing to
+    examine.
 
-    Small evidence is judged in this process, and bundles of millions of rows on Spark, which has to
-    be installed for it; both give the same verdicts. Which one it was, and why, is said on stderr.
-    With --follow FILE is an address or a lab: Spark judges what its nodes say and confirm, a second
-    or two behind, tells events, and raises violations.
+    Small evidence is checked in this process, bundles of millions of rows on Spark, which must be
+    installed; both give the same verdicts. The engine and the reason for it are printed on stderr.
+
+    With --follow FILE is an address or a lab: Spark checks the running nodes, a second or two
+    behind, and prints events and violations.
     """
     if quick and engine == "spark":
         raise click.UsageError("--quick is --engine quick, and goes without --engine spark")

@@ -8,6 +8,7 @@ import click
 
 from admin.cluster import shared_settings
 from admin.cluster.shared_settings import SettingChange, SharedSettings
+from cli.examples import examples
 from cli.exits import CheckFailed, StoppedByGuard
 from cli.options import json_option, set_options, target_argument, target_option, timeout_option
 from cli.output import document, say, style, text
@@ -22,7 +23,9 @@ dry_run_option = click.option(
 
 @click.command(
     name="set",
-    epilog="Example: qsync config set replication.synchro_quorum=3 replication.synchro_timeout=10s",
+    epilog=examples(
+        "qsync config set replication.synchro_quorum=3 replication.synchro_timeout=10s"
+    ),
 )
 @click.argument("settings", nargs=-1, required=True, metavar="OPTION=VALUE...")
 @target_option
@@ -123,8 +126,11 @@ _set_option = click.option(
 
 
 @click.group(
-    epilog="Example: qsync config check n1/node.yaml; for the whole cluster: "
-    "qsync config set replication.synchro_quorum=3"
+    epilog=examples(
+        "qsync config check n1/node.yaml",
+        "# for the whole cluster",
+        "qsync config set replication.synchro_quorum=3",
+    )
 )
 def config() -> None:
     """Write, check, show and compare configurations; set what the whole cluster shares.

@@ -6,6 +6,7 @@ import msgspec
 from admin.cluster import consumers, short
 from admin.cluster.consumers import LogUse
 from admin.cluster.short import seconds
+from cli.examples import examples
 from cli.options import json_option, target_argument, target_option, timeout_option
 from cli.output import document, say, style, text
 from qsync.consumer import ConsumerKind
@@ -13,9 +14,9 @@ from qsync.status.members import FOLLOWS
 from qsync.status.storage import ConsumerStatus
 
 
-@click.group(epilog="Example: qsync member gc list, then qsync member gc drop n3 --dry-run")
+@click.group(epilog=examples("qsync member gc list", "qsync member gc drop n3 --dry-run"))
 def gc() -> None:
-    """Show and change for whom the log is kept: members, readers of changes, backups, archives."""
+    """Show and change which consumers the log is kept for: members, change feeds, backups."""
 
 
 @gc.command("list", epilog="Example: qsync member gc list --json")
@@ -23,7 +24,7 @@ def gc() -> None:
 @timeout_option("2s")
 @json_option
 def list_(*, target: list[str], timeout: float) -> None:
-    """List who needs the log, from which index on, and how many bytes are kept for each.
+    """List the consumers of the log: from which index on, and how many bytes are kept for each.
 
     The leader answers. A consumer that holds more than `store.wal_retention_size` is dropped, and
     then needs a snapshot to go on.

@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 from typing_extensions import override
 
+from cli.examples import examples
 from cli.exits import Exit
 from cli.options import json_option, target_option, timeout_option
 from cli.output import document, say, style, value
@@ -106,7 +107,9 @@ def _writes(command: Callable[P, R]) -> Callable[P, R]:
     return sync(token(_common(command)))
 
 
-@click.command(epilog="Example: qsync get accounts 1; a key of two parts: qsync get t '[1, \"a\"]'")
+@click.command(
+    epilog=examples("qsync get accounts 1", "# a key of two parts", "qsync get t '[1, \"a\"]'")
+)
 @_SPACE
 @_KEY
 @_reads
@@ -174,7 +177,7 @@ def select(
         say(f"{limit} tuples; --limit and --after show more")
 
 
-@click.command(epilog="Example: qsync count accounts; qsync count accounts 10 --iterator ge")
+@click.command(epilog=examples("qsync count accounts", "qsync count accounts 10 --iterator ge"))
 @_SPACE
 @click.argument("key", type=Json(), required=False)
 @click.option("--iterator", type=click.Choice(_ITERATORS), help="[default: eq, all without KEY]")
@@ -294,7 +297,11 @@ def delete(
         _tell(db.space(space).delete(key, is_sync=is_sync, token=token))
 
 
-@click.command(epilog="Example: qsync resolve 5f0c...:7; exit 0: it was done, 1: it was not")
+@click.command(
+    epilog=examples(
+        "# exits with 0 if the write was applied, with 1 if it was not", "qsync resolve 5f0c...:7"
+    )
+)
 @click.argument("token")
 @_common
 @click.pass_context

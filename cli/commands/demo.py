@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.ending import interrupted_politely
+from cli.examples import examples
 from cli.exits import CheckFailed
 from cli.options import Duration, json_option
 from cli.output import console, document, say, style, text
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _LINE_EVERY_S = 1.0
 
 
-@click.command(epilog="Example: qsync demo --seconds 10; in scripts: qsync demo --json")
+@click.command(epilog=examples("qsync demo --seconds 10", "# in scripts", "qsync demo --json"))
 @click.option("--nodes", type=click.IntRange(1, 9), default=3, show_default=True)
 @click.option(
     "--seconds", type=Duration(), default="20", show_default=True, help="How long the clients work."

@@ -3,13 +3,16 @@
 import click
 
 from admin.deploy.catalogue import FILES
+from cli.examples import examples
 from cli.options import json_option
 from cli.output import document, style, text
 
 
 @click.command(
-    epilog="Example: qsync deploy systemd | sudo tee /etc/systemd/system/qsync@.service; "
-    "qsync deploy kubernetes > kubernetes.yaml"
+    epilog=examples(
+        "qsync deploy systemd | sudo tee /etc/systemd/system/qsync@.service",
+        "qsync deploy kubernetes > kubernetes.yaml",
+    )
 )
 @click.argument("what", type=click.Choice([*FILES, "list"]), default="list", metavar="[FILE]")
 @json_option

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cli.examples import examples
 from cli.exits import CheckFailed
 from cli.options import Duration, json_option, target_argument, timeout_option
 from cli.output import WIDTH_ELSEWHERE, console, document, style, text
@@ -15,8 +16,13 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    epilog="Example: qsync doctor lab; in scripts: qsync doctor --json; one check: "
-    "qsync doctor --check disk-room --check quorum-margin"
+    epilog=examples(
+        "qsync doctor lab",
+        "# in scripts",
+        "qsync doctor --json",
+        "# some of the checks",
+        "qsync doctor --check disk-room --check quorum-margin",
+    )
 )
 @target_argument
 @click.option(

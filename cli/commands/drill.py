@@ -14,6 +14,7 @@ from admin.lab import lab as labs
 from admin.lab.lab import Lab
 from cli import drill_places
 from cli.ending import interrupted_politely
+from cli.examples import examples
 from cli.exits import CheckFailed
 from cli.options import json_option, mutant_option, set_options
 from cli.output import document, say, style, text
@@ -27,12 +28,14 @@ _HOOKS = click.option(
     "--hooks",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="A real cluster, broken and mended by the commands of this file.",
+    help="Run on a real cluster, with the commands of this file.",
 )
 _DRILL = click.argument("drill", metavar="DRILL")
 
 
-@click.group(epilog="Example: qsync drill run leader-kill --out ./run, then open ./run/report.html")
+@click.group(
+    epilog=examples("# then open run/report.html", "qsync drill run leader-kill --out run")
+)
 def drill() -> None:
     """Rehearse failures from the catalogue or from a file of your own."""
 
@@ -69,7 +72,13 @@ def show(*, drill: str) -> None:
     click.echo(path.read_text("utf-8"), nl=False)
 
 
-@drill.command(epilog="Example: qsync drill lint mine.yaml; for editors: qsync drill lint --schema")
+@drill.command(
+    epilog=examples(
+        "qsync drill lint mine.yaml",
+        "# for editors",
+        "qsync drill lint --schema > drill.schema.json",
+    )
+)
 @click.argument("files", nargs=-1, metavar="[DRILL]...")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of drill files instead.")
 @json_option
@@ -93,7 +102,9 @@ def lint(*, files: tuple[str, ...], schema: bool) -> None:
         raise CheckFailed("some drills can be read, but are likely to be wrong")
 
 
-@drill.command(epilog="Example: qsync drill hooks systemd > hooks.yaml; qsync drill hooks my.yaml")
+@drill.command(
+    epilog=examples("qsync drill hooks systemd > hooks.yaml", "qsync drill hooks hooks.yaml")
+)
 @click.argument("file", required=False, metavar="[PRESET|FILE]")
 @json_option
 def hooks(*, file: str | None) -> None:
@@ -137,26 +148,37 @@ def hooks(*, file: str | None) -> None:
 @click.option("--nodes", type=click.IntRange(1, labs.NODES_MAX), default=3, show_default=True)
 @click.option(
     "--target",
-    help="A lab that is there (name or directory), instead of a new one; with --hooks the cluster "
+    help="Use an existing lab (name or directory) instead of a new one; with --hooks the cluster "
     "of the file, such as qsyncs://host1,host2/.",
 )
 @_HOOKS
-@click.option("--confirm", metavar="NAME", help="With --hooks: the cluster's name, unasked.")
+@click.option(
+    "--confirm", metavar="NAME", help="With --hooks: confirm the cluster's name, for scripts."
+)
 @click.option("--seed", type=int, help="Seed for the choice of targets and for the clients.")
-@click.option("--dry-run", is_flag=True, help="Only show the resolved targets and the timeline.")
-@click.option("--simulate", is_flag=True, help="In the simulator: virtual time, exact, fast.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show the resolved targets and the timeline, and run nothing."
+)
+@click.option(
+    "--simulate", is_flag=True, help="Run in the simulator: virtual time, reproducible, fast."
+)
 @mutant_option("With --simulate: a safety rule switched off.")
 @click.option(
     "--set",
     "settings",
     multiple=True,
     metavar="KEY=VALUE",
-    help="A value of the file for this run, such as expect.rto.below=3s. Repeatable.",
+    help="Override a value of the file, such as expect.rto.below=3s. Repeatable.",
 )
 @click.option("--repeat", type=click.IntRange(1, 1000), default=1, help="How many runs.")
-@click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
-@click.option("--secure", is_flag=True, help="The lab that is made speaks TLS and has users.")
-@click.option("--keep", is_flag=True, help="Keep the lab that was made for it.")
+@click.option(
+    "--junit",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the results as JUnit XML, for CI.",
+)
+@click.option("--secure", is_flag=True, help="Create the lab with TLS and users.")
+@click.option("--keep", is_flag=True, help="Keep the lab after the run.")
 @json_option
 @interrupted_politely()
 def run(
@@ -212,7 +234,9 @@ def run(
     _conclude(judged, place, junit)
 
 
-@drill.command(epilog="Example: qsync drill heal lab, or the directory of a run: ... heal ./run")
+@drill.command(
+    epilog=examples("qsync drill heal lab", "# the directory of a run", "qsync drill heal ./run")
+)
 @click.argument("target", required=False, metavar="[TARGET]")
 @_HOOKS
 @json_option
@@ -231,7 +255,11 @@ def heal(*, target: str | None, hooks: Path | None) -> None:
         say(f"{found.name}: {', '.join(done) if done else 'nothing was left broken'}")
 
 
-@drill.command(epilog="Example: qsync drill summary ./runs, a directory with runs below it")
+@drill.command(
+    epilog=examples(
+        "qsync drill run leader-kill --repeat 20 --out ./runs", "qsync drill summary ./runs"
+    )
+)
 @click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @json_option
 def summary(*, directory: Path) -> None:

@@ -11,6 +11,7 @@ import click
 
 from admin.lab import lab
 from cli import targets
+from cli.examples import examples
 from cli.exits import NoFile
 from cli.options import json_option
 from cli.output import console, document, say, style
@@ -29,8 +30,11 @@ _BAR_ENTRIES_MIN = 10_000
 
 
 @click.command(
-    epilog="Example: qsync dump lab --out evidence; "
-    "qsync dump ./n1 ./n2 ./n3 --out evidence && qsync check --quick evidence"
+    epilog=examples(
+        "qsync dump lab --out evidence",
+        "qsync dump ./n1 ./n2 ./n3 --out evidence",
+        "qsync check --quick evidence",
+    )
 )
 @click.argument("sources", nargs=-1, required=True, metavar="TARGET...")
 @click.option(
@@ -45,7 +49,7 @@ _BAR_ENTRIES_MIN = 10_000
     "run_id",
     default="",
     metavar="NAME",
-    help="Name of the bundle. [default: that of the folder]",
+    help="Name of the bundle. [default: name of the folder]",
 )
 @click.option(
     "--format",
@@ -53,7 +57,7 @@ _BAR_ENTRIES_MIN = 10_000
     type=click.Choice(["jsonl", "parquet"]),
     default="jsonl",
     show_default=True,
-    help="Of the logs; parquet is smaller and faster, and needs pyarrow.",
+    help="Format of the logs; parquet is smaller and faster, and needs pyarrow.",
 )
 @click.option(
     "--sample",
@@ -73,7 +77,7 @@ _BAR_ENTRIES_MIN = 10_000
 @click.option(
     "--redact",
     is_flag=True,
-    help="Without what users have stored: digests instead of keys, values and names of spaces.",
+    help="Replace keys, values and names of spaces by digests.",
 )
 @json_option
 def dump(
@@ -88,12 +92,12 @@ def dump(
 ) -> None:
     """Collect logs, status and digests of nodes as a bundle of evidence.
 
-    TARGET is an address, a lab (of nodes that do not run the directory is read), the directory of a
-    stopped node, or ID=DIR, a copy of the log of the node with that id. Name all members, or the
-    checks that need a quorum of them are skipped.
+    TARGET is an address, a lab, the directory of a stopped node, or ID=DIR, a copy of the log of
+    the node with that id. For stopped nodes of a lab their directories are read. Name all members,
+    or the checks that need a quorum are skipped.
 
-    With --redact, TARGET may also be a bundle that is there already, of a drill too. The checks say
-    the same of a redacted bundle, whose files are lines or parquet as they were.
+    With --redact, TARGET may also be an existing bundle, such as that of a drill. It keeps its
+    format, and the checks give the same verdicts.
     """
     from admin.evidence import parts  # noqa: PLC0415 - only here
 

@@ -3,13 +3,16 @@
 import click
 
 from cli import explanations
+from cli.examples import examples
 from cli.exits import Exit
 from cli.options import json_option
 from cli.output import document, style, text
 from qsync.errors import ConfigError
 
 
-@click.command(epilog="Example: qsync explain OUTCOME_UNKNOWN; qsync explain 5; qsync explain list")
+@click.command(
+    epilog=examples("qsync explain OUTCOME_UNKNOWN", "qsync explain 5", "qsync explain list")
+)
 @click.argument("code", default="list")
 @json_option
 def explain(*, code: str) -> None:

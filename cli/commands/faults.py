@@ -7,6 +7,7 @@ import click
 from admin.cluster import fault_points
 from admin.cluster.ask import only, value
 from admin.lab import lab as labs
+from cli.examples import examples
 from cli.options import Duration
 from cli.output import document, say, style, text
 from cli.targets import load_lab
@@ -16,8 +17,11 @@ from qsync.wire.verbs import InfoRequest
 
 
 @click.command(
-    epilog="Example: qsync lab fault n1 fail_fsync --times 1; or qsync lab fault n1 slow_fsync "
-    "--seconds 200ms, then qsync lab fault n1 --clear"
+    epilog=examples(
+        "qsync lab fault n1 fail_fsync --times 1",
+        "qsync lab fault n1 slow_fsync --seconds 200ms",
+        "qsync lab fault n1 --clear",
+    )
 )
 @click.argument("node")
 @click.argument(

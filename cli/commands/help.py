@@ -5,12 +5,13 @@ import sys
 import click
 
 from cli import guides
+from cli.examples import examples
 from cli.guides import Guide
 from cli.options import json_option
 from cli.output import document, show, style, text
 
 
-@click.command(epilog="Example: qsync help; qsync help secure-a-cluster; qsync help member")
+@click.command(epilog=examples("qsync help", "qsync help secure-a-cluster", "qsync help member"))
 @click.argument("topic", default="")
 @json_option
 @click.pass_context

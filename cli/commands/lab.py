@@ -19,6 +19,7 @@ from admin.lab.secure import have_users, is_secure
 from cli import targets
 from cli.commands.faults import fault
 from cli.commands.links import cut, heal, links, slow
+from cli.examples import examples
 from cli.options import Duration, json_option, set_options
 from cli.output import document, say, style, text
 from qsync.errors import QsyncError
@@ -40,8 +41,13 @@ TAGGED = {"cluster.tag": "lab"}
 
 
 @click.group(
-    epilog="Example: qsync lab up --nodes 3, then qsync status lab, qsync lab kill n1, "
-    "qsync lab start n1, qsync lab down"
+    epilog=examples(
+        "qsync lab up --nodes 3",
+        "qsync status lab",
+        "qsync lab kill n1",
+        "qsync lab start n1",
+        "qsync lab down",
+    )
 )
 def lab() -> None:
     """Run a local cluster of real processes in the background."""
@@ -123,7 +129,7 @@ def up(
         say(f"{verdict.sentence} ({seconds:.1f} s)")
 
 
-@lab.command(epilog="Example: qsync lab down --remove; or all of them: qsync lab down --all")
+@lab.command(epilog=examples("qsync lab down --remove", "qsync lab down --all"))
 @click.option("--remove", is_flag=True, help="Delete its directory too.")
 @click.option("--all", "every", is_flag=True, help="Every lab that `qsync lab list` shows.")
 def down(*, remove: bool, every: bool, name: str, directory: Path | None) -> None:
@@ -219,7 +225,7 @@ def start(*, node: str, timeout: float, name: str, directory: Path | None) -> No
     _told(found, one, "started")
 
 
-@lab.command(epilog="Example: qsync lab add, then qsync member add n4")
+@lab.command(epilog=examples("qsync lab add", "qsync member add n4"))
 @click.option(
     "--timeout",
     type=Duration(),

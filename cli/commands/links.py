@@ -7,11 +7,14 @@ import click
 from admin.lab import lab as labs
 from admin.links.control import ProxiedLink, spoiled
 from admin.links.rules import DirectedLink, LinkRule, links_between
+from cli.examples import examples
 from cli.options import Duration
 from cli.output import document, say, style, text
 
 
-@click.command(epilog="Example: qsync lab cut n1 n2 --one-way, or all of n1: qsync lab cut n1")
+@click.command(
+    epilog=examples("qsync lab cut n1 n2 --one-way", "# all links of n1", "qsync lab cut n1")
+)
 @click.argument("one")
 @click.argument("other", required=False)
 @click.option("--one-way", is_flag=True, help="Block only what ONE sends.")

@@ -10,6 +10,7 @@ from admin.cluster import membership, membership_plan, surveys
 from admin.cluster.membership import ClusterMember
 from admin.cluster.surveys import ClusterSurvey
 from cli.commands import consumers
+from cli.examples import examples
 from cli.options import json_option, target_argument, target_option, timeout_option
 from cli.output import document, say, style, text
 from qsync.config import Address
@@ -24,8 +25,13 @@ _SHOWN = 8
 
 
 @click.group(
-    epilog="Example: qsync member list, then qsync member add 10.0.0.4:3301 --dry-run; "
-    "qsync init DIR --join TARGET lays out the node that is to be added"
+    epilog=examples(
+        "qsync member list",
+        "# prepare a node on its host, start it, and make it a member",
+        "qsync init n4 --join 10.0.0.1:3301 --listen 10.0.0.4:3301",
+        "qsync start n4",
+        "qsync member add 10.0.0.4:3301 --dry-run",
+    )
 )
 def member() -> None:
     """List and change the members of a cluster and their roles."""

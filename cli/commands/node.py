@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cli.examples import examples
 from cli.options import TargetOption, json_option, set_options
 from cli.output import document, say, style
 from qsync.config import NodeConfig
@@ -21,9 +22,14 @@ FILE = "node.yaml"
 
 
 @click.command(
-    epilog="Example: qsync init ./n1 && qsync start ./n1; three members at once: "
-    "qsync init --cluster ./c 10.0.0.1 10.0.0.2 10.0.0.3 --secure, then copy c/n1 to "
-    "the first host, c/n2 to the second..., and on each: qsync start n1"
+    epilog=examples(
+        "# one node",
+        "qsync init ./n1 && qsync start ./n1",
+        "# three members; copy c/n1 to the first host, c/n2 to the second, c/n3 to the third",
+        "qsync init --cluster ./c 10.0.0.1 10.0.0.2 10.0.0.3 --secure",
+        "# on the first host",
+        "qsync start n1",
+    )
 )
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
 @click.argument("hosts", nargs=-1, metavar="[HOST[:PORT]]...")

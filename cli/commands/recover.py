@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cli.examples import examples
 from cli.options import json_option, set_options
 from cli.output import document, say, style, text
 
@@ -16,8 +17,13 @@ _directory = click.Path(path_type=Path, file_okay=False)
 
 
 @click.command(
-    epilog="Example: qsync recover ./n1, which changes nothing and says what would be lost; then "
-    "qsync recover ./n1 ./n1-new --lose 3 --others-are-stopped && qsync start ./n1-new"
+    epilog=examples(
+        "# changes nothing: prints what would be lost",
+        "qsync recover ./n1",
+        "# found the new cluster",
+        "qsync recover ./n1 ./n1-new --lose 3 --others-are-stopped",
+        "qsync start ./n1-new",
+    )
 )
 @click.argument("survivor", type=_directory)
 @click.argument("new", type=_directory, required=False)
@@ -29,14 +35,20 @@ _directory = click.Path(path_type=Path, file_okay=False)
     metavar="DIR",
     help="The directory of another member, where its node does not run. Repeatable.",
 )
-@click.option("--lose", type=click.IntRange(0), default=0, help="How many entries may be lost.")
+@click.option(
+    "--lose", type=click.IntRange(0), default=0, help="Maximum number of entries that may be lost."
+)
 @click.option(
     "--others-are-stopped",
     is_flag=True,
-    help="You have made sure that no other member of this cluster runs, or will again.",
+    help="Confirm that no other member of this cluster runs, or will ever run again.",
 )
 @click.option(
-    "--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Of the new node. Repeatable."
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="OPTION=VALUE",
+    help="Set an option of the new node. Repeatable.",
 )
 @click.option(
     "--ca-dir",
@@ -56,16 +68,17 @@ def recover(
 ) -> None:
     """Go on from the directory SURVIVOR, alone, when the other members are lost for good.
 
-    Without NEW it changes nothing: it compares the log of the survivor with those of all members
-    that can be reached, and says in numbers what would be lost. Choose the member whose last entry
-    is of the latest term, and of those the longest log. With NEW it makes a directory there, of a
-    new cluster with one member: all that the survivor has counts as confirmed, sessions of clients
-    end, and no node of the old cluster can meet the new one. SURVIVOR is kept for a post-mortem,
-    and does not start any more. Grow the new cluster with `qsync init --join` and `qsync member
-    add`, on empty directories.
+    Without NEW it changes nothing: it compares the log of the survivor with the logs of all members
+    that it can reach, and prints how much would be lost. Choose the member whose last entry has the
+    latest term, and of those the longest log.
 
-    While a majority of the old cluster lives somewhere, it goes on on its own, and no rule can stop
-    it: there would be two clusters. That is what --others-are-stopped is about.
+    With NEW it creates the directory of a new cluster with one member. Everything in the survivor's
+    log counts as confirmed, client sessions end, and nodes of the old cluster cannot connect to the
+    new one. SURVIVOR is kept for a post-mortem and cannot be started again. Grow the new cluster
+    with `qsync init --join` and `qsync member add`, on empty directories.
+
+    If a majority of the old cluster still runs somewhere, it keeps taking writes, and there are two
+    clusters. --others-are-stopped confirms that you have made sure of that.
     """
     from admin.recovery import forcing  # noqa: PLC0415 - only here
     from admin.recovery.survey import survey  # noqa: PLC0415 - only here

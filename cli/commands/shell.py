@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli import targets
+from cli.examples import examples
 from cli.options import json_option, target_argument, timeout_option
 from cli.output import document, say, style, text
 from qsync.errors import ConfigError
@@ -18,7 +19,9 @@ FORMATS = ("auto", "table", "vertical", "yaml", "json", "jsonl", "lua", "csv")
 
 
 @click.command(
-    epilog="Example: qsync shell; qsync shell -e 'box.info.ro'; echo 'return 1 + 1' | qsync shell"
+    epilog=examples(
+        "qsync shell", "qsync shell -e 'box.info.ro'", "echo 'return 1 + 1' | qsync shell"
+    )
 )
 @target_argument
 @click.option(

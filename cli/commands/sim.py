@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from cli import lives
+from cli.examples import examples
 from cli.exits import CheckFailed
 from cli.explorations import explore
 from cli.options import Duration, json_option
@@ -24,9 +25,14 @@ _SAY_EVERY = 20
 
 
 @click.command(
-    epilog="Example: qsync sim --seeds 1-200; qsync sim --replay 17; qsync sim --mutant list; "
-    "qsync sim --mutant validation_skipped --seeds 1-400; qsync sim --replay 17 --bundle runs; "
-    "qsync sim --explore quick"
+    epilog=examples(
+        "qsync sim --seeds 1-200",
+        "qsync sim --replay 17",
+        "qsync sim --mutant list",
+        "qsync sim --mutant validation_skipped --seeds 1-400",
+        "qsync sim --replay 17 --bundle runs",
+        "qsync sim --explore quick",
+    )
 )
 @click.option("--seeds", default=_SEEDS, show_default=True, metavar="A-B", help="Range of seeds.")
 @plan_options
@@ -54,14 +60,14 @@ _SAY_EVERY = 20
     "--explore",
     "scope",
     metavar="SCOPE",
-    help="Instead of seeds, every order of events of a small cluster: `quick`, `all`, a name; "
+    help="Explore every order of events of a small cluster: `quick`, `all`, or a name; "
     "`list` names them.",
 )
 @click.option(
     "--life",
     type=Duration(),
     metavar="DURATION",
-    help="Instead of half a minute each seed is a cluster that lives for so long: 7d, 12h.",
+    help="Simulate each cluster for this long instead of half a minute: 7d, 12h.",
 )
 @click.option(
     "--states-max", type=click.IntRange(1), help="Maximum number of states that --explore visits."

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
+from cli.examples import examples
 from cli.exits import CheckFailed
 from cli.options import json_option
 from cli.output import document, say, style, text
@@ -23,8 +24,10 @@ _TELL_S = 10.0
 
 
 @click.command(
-    epilog="Example: qsync soak --seeds 1-100000 --resume soak.json. Interrupt it with Ctrl-C and "
-    "run the same command again: what held is not run again until the code changes."
+    epilog=examples(
+        "# after Ctrl-C the same command goes on where it stopped",
+        "qsync soak --seeds 1-100000 --resume soak.json",
+    )
 )
 @click.option("--seeds", default=_SEEDS, show_default=True, metavar="A-B,C", help="Range of seeds.")
 @plan_options

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from admin.cluster import ask, documents, surveys
+from cli.examples import examples
 from cli.exits import CheckFailed
 from cli.options import Duration, json_option, target_argument, target_option, timeout_option
 from cli.output import WIDTH_ELSEWHERE, console, document, style
@@ -22,8 +23,11 @@ _FAILS = {
 
 
 @click.command(
-    epilog="Example: qsync status 127.0.0.1:3301 --watch 2s; in scripts: "
-    "qsync status --json --fail-on degraded"
+    epilog=examples(
+        "qsync status 127.0.0.1:3301 --watch 2s",
+        "# in scripts",
+        "qsync status --json --fail-on degraded",
+    )
 )
 @target_argument
 @click.option("--watch", type=Duration(), metavar="PERIOD", help="Repeat until interrupted.")

@@ -4,12 +4,17 @@ from pathlib import Path
 
 import click
 
+from cli.examples import examples
 from cli.options import Duration, json_option, target_argument
 
 
 @click.command(
-    epilog="Example: qsync top lab; qsync top --once --json; qsync top lab --record run.jsonl.gz, "
-    "then qsync top --replay run.jsonl.gz"
+    epilog=examples(
+        "qsync top lab",
+        "qsync top --once --json",
+        "qsync top lab --record run.jsonl.gz",
+        "qsync top --replay run.jsonl.gz",
+    )
 )
 @target_argument
 @click.option("--once", is_flag=True, help="Print one frame and exit.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import click
 
+from cli.examples import examples
 from cli.exits import NoFile
 from cli.options import json_option, target_option, timeout_option
 from cli.output import document, say, style, text
@@ -26,7 +27,7 @@ _FILE_BYTES_MAX = 4096
 
 
 @click.group(
-    epilog="Example: qsync user create ann, then qsync user grant ann read,write --space 'orders.*'"
+    epilog=examples("qsync user create ann", "qsync user grant ann read,write --space 'orders.*'")
 )
 def user() -> None:
     """Manage users, their passwords and their privileges.
@@ -36,7 +37,7 @@ def user() -> None:
     """
 
 
-@click.group(epilog="Example: qsync role create clerk, then qsync role grant clerk read --space a")
+@click.group(epilog=examples("qsync role create clerk", "qsync role grant clerk read --space a"))
 def role() -> None:
     """Manage roles: named sets of privileges that are granted to users."""
 

@@ -302,9 +302,18 @@ def _help(command: click.Command) -> Iterator[str]:
     for paragraph in text.split("\n\n"):
         yield textwrap.dedent(paragraph).strip()
         yield ""
-    if command.epilog:
-        yield command.epilog
+    for paragraph in (command.epilog or "").split("\n\n"):
+        yield from _as_it_stands(paragraph) if paragraph.startswith("\b") else [paragraph]
         yield ""
+
+
+def _as_it_stands(paragraph: str) -> Iterator[str]:
+    """Lines that are not filled: examples to copy, below their title, or a list of words."""
+    lines = paragraph.removeprefix("\b\n").splitlines()
+    if lines[0].endswith(":"):
+        yield lines.pop(0)
+        yield ""
+    yield from textwrap.indent(textwrap.dedent("\n".join(lines)), "    ").splitlines()
 
 
 def _cell(text: str) -> str:

@@ -129,7 +129,13 @@ def test_every_command_has_help_with_an_example(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command.run([name, "--help"]) == 0
-    assert f"Example: qsync {name}" in " ".join(capsys.readouterr().out.split())
+    shown = capsys.readouterr().out
+    _, told, several = shown.partition("\n  Examples:\n")
+    if told:  # each on a line of its own, to be copied
+        assert any(line.strip().startswith(f"qsync {name}") for line in several.splitlines())
+        assert all(line.startswith("    ") for line in several.partition("\n\n")[0].splitlines())
+    else:
+        assert f"\n  Example: qsync {name}" in shown
 
 
 def test_explain_knows_errors_and_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
