@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from admin.cluster import fields
+from admin.cluster import event_words, fields
 from admin.cluster.fields import Answer
 from qsync.happenings import Gravity, severity_of
 
@@ -14,13 +14,17 @@ _LEVELS = {Gravity.ERROR: "E", Gravity.WARNING: "W", Gravity.INFO: "I"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastEvent:
-    """One thing that happened on a node. `level`: E, W or I."""
+    """One thing that happened on a node. `level`: E, W or I.
+
+    `words`: its fields, `key=value`; `sentence`: both in the words of people, without the node.
+    """
 
     time: float
     node: str
     name: str
     level: str
     words: str
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,8 +139,15 @@ def _event(told: Answer, node: str, names: Mapping[int, str]) -> PastEvent:
     name = fields.text(told, "event")
     level = _LEVELS[severity_of(name)]
     rest = {key: value for key, value in told.items() if key not in {"time", "event"}}
-    words = " ".join(f"{key}={_word(key, value, names)}" for key, value in rest.items())
-    return PastEvent(time=_time(told), node=node, name=name, level=level, words=words)
+    said = {key: _word(key, value, names) for key, value in rest.items()}
+    return PastEvent(
+        time=_time(told),
+        node=node,
+        name=name,
+        level=level,
+        words=" ".join(f"{key}={value}" for key, value in said.items()),
+        sentence=event_words.sentence(name, said),
+    )
 
 
 def _word(key: str, value: object, names: Mapping[int, str]) -> str:

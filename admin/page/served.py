@@ -52,6 +52,7 @@ def rendered(picture: ClusterPicture, here: NodeStatus) -> RenderedPage:
                 "event": each.name,
                 "level": each.level,
                 "words": each.words,
+                "sentence": each.sentence,
             }
             for each in picture.events[-status_page.EVENTS_SHOWN :]
         ],

@@ -232,7 +232,7 @@ def _events(events: Sequence[PastEvent]) -> Iterable[str]:
     rows = []
     for each in list(reversed(events))[:EVENTS_SHOWN]:
         word, kind = _LEVELS[each.level]
-        told = f"{as_html(each.name)} {as_html(each.words)}"
+        told = as_html(each.sentence)
         rows.append(
             (
                 clock(each.time),

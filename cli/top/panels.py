@@ -272,14 +272,14 @@ def findings(picture: ClusterPicture, width: int) -> Lines:
 
 def events(picture: ClusterPicture, width: int, height: int, wanted: str = "") -> Lines:
     """The newest first."""
-    shown = [each for each in reversed(picture.events) if wanted in _plain(each)]
+    shown = [each for each in reversed(picture.events) if wanted in f"{_plain(each)} {each.name}"]
     return [
         draw.fit(draw.line((_plain(each), _LEVELS[each.level])), width) for each in shown[:height]
     ]
 
 
 def _plain(event: PastEvent) -> str:
-    return f"{clock(event.time)} {event.node:<4} {event.level} {event.name} {event.words}"
+    return f"{clock(event.time)} {event.node:<4} {event.level} {event.sentence}"
 
 
 def _time(value: float | None) -> str:

@@ -164,8 +164,15 @@ def test_events_of_all_nodes_are_in_order_and_name_names() -> None:
     assert [each.time for each in found] == sorted(each.time for each in found)
     silent = next(each for each in found if each.name == "leader_silent")
     assert (silent.node, silent.level, silent.words) == ("n1", "W", "term=6 leader=n2")
+    assert silent.sentence == "has not heard n2, leader of term 6, for too long"
     torn = merged({1: ({"time": "no time", "event": "cut"},)}, {})
     assert (torn[0].time, torn[0].node, torn[0].level) == (0.0, "1", "E")
+
+
+def test_an_event_that_says_less_or_is_unknown_is_shown_with_its_fields() -> None:
+    told: list[dict[str, object]] = [{"event": "follows", "term": 7}, {"event": "new", "x": 1}]
+    found = merged({1: told}, {})
+    assert [each.sentence for each in found] == ["follows term=7", "new x=1"]
 
 
 def test_who_led_when_and_why() -> None:
@@ -340,3 +347,12 @@ def test_the_status_says_who_takes_a_backup_of_which_node() -> None:
     answers = {1: cast.node(1, leads=True), 2: reading(0.25)}
     (line,) = [each for each in remarks.details(cast.moment(answers).survey) if "backup" in each]
     assert line == "n2 gives its snapshot at 500 to a backup on 10.0.0.9: 25% of 7.6 MiB"
+
+
+def test_no_column_of_the_nodes_is_cut_at_any_width() -> None:
+    picture = PictureModel().show(cast.healthy())
+    for width in range(60, 201):
+        columns = [each for each in nodes.COLUMNS if width >= each.from_width]
+        head = nodes.table(picture, width, 2, 0)[0].plain
+        assert [each for each in columns if each.title not in head] == []
+        assert sum(each.width + 1 for each in columns) + 1 <= width

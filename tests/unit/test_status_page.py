@@ -137,8 +137,8 @@ def test_it_says_what_waits_and_for_whom() -> None:
 def test_it_says_who_led_and_what_happened_last() -> None:
     said = read(cast.picture("healthy"))
     assert "the leader was silent" in said["terms"]
-    first = said["events"].index("rollback")
-    assert first < said["events"].index("stepped_down"), "the newest stands first"
+    first = said["events"].index("rolled back transactions (3)")
+    assert first < said["events"].index("stepped down in term 6"), "the newest stands first"
 
 
 @pytest.mark.parametrize(
