@@ -188,10 +188,28 @@ def run(args: list[str]) -> int:
         return Exit.DONE
 
 
+def _in_order(args: list[str]) -> list[str]:
+    """Two things may stand before the command: `-e LUA` alone, and the target of any command."""
+    target, rest = _target_first(args)
+    if rest and rest[0].startswith(EXECUTE):
+        rest = ["shell", *rest]
+    if target is None or not rest:
+        return rest or args
+    ends = rest.index("--") if "--" in rest else len(rest)
+    return [*rest[:ends], "--target", target, *rest[ends:]]
+
+
+def _target_first(args: list[str]) -> tuple[str | None, list[str]]:
+    first = args[0] if args else ""
+    if first in {"-t", "--target"} and len(args) > 1:
+        return args[1], args[2:]
+    name, given, value = first.partition("=")
+    return (value, args[1:]) if given and name == "--target" else (None, args)
+
+
 def _run(args: list[str]) -> int:
     style = Style()
-    if args and args[0].startswith(EXECUTE):
-        args = ["shell", *args]
+    args = _in_order(args)
     try:
         result = group.main(args=args, prog_name="qsync", standalone_mode=False, obj=style)
     except click.ClickException as error:

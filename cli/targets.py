@@ -80,8 +80,8 @@ def _be(user: str) -> None:
 def _there_is(contexts: dict[str, str]) -> str:
     """What could have been meant, for who is lost."""
     labs = ", ".join(sorted(lab.names()))
-    known = f"there are the labs {labs}" if labs else "`qsync lab up` makes a lab"
-    named = f" and the contexts {', '.join(sorted(contexts))}" if contexts else ""
+    known = f"known labs: {labs}" if labs else "`qsync lab up` makes a lab"
+    named = f"; known contexts: {', '.join(sorted(contexts))}" if contexts else ""
     return f"an address is host:port, or unix:DIRECTORY of a node here; {known}{named}"
 
 

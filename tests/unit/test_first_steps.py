@@ -55,7 +55,29 @@ def test_a_name_that_is_none_is_told_with_those_there_are(
     assert "unix:DIRECTORY of a node here; `qsync lab up` makes a lab" in capsys.readouterr().err
     lab.create(lab.place("pets"), name="pets", nodes=1)
     assert main.run(["status", "nix"]) == 2
-    assert "there are the labs pets" in capsys.readouterr().err
+    assert "known labs: pets" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["-t", NOBODY, "status"],
+        [f"--target={NOBODY}", "get", "accounts", "1"],
+        ["-t", NOBODY, "member", "list"],
+        ["-t", NOBODY, "-e", "box.info.ro"],
+        ["--target", NOBODY, "get", "accounts", "--", "-1"],
+    ],
+)
+def test_the_target_of_any_command_may_stand_first(
+    args: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.run(args) == 3
+    assert f"{NOBODY}: Connection refused" in capsys.readouterr().err
+
+
+def test_a_target_alone_is_no_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["-t", NOBODY]) == 2
+    assert "No such option '-t'" in capsys.readouterr().err
 
 
 def test_a_target_may_be_named_either_way_but_once(capsys: pytest.CaptureFixture[str]) -> None:
