@@ -149,6 +149,14 @@ def _unblock(oldest: OldestPending, leader: BoxInfo) -> tuple[str, ...]:
     return tuple(steps)
 
 
+def changes_nothing(plan: Mapping[str, object]) -> bool:
+    """Would the command leave everything as it is? `plan`: the numbers of a dry run."""
+    if plan.get("refused"):
+        return False
+    same = plan.get("term") == plan.get("term_after") and not plan.get("confirms", 0)
+    return same or plan.get("leads") is False
+
+
 def promotion(
     what: str, node: NodeStatus, found: ClusterSurvey, plan: Mapping[str, object]
 ) -> WhyAnswer:
@@ -162,11 +170,11 @@ def promotion(
     )
     if refused:
         sentence = f"{what} of {node.name} would be refused: {refused}."
-    elif plan.get("leads") is False:
+    elif changes_nothing(plan) and plan.get("leads") is False:
         sentence = f"{what} of {node.name} would change nothing: it does not lead."
     elif len(found.samples) < found.voters // 2 + 1:
         sentence = f"{what} of {node.name} would fail: no majority answers; with one: {effect}."
-    elif term == after and not confirms:
+    elif changes_nothing(plan):
         sentence = f"{what} of {node.name} would change nothing: {effect}."
     else:
         sentence = f"{what} of {node.name} would do this: {effect}."

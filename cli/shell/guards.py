@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from admin.box.session import Box
+from admin.box.why import changes_nothing
 from cli.shell.dataverbs import DataVerbs
 from qsync.errors import QsyncError
 
@@ -33,7 +34,7 @@ async def consequence(
     """What a dangerous verb would do, and the name to be typed where that is asked; else None."""
     if verb in _LEADING:
         answer = await box.why.would(_LEADING[verb])
-        return answer.sentence, box.name
+        return None if changes_nothing(answer.numbers) else (answer.sentence, box.name)
     if verb == "ctl.rollback_synchro_queue":
         pending = await box.info_at("synchro.queue.len")
         return f"{pending} pending transactions of {box.name} would be rolled back.", box.name
