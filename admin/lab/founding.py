@@ -106,6 +106,7 @@ def several(
     if fixed:
         raise ConfigError(f"{fixed[0]} is another one for each member, and follows from the hosts")
     addresses = _addresses(hosts)
+    _check_trust(addresses, options, secure=secure)
     cluster = options.get("cluster.id") or str(uuid.uuid4())
     peers = ",".join(f"{id}:n{id}@{address}" for id, address in enumerate(addresses, start=1))
     members = []
@@ -124,6 +125,18 @@ def several(
     if secure:
         _certify(directory, made)
     return made
+
+
+def _check_trust(addresses: Sequence[Address], options: Mapping[str, str], *, secure: bool) -> None:
+    """Without TLS only on this machine, or where somebody says that the network is safe."""
+    chosen = secure or "insecure" in options or any(key.startswith("tls.") for key in options)
+    public = next((each for each in addresses if not each.loopback), None)
+    if public is not None and not chosen:
+        raise ConfigError(
+            f"{public} can be reached from other machines, and without TLS anyone who connects can "
+            "do everything",
+            hint="add --secure (TLS, with certificates made here), or say --set insecure=true",
+        )
 
 
 def laying_options() -> dict[str, str]:

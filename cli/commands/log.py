@@ -71,7 +71,9 @@ def verify(*, source: str, timeout: float) -> None:
         for problem in result.problems:
             text(problem)
         trimmed = f"; trimmed before {result.begins}" if result.begins > 1 else ""
-        say(f"{result.entries} entries up to index {result.last}, term {result.term}{trimmed}")
+        holds = "the chain is broken" if result.problems else "the chain holds"
+        entries = f"{result.entries} entries up to index {result.last}, term {result.term}"
+        say(f"{holds}: {entries}{trimmed}")
     if result.problems:
         raise CheckFailed(f"{source}: {result.problems[0]}")
 

@@ -70,7 +70,10 @@ def test_typed_rows_under_an_event_loop(qsync_cluster: Playground, db: qsync.Cli
 def test_a_closed_client_refuses_and_does_not_wait(qsync_cluster: Playground) -> None:
     with qsync_cluster.connect() as db:
         space = db.space("typed")
+        assert qsync_cluster.addresses[0] in repr(db)
+        assert "closed" not in repr(db)
     db.close()
+    assert repr(db).endswith(", closed>")
     for call in (space.get, space.delete):
         with pytest.raises(qsync.ClientClosed, match="connect again"):
             call(1)

@@ -53,7 +53,7 @@ def test_options_count_for_all_members_and_json_tells_them(
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (HOSTS, "say `insecure: true`"),
+        (HOSTS, "add --secure (TLS, with certificates made here), or say --set insecure=true"),
         (("10.0.0.1", "10.0.0.1:3301", *OPEN), "'10.0.0.1:3301' is given to two members"),
         (("a b", *OPEN), "'a b' has the host 'a b'"),
         (("0.0.0.0", *OPEN), "is not an address that others can dial"),

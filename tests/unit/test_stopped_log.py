@@ -64,7 +64,10 @@ def test_commands_say_where_a_trimmed_log_begins(
     trimmed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["log", "verify", str(trimmed)]) == 0
-    assert "4 entries up to index 9, term 1; trimmed before 6" in capsys.readouterr().err
+    assert (
+        "the chain holds: 4 entries up to index 9, term 1; trimmed before 6"
+        in capsys.readouterr().err
+    )
     assert run(["log", "verify", str(trimmed), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["begins"] == 6
     assert run(["log", "cat", str(trimmed), "--to", "5"]) == 0

@@ -32,6 +32,10 @@ class AsyncCoreClient(AsyncDatabase):
         """Nothing is asked any more: ClientClosed."""
         self._core = core
 
+    def __repr__(self) -> str:
+        where = ",".join(self._core.wires.route.addresses)
+        return f"<{type(self).__name__} of {where}{', closed' if self.closed else ''}>"
+
     async def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word
         """Ask and wait for the answer. Who stops waiting does not take a write back."""
         ask = self._begin(call, timeout)

@@ -33,6 +33,10 @@ class CoreClient(Database):
         """Nothing is asked any more: ClientClosed."""
         self._core = core
 
+    def __repr__(self) -> str:
+        where = ",".join(self._core.wires.route.addresses)
+        return f"<{type(self).__name__} of {where}{', closed' if self.closed else ''}>"
+
     def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:
         """Ask and wait for the answer. Who stops waiting does not take a write back."""
         ask = self._begin(call, timeout)
