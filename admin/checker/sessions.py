@@ -134,19 +134,6 @@ def side_by_side(operations: Iterable[Operation]) -> bool:
     return False
 
 
-def check_at_most_once(rows: Iterable[AppliedRequest]) -> Verdict:
-    """A numbered request is in a log once. It may come after one with a higher number."""
-    first: dict[tuple[Frozen, int], AppliedRequest] = {}
-    facts, violations = 0, []
-    for row in sorted(rows, key=lambda each: each.index):
-        facts += 1
-        twin = first.setdefault((row.session, row.seq), row)
-        if twin is not row:
-            message = f"request {row.seq}: applied at {twin.index} and again at {row.index}"
-            violations.append(Violation(invariant=AT_MOST_ONCE, message=message, key=row.session))
-    return conclude(AT_MOST_ONCE, facts=facts, violations=violations)
-
-
 def check_answers(operations: Iterable[Operation], rows: Iterable[AppliedRequest]) -> Verdict:
     """What was acknowledged is in the log, once, at the place that its receipt names."""
     places: dict[tuple[Frozen, int], list[int]] = {}

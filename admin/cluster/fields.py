@@ -33,11 +33,6 @@ def integer_or_none(answer: Answer, key: str) -> int | None:
     return found if isinstance(found, int) else None
 
 
-def integers(answer: Answer, key: str) -> tuple[int, ...]:
-    """The whole numbers in a list."""
-    return tuple(each for each in array(answer, key) if isinstance(each, int))
-
-
 def number(answer: Answer, key: str) -> float | None:
     """A number."""
     found = answer.get(key)

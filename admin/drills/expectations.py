@@ -11,8 +11,6 @@ from admin.drills.probes import MeasureUnit
 from admin.drills.record import RunEnd, RunRecord
 from admin.workload.catalogue import LOADS
 
-MEASURE = "measure"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectationResult:

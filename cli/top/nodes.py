@@ -14,8 +14,6 @@ from election.messages import Term
 from qsync.core.generation import first_term_of, generation_of
 from qsync.status.record import NodeStatus
 
-TROUBLED = 12
-"""More nodes than this: those in trouble come first, the calm ones are summed up."""
 APART_MAX = 3
 BACKUPS_MAX = 3
 _NARROW = 60

@@ -108,18 +108,6 @@ class LoadResult:
     latencies: "array[float]" = field(default_factory=lambda: array("d"))
     first_error: QsyncError | None = None
 
-    @property
-    def per_second(self) -> float:
-        """Answers that were no errors, per second."""
-        return self.done / self.seconds if self.seconds else 0.0
-
-    def percentile(self, share: float) -> float:
-        """The latency below which that share (0..1) of all lies, in seconds."""
-        if not self.latencies:
-            return 0.0
-        ordered = sorted(self.latencies)
-        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
-
 
 class LoadGenerator:
     """`connections` x `outstanding` requests under way at one node, closed loop or at a rate.

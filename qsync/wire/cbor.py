@@ -18,7 +18,6 @@ FALSE: Final = 0xF4
 TRUE: Final = 0xF5
 NIL: Final = 0xF6
 BYTES32: Final = 0x5A
-ARRAY32: Final = 0x9A
 
 _INLINE: Final = 24
 _U8_MAX: Final = 0xFF

@@ -641,8 +641,8 @@ def test_load_counts_what_was_answered(session: Callable[[], bytes] | None) -> N
         made.close()
     assert tally.done == len(tally.latencies) == 500
     assert (tally.errors, tally.unknown) == (0, 0)
-    assert 0 < tally.percentile(0.5) <= tally.percentile(0.99)
-    assert tally.per_second > 0
+    assert min(tally.latencies) > 0
+    assert tally.seconds > 0
 
 
 def test_load_counts_errors_and_keeps_the_first() -> None:

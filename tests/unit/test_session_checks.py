@@ -13,7 +13,6 @@ from admin.checker.resolve import ResolvedLog, resolve, token
 from admin.checker.sessions import (
     AppliedRequest,
     check_answers,
-    check_at_most_once,
     check_monotonic_reads,
     check_read_your_writes,
 )
@@ -147,15 +146,6 @@ def test_a_value_written_twice_has_no_date() -> None:
     writes = [op(0, "write", "a", at=5), op(1, "write", "b", at=7), op(2, "write", "a", at=9)]
     reads = [op(3, "read", "b"), op(4, "read", "a")]
     assert check_monotonic_reads([*writes, *reads]).result is Result.SKIPPED
-
-
-def test_a_request_applied_twice_is_found() -> None:
-    rows = [AppliedRequest(session="s", seq=seq, index=10 + seq) for seq in (1, 3, 2)]
-    assert check_at_most_once(rows).result is Result.PASS
-    assert check_at_most_once([]).result is Result.UNKNOWN
-    verdict = check_at_most_once([*rows, AppliedRequest(session="s", seq=3, index=99)])
-    assert "applied at 13 and again at 99" in verdict.violations[0].message
-    assert check_at_most_once([*rows, AppliedRequest(session="t", seq=3, index=99)]).count == 0
 
 
 def test_what_was_acknowledged_is_in_the_log_where_the_receipt_says() -> None:

@@ -14,7 +14,7 @@ from qsync.errors import DiskFull, StoreError
 from qsync.store import beside, writer
 from qsync.store.contract import Log
 from qsync.store.log import LmdbLog
-from qsync.store.memory import NOBODY, MemoryLog, MemoryWriter
+from qsync.store.memory import NOBODY, MemoryLog
 from qsync.store.writer import Choice, LogWriter, WriterMode, choose
 from tests.unit.logs import some, write
 
@@ -218,37 +218,6 @@ def test_the_writer_moves_between_the_two_as_the_disk_changes(loop: Loop) -> Non
     assert log.last == writer.SAMPLES + 1
     assert one.mode is WriterMode.INLINE
     assert one.close()
-
-
-# ------------------------------------------------------------------------------ the memory twin
-
-
-def test_a_stalled_memory_writer_answers_when_released(loop: Loop) -> None:
-    log = MemoryLog()
-    twin = MemoryWriter(log)
-    twin.submit(write(some(2)), loop.done)
-    twin.stalled = True
-    twin.submit(write(some(2, after=some(2)[-1])), loop.done)
-    assert (loop.answers, log.last, twin.busy) == ([None], 2, True)
-    twin.release()
-    assert (loop.answers, log.last, twin.busy) == ([None, None], 4, False)
-
-
-def test_a_memory_writer_closed_while_stalled_loses_the_write(loop: Loop) -> None:
-    log = MemoryLog()
-    twin = MemoryWriter(log)
-    twin.stalled = True
-    twin.submit(write(some(2)), loop.done)
-    twin.close()
-    assert (loop.answers, log.recover().last) == ([], 0)
-
-
-def test_a_memory_writer_answers_with_the_fault(loop: Loop) -> None:
-    log = MemoryLog()
-    twin = MemoryWriter(log)
-    log.fault = DiskFull("no room")
-    twin.submit(write(some(2)), loop.done)
-    assert loop.answers == [log.fault]
 
 
 def test_after_closing_nobody_is_told_and_nothing_is_written_any_more(loop: Loop) -> None:

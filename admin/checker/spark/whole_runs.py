@@ -19,8 +19,6 @@ from admin.evidence.tables import FITS, RUN, TABLES, ColumnType, Row
 
 ROWS_MAX = 3_000_000
 """So many rows of a run are judged by a task, which needs some gigabytes for them."""
-ROWS_DDL = "run_id string, table string, row string"
-"""How rows of all tables come: a row as a JSON object."""
 REPORT_DDL = "run_id string, said binary"
 REPORT = pa.schema([(RUN, pa.string()), ("said", pa.binary())])
 SOURCE = "dataframes:"

@@ -1,6 +1,5 @@
 """What all machines of a room share: time, the network, the minutes, and what was found."""
 
-import heapq
 from typing import Final, Protocol
 
 from qsync.core.leader import Leader
@@ -46,11 +45,6 @@ class Time(VirtualClock):
     def pass_to(self, moment: float) -> None:
         """Nothing happens until then."""
         self.now = max(self.now, moment)
-
-    def forget_all(self) -> None:
-        """The run is over."""
-        heapq.heapify(self._heap)
-        self._heap.clear()
 
 
 class SimulatedKernel:
