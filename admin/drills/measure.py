@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from admin.drills.probes import MeasureUnit
 from admin.drills.verbs.catalogue import WAITING
 from admin.workload.history import HistoryLine, OutcomeType
+from admin.workload.quantiles import quantile
 from admin.workload.restored import survives
 from election.messages import Index, Position, Term
 
@@ -90,9 +91,9 @@ def latencies(found: Sequence[AckedWrite], since: float, until: float) -> Latenc
     times = sorted(each.ended - each.begun for each in found if since <= each.ended < until)
     return Latencies(
         writes=len(times),
-        p50=_at(times, 0.5),
-        p90=_at(times, 0.9),
-        p99=_at(times, 0.99),
+        p50=quantile(times, 0.5),
+        p90=quantile(times, 0.9),
+        p99=quantile(times, 0.99),
         max=times[-1] if times else None,
     )
 
@@ -352,7 +353,3 @@ def _failed(lines: Sequence[HistoryLine], codes: frozenset[str] | None = None) -
         and (line.error != "CONFLICT" if codes is None else line.error in codes)
         for line in lines
     )
-
-
-def _at(times: Sequence[float], share: float) -> float | None:
-    return times[min(len(times) - 1, int(len(times) * share))] if times else None

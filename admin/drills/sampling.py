@@ -11,6 +11,7 @@ import trio
 
 from admin.cluster.sampler import Sampler
 from admin.cluster.surveys import ClusterSurvey
+from admin.workload.quantiles import quantile
 from admin.workload.tally import WriteTally
 from qsync.status.record import NodeStatus
 
@@ -152,6 +153,5 @@ class LiveFacts:
         self.since, self.acked_then = time.monotonic(), len(self.tally.acked)
 
     def commit_p99(self) -> float | None:
-        """Of the latest acknowledged writes."""
-        recent = sorted(list(self.tally.latencies)[-RECENT:])
-        return recent[int(len(recent) * 0.99)] if recent else None
+        """The 99th percentile of the latest acknowledged writes, in seconds."""
+        return quantile(sorted(list(self.tally.latencies)[-RECENT:]), 0.99)

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from admin.cluster.short import lasting
 from admin.soak.judge import JudgedSeed, SeedConclusion
-
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,22 +38,9 @@ class SoakProgress:
         """One line."""
         left = self.total - self.known - self.done
         rate = self.rate
-        eta = f", {span(left / rate)} left" if left and rate else ""
+        eta = f", {lasting(left / rate)} left" if left and rate else ""
         known = f" ({self.known} known before)" if self.known else ""
         return (
             f"{self.known + self.done}/{self.total} seeds{known}, {rate:.1f}/s, "
             f"{self.broken} broken, {self.inconclusive} inconclusive{eta}"
         )
-
-
-def span(seconds: float) -> str:
-    """A time in the largest unit and the next one."""
-    whole = int(seconds)
-    for size, name, below, small in (
-        (_DAY, "d", _HOUR, "h"),
-        (_HOUR, "h", _MINUTE, "m"),
-        (_MINUTE, "m", 1, "s"),
-    ):
-        if whole >= size:
-            return f"{whole // size}{name} {whole % size // below}{small}"
-    return f"{whole}s"

@@ -12,6 +12,7 @@ from admin.cluster.surveys import ClusterSurvey
 from admin.lab import processes
 from admin.lab.processes import OsProcess
 from admin.workload import stalls
+from admin.workload.quantiles import quantile
 from admin.workload.stalls import LoadStall
 from qsync.client.blocking import Client, connect
 from qsync.client.load import LoadGenerator, LoadRequest, LoadResult, Workload
@@ -223,12 +224,10 @@ def _form_of(found: ClusterSurvey) -> str:
 
 
 def percentiles(latencies: Sequence[float]) -> dict[str, float]:
-    """Of seconds, in microseconds."""
-    if not latencies:
-        return dict.fromkeys(_SHARES, 0.0)
+    """Latencies in seconds as percentiles in microseconds, by name: p50 to max; 0 of none."""
     ordered = sorted(latencies)
-    last = len(ordered) - 1
-    return {name: round(ordered[int(share * last)] * 1e6, 1) for name, share in _SHARES.items()}
+    found = {name: quantile(ordered, share) or 0.0 for name, share in _SHARES.items()}
+    return {name: round(seconds * 1e6, 1) for name, seconds in found.items()}
 
 
 class _Watched:
