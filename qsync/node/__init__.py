@@ -1,1 +1,1 @@
-"""The running node: the only server-side place that waits."""
+"""The running node: the only place on the server that waits."""

@@ -1,4 +1,4 @@
-"""Where the other nodes are dialled: by the log, by this node's settings, or as they said."""
+"""The addresses of the other nodes: from the log, from this node's settings, or from hellos."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class AddressBook:
-    """The members, and what is known of those who are none (yet, or any more).
+    """The members of the cluster, and the nodes that are not members yet or any more.
 
     Who is a member stands in the log (membership.md M1). The settings of a node name those whom it
     finds its cluster by, before it has a configuration; they tell the addresses until the first
@@ -40,7 +40,7 @@ class AddressBook:
         self._members: dict[Replica, PeerConfig] = dict(self._settings)
 
     def introduce(self, hello: Hello, now: float) -> None:
-        """A peer connected, and says who it is and where it is dialled. `now`: for leases.
+        """Take in a peer that connected, with the address in its hello. `now`: for leases.
 
         Only a leader refuses whom it does not know: its log has the newest configuration. To
         anybody else the dialer may be a member by a log that is newer. Raises NotMember, Overloaded
@@ -64,37 +64,37 @@ class AddressBook:
             raise ProtocolError(f"the address of {hello.name} {error}") from None
 
     def depart(self, replica: Replica) -> None:
-        """It has no connection to us any more. Who is a member is dialled all the same."""
+        """Note that a peer has no connection to this node. A member is dialled all the same."""
         self._strangers.pop(replica, None)
 
     @property
     def members(self) -> tuple[PeerConfig, ...]:
-        """Everybody whom the configuration names, by id; without one those of the settings."""
+        """Returns the members of the configuration by id; without one those of the settings."""
         return tuple(peer for _, peer in sorted(self._by_id().items()))
 
     def names(self, replica: int) -> bool:
-        """Is that one of them?"""
+        """Return whether the configuration names that replica."""
         return replica in self._by_id()
 
     def name_of(self, replica: int | None) -> str | None:
-        """A node's name; None when it is not known."""
+        """Return the name of a node, or None if it is unknown."""
         found = self._find(replica)
         return None if found is None else found.name
 
     def address_of(self, replica: int | None) -> str | None:
-        """Where clients reach a node; None when that is not known."""
+        """Return the address for clients of a node, or None if it is unknown."""
         if replica == self._config.node.id:
             return self._own_address()
         found = self._find(replica)
         return None if found is None else str(found.address)
 
     def dialled(self) -> dict[Replica, PeerConfig]:
-        """Everybody whom this node talks to, as far as it is known where they are."""
+        """Return every node that this one dials: all others whose address is known."""
         found = {each: self._find(each) for each in (*self._machine.peers, *self._strangers)}
         return {replica: peer for replica, peer in found.items() if peer is not None}
 
     def changed(self) -> bool:
-        """May `dialled` give another answer than at the last call of this? Cheap."""
+        """Return whether `dialled` may differ from what it was at the last call of this. Cheap."""
         seen, self._seen = self._seen, self._now()
         return seen != self._seen
 
@@ -132,7 +132,7 @@ class AddressBook:
         return {replica: peer for replica, peer in found.items() if peer is not None}
 
     def _peer(self, member: Member) -> PeerConfig | None:
-        """How a member is dialled; None when neither its row nor the settings say where."""
+        """Return how to dial a member; None if neither its row nor the settings say."""
         ours = self._settings.get(member.replica)
         founding = self._machine.replicated_log.configurations.founding
         if not member.address or (ours is not None and self._followed is founding):

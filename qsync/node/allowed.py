@@ -1,4 +1,4 @@
-"""What the user of a connection was found to have the right to: looked up once, and not each time.
+"""A cache of the requests that the user of a connection was found to have the right to make.
 
 Rights are never changed in place: each schema has its own object, so that very object stands for
 one state of users, grants, roles and names of spaces. With another one all is looked up anew.
@@ -15,7 +15,7 @@ SPACES_MAX: Final = 64
 
 @final
 class AllowedQuestions:
-    """Of one connection, as long as its user and the rights are the same. Refusals are not kept."""
+    """The cache of one connection. It holds for one user and one set of rights; no refusals."""
 
     __slots__ = ("_reads", "_rights", "_user", "_writes")
 
@@ -27,7 +27,7 @@ class AllowedQuestions:
         """To ask for any: each is judged by its operations where it is executed."""
 
     def covers(self, rights: Rights, user: str, request: verbs.Request) -> bool:
-        """Was it found right before?"""
+        """Return whether the request was allowed before, by the same rights."""
         if rights is not self._rights or user != self._user:
             self._rights, self._user, self._writes = rights, user, False
             self._reads.clear()
@@ -38,7 +38,7 @@ class AllowedQuestions:
         return space is not None and space in self._reads
 
     def add(self, request: verbs.Request) -> None:
-        """It was found right, by the rights that `covers` was asked with."""
+        """Add a request that the rights of the last `covers` allow."""
         if type(request) is verbs.WriteRequest:
             self._writes = True
             return
@@ -48,7 +48,7 @@ class AllowedQuestions:
 
 
 def _space_read(request: verbs.Request) -> str | int | None:
-    """The one space whose rows are asked for; None where more is, or something else."""
+    """Return the one space that the request reads; None for requests that do anything else."""
     if type(request) is verbs.GetRequest:
         return request.space
     if type(request) is verbs.SelectRequest:

@@ -1,4 +1,4 @@
-"""Replicas that follow without being members: known by a lease, as long as they are heard.
+"""Anonymous replicas: they follow without being members, and are known by a lease.
 
 Such a replica stands in no configuration, so it is a stranger to the rules of the log, which gets
 the log and counts nowhere (membership.md M1 d). It takes no place in `_cluster`, and a cluster
@@ -42,7 +42,7 @@ class AnonymousLease:
 
 
 class AnonymousLeases:
-    """Those that a node knows of, by their instances; at most `most` of them at once."""
+    """The leases that a node knows, by instance; at most `most` at once."""
 
     def __init__(self, *, most: int, ttl: float) -> None:
         self.known: dict[str, AnonymousLease] = {}
@@ -50,11 +50,11 @@ class AnonymousLeases:
         self.ttl = ttl
 
     def has(self, replica: Replica) -> bool:
-        """Is that the id of one of them?"""
+        """Return whether an anonymous replica has that id."""
         return any(each.replica == replica for each in self.known.values())
 
     def admit(self, hello: Hello, followed: Configuration | None, now: float) -> None:
-        """It connected. Raises Overloaded, and ForeignCluster where its id is somebody else's."""
+        """Add or renew a lease. Raises Overloaded, and ForeignCluster for an id that is taken."""
         instance, replica = hello.instance or "", Replica(hello.replica)
         member = None if followed is None else followed.member(replica)
         if member is not None:
@@ -91,14 +91,14 @@ class AnonymousLeases:
         )
 
     def _namesake(self, replica: Replica, instance: str) -> AnonymousLease | None:
-        """Another directory that has that id."""
+        """Return the lease of another directory that has that id."""
         found = (each for each in self.known.values() if each.replica == replica)
         return next((each for each in found if each.instance != instance), None)
 
     def renew(
         self, now: float, hears: Callable[[Replica, str], bool], followed: Configuration | None
     ) -> list[AnonymousLease]:
-        """Those that are connected stay; the others, when their time is over, are returned."""
+        """Renew the leases of connected replicas; drop and return those that have expired."""
         over = []
         for each in list(self.known.values()):
             each.connected = hears(each.replica, each.instance)
@@ -111,7 +111,7 @@ class AnonymousLeases:
         return over
 
     def follow(self, peers: Peers, log: ReplicatedLog) -> None:
-        """How far they are, as the leader knows."""
+        """Note how far the replicas are, as the leader knows."""
         for each in self.known.values():
             progress = peers.get(each.replica)
             if progress is None or progress.instance != read_instance(each.instance):
@@ -120,7 +120,7 @@ class AnonymousLeases:
                 each.index = max(each.index, min(progress.match, log.confirmed))
 
     def holds(self, log: ReplicatedLog, config: CoreConfig) -> list[LogHold]:
-        """The log is kept for who has a lease, within the limit of every consumer."""
+        """Return what keeps the log for replicas with a lease, within the consumers' limit."""
         return [
             LogHold(
                 name=each.name,

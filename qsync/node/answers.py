@@ -34,27 +34,27 @@ Question = (
 
 
 class Queries(Protocol):
-    """Who answers what is not about data, some of it later."""
+    """Answers questions that are not about data, some of them later."""
 
     audit: AuditTrail
     audit_heads: AuditHeads
 
     @property
     def busy(self) -> bool:
-        """Is there anything to look at after a batch?"""
+        """Whether there is anything to look at after a batch."""
 
     @property
     def waits(self) -> bool:
-        """Is there anything that time alone brings about?"""
+        """Whether a question waits for a point in time."""
 
     def handle_request(self, connection: Connection, request: verbs.Request) -> bool:
-        """Answer, or keep the question until it can be. False: it is none of ours."""
+        """Answers, or keeps the question until it can. False: another part has to answer it."""
 
     def turn(self) -> None:
-        """A batch is done."""
+        """Look at the questions that wait, after a batch."""
 
     def tick(self) -> None:
-        """Time has passed."""
+        """Look at the questions whose time may be over."""
 
 
 class VisibleReads:
@@ -74,7 +74,7 @@ class VisibleReads:
         self._parts = parts
 
     def acks(self, index: int) -> int:
-        """How many voters are known to have the entry, this leader included."""
+        """Return how many voters are known to have the entry, this leader included."""
         machine = self._replica.machine
         leader = machine.leader
         if leader is None:
@@ -88,16 +88,16 @@ class VisibleReads:
         return self._replica.machine.replicated_log.readable_place
 
     def place_to_read(self, asked: Position) -> Position | None:
-        """What a follower shows to a read that asked for that place; None: all that is visible."""
+        """Return what a follower shows to a read that asked for a place; None: all visible."""
         machine = self._replica.machine
         return None if machine.leader else shown_to_fresh(machine.replicated_log, asked)
 
     def shows(self, asked: Position | None) -> bool:
-        """Is what a read asked for (still) to be seen here?"""
+        """Return whether the place that a read asked for is (still) visible here."""
         return asked is None or shows(self._replica.machine.replicated_log, asked) is True
 
     def read(self, request: TupleRequest, place: Position, at: int | None) -> bytes:
-        """The reply to a read of one tuple. Raises what the data refuses.
+        """Return the reply to a read of one tuple. Raises what the data refuses.
 
         `place`: as it is now, for many reads that are answered together. `at`: the index to which
         the data is shown; None: all that is visible.
@@ -122,15 +122,15 @@ class VisibleReads:
         return replies.row(request.id, found, read_from=place)
 
     def prepare_scan(self) -> bool:
-        """A part of what a scan needs before it begins; false when there is no more of it."""
+        """Do a part of what a scan needs first; return false when nothing is left of it."""
         return prepare(self._replica)
 
     def scan(self, request: ScanRequest, place: Position, at: int | None) -> SlicedScan:
-        """A read that may be of many rows; the arguments are those of `read`."""
+        """Begin a read that may be of many rows; the arguments are those of `read`."""
         return SlicedScan(self._replica, request, place, at)
 
     def answer(self, request: Question, user: str) -> bytes:
-        """The reply to anything but reads, writes and operations; to that user."""
+        """Return the reply for that user to anything but reads, writes and operations."""
         match request:
             case verbs.PlainRequest():
                 return self.plain(request, user)
@@ -149,7 +149,7 @@ class VisibleReads:
                 assert_never(request)
 
     def plain(self, request: verbs.PlainRequest, user: str) -> bytes:
-        """PING, SCHEMA, STATUS, LOST."""
+        """Return the reply to PING, SCHEMA, STATUS or LOST."""
         if request.verb is Verb.PING:
             return replies.reply(request.id)
         if request.verb is Verb.SCHEMA:
@@ -162,7 +162,7 @@ class VisibleReads:
         raise ProtocolError(f"{request.verb.name} needs arguments")
 
     def info(self, request: verbs.InfoRequest) -> bytes:
-        """The status record, or the part of it (or beside it) at a dotted path."""
+        """Return the status record, or the part of it (or beside it) at a dotted path."""
         value: object
         first, *rest = (request.path or "").split(".")
         if first in self._parts:
@@ -188,7 +188,7 @@ class VisibleReads:
         return replies.reply(request.id, value)
 
     def log(self, request: verbs.LogRequest) -> bytes:
-        """Entries as stored, as many as the limits allow."""
+        """Return entries of the log as stored, as many as the limits allow."""
         replicated_log = self._replica.machine.replicated_log
         first, last = request.first, replicated_log.log.last
         begins = replicated_log.log.start.index + 1
@@ -206,13 +206,13 @@ class VisibleReads:
         return replies.reply(request.id, int(first), int(upto), batch)
 
     def would_change(self, request: verbs.ChangeMemberRequest) -> bytes:
-        """What a change of the members would do now, in numbers. Raises ConfigError."""
+        """Return what a change of the members would do now, in numbers. Raises ConfigError."""
         change = operator_requests.member_change(request)
         changes = self._replica.machine.operations.changes
         return replies.reply(request.id, changes.plan(change, force=request.force))
 
     def dry_run(self, request: verbs.DryRunRequest) -> bytes:
-        """What an operation would do, in numbers."""
+        """Return what an operation would do now, in numbers."""
         return replies.reply(request.id, self._replica.machine.operations.dry_run(request.what))
 
 

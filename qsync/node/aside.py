@@ -1,4 +1,4 @@
-"""Waits for what may take long, without holding up other tasks."""
+"""Runs calls that may take long in a thread, so that other tasks go on."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 async def in_thread(effects: Effects, call: Callable[[], T]) -> T:
-    """The result of a call that is made in a thread, or the error that it raises."""
+    """Return the result of a call that is made in a thread, or raise its error."""
     found: list[T] = []
     step = SlowCall(lambda: found.append(call()))
     await effects.in_thread(step.wait)

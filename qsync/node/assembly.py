@@ -1,4 +1,4 @@
-"""From a configuration to the parts of a node: storage opened, numbers translated."""
+"""Makes the parts of a node from its configuration: opens storage, translates numbers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -53,11 +53,11 @@ class NodeStorage:
     quarantined: str | None
     probe_s: float
     gone: str | None = None
-    """Why the log is not where it was any more: told before a write fails for it."""
+    """Why the log is not where it was any more; reported before a write fails for it."""
 
     @property
     def timeline(self) -> Path | None:
-        """Where what happened is written down, if anywhere."""
+        """The path of the timeline; None where none is kept."""
         return self.directory.path / "timeline.jsonl"
 
     def remake_rows(self) -> None:
@@ -80,21 +80,21 @@ class NodeStorage:
 
     @property
     def snapshots(self) -> Path | None:
-        """Where the files of snapshots are; None where there are no files beside the log."""
+        """The folder of snapshot files; None where there are no files beside the log."""
         return self.directory.path / SNAPSHOTS
 
     @property
     def snapshot_folder(self) -> SnapshotFolder | None:
-        """The snapshots that are written here by themselves; None where none are."""
+        """The folder of the snapshots that the node writes by itself; None where it writes none."""
         return DiskFolder(self.directory.path / SNAPSHOTS)
 
     def look(self) -> bool:
-        """Ask whether the log is where it was; true when the answer is no and news."""
+        """Look whether the log is still where it was; return true when it newly is not."""
         before, self.gone = self.gone, self.log.gone()
         return self.gone is not None and before is None
 
     def close(self) -> None:
-        """Spaces first: what they have is what the log may one day drop."""
+        """Close spaces before the log: what they have is what the log may drop one day."""
         try:
             self.spaces.close()
         finally:
@@ -132,7 +132,7 @@ def found_cluster(configs: Iterable[NodeConfig]) -> None:
 
 
 class WhoseFiles(Enum):
-    """What the operator says of the files of a directory that a node is started on."""
+    """Whose files a directory has, as the operator says at the start of a node."""
 
     UNSAID = "unsaid"
     MOVED = "moved"
@@ -144,7 +144,7 @@ class WhoseFiles(Enum):
 
 
 def open_storage(config: NodeConfig, *, files: WhoseFiles = WhoseFiles.UNSAID) -> NodeStorage:
-    """Lock, open, verify.
+    """Locks, opens and verifies the directory.
 
     A damaged log is set aside, and the node counts again when it has caught up. With term and vote
     lost, too, the directory becomes a new instance, which is a stranger (membership.md M5); so does
@@ -216,7 +216,7 @@ def _lives(directory: Directory, files: WhoseFiles) -> Lives:
 
 
 def _without_copy(directory: Directory, log: PlacedLog, lives: Lives) -> RecoveredLog:
-    """An old copy becomes a new instance; its log is kept aside. In this order, for a kill."""
+    """Make a new instance of an old copy; keep its log aside. The order survives a kill."""
     log.start_over(why=f"an old copy of {lives.old}: {lives.why}", untrusted=True)
     directory.renew_instance()
     log.identity = directory.identity
@@ -224,7 +224,7 @@ def _without_copy(directory: Directory, log: PlacedLog, lives: Lives) -> Recover
 
 
 def trusted(log: Log, recovered: RecoveredLog) -> tuple[RecoveredLog, str | None]:
-    """A damaged log is set aside; with the reason, unless the directory is a new one now."""
+    """Return the log, and why a damaged one was set aside, unless the directory is new."""
     why = recovered.quarantined
     if why is None:
         return recovered, None
@@ -233,7 +233,7 @@ def trusted(log: Log, recovered: RecoveredLog) -> tuple[RecoveredLog, str | None
 
 
 def together(recovered: RecoveredLog, spaces: Spaces) -> RecoveredLog:
-    """What log and spaces say together."""
+    """Combine what log and spaces say into the state that the replica starts from."""
     if spaces.folded > recovered.last:
         spaces.wipe()
     # Rows are folded when they are decided, which the log may not have noted yet.
@@ -263,7 +263,7 @@ def _with_rows(
 
 
 def restored(spaces: Spaces, folder: Path, start: LogStart, *, last: Index) -> SnapshotFile | None:
-    """Take the rows of the newest snapshot that a log from `start` to `last` goes on behind."""
+    """Take the rows of the newest snapshot that a log from `start` to `last` continues."""
     found, _ = newest_whole(folder, least=start.index, most=last)
     if found is not None:
         restore_rows(spaces, found.path)
@@ -271,7 +271,7 @@ def restored(spaces: Spaces, folder: Path, start: LogStart, *, last: Index) -> S
 
 
 def _note_unsaid(directory: Directory) -> None:
-    """Of this life nothing is written down; that is told only where there were others."""
+    """Note that this life records no events, if earlier ones of the directory did."""
     try:
         note_unsaid(directory.path)
     except OSError as error:
@@ -279,12 +279,12 @@ def _note_unsaid(directory: Directory) -> None:
 
 
 def founding(identity: Identity) -> Configuration | None:
-    """The configuration that a directory was founded with; None in that of a stranger."""
+    """Return the configuration that a directory was founded with; None in one that is to join."""
     return Configuration(identity.founders) if identity.founders else None
 
 
 def core_config(config: NodeConfig, *, instance: str = "") -> CoreConfig:
-    """The numbers that the rules of the log depend on."""
+    """Return the options of a configuration that the rules of the log depend on."""
     nothing_set = CoreConfig(
         me=Replica(config.node.id),
         instance=read_instance(instance),
@@ -299,14 +299,14 @@ def core_config(config: NodeConfig, *, instance: str = "") -> CoreConfig:
 
 
 def option_value(config: NodeConfig, name: str) -> object:
-    """The value of an option, by its name in the file: `section.option`."""
+    """Return the value of an option by its name in the file: `section.option`."""
     section, _, option = name.partition(".")
     value: object = getattr(getattr(config, section), option)
     return value
 
 
 def data_limits(config: NodeConfig) -> Limits:
-    """What one request may weigh."""
+    """Return the limits of one request."""
     limits = config.limits
     return Limits(
         tuple_bytes_max=limits.tuple_bytes_max,
@@ -317,13 +317,13 @@ def data_limits(config: NodeConfig) -> Limits:
 
 
 def overlay_limits(config: NodeConfig) -> OverlayLimits:
-    """How much is kept in memory until it is folded."""
+    """Return how much is kept in memory until it is folded."""
     store = config.store
     return OverlayLimits(store.fold_rows_max * STEPS, store.unfolded_bytes_max)
 
 
 def make_replica(config: NodeConfig, storage: NodeStorage, effects: Effects) -> NodeReplica:
-    """From what is stored. Rows that cannot be read are made anew from the log."""
+    """Make the replica from what is stored. Unreadable rows are made anew from the log."""
     life = int.from_bytes(effects.secret(4)) >> 1
     storage.lives.begin_life(life)
 

@@ -1,6 +1,6 @@
-"""Each node keeps the heads of the others' audit trails in its own, so that a cut one shows.
+"""Each node keeps the heads of the others' audit trails in its own, so that a cut trail shows.
 
-A node tells the others now and then how many lines its trail has, and the hash of the last. They
+A node sends the others now and then how many lines its trail has, and the hash of the last. They
 write that down as a line of theirs, `head`, once for each head. Who cuts or remakes the trail of
 one node would have to remake those of all the others, too. `qsync audit verify` compares.
 
@@ -24,7 +24,7 @@ INSTANCES_MAX: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class HeadNews:
-    """What a node says of its trail. `instance`: of the directory that the trail is in."""
+    """A node's report about its trail. `instance`: of the directory that the trail is in."""
 
     replica: Replica
     name: str
@@ -33,11 +33,11 @@ class HeadNews:
 
     @property
     def head(self) -> AuditHead:
-        """As of when it was told."""
+        """The head of the trail at the time of the report."""
         return self.told.head
 
     def lacks(self, before: "HeadNews") -> AuditHead | None:
-        """The head of a trail that does not hold what it held before; None if it may hold it.
+        """Return the head of a trail that lost what it held before; None if it may still hold it.
 
         In one life a trail only grows. Of another life that counts which was found in the files.
         """
@@ -49,7 +49,7 @@ class HeadNews:
 
 
 class AuditHeads:
-    """Of one node. `tick` now and then, where the cluster has users."""
+    """Exchanges heads for one node. Call `tick` now and then, where the cluster has users."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class AuditHeads:
         send: Callable[[bytes], None],
         alarm: Callable[[str, Mapping[str, object]], None],
     ) -> None:
-        """Tells the others once in `interval` seconds, 0: never. `send`: to all of them."""
+        """Send the head once in `interval` seconds, 0: never. `send`: to all other nodes."""
         self._trail = trail
         self._interval = interval
         self._send = send
@@ -69,7 +69,7 @@ class AuditHeads:
         self._noted: dict[str, HeadNews] = {}
 
     def tick(self, now: float) -> None:
-        """Tell the others, when it is time. Who was away hears the same head again."""
+        """Send the head when it is time. A node that was away gets the same head again."""
         if not self._interval or now < self._due:
             return
         self._due = now + self._interval
@@ -80,7 +80,7 @@ class AuditHeads:
             self._send(peer_audit.encode(message))
 
     def heard(self, news: HeadNews) -> None:
-        """Another node tells of its trail."""
+        """Take the head that another node reports."""
         if not self._noted:
             self._noted = {
                 each.instance: each for each in map(_read, self._trail.latest(HEAD)) if each
@@ -108,7 +108,7 @@ class AuditHeads:
         )
 
     def describe(self) -> list[dict[str, object]]:
-        """The latest head of every other trail that was heard of in this life."""
+        """Return the latest head of every other trail that was received in this life."""
         return [
             {"name": each.name, "instance": each.instance, "head": str(each.head)}
             for each in self._noted.values()
@@ -116,7 +116,7 @@ class AuditHeads:
 
 
 def _read(said: Mapping[str, object]) -> HeadNews | None:
-    """A line of a former life; None if another release wrote it in another way."""
+    """Read a line of a former life; None if another release wrote it in another form."""
     try:
         return HeadNews(
             Replica(int(str(said["node"]))),
@@ -129,5 +129,5 @@ def _read(said: Mapping[str, object]) -> HeadNews | None:
 
 
 def _begun(text: str) -> AuditHead:
-    """A head, or that of a trail without lines, which nothing can be compared with."""
+    """Read a head. That of a trail without lines can be compared with nothing."""
     return AuditHead() if text == str(AuditHead()) else parse_head(text)

@@ -1,6 +1,6 @@
 """A node's audit trail: kept where the cluster has users, beside its log, in files of their own.
 
-A line is flushed to the kernel before what it tells of is answered. Where that fails, the policy
+A line is flushed to the kernel before its request is answered. Where that fails, the policy
 decides (`audit.on_failure`): `alarm` goes on, `refuse` refuses whatever would have been written
 down. Either way status and metrics count the miss, and the first in a row is an event.
 """
@@ -45,7 +45,7 @@ DATA_OPS: Final = frozenset(
         *(Op.REGISTER_CONSUMER, Op.ADVANCE_CONSUMER, Op.MOVE_REPLICA),
     }
 )
-"""What the log tells well enough. Any other operation of a write is a line."""
+"""Operations that the log itself records. Any other operation of a write is a line."""
 
 
 AUDITED: Final = frozenset(
@@ -55,7 +55,7 @@ AUDITED: Final = frozenset(
         *("certificate_read", "certificate_refused", "snapshot_installed", "audit_cut"),
     }
 )
-"""Of what happens on the node each of these is a line: who leads, who the members are, restarts."""
+"""Events of the node that are a line each: leaders, changes of members, restarts."""
 
 
 class AuditTrail:
@@ -95,7 +95,7 @@ class AuditTrail:
             )
 
     def note_users(self, users: Iterable[str]) -> None:
-        """Once in a new trail: who there is by then. Who made the first of them was nobody."""
+        """List the users there are, once in a new trail: nobody logged in to create the first."""
         if self._introduced or self._path is None:
             return
         self._introduced = True
@@ -105,16 +105,16 @@ class AuditTrail:
             self._write("users", {"users": sorted(users)[:NOTED_MAX]})
 
     def note_happening(self, event: str, fields: Mapping[str, object]) -> None:
-        """Something has happened, which nobody can refuse any more."""
+        """Write down an event that has happened, so nobody can refuse it any more."""
         if event in AUDITED:
             self._write(event, {key: value for key, value in fields.items() if key not in _OWN})
 
     def note_head(self, fields: Mapping[str, object]) -> None:
-        """Another node has told the head of its trail; that is no news to tell it."""
+        """Write down the head of another node's trail; that line is not reported to others."""
         self._write(audit.HEAD, fields, is_news=False)
 
     def take_news(self) -> bool:
-        """Were there lines since it was asked last? What is in the files at first counts, too."""
+        """Return whether there are lines since the last call; those in the files count at first."""
         if self._path is None:
             return False
         try:
@@ -125,7 +125,7 @@ class AuditTrail:
         return news
 
     def latest(self, event: str) -> list[dict[str, object]]:
-        """Lines of that event near the end, oldest first; none where they cannot be read."""
+        """Return lines of that event near the end, oldest first; none if they are unreadable."""
         found: list[dict[str, object]] = []
         if self._path is None:
             return found
@@ -149,7 +149,7 @@ class AuditTrail:
     def _write(
         self, event: str, fields: Mapping[str, object], *, is_news: bool = True
     ) -> str | None:
-        """Why it could not be written, if it could not."""
+        """Write a line; return why it could not be written, or None."""
         if self._path is None:
             return None
         try:
@@ -170,7 +170,7 @@ class AuditTrail:
         return None
 
     def note_request(self, connection: Connection, request: verbs.Request) -> None:
-        """A client asks something that it may ask. Raises StoreError as `write_line` does."""
+        """Write down a request that a client may make. Raises StoreError as `write_line` does."""
         verb = verb_rights.verb_of(request)
         what: object
         if verb in OPERATIONS:
@@ -191,21 +191,21 @@ class AuditTrail:
         self.write_line(verb.name.lower(), _who(connection) | {"asked": _cut(what)})
 
     def note_login(self, user: str, address: str) -> None:
-        """Somebody has shown who he is."""
+        """Write down a login."""
         self.write_line("login", {"user": user, "address": address})
 
     def note_failure(self, user: str, address: str, why: str) -> None:
-        """Somebody has not."""
+        """Write down a login that failed."""
         self.write_line("login_failed", {"user": user, "address": address, "why": why})
 
     def note_denied(self, connection: Connection, missing: str) -> None:
-        """Somebody asked for what he may not: a line a right, or he could fill the disk."""
+        """Write down a denied request: a line a right, or one client could fill the disk."""
         if not _first(connection, missing):
             return
         self.write_line("denied", _who(connection) | {"why": missing})
 
     def _recall(self, path: Path) -> None:
-        """Go on behind the last whole line of a former life."""
+        """Continue behind the last whole line of a former life."""
         if self._known:
             return
         found = audit.last_head(path.parent)
@@ -228,7 +228,7 @@ class AuditTrail:
 
 
 def _first(connection: Connection, what: str) -> bool:
-    """Was this not written down of the connection yet? Beyond NOTED_MAX nothing more is."""
+    """Return whether this is new of the connection. Beyond NOTED_MAX nothing more is."""
     noted = connection.turn.noted
     if what in noted or len(noted) >= NOTED_MAX:
         return False
@@ -248,7 +248,7 @@ def _arguments(request: verbs.Request) -> dict[str, object]:
 
 
 def _operation(op: list[object]) -> list[object] | None:
-    """An operation that is to be written down, without what passwords are checked by."""
+    """Return an operation as it is written down, without what passwords are checked by."""
     if not op or not isinstance(op[0], int) or op[0] in DATA_OPS:
         return None
     try:

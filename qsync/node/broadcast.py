@@ -1,4 +1,4 @@
-"""What a node broadcasts: small values that change seldom, for `box.watch`."""
+"""The values that a node broadcasts for `box.watch`: small, and seldom changed."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def values(node: NodeView) -> Mapping[str, Callable[[], object]]:
-    """The keys of `box.watch`: small values that change seldom."""
+    """Return the broadcast keys with their values."""
     return {name: partial(make, node) for name, make in _BROADCAST.items()}
 
 
 def box_status(machine: "Machine") -> dict[str, object]:
-    """May it write, and if not, what is the weightiest reason?"""
+    """Return whether the node may write and, if not, the weightiest reason."""
     reasons = machine.reasons()
     return {
         "is_ro": bool(reasons),
@@ -29,7 +29,7 @@ def box_status(machine: "Machine") -> dict[str, object]:
 
 
 def box_election(machine: "Machine") -> dict[str, object]:
-    """Who leads, as this node sees it; 0 when nobody does."""
+    """Return who leads, as this node sees it; 0 when nobody does."""
     return {
         "term": int(machine.term),
         "role": machine.raft.role.value,
@@ -39,7 +39,7 @@ def box_election(machine: "Machine") -> dict[str, object]:
 
 
 def box_synchro(machine: "Machine") -> dict[str, object]:
-    """The limbo in short."""
+    """Return a summary of the limbo."""
     limbo = machine.replicated_log.limbo
     return {
         "quorum": machine.config.quorum,

@@ -1,4 +1,4 @@
-"""Which snapshots are on the disk, as the node knows without asking the disk each time."""
+"""The snapshots on disk, remembered so that the disk need not be asked each time."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from qsync.store.snapfolder import SnapshotFolder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """One file. `time`: when it was written, in seconds since 1970."""
+    """One snapshot file. `time`: when it was written, in seconds since 1970."""
 
     index: Index
     vclock: dict[int, int]
@@ -21,7 +21,7 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """`look` whenever a file came or went."""
+    """The list of snapshot files. Call `look` whenever a file came or went."""
 
     def __init__(self, folder: SnapshotFolder | None, *, timeline: Timeline) -> None:
         """`folder`: None where nothing is written beside the log."""
@@ -34,11 +34,11 @@ class Checkpoints:
 
     @property
     def newest(self) -> Checkpoint | None:
-        """The last one that was written."""
+        """The newest snapshot file."""
         return self.stored[-1] if self.stored else None
 
     def look(self) -> None:
-        """Read the heads of all files. One that cannot be read counts as none."""
+        """Read the heads of all files. A file that cannot be read does not count."""
         if self._folder is None:
             return
         known = {each.index: each for each in self.stored}

@@ -1,4 +1,4 @@
-"""What time a node takes it for: the wall clock that people see, and time that judges promises."""
+"""The clocks of a node: the wall clock that people see, and elapsed time, which judges promises."""
 
 from collections.abc import Callable
 from typing import Final
@@ -15,7 +15,7 @@ class WallClock:
         self._wall = effects.wall
 
     def __call__(self) -> float:
-        """What this node takes the time for."""
+        """Return what this node takes the time for."""
         return self._wall() + self.ahead
 
 
@@ -47,10 +47,10 @@ class ElapsedTime:
         return self._first + self._slept
 
     def __call__(self) -> float:
-        """What time it is. Never goes back.
+        """Return the elapsed time in seconds. It never goes back.
 
         The clock of waiting is read first. What is added is at least the sleep until then: so
-        whoever asks after a message arrived is told a time after that.
+        a call after a message arrived returns a time after that.
         """
         now = self._now()
         slept = self._asleep() - self._first

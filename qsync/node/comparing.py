@@ -3,7 +3,7 @@
 Every fold keeps sums over the rows, so that this costs nothing for a row. The leader names its
 confirmed index: no follower can have folded beyond it, for nothing above it was confirmed when
 that was said. Each stops its folding there for a moment, remembers its sums, and goes on; those of
-the leader follow, and each follower compares. What differs is told and never repaired: nobody
+the leader follow, and each follower compares. A difference is reported and never repaired: nobody
 knows which of the two is right. A node that is wrong by itself finds out by `Care`.
 """
 
@@ -52,11 +52,11 @@ class Comparing:
 
     @property
     def stop(self) -> Index | None:
-        """Folding must come by here exactly."""
+        """The index at which folding must stop to compare."""
         return self._goal[1] if self._goal is not None else None
 
     def tick(self, now: float) -> None:
-        """The leader asks when it is time, and has come by where it asked last."""
+        """As the leader, asks for a comparison when it is time and the last one was passed."""
         machine = self._replica.machine
         leader = machine.leader
         if not self._interval or now < self._due or leader is None or not leader.established:
@@ -70,7 +70,7 @@ class Comparing:
         self.folded()
 
     def folded(self) -> None:
-        """Remember the sums when the rows stand where they are to be compared."""
+        """Remember the sums when the rows are at the index of the comparison."""
         goal = self._goal
         if goal is None or self._spaces.folded < goal[1]:
             return
@@ -85,7 +85,7 @@ class Comparing:
         self._compare()
 
     def heard(self, peer: Replica, message: PeerSums) -> None:
-        """A peer says where to compare, or what its sums are; only the leader of our term may."""
+        """Take an index to compare at, or a peer's sums; only the leader of our term may ask."""
         machine = self._replica.machine
         if message.term != machine.term or machine.raft.leader != peer:
             return

@@ -1,4 +1,4 @@
-"""One socket with its buffers: read what is there, send what fits, never wait."""
+"""One socket with its buffers: it reads what is there, sends what fits, and never waits."""
 
 import select
 import socket
@@ -64,7 +64,7 @@ class ClientTurn:
 
 
 class ClosedBy(IntEnum):
-    """Who ended a connection, if anybody has."""
+    """Which side ended a connection, if any has."""
 
     NOBODY = 0
     US = 1
@@ -119,26 +119,26 @@ class Connection:
 
     @property
     def fd(self) -> int:
-        """Its descriptor; meaningless once it is closed."""
+        """The file descriptor; meaningless once it is closed."""
         return self.sock.fileno()
 
     @property
     def identity(self) -> CertifiedName | None:
-        """Whom the certificate at the other end names; None without TLS, or without one."""
+        """The identity in the certificate of the other end; None without TLS or a certificate."""
         return self.sock.identity if isinstance(self.sock, TlsSocket) else None
 
     @property
     def full(self) -> bool:
-        """So much waits to be sent that no more is answered."""
+        """Whether so much waits to be sent that no more requests are answered."""
         return self.unsent >= UNSENT_BYTES_MAX
 
     @property
     def spent(self) -> bool:
-        """Its turn is over: the rest of what it asked waits for the next one."""
+        """Whether its turn is over: the rest of its requests waits for the next one."""
         return self.unsent >= UNSENT_BYTES_MAX or self.turn.clock() >= self.turn.until
 
     def read(self) -> list[bytes] | None:
-        """Whole payloads that have arrived; None at the end of the stream.
+        """Return the whole payloads that have arrived; None at the end of the stream.
 
         Raises OSError, ProtocolError or TooLarge for bytes that are no frames, TlsFailed.
         """
@@ -152,7 +152,7 @@ class Connection:
         return self.frames.feed(received)
 
     def write(self) -> int:
-        """Send what is queued, as much as fits. Returns how many bytes that was. Raises OSError."""
+        """Send what is queued, as much as fits. Returns the number of bytes. Raises OSError."""
         out = self.out
         if not out:
             return 0
@@ -176,7 +176,7 @@ AnySocket = TypeVar("AnySocket", bound=Socket)
 
 
 def nonblocking(sock: AnySocket) -> AnySocket:
-    """No waiting in calls, no waiting for small packets."""
+    """Make the socket non-blocking, and small packets leave at once."""
     sock.settimeout(0)
     if sock.family != socket.AF_UNIX:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -1,4 +1,4 @@
-"""Answers that may be given now and cost something: in turns, so that nobody waits for them all."""
+"""Answers that are ready but cost time to make: clients get them in turns."""
 
 from collections import deque
 from collections.abc import Callable
@@ -22,7 +22,7 @@ def _raised(_: Connection, error: Exception) -> None:
 
 
 class Due:
-    """One queue for each connection; every one has its turn before any has a second."""
+    """A queue for each connection; each has a turn before any has a second."""
 
     def __init__(
         self, *, failed: Failed = _raised, clock: Callable[[], float] = perf_counter
@@ -39,11 +39,11 @@ class Due:
 
     @property
     def ready(self) -> bool:
-        """Can any of them be given? Not to who does not read what it asked for."""
+        """Whether an answer can be given now. A client that does not read its answers gets none."""
         return bool(self._queues) and any(not each.full for each in self._queues)
 
     def add(self, connection: Connection, give: Give, question: object) -> None:
-        """`give(connection, question)` may be called from now on."""
+        """Queue an answer: `give(connection, question)` may be called from now on."""
         if connection not in self._queues:
             self._queues[connection] = None
             self._turns.append((connection, give, question))
@@ -54,7 +54,7 @@ class Due:
         queue.append((give, question))
 
     def work(self) -> None:
-        """Give answers until the time of this pass is over; one always."""
+        """Give answers until the time of this pass is over, but at least one."""
         turns, queues, clock = self._turns, self._queues, self._clock
         if not turns:
             return

@@ -1,4 +1,4 @@
-"""All that a node asks of the system below it: clocks, waiting, sockets, threads, dice, its usage.
+"""All that a node needs of the system below it: clocks, waiting, sockets, threads, dice, usage.
 
 The node that is shipped runs over `system.System`; a simulated machine fulfils the same interface,
 so that the very same code runs there. Nothing else in `qsync.node` asks the system for anything
@@ -16,58 +16,58 @@ from qsync.tls.plain import StreamSocket
 
 
 class Socket(StreamSocket, Protocol):
-    """What is used of `socket.socket`, which fulfils it as it is."""
+    """The part of `socket.socket` that a node uses."""
 
     def accept(self) -> "tuple[Socket, Any]":
-        """Who knocked next, and from where. Raises OSError."""
+        """Accept the next connection, with its address. Raises OSError."""
 
     def connect_ex(self, address: tuple[str, int], /) -> int:
-        """Begin to connect; an error's number, or 0."""
+        """Begin to connect; return the number of an error, or 0."""
 
     def bind(self, address: tuple[str, int], /) -> None:
-        """Take an address. Raises OSError."""
+        """Bind the socket to an address. Raises OSError."""
 
     def listen(self, backlog: int, /) -> None:
-        """Let others knock. Raises OSError."""
+        """Begin to listen. Raises OSError."""
 
 
 class Epoll(Protocol):
-    """What is used of `select.epoll`, which fulfils it as it is."""
+    """The part of `select.epoll` that a node uses."""
 
     def register(self, fd: int, eventmask: int, /) -> None:
         """Watch a socket."""
 
     def modify(self, fd: int, eventmask: int, /) -> None:
-        """Watch it for something else."""
+        """Change the events for which a socket is watched."""
 
     def unregister(self, fd: int, /) -> None:
-        """Watch it no longer."""
+        """Stop watching a socket."""
 
     def poll(self, timeout: float, maxevents: int, /) -> list[tuple[int, int]]:
-        """Which sockets are ready for what, after so many seconds at most."""
+        """Return which sockets are ready for what, after so many seconds at most."""
 
     def fileno(self) -> int:
-        """Its own number."""
+        """Return its own file descriptor."""
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Close it; nothing is watched any more."""
 
 
 class Event(Protocol):
-    """Happens once. `trio.Event` fulfils it as it is."""
+    """An event that happens once; `trio.Event` is one."""
 
     def set(self) -> None:
-        """It has happened."""
+        """Mark it as happened."""
 
     async def wait(self) -> None:
-        """Until it has happened."""
+        """Wait until it has happened."""
 
 
 class Closable(Protocol):
-    """Something that takes a file descriptor."""
+    """An object that holds a file descriptor."""
 
     def close(self) -> None:
-        """Give it back."""
+        """Close the descriptor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,79 +85,79 @@ class Usage:
 
 
 class Clocks(Protocol):
-    """What a machine says of time."""
+    """The clocks of a machine."""
 
     def now(self) -> float:
-        """Monotonic seconds; they stand still while the machine is suspended."""
+        """Return monotonic seconds; they stand still while the machine is suspended."""
 
     def stopwatch(self) -> float:
-        """Monotonic seconds to measure short work by."""
+        """Return monotonic seconds to measure short work by."""
 
     def wall(self) -> float:
-        """Seconds since 1970, as this machine believes."""
+        """Return seconds since 1970, as this machine believes."""
 
     def asleep(self) -> float:
-        """For how long the machine was suspended since it was started; 0 where nobody knows."""
+        """Return how long the machine was suspended since it was started; 0 if unknown."""
 
 
 class Effects(Clocks, Protocol):
-    """The system. Tasks wait in its asynchronous calls and nowhere else."""
+    """The system below a node. Tasks wait in its asynchronous calls and nowhere else."""
 
     # -- dice
 
     def dice(self) -> random.Random:
-        """For jitter."""
+        """Return the random numbers for jitter."""
 
     def secret(self, size: int) -> bytes:
-        """Bytes that nobody can guess."""
+        """Return random bytes that nobody can guess."""
 
     # -- sockets and descriptors
 
     def socket(self, family: int) -> Socket:
-        """A stream socket that is not connected. Raises OSError."""
+        """Return a stream socket that is not connected. Raises OSError."""
 
     def poll(self) -> Epoll:
-        """Watches sockets."""
+        """Return an epoll."""
 
     def unacknowledged(self, sock: StreamSocket) -> int:
-        """Bytes that were sent and that the other machine has not taken yet."""
+        """Return how many bytes were sent that the other machine has not acknowledged."""
 
     def spare(self) -> Closable | None:
-        """A descriptor in reserve, if there is one left."""
+        """Return a descriptor in reserve, if there is one left."""
 
     def connections_allowed(self, wanted: int, peers: int) -> int:
-        """How many clients may connect so that descriptors are left for everything else."""
+        """Return how many clients may connect so that descriptors are left for everything else."""
 
     def usage(self) -> Usage:
-        """What this process takes."""
+        """Return what this process uses of the machine."""
 
     def room(self, path: Path) -> tuple[int, int]:
-        """Free and total bytes of the disk there. Raises OSError."""
+        """Return free and total bytes of the disk of that path. Raises OSError."""
 
     # -- waiting
 
     def event(self) -> Event:
-        """One that has not happened."""
+        """Return an event that has not happened."""
 
     async def sleep(self, seconds: float) -> None:
-        """So long."""
+        """Wait for so many seconds."""
 
     async def until(self, event: Event, deadline: float) -> None:
-        """Until it has happened, or until that time of `now`."""
+        """Wait until the event has happened, or until that time of `now`."""
 
     async def give_way(self) -> None:
-        """Other tasks have their turn."""
+        """Let other tasks run."""
 
     async def readable(self, poll: Epoll) -> None:
-        """Until a socket that it watches is ready."""
+        """Wait until a socket that the epoll watches is ready."""
 
     async def in_thread(self, call: Callable[[], int]) -> int:
-        """The result of a call that may take long, without holding up other tasks."""
+        """Return the result of a call that runs in a thread, while other tasks go on."""
 
     # -- beside the tasks
 
     def beside(self) -> BackgroundWork:
-        """A thread for one piece of work after another."""
+        """Return a thread that does one piece of work after another."""
 
     def call_soon(self, call: Callable[[], None], /) -> None:
-        """From any thread: run the call between two steps of tasks."""
+        """Run the call between two steps of tasks. May be called from any thread."""

@@ -32,7 +32,7 @@ class EmbeddedNode:
         self._node: Node | None = None
 
     async def __aenter__(self) -> Self:
-        """Open the directory, listen and serve."""
+        """Open the directory, listens and serve."""
         if self._found and not is_formatted(Path(self.config.node.dir)):
             found_cluster([self.config])
         opening = open_node(self.config)
@@ -46,7 +46,7 @@ class EmbeddedNode:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop, fold what is decided, let the directory go."""
+        """Stops, folds what is decided, and releases the directory."""
         assert self._opening is not None
         opening, self._opening, self._node = self._opening, None, None
         # The block's own error goes on as it is, instead of inside the group of the node's tasks.
@@ -54,17 +54,17 @@ class EmbeddedNode:
 
     @property
     def address(self) -> str:
-        """Where it listens, `host:port`; with port 0 in the configuration the one it was given."""
+        """The address it listens on, `host:port`; for port 0 the port that the system chose."""
         return self._running.address
 
     @property
     def peers(self) -> Sequence[str]:
-        """Addresses of all members, this one included."""
+        """The addresses of all members, this one included."""
         return [str(peer.address) for peer in self._running.book.members]
 
     @property
     def leads(self) -> bool:
-        """It takes writes now."""
+        """Whether it leads, and so takes writes now."""
         return not self._running.replica.machine.reasons()
 
     @property

@@ -1,6 +1,6 @@
-"""What happens inside of a node, written down for checkers before anybody else can know of it.
+"""Events inside of a node, written down for checkers before their effects leave the node.
 
-Only for nodes that are told to (`node.events`); for all others `Loop.events` is None. Whatever is
+Only for nodes with `node.events`; for all others `Loop.events` is None. Whatever is
 durable is noted after the disk has it, and everything at the latest before the batch is sent.
 """
 
@@ -46,7 +46,7 @@ _ENDS_PROMISES: Final = frozenset({RequestVote, TimeoutNow, Resigned, RequestVot
 
 
 RECORDS_MAX: Final = 512
-"""So many wait for something to be sent; what nobody was told of nobody can ask for."""
+"""So many events wait for a message to be sent; nobody can ask for what was not sent."""
 _NANOS: Final = 1_000_000_000
 _COMMITTED: Final = TransactionFate.COMMITTED
 _LEADS, _CONFIRMED, _WROTE = int(What.LEADS), int(What.CONFIRMED), int(What.WROTE)
@@ -55,7 +55,7 @@ _ACK, _ANSWERED, _SERVED = int(What.ACK), int(What.ANSWERED), int(What.SERVED)
 
 @dataclass(slots=True)
 class _Last:
-    """What was written down last of everything that is written down when it changes."""
+    """The values written down last, of everything that is written down when it changes."""
 
     slept: float
     opened: Opened
@@ -68,16 +68,16 @@ class _Last:
 
 @dataclass(frozen=True, slots=True)
 class EventPlace:
-    """Where the node runs: its log on the disk, and the clock that judges promises."""
+    """The node's log on disk, and the clock that leases and promises are judged by."""
 
     log: PlacedLog
     elapsed: "ElapsedTime"
 
 
 class EventRecorder:
-    """One life of one node. The loop calls it; `write` before anything is sent.
+    """Writes the events of one life of a node. The loop calls it; `write` before anything is sent.
 
-    `over` is told why when the file takes no more.
+    `over` is called with the reason when the file takes no more.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class EventRecorder:
         self._last = _Last(slept=place.elapsed.asleep, opened=place.log.opened)
 
     def started(self, ballot: Ballot, about: dict[str, object]) -> None:
-        """What is on disk as this life begins; nothing has been said in it yet.
+        """Write down what is on disk as this life begins, before any message is sent.
 
         Of a log without its beginning: from the entry before it on, `first`, which stands for all
         that is in the snapshot (membership.md M6 d).
@@ -125,11 +125,11 @@ class EventRecorder:
         self.write()
 
     def batch_started(self) -> None:
-        """A batch of inputs begins."""
+        """Note that a batch of inputs begins."""
         self._began = self._now()
 
     def asking(self, step: Callable[[Input], None]) -> Callable[[Input], None]:
-        """The same step, that notes when reads were asked, and what ends promises."""
+        """Return a step that notes when reads were asked for, and what ends promises."""
 
         def noted(event: Input) -> None:
             if isinstance(event, Received):
@@ -145,7 +145,7 @@ class EventRecorder:
         return noted
 
     def decided(self) -> None:
-        """The batch is decided, and nothing of that has been told yet."""
+        """Note the decisions of a batch, before any of them is sent."""
         machine, last = self._machine, self._last
         replicated_log = machine.replicated_log
         if machine.state.led != last.led:
@@ -168,7 +168,7 @@ class EventRecorder:
             self._records.append((_CONFIRMED, now, *place, machine.config.quorum))
 
     def wrote(self, write: Write) -> None:
-        """It is durable."""
+        """Note that a write is durable."""
         last, news, begins = self._last, None, write.begins
         if begins is not None:
             place = [int(begins.index), int(begins.term), int(begins.crc)]
@@ -194,7 +194,7 @@ class EventRecorder:
             self.write()
 
     def saying(self, messages: Sequence[tuple[Replica, Message]]) -> None:
-        """These are about to be sent."""
+        """Note the messages that are about to be sent."""
         for peer, message in messages:
             if isinstance(message, AppendResponse):
                 if message.ok and message.index:
@@ -206,7 +206,7 @@ class EventRecorder:
                 self._records.append([int(What.VOTE), self._now(), *vote])
 
     def _heard(self, peer: Replica, message: Message) -> None:
-        """The word of the leader ends what was promised to it (membership.md M11 f)."""
+        """End a promise by the leader's message (membership.md M11 f)."""
         leader, term, _ = self._last.promised
         if isinstance(message, Resigned | TimeoutNow):
             leader, term = int(message.leader), int(message.term)
@@ -225,7 +225,7 @@ class EventRecorder:
         self._records.append([int(What.RELEASED), self._now(), leader, term])
 
     def _promise(self, peer: Replica, heard: HeartbeatResponse) -> None:
-        """Not each one: one that ends by a quarter of its time later than the one before.
+        """Write a promise down, unless it ends only a little later than the one before.
 
         What is written down is never longer than what was promised: it runs from the beginning of
         the batch, and the node read its own clock after that. A time in which the machine was
@@ -256,7 +256,7 @@ class EventRecorder:
         self._records.append((_ACK, self._now(), *place))
 
     def answering(self, ready: Ready) -> None:
-        """Clients are about to be told, and shown."""
+        """Note the answers that clients are about to get."""
         replicated_log = self._machine.replicated_log
         if ready.settled:
             confirmed = replicated_log.limbo.confirmed
@@ -282,7 +282,7 @@ class EventRecorder:
             self._records.append((_SERVED, self._now(), *served))
 
     def write(self) -> None:
-        """All that waits, in one call. Nothing needs to be written before something is sent."""
+        """Write all that waits in one call. Without anything to send it need not be called."""
         if self._records:
             records, self._records = self._records, []
             self.file.write(records)
@@ -292,7 +292,7 @@ class EventRecorder:
                 self._over(self.file.stopped)
 
     def close(self) -> None:
-        """The life of the node ends."""
+        """End the record of this life."""
         self.write()
         if not self.file.stopped:
             self.file.close()
@@ -306,7 +306,7 @@ def open_recorder(
     elapsed: "ElapsedTime",
     over: Callable[[str], None],
 ) -> EventRecorder:
-    """A new life of the node. Raises StoreError."""
+    """Begin the record of a new life of the node. Raises StoreError."""
     directory = storage.directory
     about: dict[str, object] = {
         "clock": clock(),
@@ -327,7 +327,7 @@ def open_recorder(
 
 
 def configuration(replicated_log: "ReplicatedLog") -> tuple[int, int, list[list[int]]]:
-    """What is in force: the index and term of its entry, and its voters in pairs with a number."""
+    """Return index and term of the configuration's entry, and its voters with their numbers."""
     followed = replicated_log.configurations.followed
     index = max((index for index, _ in replicated_log.configurations.standing()), default=0)
     voters = () if followed is None else followed.voters
@@ -336,7 +336,7 @@ def configuration(replicated_log: "ReplicatedLog") -> tuple[int, int, list[list[
 
 
 def number_of(instance: Instance) -> int:
-    """What stands for an instance in evidence."""
+    """Return the number that stands for an instance in evidence."""
     return zlib.crc32(instance_text(instance).encode())
 
 
@@ -345,7 +345,7 @@ def _number(replica: Replica | None) -> int | None:
 
 
 def _packed(crcs: Iterable[int]) -> bytes:
-    """As numbers of 32 bits, the lowest byte first."""
+    """Pack numbers as 32 bits each, the lowest byte first."""
     packed = array("I", crcs)
     if sys.byteorder == "big":
         packed.byteswap()

@@ -1,4 +1,4 @@
-"""Sessions that nobody uses any more: the leader ends them by an entry in the log.
+"""Sessions that are not used any more: the leader ends them by an entry in the log.
 
 Nothing is decided by a local clock alone: the leader's clock only says when to propose it, and all
 replicas forget the session at the same place of the log (protocol.md section 5).
@@ -24,11 +24,11 @@ class Expiry:
         self._term = 0
 
     def used(self, session: bytes, now: float) -> None:
-        """A request of that session has come."""
+        """Note that a request of that session has come."""
         self._used[session] = now
 
     def sweep(self, now: float) -> int:
-        """Propose the end of those that were silent for too long; returns how many."""
+        """Propose the end of sessions that were silent for too long; return how many."""
         machine = self._replica.machine
         if machine.leader is None or machine.reasons():
             return 0

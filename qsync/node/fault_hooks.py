@@ -1,4 +1,4 @@
-"""Where the fault points of a node strike: its log, its wall clock, what it sends to peers.
+"""The hooks of a node's fault points: in its log, its wall clock, and the messages to peers.
 
 A seam is put in place when a point is armed and taken away when it is disarmed, so that a node
 whose points are not armed runs nothing of this.
@@ -22,7 +22,7 @@ _ROLLBACK: Final = int(EntryKind.ROLLBACK)
 
 
 class FaultHooks:
-    """The fault points of one node, and what of it they reach."""
+    """The fault points of one node, and the parts of it that they reach."""
 
     def __init__(self, node: NodeView, *, now: Callable[[], float]) -> None:
         self._node = node
@@ -30,7 +30,7 @@ class FaultHooks:
         self._healed = threading.Event()
 
     def _settle(self) -> None:
-        """Put every seam where it belongs now."""
+        """Install the hook of every armed point, and remove the others."""
         points, node = self.points, self._node
         self._healed.set()  # a commit that is held back now goes on
         self._healed = threading.Event()
@@ -41,7 +41,7 @@ class FaultHooks:
         node.loop.loses = self._losing()
 
     def _commit(self) -> None:
-        """In the thread that writes, just before a commit. Raises OSError."""
+        """Strike just before a commit, in the thread that writes. Raises OSError."""
         healed = self._healed
         delay = self.points.strike(Fault.SLOW_FSYNC)
         if delay is not None:
@@ -50,7 +50,7 @@ class FaultHooks:
             raise OSError(errno.EIO, "input/output error, by the fault point fail_fsync")
 
     def _losing(self) -> Callable[[Message], bool] | None:
-        """Says of each message whether it gets lost. What was decided before now still passes."""
+        """Return a filter that says of each message whether it is lost, as decided by now."""
         replicated_log = self._node.replica.machine.replicated_log
         confirm = self.points.seconds(Fault.LOSE_CONFIRM) is not None
         rollback = self.points.seconds(Fault.LOSE_ROLLBACK) is not None
@@ -70,7 +70,7 @@ class FaultHooks:
         return loses
 
     def _rolls_back(self, message: Append, after: "Index") -> bool:
-        """It has a ROLLBACK that is younger than the entry `after`."""
+        """Return whether the log has a ROLLBACK that is younger than the entry `after`."""
         first = type(after)(max(message.prev_index, after) + 1)
         if first > message.last:
             return False

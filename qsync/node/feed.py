@@ -29,13 +29,13 @@ _TXN: Final = int(EntryKind.TXN)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which effects somebody wants: all, those of a space, or those below a prefix of its keys."""
+    """Which effects a reader wants: all, those of a space, or those below a prefix of its keys."""
 
     space: int | None = None
     prefix: bytes = b""
 
     def wants(self, effect: tuple[int, bytes, bytes | None]) -> bool:
-        """Is it one of them?"""
+        """Return whether the reader wants that effect."""
         space, key, _ = effect
         if self.space is None:
             return space not in _UNTOLD
@@ -46,14 +46,14 @@ class Filter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedBatch:
-    """Transactions above the asked place, and the place to ask from next."""
+    """Transactions behind the place that was asked for, and the place to ask from next."""
 
     transactions: tuple[list[object], ...]
     upto: int
 
 
 def filter_of(shape: Schema, space: Name | None, prefix: Sequence[object]) -> Filter:
-    """Translate names. Raises NoSuchSpace or WrongKey."""
+    """Translate names into a filter. Raises NoSuchSpace or WrongKey."""
     if space is None:
         if prefix:
             raise WrongKey("a prefix of keys needs the space that it is meant for")
@@ -74,7 +74,7 @@ def filter_of(shape: Schema, space: Name | None, prefix: Sequence[object]) -> Fi
 def read(
     replicated_log: ReplicatedLog, shape: Schema, after: int, wanted: Filter, *, term: int = 0
 ) -> FeedBatch:
-    """What is confirmed above `after`, as far as one question may read. Raises Compacted.
+    """Read what is confirmed above `after`, as far as one question may read. Raises Compacted.
 
     With a term `after` is a place, that of somebody's write: LostWrite if another entry is
     confirmed there. Going by the index alone, what others put there would be skipped.

@@ -1,4 +1,4 @@
-"""Moves what is decided from memory into the spaces on disk, in small slices, in the background."""
+"""Moves decided rows from memory into the spaces on disk, in small slices, in the background."""
 
 import contextlib
 from collections.abc import Callable, Generator
@@ -59,7 +59,7 @@ class Folding:
 
     @property
     def hurried(self) -> bool:
-        """Does somebody wait for a snapshot?"""
+        """Whether a snapshot waits for folding."""
         return self._goal > self.durable
 
     def hurry(self, goal: int) -> None:
@@ -87,7 +87,7 @@ class Folding:
                 self.error = None
 
     async def _sleep(self) -> None:
-        """Until it is time to look; how late that comes shows whether this process ran."""
+        """Sleep until it is time to look. A late wake-up shows that this process did not run."""
         self._timeline.stalls.asleep(self._store.fold_interval)
         await self._effects.sleep(self._store.fold_interval)
         self._timeline.stalls.woke()
@@ -116,7 +116,7 @@ class Folding:
             pass
 
     async def _burst(self, goal: Index | None = None) -> bool:
-        """One transaction, a slice at a time; false when there is nothing to fold."""
+        """Fold one transaction, a slice at a time; return false when there is nothing to fold."""
         stop, folded = self.comparing.stop, self._replica.raw.folded
         if stop is not None and stop >= folded:
             goal = stop if goal is None else min(goal, stop)
@@ -149,7 +149,7 @@ class Folding:
                 await self._effects.in_thread(wait)
 
     def slice(self) -> bool:
-        """Fold one slice at once; false when there is nothing to fold."""
+        """Fold one slice at once; return false when there is nothing to fold."""
         fold = at_once(self._replica.folding(self._store.fold_rows_max))
         if fold is None:
             return False

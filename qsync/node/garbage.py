@@ -1,4 +1,4 @@
-"""The garbage collector of a server: young objects only, and where possible while nobody waits.
+"""The garbage collector of a server: it looks at young objects only, mostly while nobody waits.
 
 A put leaves some ten objects that live until they are folded, so with Python's own thresholds the
 collector runs all the time, and a full collection stops the node for 10 to 20 ms.
@@ -26,14 +26,14 @@ LOOK_SECONDS: Final = 1.0
 
 
 def settle() -> None:
-    """What lives as long as the node is not looked at by any collection from here on."""
+    """Exempt all present objects, which live as long as the node, from garbage collection."""
     gc.set_threshold(YOUNG_OBJECTS, OLDER_AFTER, FULL_AFTER)
     gc.collect()
     gc.freeze()
 
 
 def watch(stalls: Stalls, stopwatch: Callable[[], float]) -> None:
-    """Tell of each collection how long it took."""
+    """Report the duration of each collection."""
     begun = 0.0
 
     def seen(phase: str, _: dict[str, int]) -> None:
@@ -47,7 +47,7 @@ def watch(stalls: Stalls, stopwatch: Callable[[], float]) -> None:
 
 
 async def collect_while_quiet(tickets: Tickets) -> None:
-    """Until cancelled: look at young objects when nobody waits, and nobody asked lately."""
+    """Collect young objects when no request waits and none came lately; run until cancelled."""
     issued = -1
     while True:
         await trio.sleep(LOOK_SECONDS)

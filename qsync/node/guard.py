@@ -1,4 +1,4 @@
-"""Whether a client may ask what it asks: judged where it arrives, by what is confirmed there.
+"""Whether a client may ask what it asks, judged where the request arrives.
 
 The work of one look-up where a cluster has no users, and of a few where the same was asked before
 on the connection (`allowed`). Writes are judged once more where they are executed, by what is
@@ -28,23 +28,23 @@ _NOBODY: Final = Rights({}, (), ())
 
 
 class Noting(Protocol):
-    """Who has the audit trail of a node."""
+    """The owner of a node's audit trail."""
 
     audit: AuditTrail
 
 
 class OpenConnections(Protocol):
-    """What is used of a reactor."""
+    """The part of a reactor that this module uses."""
 
     def connections(self) -> list[Connection]:
         """Every open connection."""
 
     def close(self, connection: Connection, why: str) -> None:
-        """Drop one."""
+        """Close one connection."""
 
 
 def end_sessions(rights: Rights | None, reactor: OpenConnections) -> None:
-    """Hang up on clients whose users may not be here any more."""
+    """Close the connections of clients whose users may not be here any more."""
     if rights is None:
         return
     for connection in reactor.connections():
@@ -57,7 +57,7 @@ def end_sessions(rights: Rights | None, reactor: OpenConnections) -> None:
 
 
 def rights_of(replica: "Replica") -> Rights | None:
-    """What is confirmed here; None where the cluster has no users."""
+    """Return the confirmed rights; None where the cluster has no users."""
     found = replica.raw.schemas.shown.rights
     if replica.lost is not None and features.USERS in features.enabled(replica.settings):
         return _NOBODY
@@ -71,7 +71,7 @@ def refusal(
     request: verbs.Request,
     noting: Noting | None = None,
 ) -> QsyncError | None:
-    """Why it is not answered; None if it is. `noting`: who has the trail where that is a line."""
+    """Return why a request is refused; None if it is not. `noting`: the owner of the trail."""
     turn = connection.turn
     user = turn.user
     if turn.allowed.covers(rights, user, request) and _is_of_data(request):
@@ -93,7 +93,7 @@ def refusal(
 
 
 def _is_of_data(request: verbs.Request) -> bool:
-    """Rows are read or written, of which nothing is written down."""
+    """Return whether a request reads or write rows, of which the trail has no lines."""
     if type(request) is verbs.WriteRequest:
         for op in request.ops:
             code = op[0] if op else None
@@ -103,7 +103,7 @@ def _is_of_data(request: verbs.Request) -> bool:
 
 
 def may_stay(rights: Rights, user: str, password: bytes, acts: Sequence[Need] = ()) -> bool:
-    """May a connection of that user go on? Of who came before there were users it may not.
+    """Return whether the connection of a user may stay; one without a user may not.
 
     What it logged in with must still be good. `password`: what that was checked by; empty where a
     certificate was shown. `acts`: what it takes to be here as another.
@@ -117,7 +117,7 @@ def may_stay(rights: Rights, user: str, password: bytes, acts: Sequence[Need] = 
 
 
 def described(shape: Schema, user: str) -> dict[str, object]:
-    """The answer to SCHEMA: the spaces of which the user may know."""
+    """Return the answer to SCHEMA: the spaces that the user may know of."""
     rights = shape.rights
     return {
         each.name: each.describe()
@@ -127,7 +127,7 @@ def described(shape: Schema, user: str) -> dict[str, object]:
 
 
 def rights_answer(rights: Rights | None, user: str, request: RightsRequest) -> dict[str, object]:
-    """The answer to RIGHTS. Raises WrongOperation for a name that is nobody's."""
+    """Return the answer to RIGHTS. Raises WrongOperation for an unknown name."""
     if rights is None:
         return {"user": None, "users": False}
     about: dict[str, object] = {"user": user, "users": True}

@@ -1,4 +1,4 @@
-"""What a node says of itself before anything else: its greeting, and its hello to a peer."""
+"""The first words of a node on a connection: its greeting, and its hello to a peer."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ FEATURES: Final = (packed.FEATURE, snapshot_export.FEATURE)
 
 
 def greeting(node: NodeView) -> Greeting:
-    """To whoever dials."""
+    """Return the greeting for a client or peer that connected."""
     return Greeting(
         cluster=node.identity.cluster,
         instance=node.identity.instance,
@@ -34,7 +34,7 @@ def greeting(node: NodeView) -> Greeting:
 
 
 def hello(node: NodeView, epoch: int) -> Hello:
-    """To a peer that was dialled, over the connection of that number."""
+    """Return the hello for a peer that was dialled, over the connection of that number."""
     return Hello(
         party=Party.PEER,
         cluster=node.identity.cluster,
@@ -62,7 +62,7 @@ def _features(node: NodeView) -> tuple[str, ...]:
 
 
 def _ancestors(node: NodeView) -> list[str]:
-    """The clusters that this one was made of, the newest of them; none as long as it has no rows.
+    """Return the clusters that this one was restored from, newest first; none without rows.
 
     They stand where its log begins, so they are confirmed.
     """
@@ -74,7 +74,7 @@ def _ancestors(node: NodeView) -> list[str]:
 
 
 def introduce(node: NodeView, hello: Hello) -> None:
-    """A peer connected and says who it is.
+    """Take in a peer that connected and has said who it is.
 
     Raises WrongVersion, NotMember, ForeignCluster for the name of another, OldCopy, ProtocolError,
     and Superseded where this node is that.
@@ -91,7 +91,7 @@ def introduce(node: NodeView, hello: Hello) -> None:
 
 
 def check_greeting(node: NodeView, greeting: Greeting) -> None:
-    """May the peer that we dialled and we exchange messages?
+    """Check that this node and the peer that it dialled may exchange messages.
 
     Raises WrongVersion, OldCopy, ProtocolError.
     """
@@ -101,12 +101,12 @@ def check_greeting(node: NodeView, greeting: Greeting) -> None:
 
 
 def _admit(node: NodeView, said: Greeting | Hello) -> None:
-    """The log may hold what that release cannot read."""
+    """Refuse a peer whose release cannot read what the log may hold."""
     upgrading.admit(node.replica.settings, said.name, features.told_in(said.features))
 
 
 def _check_name(node: NodeView, hello: Hello) -> None:
-    """A certificate bears a name, and in the configuration that name is of one replica id."""
+    """Refuse a peer whose certificate names another replica of the configuration."""
     for peer in node.book.members:
         if (peer.id == hello.replica) != (peer.name == hello.name):
             raise ForeignCluster(

@@ -1,4 +1,4 @@
-"""What INFO tells by name: `box.info`, the settings in force, the newest events."""
+"""The parts of INFO that go by name: `box.info`, the settings in force, the newest events."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -18,7 +18,7 @@ EVENTS_SHOWN = 100
 
 
 def parts(node: NodeView) -> Mapping[str, Callable[[], object]]:
-    """What INFO tells beside the members of the record; the empty name is `box.info`."""
+    """Return the parts of INFO beside the fields of the record; the empty name is `box.info`."""
     return {
         "": lambda: {"schema": SCHEMA} | as_members(status(node), BoxInfo),
         "settings": lambda: settings(node),
@@ -30,12 +30,12 @@ def parts(node: NodeView) -> Mapping[str, Callable[[], object]]:
 
 
 def log_start(node: NodeView) -> bytes:
-    """Behind which entry the log begins at this moment."""
+    """Return the entry behind which the log begins at this moment."""
     return node.replica.machine.replicated_log.log.start.alone().encode()
 
 
 def audit_trails(node: NodeView) -> dict[str, object]:
-    """The head of its own trail, and the latest head of each other that it has written down."""
+    """Return the head of this node's trail, and the latest of each other that it knows."""
     queries = node.requests.queries
     return {
         "instance": node.identity.instance,
@@ -45,7 +45,7 @@ def audit_trails(node: NodeView) -> dict[str, object]:
 
 
 def settings(node: NodeView) -> dict[str, object]:
-    """The configuration in force, section by section, as text; `shared`: what is the cluster's."""
+    """Return the configuration in force, by section, as text; `shared`: the cluster's own part."""
     shared = node.replica.settings
     found: dict[str, object] = {}
     for key, text in effective(node.config, shared).values().items():

@@ -1,4 +1,4 @@
-"""Whether the other end of a connection between members still lives: pings, pongs and patience.
+"""Finds dead connections between members: pings, pongs, and how many may be missed.
 
 Links are directed, so nothing of the protocol comes back over one, and a connection that died
 silently (an address translator that forgot it, a machine that moved) looks like a calm one. Who
@@ -34,12 +34,12 @@ PONG: Final = seal(cbor2.dumps([_PONG]))
 
 
 def ping(period: float) -> bytes:
-    """The question, and how often it is asked."""
+    """Return a ping, which says how often pings are sent."""
     return seal(cbor2.dumps([_PING, int(period * 1e6)]))
 
 
 def period_of(payload: bytes) -> float | None:
-    """How often the other side asks, if this is its question. Raises ProtocolError."""
+    """Return the seconds between the other side's pings; None: it is no ping."""
     if payload[:2] != _PING_HEAD:
         return None
     _, period_us = cbor.loads_array(payload)
@@ -49,14 +49,14 @@ def period_of(payload: bytes) -> float | None:
 
 
 def watched(sock: StreamSocket) -> None:
-    """Let the kernel watch a connection between members, too."""
+    """Switch on TCP keepalive for a connection between members."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if sock.family in (socket.AF_INET, socket.AF_INET6):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, TCP_PATIENCE_MS)
 
 
 def silent(connection: Connection, effects: Effects, *, ticks_max: int = SILENT_TICKS_MAX) -> bool:
-    """One period has passed: is that too many of them without a word?"""
+    """Return whether the other end was silent for too many periods; one more has passed."""
     turn = connection.turn
     under_way = connection.unsent + effects.unacknowledged(connection.sock)
     if under_way > UNDER_WAY_BYTES and under_way != turn.under_way:

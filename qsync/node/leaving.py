@@ -1,4 +1,4 @@
-"""A node that is told to stop hands over what it leads before it goes."""
+"""A node that is asked to stop hands its leadership over before it ends."""
 
 from qsync.core.inputs import LeaveAsked
 from qsync.node.view import NodeView
@@ -10,7 +10,7 @@ LOOK_S = 0.005
 
 
 async def leave(node: NodeView) -> None:
-    """Return when another node leads and our clients know their fates, or nobody else can.
+    """Return when another node leads and our clients have their answers, or none can be had.
 
     A node that does not lead has nothing to hand over and returns at once.
     """
@@ -22,7 +22,7 @@ async def leave(node: NodeView) -> None:
     node.loop.turn()
     effects = node.reactor.effects
     until = effects.now() + LEAVE_S_MAX
-    while not _is_done(node) and effects.now() < until:  # the core decides, and tells of no event
+    while not _is_done(node) and effects.now() < until:  # the core decides, without an event for it
         await effects.sleep(LOOK_S)
 
 
@@ -32,5 +32,5 @@ def _is_done(node: NodeView) -> bool:
         return False
     if not any(each.connected for each in machine.peers.values()):
         return True
-    # It is followed until those who wait for what is in its log have been told.
+    # Followed until the clients that wait for entries of its log have their answers.
     return machine.raft.leader is not None and len(machine.waiters) == 0

@@ -1,4 +1,4 @@
-"""The limbo in a node's status: the queue, and who lacks its oldest transaction and why."""
+"""The limbo in a node's status: the queue, and which nodes lack its oldest transaction and why."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """What the core does not know of the other members.
+    """What the status of the limbo needs of other members beside the core's knowledge.
 
     `name` by id; `broken`: why there is no connection to a member, None while there is one;
     `uptime`: seconds since this node was opened, and nobody was heard before that.
@@ -29,7 +29,7 @@ class Neighbours:
 
 
 def of_node(node: NodeView) -> SynchroStatus:
-    """The limbo of a node that runs."""
+    """Return the limbo of a running node."""
 
     def broken(peer: Replica) -> str | None:
         link = node.links.links.get(peer)
@@ -44,7 +44,7 @@ def of_node(node: NodeView) -> SynchroStatus:
 def synchro(
     machine: "Machine", neighbours: Neighbours, *, confirm_lag: float = 0.0
 ) -> SynchroStatus:
-    """Quorum and queue of a replica."""
+    """Return quorum and queue of a replica."""
     config, replicated_log, limbo = (
         machine.config,
         machine.replicated_log,
@@ -74,7 +74,7 @@ def synchro(
 
 
 def is_busy(machine: "Machine") -> bool:
-    """A leader that is about to stop takes no more transactions."""
+    """Return whether the leader is about to stop, and so takes no more transactions."""
     return machine.leader is not None and machine.leader.stopping is not None
 
 

@@ -1,4 +1,4 @@
-"""Our connections to the peers: what we send goes over these, what they send over theirs.
+"""The connections of a node to its peers. Messages of the peers come over theirs.
 
 Directed connections make one-way cuts of the network real, and an epoch is simply the number of a
 connection: what was acked over an older one does not count.
@@ -36,7 +36,7 @@ HANDSHAKE_TIMEOUT = 3.0
 
 
 class LinkStatus(StrEnum):
-    """What a link is doing, for people."""
+    """The state of a link, for people."""
 
     DOWN = "down"
     CONNECTING = "connecting"
@@ -63,20 +63,20 @@ class PeerLink:
 
 
 def _unheard(_cluster: str, _where: str) -> None:
-    """Nobody writes it down."""
+    """The default observer: it drops the event."""
 
 
 def _no_copy(_why: str) -> None:
-    """Nobody withdraws."""
+    """The default for a node that is no old copy: it does nothing."""
 
 
 class Links:
-    """Dials everybody in the book, and keeps dialling; other nodes as the book changes."""
+    """Dials every node in the address book, again and again; follows changes of the book."""
 
     hear_superseded: Callable[[str, str], None] = staticmethod(_unheard)
-    """Put here by a node: told of a cluster that was made of ours, and where it is."""
+    """Set by a node; called with the id and place of a cluster that was made of ours."""
     hear_old_copy: Callable[[str], None] = staticmethod(_no_copy)
-    """Put here by a node: told why its directory is an old copy."""
+    """Set by a node; called with the reason why its directory is an old copy."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Links:
         self._dice = reactor.effects.dice()
 
     def follow(self) -> None:
-        """Talk to those in the book, and to nobody else; whose address is another is dialled anew.
+        """Drop links to nodes that left the book, and dial those anew whose address changed.
 
         The machine hears nothing of those that are not in it any more: it has forgotten them.
         """
@@ -124,13 +124,13 @@ class Links:
                     known.failures, known.next_dial = 0, self._now()
 
     def part(self, why: str) -> None:
-        """Hang up on everybody, and dial nobody any more."""
+        """Close all links, and dial no more."""
         self._parted = why
         for link in self.links.values():
             self._abandon(link, why)
 
     def deliver(self, peer: Replica, data: bytes) -> None:
-        """Queue a frame for a peer; lost when the link is not up."""
+        """Queue a frame for a peer; it is lost when the link is not up."""
         link = self.links.get(peer)
         if link is None:
             return
@@ -158,7 +158,7 @@ class Links:
         return max(soonest, now + 0.005)
 
     def tick(self, period: float) -> None:
-        """A period has passed: ask those in touch whether they live, and give up the silent."""
+        """Ping connected peers once a period, and close links that were silent too long."""
         for link in self.links.values():
             connection = link.connection
             if link.status is not LinkStatus.UP or connection is None:

@@ -23,7 +23,7 @@ Spare = Callable[[], Closable | None]
 
 
 class Listener:
-    """A listening socket. One descriptor is kept free, to turn somebody away with."""
+    """A listening socket. It keeps one descriptor in reserve, to accept and refuse with."""
 
     def __init__(self, sock: Socket, accept: Accept, spare: Spare) -> None:
         sock.settimeout(0)
@@ -34,7 +34,7 @@ class Listener:
         self._spare = spare()
 
     def take_all(self) -> None:
-        """Everybody who knocked."""
+        """Accept all connections that wait."""
         while True:
             try:
                 fresh, where = self.sock.accept()
@@ -47,14 +47,14 @@ class Listener:
             self._accept(nonblocking(fresh), _host(where))
 
     def close(self) -> None:
-        """Nobody comes in any more."""
+        """Stop listening."""
         self.sock.close()
         if self._spare is not None:
             self._spare.close()
             self._spare = None
 
     def _turn_away(self) -> bool:
-        """No descriptor is left. Who knocks would knock for ever and wake us each time: hang up.
+        """Accept and close one connection when no descriptor is left: it would wake us again.
 
         False when that cannot be done either.
         """
@@ -75,7 +75,7 @@ class Listener:
 
 
 def _host(where: object) -> str:
-    """Of an address as a socket tells it; those of this machine's own sockets have none."""
+    """Return the host of a socket's address; empty for the socket in the directory."""
     return str(where[0]) if isinstance(where, tuple) and where else ""
 
 
@@ -96,13 +96,13 @@ def connections_allowed(wanted: int, peers: int) -> int:
 
 
 def share(limit: int, wanted: int, *, peers: int) -> int:
-    """What is left of so many descriptors for clients: at least one of them."""
+    """Return how many of the descriptors are left for clients: at least one."""
     strangers = min(STRANGERS_MAX, limit // 8)
     return max(1, min(wanted, limit - RESERVED_FILES - RESERVED_FOR_PEER * peers - strangers))
 
 
 def not_listening(option: str, address: Address, error: OSError) -> ConfigError:
-    """An address that cannot be listened on, in one sentence."""
+    """Return the error for an address that cannot be listened on."""
     return ConfigError(
         f"{option} = {address}: cannot be listened on: {error.strerror or error}",
         hint="another process has the port (is this node running already?), or the address is "

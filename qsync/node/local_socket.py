@@ -1,4 +1,4 @@
-"""The socket in a node's own directory: who may write there is told by the kernel, not a password.
+"""The socket in a node's own directory: the kernel says who may connect, not a password.
 
 Only the node's own user and root can connect (mode 0600, and SO_PEERCRED is asked as well), and
 they may do everything.
@@ -24,7 +24,7 @@ _BACKLOG: Final = 64
 
 
 class LocalNode(Protocol):
-    """What is used of a node."""
+    """The part of a node that this module uses."""
 
     reactor: Reactor
     server: Server
@@ -32,7 +32,7 @@ class LocalNode(Protocol):
 
 
 def listen(node: LocalNode, directory: Path) -> None:
-    """Let the owner of the directory in. Without it the node works as well: that is noted."""
+    """Open the socket. The node works without it, too: a failure is noted only."""
     path = directory / FILE
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -49,13 +49,13 @@ def listen(node: LocalNode, directory: Path) -> None:
 
 
 def remove(directory: Path) -> None:
-    """Nobody is behind it any more. Who was killed leaves it, and the next one takes it away."""
+    """Remove the socket file. A node that is killed leaves it; the next one removes it."""
     with contextlib.suppress(OSError):
         (directory / FILE).unlink(missing_ok=True)
 
 
 def is_owner(sock: Socket) -> bool:
-    """Is it root, or the user that this process runs as, at the other end?"""
+    """Return whether root, or the user of this process, is at the other end."""
     assert isinstance(sock, socket.socket)
     said = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
     _, uid, _ = _PEER.unpack(said)

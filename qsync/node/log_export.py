@@ -1,4 +1,4 @@
-"""Long stretches of the log for checkers, packed a little at a time beside everything else."""
+"""Long parts of the log for checkers, packed a little at a time beside other work."""
 
 from collections import deque
 from collections.abc import Callable
@@ -25,10 +25,10 @@ Send = Callable[[Connection, bytes], None]
 
 
 class LogReader(Protocol):
-    """`Log.read`."""
+    """The type of `Log.read`."""
 
     def __call__(self, first: Index, *, bytes_max: int) -> bytes:
-        """Whole records from the one that holds `first` on."""
+        """Return whole records, beginning with the one that holds `first`."""
         ...
 
 
@@ -66,7 +66,7 @@ class LogExports:
         self._wake.set()
 
     async def run(self) -> None:
-        """Work until cancelled, one step between two turns of everything else."""
+        """Pack until cancelled, one step between two turns of all other tasks."""
         while True:
             if not self._asked:
                 self._wake = self._effects.event()
@@ -75,7 +75,7 @@ class LogExports:
             await self._effects.give_way()
 
     def step(self) -> None:
-        """Pack a bounded piece of the answer whose turn it is."""
+        """Pack a bounded piece of the next answer."""
         export = self._asked.popleft()
         if export.connection.closed:
             return
@@ -94,7 +94,7 @@ class LogExports:
 
 
 class _Export:
-    """One answer, as far as it is packed."""
+    """One answer, packed in part."""
 
     def __init__(
         self, connection: Connection, request: verbs.PackedRequest, replicated_log: ReplicatedLog
@@ -113,7 +113,7 @@ class _Export:
         self._raw, self._at = b"", 0
 
     def step(self, replicated_log: ReplicatedLog, read: LogReader) -> bool:
-        """Pack some more; true when there is no more to pack. Raises Damaged, StoreError."""
+        """Pack a little more; return true when nothing is left. Raises Damaged, StoreError."""
         if self._cuts != replicated_log.cuts:
             self._begin(replicated_log)  # what was packed may not be in the log any more
         upto = min(int(replicated_log.written), self._first + self._most - 1)
@@ -138,7 +138,7 @@ class _Export:
         return self._next > upto
 
     def _fetch(self, read: LogReader) -> tuple[bytes, int]:
-        """Records that hold the next entry, and where in them it is."""
+        """Return records that hold the next entry, and its place in them."""
         raw = read(Index(self._next), bytes_max=STEP_BYTES)
         first = packed.first_index(raw)
         if first > self._next:
@@ -146,7 +146,7 @@ class _Export:
         return raw, packed.skip(raw, self._next - first)
 
     def before(self, replicated_log: ReplicatedLog, read: LogReader) -> int:
-        """The checksum that the first entry is chained to; 0 where that is not in the log."""
+        """Return the checksum before the first entry; 0 where the log does not have it."""
         before, log = self._first - 1, replicated_log.log
         if before > log.last:
             return 0
@@ -155,7 +155,7 @@ class _Export:
         return int(crc_at(read(Index(before), bytes_max=1), before))
 
     def answer(self, replicated_log: ReplicatedLog, *, before: int) -> packed.PackedAnswer:
-        """The whole answer, once nothing is left to pack."""
+        """Return the whole answer, once nothing is left to pack."""
         first = self._first
         return packed.PackedAnswer(
             first=first,

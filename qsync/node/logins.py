@@ -1,4 +1,4 @@
-"""Who a client is: asked for its password where the cluster has users, slowly for those who guess.
+"""Logins of clients: passwords where the cluster has users, with delays after failures.
 
 Nothing here waits. Who failed too often is refused until its time has come, by name and by address,
 so that neither many names from one place nor one name from many places can be tried at speed.
@@ -38,17 +38,17 @@ class _Failures(NamedTuple):
 
 
 class LoginDelays:
-    """Failures by name and by address, and how long each has to wait. Times are the caller's."""
+    """Failures by name and by address, and how long each has to wait. Callers pass the time."""
 
     def __init__(self) -> None:
         self._failures: dict[str, _Failures] = {}
 
     def wait(self, keys: tuple[str, ...], now: float) -> float:
-        """Seconds until one of these may try again; 0: now."""
+        """Return how many seconds are left until one of these may try again; 0: now."""
         return max(0.0, *(self._until(key, now) - now for key in keys))
 
     def failed(self, keys: tuple[str, ...], now: float) -> None:
-        """Somebody tried, and was wrong."""
+        """Note a failed login."""
         for key in keys:
             former = self._failures.pop(key, _Failures(0, now))
             count = 1 if now - former.at > FORGIVEN_S else former.times + 1
@@ -57,7 +57,7 @@ class LoginDelays:
             del self._failures[next(iter(self._failures))]
 
     def succeeded(self, name: str) -> None:
-        """The name is forgiven; its address is not, or who has one account could try others."""
+        """Forget the failures of the name. Those of its address stay: it may try other names."""
         self._failures.pop(name, None)
 
     def _until(self, key: str, now: float) -> float:
@@ -68,7 +68,7 @@ class LoginDelays:
 
 
 class LoginChallenge(NamedTuple):
-    """A challenge that is out: for whom, and what the proof is held against."""
+    """A challenge without an answer yet: for which user, and what checks the proof."""
 
     user: str
     keys: PasswordKeys
@@ -77,7 +77,7 @@ class LoginChallenge(NamedTuple):
 
 
 class Logins:
-    """Judges hellos of clients, and their proofs. `rights` are those that are confirmed here."""
+    """Checks the hellos of clients and their proofs. `rights`: those confirmed here."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class Logins:
         self._users = users
 
     def challenge_of(self, hello: Hello, address: str) -> LoginChallenge | None:
-        """What a client has to prove; None where there are no users. Raises AccessDenied.
+        """Return what a client has to prove; None where there are no users. Raises AccessDenied.
 
         Unavailable where users are required and none is known; Overloaded, with `retry_after`, when
         there were too many failures.
@@ -119,9 +119,9 @@ class Logins:
         return LoginChallenge(user, keys, found is not None, address)
 
     def ask(self, connection: Connection, acceptor: Acceptor, hello: Hello) -> bytes | None:
-        """The frame that asks a client for its password; None where nothing is to be proven.
+        """Return the frame that asks a client for its password; None where it needs none.
 
-        The owner of the directory has been told by the kernel, the bearer of a certificate by TLS.
+        The kernel has identified the owner of the directory, TLS the bearer of a certificate.
         Raises as `challenge_of` and `certify` do.
         """
         if hello.party is Party.PEER or connection.turn.user:
@@ -139,14 +139,14 @@ class Logins:
         return acceptor.challenge(asked.keys, self._secret(proofs.NONCE_BYTES))
 
     def hear_proof(self, connection: Connection, acceptor: Acceptor, payload: bytes) -> None:
-        """The answer of somebody who was asked. Raises AccessDenied if the proof does not hold."""
+        """Check the client's proof. Raises AccessDenied if it is wrong."""
         asked = self.open.pop(connection)
         self.judge(asked, proven=acceptor.proven(payload, asked.keys))
         connection.turn.user = asked.user
         connection.turn.password = asked.keys.stored
 
     def act(self, connection: Connection, hello: Hello) -> None:
-        """Who the client is to be from here on. Raises AccessDenied if it may not be that user.
+        """Change the user that a client acts as. Raises AccessDenied if it may not be that user.
 
         To act as another takes the right to everything, as Tarantool's `box.session.su` does.
         """
@@ -164,7 +164,7 @@ class Logins:
         self._audit.note_login(wanted, f"{turn.address}, by {turn.login}")
 
     def judge(self, asked: LoginChallenge, *, proven: bool) -> None:
-        """The proof came. Raises AccessDenied, always in the same words.
+        """Check a proof. Raises AccessDenied, always in the same words; Overloaded.
 
         Whoever asked for many challenges at once has one guess for each, and others of them may
         have failed meanwhile: Overloaded then, whatever was proven.
@@ -181,7 +181,7 @@ class Logins:
         self._audit.note_login(asked.user, asked.address)
 
     def certify(self, user: str, address: str) -> None:
-        """Somebody has shown the certificate of that user. Raises AccessDenied if it does not do.
+        """Log in the user of a certificate. Raises AccessDenied if it may not log in that way.
 
         Where there are no users it is as good as any other.
         """
@@ -203,7 +203,7 @@ class Logins:
             )
 
     def _known_rights(self) -> Rights | None:
-        """What is known here. Raises Unavailable where that is nothing and has to be something.
+        """Return the known rights. Raises Unavailable where users are required and none are known.
 
         A node that never had the rows of users knows of none, whatever its cluster has.
         """

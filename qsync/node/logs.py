@@ -1,7 +1,7 @@
-"""The log of a process, for people and for machines: a line of standard error for what happens.
+"""The log of a process, for people and programs: a line on standard error for each event.
 
 It goes through the standard library's `logging`, so a program with a node inside of it
-(`qsync.Node`) sends it where it likes: the logger is `qsync.node`. It tells what the timeline
+(`qsync.Node`) sends it where it likes: the logger is `qsync.node`. It has what the timeline
 keeps, and what is too cheap for others to cause to be kept: refusals and stalls. No fields of
 requests, no rows and no secrets are in it.
 """
@@ -39,7 +39,7 @@ _BARE: Final = frozenset(
 
 
 class NodeLog:
-    """Of one node. What one event may cost is bounded, whoever causes it."""
+    """Writes the lines of one node. The number of lines of each event is limited."""
 
     def __init__(
         self, node: str, cluster: str, *, now: Callable[[], float] = time.monotonic
@@ -51,7 +51,7 @@ class NodeLog:
         self._left_out: dict[str, int] = {}
 
     def tell(self, name: str, fields: Mapping[str, object]) -> None:
-        """One event."""
+        """Write one event."""
         level = LEVELS[severity_of(name)]
         if not LOGGER.isEnabledFor(level):
             return
@@ -83,7 +83,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One object a line: `time`, `level`, `node`, `cluster`, `event`, and the fields of its own."""
+    """One JSON object a line: `time`, `level`, `node`, `cluster`, `event`, and its fields."""
 
     @override
     def format(self, record: logging.LogRecord) -> str:
@@ -116,7 +116,7 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _word(value: object) -> str:
-    """As it is where that is one word; else quoted as JSON does, so that a line stays a line."""
+    """Return one word as it is; quote anything else as JSON does, so that a line stays a line."""
     if isinstance(value, str) and value and _BARE.issuperset(value):
         return value
     return json.dumps(value, default=str)

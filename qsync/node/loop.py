@@ -1,4 +1,4 @@
-"""The loop of a node: take all that waits, step the machine, do what it wants, answer clients.
+"""The loop of a node: it takes all inputs, steps the machine, fulfils its outputs, answers clients.
 
 Everything between two waits of the reactor is one plain call (`turn`), so nothing can change
 between a look at the state and the decision on it.
@@ -30,37 +30,37 @@ Loses = Callable[[Message], bool]
 
 
 class LoopObserver(Protocol):
-    """Who is told what happens inside of a node, each thing before anybody else can know of it."""
+    """Observes what happens inside of a node, each event before its effects leave the node."""
 
     def batch_started(self) -> None:
         """A batch of inputs begins."""
 
     def asking(self, step: Callable[[Input], None]) -> Callable[[Input], None]:
-        """The same step for what clients ask and peers say."""
+        """Return a step that also observes requests of clients and messages of peers."""
 
     def decided(self) -> None:
-        """The batch is decided, and nothing of that has been told yet."""
+        """The batch is decided, and none of its results has been sent."""
 
     def wrote(self, write: Write) -> None:
-        """It is durable."""
+        """The write is durable."""
 
     def saying(self, messages: Sequence[tuple[Replica, Message]]) -> None:
-        """These are about to be sent."""
+        """The messages are about to be sent."""
 
     def answering(self, ready: Ready) -> None:
-        """Clients are about to be told, and shown."""
+        """The answers in `ready` are about to be sent to clients."""
 
     def close(self) -> None:
-        """The life of the node ends."""
+        """The node ends."""
 
 
 class Loop:
     """Runs one replica. Not re-entrant: `settle` runs until there is nothing left to do."""
 
     loses: Loses | None = None
-    """Put here by an armed fault point."""
+    """Set by an armed fault point."""
     snapshot_offered: Callable[[InstallSnapshot], None] | None = None
-    """Put here by a node: told whose rows are wanted."""
+    """Set by a node; called with the leader whose rows are wanted."""
 
     def __init__(
         self,
@@ -89,25 +89,25 @@ class Loop:
         self._batches: dict[tuple[int, int], bytes] = {}
 
     def start_batch(self) -> None:
-        """A batch begins, or more of it was received: tell the machine what time it is."""
+        """Begin a batch, or go on with it: give the machine the time."""
         self._timeline.stalls.begin_piece()
         if self.events is not None:
             self.events.batch_started()
         self.replica.clock(self.timers.elapsed(), self.timers.wall())
 
     def step(self, event: Input) -> None:
-        """One input of the batch."""
+        """Step the machine with one input of the batch."""
         self.replica.step(event)
 
     def fired(self, kinds: list[str]) -> None:
-        """Timers have come due: a batch of its own."""
+        """Step the machine with the timers that are due, as a batch of their own."""
         self.start_batch()
         for kind in kinds:
             self.step(TimerFired(kind=kind))
         self.turn(TIMERS)
 
     def turn(self, piece: str = BATCH) -> None:
-        """The batch is complete: do what is to be done, and send what was queued."""
+        """End the batch: fulfils the machine's outputs, and send what was queued."""
         self.settle()
         requests = self.requests
         if requests is not None:
@@ -122,14 +122,14 @@ class Loop:
         self._timeline.stalls.end_piece(piece)
 
     def make_room(self) -> None:
-        """Rows have left memory: writers that waited for that go on, in a batch of their own."""
+        """Resume writers that waited for room in memory, in a batch of their own."""
         if self.requests is not None and self.requests.has_parked:
             self.start_batch()
             self.requests.resume()
             self.turn()
 
     def settle(self) -> None:
-        """Fulfil Readies until there is nothing left that could be done now."""
+        """Fulfil Readies until nothing is left that could be done now."""
         if self._settling:
             return
         self._settling = True
@@ -159,7 +159,7 @@ class Loop:
         self._answer(ready)
         wrote = False
         if ready.write is not None:
-            self._flush()  # who was answered asks the next while we write
+            self._flush()  # clients send their next requests while we write
             self._commit = ready.write, ready.send_after
             self.writer.submit(ready.write, self._wrote)
             wrote = not self._is_writing
@@ -171,7 +171,7 @@ class Loop:
         return wrote or unreadable or bool(ready.settled) or bool(ready.reads)
 
     def _wrote(self, error: QsyncError | None) -> None:
-        """The write is durable, or failed; an inline writer calls at once, a thread's later."""
+        """Take the end of a write: an inline writer calls at once, a thread's writer later."""
         assert self._commit is not None
         (write, after), self._commit = self._commit, None
         if not self._settling:
@@ -200,7 +200,7 @@ class Loop:
         self.requests.resume()
 
     def _send(self, messages: list[tuple[Replica, Message]]) -> bool:
-        """True if some of it could not be read back from the log, so that there is more to do."""
+        """Send messages; return true if some entries could not be read back yet."""
         if self.replica.machine.disk.superseded is not None:
             return False  # what rested on a write that was under way is not said any more
         why = None
@@ -227,7 +227,7 @@ class Loop:
         return why is not None
 
     def _encode_append(self, message: Append) -> bytes:
-        """Both followers mostly need the same bytes: joined once."""
+        """Encode an Append. Both followers mostly need the same bytes: they are joined once."""
         key = (message.prev_index, message.last)
         batch = self._batches.get(key)
         if batch is None:

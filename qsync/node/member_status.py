@@ -1,4 +1,4 @@
-"""The other members in a node's status: what comes from them, what goes there, and votes."""
+"""The other members in a node's status: what they send, what they are sent, and votes."""
 
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def behind(machine: "Machine") -> int | None:
-    """How many entries a follower lacks on disk, by the leader's last heartbeat."""
+    """Return how many entries a follower lacks on disk, by the leader's last heartbeat."""
     if machine.leader is not None:
         return 0
     if machine.raft.leader is None:
@@ -33,7 +33,7 @@ def behind(machine: "Machine") -> int | None:
 
 
 def election(node: NodeView) -> ElectionStatus:
-    """Term, vote, fencing, and the recent votes with the reasons of every NAY."""
+    """Return term, vote, fencing, and the recent votes with the reasons of every refusal."""
     machine, raft = node.replica.machine, node.replica.machine.raft
     return ElectionStatus(
         state=raft.role.value,
@@ -61,7 +61,7 @@ def election(node: NodeView) -> ElectionStatus:
 
 
 def anonymous(node: NodeView) -> AnonymousReplicas:
-    """Those that follow this cluster and are no members, as far as this node knows."""
+    """Return the anonymous replicas of this cluster, as far as this node knows."""
     leads, now = node.replica.machine.leader is not None, node.reactor.effects.now()
     last = node.replica.machine.replicated_log.log.last
     found = tuple(
@@ -81,7 +81,7 @@ def anonymous(node: NodeView) -> AnonymousReplicas:
 
 
 def peers(node: NodeView) -> tuple[PeerStatus, ...]:
-    """Our connections, and what the leader knows of its followers."""
+    """Return this node's links, and what the leader knows of its followers."""
     machine = node.replica.machine
     last, now, leads = (
         machine.replicated_log.log.last,
@@ -115,7 +115,7 @@ def peers(node: NodeView) -> tuple[PeerStatus, ...]:
 
 
 def replication(node: NodeView) -> dict[int, MemberStatus]:
-    """Every member as this node sees it; itself without upstream and downstream."""
+    """Return every member as this node sees it; itself without upstream and downstream."""
     return {int(peer.id): _member(node, peer.id) for peer in node.book.members}
 
 
@@ -134,7 +134,7 @@ def _member(node: NodeView, replica: int) -> MemberStatus:
 
 
 def _upstream(node: NodeView, replica: int) -> UpstreamStatus:
-    """What comes from that member: only the leader sends entries."""
+    """Return the state of what that member sends: only the leader sends entries."""
     machine, replicated_log = node.replica.machine, node.replica.machine.replicated_log
     leads, message = machine.raft.leader == replica, None
     snapshot = node.transfers.coming_from(replica) if leads else None
@@ -161,7 +161,7 @@ def _upstream(node: NodeView, replica: int) -> UpstreamStatus:
 
 
 def _downstream(node: NodeView, progress: "Progress") -> DownstreamStatus:
-    """What this leader knows of a follower."""
+    """Return what this leader knows of a follower."""
     replicated_log = node.replica.machine.replicated_log
     link = node.links.links.get(progress.peer)
     follows = link is not None and link.status is LinkStatus.UP
@@ -183,7 +183,7 @@ def _downstream(node: NodeView, progress: "Progress") -> DownstreamStatus:
 
 
 def _age(node: NodeView, index: Index) -> float:
-    """Seconds since that entry was made, by the leader's clock and ours."""
+    """Return the seconds since that entry was made, by the leader's clock and ours."""
     replicated_log = node.replica.machine.replicated_log
     index = max(index, Index(replicated_log.log.start.index + 1))  # the oldest that is still here
     found = replicated_log.entries(index, min(index, replicated_log.log.last))
@@ -191,6 +191,6 @@ def _age(node: NodeView, index: Index) -> float:
 
 
 def vclock_at(node: NodeView, index: int) -> dict[int, int]:
-    """Of every origin the last lsn at or below an index."""
+    """Returns, for every origin, the last lsn at or below an index."""
     log = node.replica.machine.replicated_log.log
     return {int(origin): int(lsn) for origin, lsn in log.vclock_at(index)}

@@ -1,4 +1,4 @@
-"""Mistakes of our own that show while one peer or client is served: they cost that connection only.
+"""Errors of our own while one peer or client is served: they cost that connection only.
 
 Only where nothing is half changed. What is decoded, checked and read changes nothing; an exception
 of the machine or the state itself (`Replica.torn`) may have left a batch half taken, and what is in
@@ -19,7 +19,7 @@ TRACE_CHARS_MAX: Final = 8000
 
 
 def survive(replica: Replica, timeline: Timeline, error: Exception, doing: str) -> None:
-    """Keep the traceback and go on; or raise it again, if there is nothing to go on with.
+    """Keep the traceback and go on; or raise the error again, if going on is not safe.
 
     A typed error is a refusal: its connection is at fault, and nothing of ours.
     """

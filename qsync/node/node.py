@@ -1,4 +1,4 @@
-"""A running node: opens its directory, builds the replica, serves, and closes in order."""
+"""A running node: it opens its directory, builds the replica, serves, and closes in order."""
 
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -54,7 +54,7 @@ LINKS, SWEEP, ALIVE = "links", "sweep", "alive"
 
 
 def _nothing() -> None:
-    """It stays as it is until it is started again."""
+    """The default: the directory stays as it is until the node is started again."""
 
 
 class Node:
@@ -188,19 +188,19 @@ class Node:
 
     @property
     def book(self) -> AddressBook:
-        """Who the members are, and where they are dialled."""
+        """The members and their addresses."""
         return self.links.book
 
     @property
     def queries(self) -> NodeQueries:
-        """Who answers what is not about data."""
+        """The part that answers questions that are not about data."""
         found = self.requests.queries
         assert isinstance(found, NodeQueries)
         return found
 
     @property
     def retained(self) -> Retained:
-        """Its snapshots, and for whom it keeps its log."""
+        """Its snapshots, and the readers for which it keeps its log."""
         return self.queries.retention.seen
 
     @property
@@ -210,7 +210,7 @@ class Node:
 
     @property
     def fault_points(self) -> FaultPoints:
-        """What it does to itself on purpose."""
+        """The fault points of this node."""
         return self.queries.fault_hooks.points
 
     def listen(self) -> None:
@@ -230,7 +230,7 @@ class Node:
         self.reactor.listen(sock, self.server.accept)
 
     def start(self) -> None:
-        """It is a node of its cluster from here on; `tasks` are to run as long as it is."""
+        """Start the node as a member of its cluster; `tasks` must run as long as it does."""
         self._begin()
         self.links.follow()
         self.replica.start()
@@ -244,11 +244,11 @@ class Node:
         self.timeline.append("started", {"pid": pid, "term": self.replica.machine.term})
 
     def tasks(self) -> list[Callable[[], Awaitable[None]]]:
-        """All that waits, side by side."""
+        """Run all that waits, side by side."""
         return [self.reactor.run, self.loop.timers.run, self.folding.run, *self.queries.tasks()]
 
     def close(self) -> None:
-        """Fold what is decided, make it durable, and let the directory go."""
+        """Fold what is decided, make it durable, and release the directory."""
         self.reactor.shut()
         if self.loop.events is not None:
             self.loop.events.close()
@@ -316,7 +316,7 @@ class Node:
 
 
 def _record(node: Node) -> None:
-    """Its events go to a file."""
+    """Return the recorder that writes the node's events to a file."""
     from qsync.node import events  # noqa: PLC0415 - few nodes keep them
 
     loop, reactor = node.loop, node.reactor
@@ -332,7 +332,7 @@ def _record(node: Node) -> None:
 
 
 def _folding(node: Node) -> Folding:
-    """Its own task: what looks after the rows on disk."""
+    """Run folding and the check of the rows on disk, in a task of their own."""
     store, spaces = node.config.store, node.storage.spaces
     effects = node.reactor.effects
     care = Scrubber(
@@ -372,7 +372,7 @@ def _folding(node: Node) -> Folding:
 async def open_node(
     config: NodeConfig, *, files: WhoseFiles = WhoseFiles.UNSAID
 ) -> AsyncIterator[Node]:
-    """Open the directory, listen and serve; hand over what it leads and close at the end.
+    """Open the directory, listen and serve; at the end hand over leadership and close.
 
     Raises StoreError (locked, foreign, full, damaged...), or ConfigError, also for an address
     that is in use.

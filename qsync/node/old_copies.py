@@ -1,6 +1,6 @@
-"""An old copy of a directory that was put back: nodes tell it from the directory (M7 c).
+"""Detection of old copies of a directory that were put back (membership.md M7 c).
 
-Every handshake between members tells in which life a directory is, and how far its log goes. Who
+Every handshake between members says in which life a directory is, and how far its log goes. Who
 knows of a later life, or has led and was acked more in its term, refuses to be the peer of a copy,
 and proves it. The copy counts for nothing from then on, and becomes a new instance at its next
 start, which is a stranger and is given the place of the one that was lost (M5).
@@ -16,7 +16,7 @@ from qsync.wire.session import Greeting, Hello
 
 
 def words_of(node: NodeView) -> tuple[str, ...]:
-    """What a handshake tells of this directory.
+    """Return what a handshake says of this directory: its life, and how far its log goes.
 
     Not how far its log goes where it is known to have forgotten acks: it counts nowhere then.
     """
@@ -28,7 +28,7 @@ def words_of(node: NodeView) -> tuple[str, ...]:
 
 
 def check_greeting(node: NodeView, greeting: Greeting) -> None:
-    """Is who answers there no old copy? Raises OldCopy, ProtocolError.
+    """Refuse a node whose greeting shows an old copy. Raises OldCopy, ProtocolError.
 
     Nothing is noted for it: it has proved nothing yet.
     """
@@ -37,7 +37,7 @@ def check_greeting(node: NodeView, greeting: Greeting) -> None:
 
 
 def introduce(node: NodeView, hello: Hello) -> None:
-    """A peer that has proved that it is one. Raises OldCopy, ProtocolError, Unavailable."""
+    """Check a peer that has proved its identity. Raises OldCopy, ProtocolError, Unavailable."""
     lives, instance = node.storage.lives, hello.instance or ""
     if lives.is_old(node.identity.instance):
         raise Unavailable(
@@ -57,7 +57,7 @@ def introduce(node: NodeView, hello: Hello) -> None:
 
 
 def remember_acks(node: NodeView, replica: Replica, instance: str) -> None:
-    """Before what a follower has acked is forgotten for a new connection to it."""
+    """Remember what a follower has acked, before a new connection to it forgets that."""
     machine = node.replica.machine
     progress = machine.peers.get(replica)
     log = machine.replicated_log.log
@@ -71,7 +71,7 @@ def remember_acks(node: NodeView, replica: Replica, instance: str) -> None:
 
 
 def withdraw(node: NodeView, why: str) -> None:
-    """Another member has proved that this directory is an old copy: it speaks to nobody any more.
+    """Stop talking to peers: another member has proved that this directory is an old copy.
 
     What cannot be written down counts until the node stops.
     """
@@ -98,7 +98,7 @@ def _check_life(node: NodeView, name: str, instance: str, life: DirectoryLife | 
 
 
 def _check_reach(node: NodeView, hello: Hello, instance: str) -> None:
-    """A follower whose term, or whose log in our term, ends before what it has acked to us in it.
+    """Refuse a follower whose term, or log in our term, ends before what it has acked to us.
 
     In a later term others may have cut its log: that is nothing to judge for the leader of this.
     """

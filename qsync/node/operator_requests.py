@@ -1,4 +1,4 @@
-"""What operators ask of a node, as inputs of the machine; each waits under a ticket."""
+"""Requests of operators as inputs of the machine; each waits under a ticket."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ from qsync.wire import verbs
 
 
 def promote(ticket: Ticket) -> Input:
-    """Lead; also `clear_synchro_queue`, which is the same act."""
+    """Make this node lead; also `clear_synchro_queue`, which does the same."""
     return PromoteAsked(ticket=ticket)
 
 
@@ -31,20 +31,20 @@ def roll_back(ticket: Ticket) -> Input:
 
 
 def demote(request: verbs.DemoteRequest) -> Callable[[Ticket], Input]:
-    """Stop leading, in favour of somebody."""
+    """Stop leading, in favour of another node."""
     to = Peer(request.to) if request.to else None
     return lambda ticket: DemoteAsked(ticket=ticket, to=to)
 
 
 def change(request: verbs.ChangeMemberRequest) -> Callable[[Ticket], Input]:
-    """A change of who belongs to the cluster; making it raises ConfigError for a wrong value."""
+    """Make a change of the members. Raises ConfigError for a wrong value."""
     return lambda ticket: ChangeAsked(
         ticket=ticket, change=member_change(request), force=request.force
     )
 
 
 def member_change(request: verbs.ChangeMemberRequest) -> MemberChange:
-    """What is asked, as the core knows it. Raises ConfigError naming what is wrong."""
+    """Return the change in the core's terms. Raises ConfigError that names what is wrong."""
     replica = Peer(request.replica)
     try:
         match MemberAction(request.action):

@@ -22,7 +22,7 @@ from qsync.options.value_kinds import ValueKind, nearest
 
 
 def effective(own: NodeConfig, shared: Mapping[str, str]) -> NodeConfig:
-    """The configuration that counts: what the cluster shares goes before a node's own."""
+    """Return the configuration in force: settings of the cluster override those of the node."""
     config = own
     for key, text in shared.items():
         if key == features.SETTING:
@@ -64,7 +64,7 @@ _FIXED: Final[Mapping[str, Callable[[NodeView], object]]] = {
 
 
 def current(node: NodeView) -> dict[str, object]:
-    """Every option and its value."""
+    """Return every option with its value."""
     shown: dict[str, object] = {name: find(node) for name, find in _FIXED.items()}
     shown[_READ_ONLY] = node.replica.machine.config.read_only
     config = effective(node.config, node.replica.settings)
@@ -78,7 +78,7 @@ def current(node: NodeView) -> dict[str, object]:
 
 
 def change(node: NodeView, given: Mapping[str, object]) -> dict[str, object]:
-    """Set all of these, or none. Raises ConfigError naming option, value and reason of each."""
+    """Set all of these, or none. Raises ConfigError with option, value and reason of each."""
     wrong: list[str] = []
     config = node.config
     read_only = node.replica.machine.config.read_only
@@ -131,7 +131,7 @@ def _changed(config: NodeConfig, key: str, value: object) -> NodeConfig:
 
 
 def _with_unit(kind: ValueKind[object], value: object) -> str:
-    """A bare number has Tarantool's unit."""
+    """Give a bare number Tarantool's unit."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         if value < 0:
             raise ValueError("is below zero")

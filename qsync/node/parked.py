@@ -1,4 +1,4 @@
-"""Writes that wait for room, in the limbo or in memory: so many at most, and so many bytes."""
+"""Writes that wait for room in the limbo or in memory, with limits on number and bytes."""
 
 from collections import deque
 from typing import Final, NamedTuple
@@ -14,13 +14,13 @@ GRACE: Final = 1.0
 
 
 def due_at(request: WriteRequest, config: CoreConfig, now: float) -> float:
-    """When its client waits no longer."""
+    """Return the time at which the client of a write stops waiting."""
     patience = config.synchro_timeout + GRACE if request.timeout is None else request.timeout
     return now + patience
 
 
 class ParkedWrite(NamedTuple):
-    """A request, who asked, when its time is over, and what it took of the wire."""
+    """A request, its client, its deadline, and its bytes on the wire."""
 
     connection: Connection
     request: WriteRequest
@@ -29,7 +29,7 @@ class ParkedWrite(NamedTuple):
 
 
 class ParkedWrites:
-    """In the order in which they came.
+    """The writes that wait for room, in the order in which they came.
 
     They are bounded by bytes as the limbo is: 4,096 of 8 MiB each would be more memory than there
     is. One that is larger than all the room may wait alone.
@@ -44,7 +44,7 @@ class ParkedWrites:
         return len(self._waiting)
 
     def add(self, write: ParkedWrite, *, bytes_max: int) -> QsyncError | None:
-        """Let it wait; or why it may not."""
+        """Park a write; return why it may not wait, or None."""
         if len(self._waiting) >= self._count_max:
             return refusals.parked_full(f"{self._count_max} writers", "inflight_max")
         if self._waiting and self._bytes + write.size > bytes_max:
@@ -54,20 +54,20 @@ class ParkedWrites:
         return None
 
     def pop(self) -> ParkedWrite:
-        """The next one."""
+        """Take the next one."""
         found = self._waiting.popleft()
         self._bytes -= found.size
         return found
 
     def take_all(self) -> list[ParkedWrite]:
-        """Nobody waits any more."""
+        """Take all of them."""
         found = list(self._waiting)
         self._waiting.clear()
         self._bytes = 0
         return found
 
     def take_late(self, now: float) -> list[ParkedWrite]:
-        """Those whose time is over."""
+        """Take those whose deadline has passed."""
         late = [each for each in self._waiting if each.due <= now]
         if late:
             self._waiting = deque(each for each in self._waiting if each.due > now)

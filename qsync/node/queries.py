@@ -75,7 +75,7 @@ class NodeQueries:
         self._snapshots: list[tuple[Connection, int, int]] = []
 
     def tasks(self) -> list[Callable[[], Awaitable[None]]]:
-        """What runs in the background as long as the node does."""
+        """Run the background work of all questions as long as the node runs."""
         transfers = self.transfers
         return [
             self.log_exports.run,
@@ -88,18 +88,18 @@ class NodeQueries:
 
     @property
     def busy(self) -> bool:
-        """Is there anything to look at after a batch?"""
+        """Whether there is anything to look at after a batch."""
         return self.watching.busy or self.tracing.armed
 
     @property
     def waits(self) -> bool:
-        """Is there anything that time alone brings about?"""
+        """Whether a question waits for a point in time."""
         if self._snapshots or len(self.watching) > 0 or len(self.snapshot_exports) > 0:
             return True
         return self.tracing.armed or self.fault_hooks.points.any_armed
 
     def handle_request(self, connection: Connection, request: verbs.Request) -> bool:
-        """Answer, or keep the question until it can be. False: it is none of ours."""
+        """Answer, or keep the question until it can be. False: another part must answer it."""
         try:
             if isinstance(request, verbs.WatchRequest):
                 self.watching.key(connection, request)
@@ -125,7 +125,7 @@ class NodeQueries:
         return True
 
     def _plain(self, connection: Connection, request: verbs.PlainRequest) -> bool:
-        """One without arguments; false: it is none of ours."""
+        """Answer a question without arguments; return false if another part must."""
         if request.verb is Verb.SNAPSHOT:
             self._snapshot(connection, request.id)
         elif request.verb is Verb.RELOAD:
@@ -136,14 +136,14 @@ class NodeQueries:
         return True
 
     def turn(self) -> None:
-        """A batch is done."""
+        """Look at the questions that wait, after a batch."""
         if self.tracing.armed:
             self.tracing.turn()
         if self.watching.busy:
             self.watching.turn()
 
     def tick(self) -> None:
-        """Time has passed."""
+        """Look at the questions whose time may be over."""
         self.watching.tick()
         self.tracing.tick()
         self.fault_hooks.points.expire()
@@ -152,7 +152,7 @@ class NodeQueries:
             self._snapshots = [each for each in self._snapshots if not self._folded(*each)]
 
     def hear_audit(self, peer: Replica, told: PeerAudit) -> None:
-        """A peer tells how far its audit trail is."""
+        """Take the head of a peer's audit trail."""
         instance = self._node.server.instance_of(peer)
         if instance is None or guard.rights_of(self._node.replica) is None:
             return
@@ -199,7 +199,7 @@ class NodeQueries:
         self._snapshots.append((connection, number, int(goal)))
 
     def _folded(self, connection: Connection, number: int, goal: int) -> bool:
-        """True when it is answered, or nobody waits any more."""
+        """Answer a question that waited for folding; return true if it is done with."""
         folding = self._node.folding
         if connection.closed:
             return True

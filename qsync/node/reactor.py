@@ -46,7 +46,7 @@ Survive = Callable[[Exception, str], None]
 
 
 class _Calls(NamedTuple):
-    """What the reactor is told to do."""
+    """The calls of a reactor."""
 
     begin: Callable[[], None]
     turn: Callable[[], None]
@@ -55,7 +55,7 @@ class _Calls(NamedTuple):
 
 
 class Reactor:
-    """Reads, hands payloads to their takers.
+    """Reads from all connections, and hands payloads to those that take them.
 
     `begin` looks at the clock: before every pass, and before what was received is handed over.
     `turn` once after it. `unsent_max`: bytes that may wait to be sent to all clients together;
@@ -102,7 +102,7 @@ class Reactor:
         self._poll.register(sock.fileno(), READABLE)
 
     def connecting(self, sock: Socket, done: Callable[[], None]) -> None:
-        """Watch a socket that is being connected; `done` when it stands or failed."""
+        """Watch a socket that is being connected; `done` is called when it is, or has failed."""
         self._connecting[sock.fileno()] = sock, done
         self._poll.register(sock.fileno(), WRITABLE)
 
@@ -117,7 +117,7 @@ class Reactor:
         self._poll.register(connection.fd, READABLE)
 
     def close(self, connection: Connection, why: str, *, by: ClosedBy = ClosedBy.US) -> None:
-        """Drop a connection; its owner is told once. `by`: OTHER_SIDE when it hung up."""
+        """Close a connection and notify its owner once. `by`: OTHER_SIDE when the peer hung up."""
         if connection.closed:
             return
         connection.closed = by
@@ -144,7 +144,7 @@ class Reactor:
     # -- sending
 
     def send(self, connection: Connection, data: bytes) -> None:
-        """Queue bytes; they leave at the next `flush`."""
+        """Queue bytes; they are sent by the next `flush`."""
         if connection.closed:
             return
         if not connection.out:
@@ -154,7 +154,7 @@ class Reactor:
         self.unsent += len(data)
 
     def flush(self) -> None:
-        """Send what was queued, one call a connection."""
+        """Send what was queued, with one call for each connection."""
         if self.unsent and self.leaving is not None:
             self.leaving()
         dirty, self._dirty = self._dirty, []
@@ -165,7 +165,7 @@ class Reactor:
             self._shed()
 
     def _shed(self) -> None:
-        """Too much waits to be sent: who has left most of it unread goes first."""
+        """Close the clients with most unread answers while too many bytes wait to be sent."""
         idle = [each for each in self._connections.values() if not each.urgent and each.unsent]
         for connection in sorted(idle, key=lambda each: each.unsent, reverse=True):
             if self.unsent <= self._unsent_max:
@@ -206,7 +206,7 @@ class Reactor:
 
     @property
     def _busy(self) -> bool:
-        """Something is left to be done that no socket will tell of."""
+        """Whether work is left that no socket will wake us for."""
         if self._waiting and any(not each.full for each in self._waiting):
             return True
         return self.due.ready
@@ -271,7 +271,7 @@ class Reactor:
                     self._waiting.append(connection)
 
     def _serve(self) -> None:
-        """Clients in turns, as long as this pass may last."""
+        """Serve clients in turns, as long as this pass may last."""
         if not self._waiting:
             return
         # membership.md M11 j, as in `_read`: after all of it was received.
@@ -292,7 +292,7 @@ class Reactor:
                 return
 
     def _hand(self, connection: Connection, payloads: list[bytes]) -> int:
-        """No input of one connection ends the loop: what is wrong with it ends the connection."""
+        """Hand over a payload. An invalid one ends its connection, never the loop."""
         take: Take | None = connection.take
         if take is None:
             return len(payloads)
@@ -321,7 +321,7 @@ class Reactor:
 
 
 def _give_up(reactor: Reactor, connection: Connection, limit: int) -> None:
-    """Its request is not kept until it is whole; if its number came already it is told so."""
+    """Refuse the unfinished request of that connection, which has to yield."""
     number = requests.number_of(connection.frames.skip())
     error = refusals.unfinished(limit)
     if number is None:

@@ -18,7 +18,7 @@ READ_TIMEOUT: Final = 5.0
 
 
 class ReadOutputs(NamedTuple):
-    """Where a read goes: to the core, and its answer to the client."""
+    """The core and the client, as far as reads need them."""
 
     step: Callable[[Input], None]
     send: Callable[[Connection, bytes], None]
@@ -74,11 +74,11 @@ class ClientReads:
 
     @property
     def scans(self) -> bool:
-        """Is there a read that goes on over many passes?"""
+        """Whether a read goes on over many passes."""
         return self._long is not None
 
     def ask(self, connection: Connection, request: verbs.RowsRequest) -> None:
-        """A client wants to read."""
+        """Take a client's read."""
         self.count += 1
         level = request.level
         if level.consistency is Consistency.LOCAL:
@@ -90,11 +90,11 @@ class ClientReads:
         self._out.step(ReadAsked(number, level.consistency, level.term, level.at))
 
     def ask_digest(self, connection: Connection, request: verbs.DigestRequest) -> None:
-        """Somebody wants to compare what is visible here."""
+        """Take a request for a digest of the visible rows."""
         self._ask_now(connection, request)
 
     def may_be_served(self, ticket: ReadTicket, settled: ReadSettled) -> None:
-        """Answer it when it is the turn of its connection; at once if it is refused."""
+        """Queue the answer for its connection's turn; a refusal is sent at once."""
         connection, request = ticket
         if settled.refused is None:
             self._tickets.due.add(connection, self._serve, _Question(request, settled.place))
@@ -111,20 +111,20 @@ class ClientReads:
                 self._end_long()  # it begins anew when its answers are read
 
     def look_again(self) -> None:
-        """Something was submitted between two answers."""
+        """Look at the data again: a request was submitted between two answers."""
         self._place = None
 
     def _ask_now(
         self, connection: Connection, request: verbs.RowsRequest | verbs.DigestRequest
     ) -> None:
-        """What is visible here is good enough."""
+        """Serve a read for which whatever is visible here suffices."""
         self._place = None
         rest = self._serve(connection, _Question(request, None, turn=False))
         if rest is not None:
             self._tickets.due.add(connection, self._serve, rest)
 
     def _serve(self, connection: Connection, question: _Question) -> _Question | None:
-        """Answer, or read a slice; the question again if that is not all."""
+        """Answer, or read a slice; return the question if it needs more slices."""
         request, asked, waits, _ = question
         long = self._long
         if long is not None:
@@ -156,7 +156,7 @@ class ClientReads:
     def _scan(
         self, connection: Connection, question: _Question, place: Position, at: int | None
     ) -> bytes | _Question:
-        """The answer if one slice is enough."""
+        """Begin a scan; return the answer if one slice suffices."""
         request, answers = question.request, self._answers
         assert not isinstance(request, verbs.GetRequest | verbs.TxGetRequest)
         if answers.prepare_scan():
@@ -174,7 +174,7 @@ class ClientReads:
         return question
 
     def _go_on(self, long: _LongScan) -> _Question | None:
-        """One more slice. It begins anew if what it showed was cut from the log meanwhile."""
+        """Read one more slice. The scan begins anew if entries that it showed were cut."""
         connection, question, scan = long
         try:
             if not scan.holds():

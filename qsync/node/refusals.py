@@ -1,4 +1,4 @@
-"""What a node says about writes that it does not do, or of which it cannot say what became."""
+"""The errors for writes that a node refuses, or whose outcome it does not know."""
 
 from typing import Final
 
@@ -15,19 +15,19 @@ _OF_THE_NODE: Final = frozenset({Verb.PING, Verb.STATUS, Verb.LOST})
 
 
 def is_of_the_node(request: verbs.Request) -> bool:
-    """Does a superseded node answer that? Its status, its events, its log as it is: yes."""
+    """Return whether a superseded node answers the request: status, events and log as stored."""
     if type(request) is verbs.PlainRequest:
         return request.verb in _OF_THE_NODE
     return isinstance(request, verbs.InfoRequest | verbs.LogRequest | verbs.TraceRequest)
 
 
 def superseded(cluster: str) -> errors.Superseded:
-    """Of everything else that is asked there."""
+    """The error for all other requests at a superseded node."""
     return errors.Superseded(superseding.refusal(cluster))
 
 
 def ended(ticket: AnyTicket, cluster: str) -> errors.QsyncError:
-    """Of what waited there when it was superseded.
+    """The error for a request that waited when the node was superseded.
 
     Whether a write is in the log of the other cluster nobody can know here, and under its number
     nobody will say it there: sessions end with their cluster (membership.md M8 g).
@@ -50,7 +50,7 @@ def ended(ticket: AnyTicket, cluster: str) -> errors.QsyncError:
 
 
 def late(ticket: AnyTicket) -> errors.QsyncError:
-    """Of what was not decided, or not sure, when its time was over."""
+    """The error for a request that was not decided, or not certain, at its deadline."""
     if type(ticket) is WriteTicket:
         return errors.OutcomeUnknown(
             "the quorum did not decide in time", details=token_of(ticket.token)
@@ -77,7 +77,7 @@ def token_of(token: tuple[bytes, int]) -> dict[str, object]:
 def cut(
     gone: str, token: tuple[bytes, int], details: dict[str, object]
 ) -> errors.RolledBack | errors.OutcomeUnknown:
-    """The fate of an entry is not that of its request (protocol.md section 5).
+    """The error for a request whose entry was cut. Its own outcome is open (protocol.md section 5).
 
     Under the same session and number another attempt may be, or come to be, in the log.
     """
@@ -89,7 +89,7 @@ def cut(
 
 
 def lost(token: tuple[bytes, int], details: dict[str, object]) -> errors.OutcomeUnknown:
-    """An asynchronous entry was cut, and a replica that has not heard of it may show it."""
+    """The error for an asynchronous entry that was cut; some replica may still show it."""
     return errors.OutcomeUnknown(
         f"asynchronous entry {details['index']} of term {details['term']} is not in the log any"
         " more; a node that is cut off may still show it",
@@ -98,7 +98,7 @@ def lost(token: tuple[bytes, int], details: dict[str, object]) -> errors.Outcome
 
 
 def undone(settled: Settled, token: tuple[bytes, int], late: float | None) -> errors.QsyncError:
-    """The entry did not stay. `late`: it waited so long that it was rolled back for that."""
+    """The error for a rolled-back entry. `late`: the rollback came because it waited too long."""
     index, term = settled.index, settled.term
     details: dict[str, object] = {"term": term, "index": index}
     if settled.verdict is TransactionFate.LOST:
@@ -115,7 +115,7 @@ def undone(settled: Settled, token: tuple[bytes, int], late: float | None) -> er
 
 
 def queue_full(limit: int) -> errors.QsyncError:
-    """The limbo has no room, and the request would not wait."""
+    """The error for a request that would not wait while the limbo is full."""
     return errors.SyncQueueFull(
         f"the limbo is full (queue_entries_max {limit} or queue_bytes_max)",
         details={RETRY_AFTER: 0.1},
@@ -123,7 +123,7 @@ def queue_full(limit: int) -> errors.QsyncError:
 
 
 def unfolded_full() -> errors.QsyncError:
-    """Memory has no room, and the request would not wait."""
+    """The error for a request that would not wait while memory is full."""
     return errors.Overloaded(
         "the rows that are not folded yet leave no room (store.unfolded_bytes_max)",
         details={RETRY_AFTER: 0.1},
@@ -131,7 +131,7 @@ def unfolded_full() -> errors.QsyncError:
 
 
 def no_room() -> errors.QsyncError:
-    """The request waited for room, in the limbo or among the unfolded rows, and never got it."""
+    """The error for a request that waited for room until its deadline."""
     return errors.Overloaded(
         "there was no room in time, and this attempt wrote nothing",
         details={RETRY_AFTER: 0.5},
@@ -139,7 +139,7 @@ def no_room() -> errors.QsyncError:
 
 
 def unsure() -> errors.QsyncError:
-    """A refusal that rests on data could not be made sure in time: nothing is said of the data."""
+    """The error in place of a refusal that could not be confirmed in time; it shows no data."""
     return errors.Unavailable(
         "no quorum answered in time, so it could not be made sure why to refuse this",
         hint="this attempt wrote nothing; try again when a quorum is back",
@@ -147,7 +147,7 @@ def unsure() -> errors.QsyncError:
 
 
 def refusals_full(limit: int) -> errors.QsyncError:
-    """Too many refusals wait."""
+    """The error when too many refusals wait for their confirmation."""
     return errors.Overloaded(
         f"{limit} refusals wait until they are sure already (inflight_max)",
         details={RETRY_AFTER: 0.5},
@@ -155,7 +155,7 @@ def refusals_full(limit: int) -> errors.QsyncError:
 
 
 def parked_full(waiting: str, limit: str) -> errors.QsyncError:
-    """Too many writers, or too much of them, wait for room."""
+    """The error when too many writers, or too many bytes of them, wait for room."""
     return errors.Overloaded(
         f"{waiting} wait for room already ({limit})",
         details={RETRY_AFTER: 0.5},
@@ -163,7 +163,7 @@ def parked_full(waiting: str, limit: str) -> errors.QsyncError:
 
 
 def unfinished(limit: int) -> errors.QsyncError:
-    """Too much was begun and not ended, and this request was begun first."""
+    """The error for the oldest unfinished request, when unfinished ones take too much."""
     return errors.Overloaded(
         f"requests that have not arrived whole take more than {limit} bytes"
         " (limits.unfinished_bytes_max)",

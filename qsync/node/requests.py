@@ -1,4 +1,4 @@
-"""What clients ask of a node, and how each question finds its answer."""
+"""Requests of clients: each is submitted or asked, and its answer sent when it is known."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -23,13 +23,13 @@ from qsync.wire.verbs import Verb, WriteFlags
 _SYNC = int(WriteFlags.SYNC)
 _FORCED = int(WriteFlags.SYNC | WriteFlags.ASYNC)
 EXPIRY_INTERVAL: Final = 0.05
-"""Seconds between two looks at those who wait for what no deadline tells of."""
+"""Seconds between two looks at requests that wait for something without a deadline."""
 _AT_ONCE = int(WriteFlags.SUBMIT | WriteFlags.NO_WAIT)
 _DOUBTED = int(WriteFlags.DOUBTED)
 
 
 class ClientRequests:
-    """One per node. `take` gets what a client sent; answers leave when their fate is known."""
+    """The requests of one node's clients. Answers leave when the fate of a request is known."""
 
     def __init__(
         self,
@@ -61,15 +61,15 @@ class ClientRequests:
 
     @property
     def queries(self) -> Queries:
-        """Who answers what is not about data."""
+        """The part that answers questions that are not about data."""
         return self._answers.queries
 
     def handle_frames(self, connection: Connection, payloads: list[bytes]) -> int:
-        """A client's frames, in order, as many as its turn allows; returns how many.
+        """Handle a client's frames in order, as many as its turn allows; return how many.
 
         Raises ProtocolError when they are none of ours.
         """
-        self.resume()  # who waits for room goes first
+        self.resume()  # writes that wait for room go first
         rights = guard.rights_of(self._replica)
         # The limits are soft: once for all that arrived together.
         room = not self._parked and self._has_room()
@@ -104,7 +104,7 @@ class ClientRequests:
     # -- writes
 
     def _has_room(self) -> bool:
-        """Limbo and memory take more; where nobody leads, the write is refused for that reason.
+        """Return whether limbo and memory take more. True without a leader: it is refused then.
 
         What is confirmed stays in memory until it is folded: disks may be slower at that.
         """
@@ -119,7 +119,7 @@ class ClientRequests:
         )
 
     def _park(self, connection: Connection, request: verbs.WriteRequest, size: int) -> None:
-        """There is no room: wait for it, unless the client would not."""
+        """Park a write for which there is no room, unless its client would not wait."""
         config = self._replica.machine.config
         if request.flags & WriteFlags.NO_WAIT:
             error: errors.QsyncError | None = refusals.queue_full(config.queue_entries_max)
@@ -134,11 +134,11 @@ class ClientRequests:
 
     @property
     def has_parked(self) -> bool:
-        """Does a writer wait for room?"""
+        """Whether a writer waits for room."""
         return bool(self._parked)
 
     def resume(self) -> None:
-        """Writers that waited for room go on, each until its own time is over."""
+        """Submit the writes that waited for room, each until its own deadline."""
         parked, leader = self._parked, self._replica.machine.leader
         while parked and self._has_room():
             write = parked.pop()
@@ -206,7 +206,7 @@ class ClientRequests:
         error: errors.QsyncError,
         deadline: float,
     ) -> None:
-        """The replica does not take it. That may have to wait until it is sure (`refusing`)."""
+        """Refuse a request; the refusal may have to wait until it is certain (`refusing`)."""
         waiting = refusing.waiting(self._replica, transaction, error)
         if waiting is None:
             self._deny(connection, request.id, error)
@@ -236,7 +236,7 @@ class ClientRequests:
         self._fail(connection, number, error)
 
     def settled(self, settled: Sequence[Settled]) -> None:
-        """Fates that became definite: answer those who wait for them."""
+        """Answer the writes whose fate has become definite."""
         take, send = self.tickets.pop, self._send
         self.tickets.settled(settled[0].ticket, len(settled), now=self._now())
         # Of the newest; the others have no fewer, and whatever is confirmed is on a quorum.
@@ -325,7 +325,7 @@ class ClientRequests:
         self._step(event)
 
     def readable(self, settled: Sequence[ReadSettled]) -> None:
-        """Reads and operations that may be answered now."""
+        """Answer the reads and operations that may be answered now."""
         pop, due = self.tickets.pop, self.tickets.due
         for each in settled:
             ticket = pop(each.ticket)
@@ -339,7 +339,7 @@ class ClientRequests:
         self.reads.serve()
 
     def _sure(self, _: Connection, ticket: AskTicket) -> None:
-        """What a refusal rests on is decided."""
+        """Send a refusal whose reason is decided now."""
         ticket.done(None)
         self.reads.look_again()
 
@@ -347,16 +347,16 @@ class ClientRequests:
 
     @property
     def expires_at(self) -> float:
-        """When to look again for those whose time is over, here and at the desk."""
+        """The next deadline of a request, here or among the parked writes."""
         soonest = self.tickets.expires_at
         if self._parked or self.queries.waits:
             soonest = min(soonest, self._now() + EXPIRY_INTERVAL)
         return soonest
 
     def expire(self) -> None:
-        """Writes whose fate is open are *unknown*, with a token; never called failed.
+        """Answer writes at their deadline: their outcome is *unknown*, never called failed.
 
-        Those that still wait for room were never begun, and are told so.
+        Writes that still wait for room were never begun: their error says so.
         """
         now = self._now()
         for late in self._parked.take_late(now):
@@ -365,14 +365,14 @@ class ClientRequests:
             self._end(number, ticket, refusals.late(ticket))
 
     def supersede(self, cluster: str) -> None:
-        """The history goes on in another cluster: nobody waits here any longer (M8 e, g)."""
+        """End all that waits: the history goes on in another cluster (M8 e, g)."""
         for each in self._parked.take_all():
             self._fail(each.connection, each.request.id, refusals.superseded(cluster))
         for number, ticket in self.tickets.take_all():
             self._end(number, ticket, refusals.ended(ticket, cluster))
 
     def _end(self, number: Ticket, ticket: AnyTicket, error: errors.QsyncError) -> None:
-        """It is not answered with what became of it."""
+        """End a request without an outcome."""
         self._step(Forgotten(ticket=number))
         if type(ticket) is WriteTicket:
             self.counters["unknown"] += 1

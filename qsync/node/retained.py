@@ -1,4 +1,4 @@
-"""What a node keeps, and for whom, for its status."""
+"""What a node keeps of its log, and for which readers, for its status."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -38,7 +38,7 @@ class _Seen(NamedTuple):
 
 
 class Retention:
-    """`sweep` now and then, between two batches; one task writes to the disk meanwhile."""
+    """Retention of one node. Call `sweep` between two batches; one task writes to the disk."""
 
     def __init__(self, node: "NodeView", snapshots: SnapshotWriter, sender: SnapshotSender) -> None:
         self.interval = SWEEP_INTERVAL
@@ -61,7 +61,7 @@ class Retention:
 
     @property
     def seen(self) -> Retained:
-        """For people."""
+        """What the status shows."""
         seen = self._look()
         return Retained(
             consumers=() if seen is None else seen.consumers,
@@ -75,7 +75,7 @@ class Retention:
     # -- looking
 
     def _look(self) -> _Seen | None:
-        """None while nobody can tell: mostly while the rows are made anew, of log and snapshots."""
+        """Look at log and snapshots; None while that is impossible, as when rows are remade."""
         node, machine = self._node, self._node.replica.machine
         if node.replica.lost is not None:
             return None
@@ -96,7 +96,7 @@ class Retention:
         return _Seen(rows, consumers, retention.holds(log, facts, consumers, config), facts)
 
     def sweep(self, now: float) -> None:
-        """See who needs the log; begin what is due."""
+        """Find the readers that need the log, and begin what is due."""
         self._renew_leases(now)
         machine = self._node.replica.machine
         log = machine.replicated_log.log
@@ -135,7 +135,7 @@ class Retention:
         )
 
     def _transfers(self) -> tuple[LogHold, ...]:
-        """Who is sent a snapshot needs the log behind it next."""
+        """Return the needs of nodes that are sent a snapshot: the log behind it."""
         found = []
         for peer, transfer in self._sender.transfers.items():
             name, index = self._node.book.name_of(peer), transfer.source.head.start.index
@@ -145,7 +145,7 @@ class Retention:
         return tuple(found)
 
     def _anonymous(self) -> Sequence[LogHold]:
-        """A leader knows how far they are, and keeps the log for them."""
+        """Return the needs of anonymous replicas, which a leader knows."""
         node, machine = self._node, self._node.replica.machine
         if machine.leader is None:
             return ()
@@ -195,7 +195,7 @@ class Retention:
             self._node.timeline.append("consumer_let_go", {"name": each.name, **fields})
 
     def _unmoved(self, let_go: Sequence[Consumer]) -> list[Consumer]:
-        """Without readers that have moved on, be it in entries that nobody sees yet."""
+        """Return the readers without those that have moved on, also by entries not visible yet."""
         rows = self._node.replica.state.select(schema.GC_CONSUMERS, head=True)
         now = {each.name: each.index for each in consumers_of(rows)}
         return [
@@ -221,7 +221,7 @@ class Retention:
             self._snapshots.request()
 
     def _has_failed(self) -> bool:
-        """Did the last attempt leave nothing?"""
+        """Return whether the last attempt left no snapshot."""
         return self._snapshots.checkpoints.newest == self._tried[1]
 
     def _see_to_trim(self, holds: Sequence[LogHold]) -> None:
@@ -250,7 +250,7 @@ class Retention:
         self._wake.set()
 
     async def run(self) -> None:
-        """Trim the log on disk whenever the log in memory was, until cancelled."""
+        """Trim the log on disk whenever the log in memory was trimmed; until cancelled."""
         while True:
             if self._trimming is None:
                 self._wake = self._effects.event()

@@ -1,4 +1,4 @@
-"""Why the log is as long as it is, in a node's status: snapshots, and who needs the log."""
+"""The reasons for the length of the log in a node's status: snapshots, and readers."""
 
 from qsync.consumer import Consumer, ConsumerKind
 from qsync.core.retention import LogHold
@@ -9,7 +9,7 @@ from qsync.status.storage import CheckpointStatus, ConsumerStatus, GcStatus, Hol
 
 
 def gc(node: NodeView) -> GcStatus:
-    """Where the log begins, which snapshots there are, and who still needs the log."""
+    """Return where the log begins, which snapshots there are, and which readers need the log."""
     machine, seen = node.replica.machine, node.retained
     start = machine.replicated_log.log.start
     return GcStatus(

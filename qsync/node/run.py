@@ -1,4 +1,4 @@
-"""Runs a node in the foreground until it is told to stop."""
+"""Runs a node in the foreground until a signal stops it."""
 
 import signal
 from collections.abc import Awaitable, Callable
@@ -17,14 +17,14 @@ from qsync.node.system import NodeSystem
 
 
 class Companion(Protocol):
-    """Something that runs as long as a node does and tells about it, such as its metrics."""
+    """A task that runs as long as the node does and describes itself, such as its metrics."""
 
     @property
     def words(self) -> str:
-        """What it does and where, for the node's first line."""
+        """Returns what it does and where, for the node's first line."""
 
     def serve(self, node: Node) -> Awaitable[None]:
-        """Run until cancelled."""
+        """Runs until cancelled."""
 
 
 OpenBeside = Callable[[NodeConfig], AbstractAsyncContextManager[Companion | None]]
@@ -45,7 +45,7 @@ def run(
 
 
 async def _serve(config: NodeConfig, open_beside: OpenBeside, files: WhoseFiles) -> bool:
-    """True if the directory is to be opened anew."""
+    """Serve; return true if the directory is to be opened anew."""
     unit, is_old = systemd.systemd_socket(), False
     async with (
         open_beside(config) as beside,
@@ -80,7 +80,7 @@ async def _serve(config: NodeConfig, open_beside: OpenBeside, files: WhoseFiles)
 
 
 def announce(node: Node, beside: Companion | None) -> None:
-    """One line on stdout: who and where, for whoever started this process."""
+    """Print one line on stdout with name and address, for the program that started this process."""
     identity = node.identity
     more = "" if beside is None else f", {beside.words}"
     print(  # noqa: T201 - the node's one word to its terminal

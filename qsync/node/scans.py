@@ -17,7 +17,7 @@ SLICE_ROWS: Final = 400
 
 
 def prepare(replica: "Replica") -> bool:
-    """Do a part of what must be done before any scan; false when nothing is left of it."""
+    """Do a part of what must be done before any scan; return false when nothing is left of it."""
     return replica.state.overlay.sort()
 
 
@@ -25,7 +25,7 @@ ScanRequest = verbs.SelectRequest | verbs.CountRequest | verbs.DigestRequest
 
 
 class SlicedScan:
-    """One select, count or digest. Nobody has seen anything of it before it is whole.
+    """One select, count or digest. Its client gets nothing before it is complete.
 
     Between two slices its index must be pinned, or else it has to begin anew.
     """
@@ -44,7 +44,7 @@ class SlicedScan:
         self.pinned = False
 
     def read(self) -> bytes | None:
-        """Look at some more rows; the reply when there are no more. Raises Rebuilding, TooLarge."""
+        """Read more rows; return the reply when there are no more. Raises Rebuilding, TooLarge."""
         try:
             scan = self._scan
             whole = scan.read(SLICE_ROWS)
@@ -64,17 +64,17 @@ class SlicedScan:
         return replies.rows(id, scan.rows, read_from=self._place)
 
     def pin(self) -> None:
-        """From now on nothing above its index is folded."""
+        """Pin the index: nothing above it is folded from now on."""
         self._state.pins.pin(self._index)
         self.pinned = True
 
     def unpin(self) -> None:
-        """It is over, or its client does not read what it asked for."""
+        """Unpin the index: the scan is over, or its client does not read the answer."""
         self._state.pins.unpin(self._index)
         self.pinned = False
 
     def holds(self) -> bool:
-        """Does its index still show what it showed in the slices before? Raises Rebuilding."""
+        """Return whether its index still shows what the slices before showed. Raises Rebuilding."""
         return self._replica.state is self._state and self._state.rewinds == self._rewinds
 
 

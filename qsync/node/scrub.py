@@ -1,4 +1,4 @@
-"""Looks after the rows on disk: verifies them now and then, and makes them anew from the log."""
+"""Checks the rows on disk now and then, and makes them anew from the log."""
 
 from collections.abc import Awaitable, Callable
 
@@ -15,7 +15,7 @@ REBUILD_ENTRIES = 4_000
 
 
 class Scrubber:
-    """Of one store. `tick` a few times a second; `rebuild` when the replica has lost its rows."""
+    """Checks one store. Call `tick` a few times a second; `rebuild` when the rows are lost."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Scrubber:
         self._told: UntrustedRows | None = None
 
     def suspect(self) -> None:
-        """Somebody has a reason to look now."""
+        """Check now: some other part has a reason to doubt the rows."""
         self._scrubbing = True
 
     def tick(self, now: float) -> None:
@@ -61,7 +61,7 @@ class Scrubber:
             self._due = now + self._interval
 
     async def rebuild(self, fold: Callable[[], Awaitable[bool]]) -> None:
-        """Remake, then replay the log by the piece; `fold` takes what is decided to the disk."""
+        """Remake the rows, then replay the log piece by piece; `fold` takes rows to the disk."""
         replica = self._replica
         lost = replica.lost
         assert lost is not None

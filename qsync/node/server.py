@@ -1,4 +1,4 @@
-"""Who connects to this node: peers bring replication messages, clients bring requests."""
+"""Connections to this node: peers bring replication messages, clients bring requests."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ BESIDE = b"\x18"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """Who may connect, and what with. `introduce` takes the hello of a peer, or raises.
+    """The rules for connections. `introduce` takes the hello of a peer, or raises.
 
     `depart`: a peer that was introduced has no connection to us any more.
     """
@@ -57,52 +57,52 @@ class Admission:
 
 
 class Sockets(Protocol):
-    """What a server asks of a reactor."""
+    """The part of a reactor that a server uses."""
 
     @property
     def effects(self) -> Effects:
-        """Time, and sockets."""
+        """The system below the node."""
 
     def add(self, connection: Connection) -> None:
         """Watch a connection."""
 
     def send(self, connection: Connection, data: bytes) -> None:
-        """Queue bytes; they leave at the next `flush`."""
+        """Queue bytes; they are sent by the next `flush`."""
 
     def flush(self) -> None:
         """Send what was queued."""
 
     def close(self, connection: Connection, why: str, *, by: ClosedBy = ClosedBy.US) -> None:
-        """Drop a connection; its owner is told once."""
+        """Close a connection and notify its owner once."""
 
 
 def _nothing(_peer: Replica, _sums: PeerSums) -> None:
-    """Nobody compares."""
+    """The default: sums of a peer are dropped."""
 
 
 def _no_snapshot(_peer: Replica, _message: SnapshotMessage) -> None:
-    """Nobody sends or takes one."""
+    """The default: messages about snapshots are dropped."""
 
 
 def _no_head(_peer: Replica, _message: PeerAudit) -> None:
-    """Nobody keeps it."""
+    """The default: heads of a peer's audit trail are dropped."""
 
 
 def _unheard(_cluster: str, _where: str) -> None:
-    """Nobody writes it down."""
+    """The default: news of a cluster made of ours are dropped."""
 
 
 class Server:
-    """Greets, looks at the hello, and hands every payload to where it belongs."""
+    """Greets, reads the hello, and hands every payload to the part that handles it."""
 
     hear_sums: Callable[[Replica, PeerSums], None] = staticmethod(_nothing)
-    """Put here by a node: what a peer says of its stored rows is none of the machine's affairs."""
+    """Set by a node; takes the sums of a peer's stored rows, which are not for the machine."""
     hear_snapshot: Callable[[Replica, SnapshotMessage], None] = staticmethod(_no_snapshot)
-    """Put here by a node: rows of a snapshot pass by the machine, too."""
+    """Set by a node; takes the rows of a snapshot, which are not for the machine either."""
     hear_audit: Callable[[Replica, PeerAudit], None] = staticmethod(_no_head)
-    """Put here by a node: the same for the head of a peer's audit trail."""
+    """Set by a node; takes the head of a peer's audit trail."""
     hear_superseded: Callable[[str, str], None] = staticmethod(_unheard)
-    """Put here by a node: told of a cluster that was made of ours, and where it is."""
+    """Set by a node; called with the id and place of a cluster that was made of ours."""
 
     def __init__(
         self,
@@ -130,9 +130,9 @@ class Server:
         self._instances: dict[int, str] = {}
 
     def accept(self, sock: Socket, host: str = "", *, local: bool = False) -> None:
-        """A fresh connection: greet it, over TLS as soon as the other side is known.
+        """Greet a fresh connection, over TLS as soon as the other side is known.
 
-        `local`: of who owns this node's directory, through the socket in it.
+        `local`: it came through the socket in this node's directory, from its owner.
         """
         tls = None if local else self._admission.tls
         stream = sock if tls is None else tls.accepted(sock)
@@ -166,7 +166,7 @@ class Server:
             self._reactor.send(connection, acceptor.greet())
 
     def _secured(self, connection: Connection, binding: bytes) -> None:
-        """TLS stands, and what certificate the other side has shown."""
+        """Begin once TLS is set up, with the certificate of the other side."""
         acceptor = self.strangers[connection]
         acceptor.binding = binding
         try:
@@ -177,21 +177,21 @@ class Server:
         self._reactor.send(connection, acceptor.greet())
 
     def instance_of(self, replica: int) -> str | None:
-        """The instance that a member said it is, if it was heard of."""
+        """The instance that a member sent in its hello; None before one came."""
         return self._instances.get(replica)
 
     def hears(self, replica: int, instance: str | None = None) -> bool:
-        """Does that node have a connection to us, on that very directory if one is named?"""
+        """Return whether that node has a connection to us, from that directory if one is named."""
         return replica in self._inbound and instance in (None, self._instances.get(replica))
 
     def sweep(self) -> None:
-        """Drop strangers that never said who they are."""
+        """Close connections that did not say in time who they are."""
         for connection in self.strangers.late(self._now()):
             self._count("handshake_timeout")
             self._reactor.close(connection, "no hello in time")
 
     def tick(self, period: float) -> None:
-        """A period has passed: hang up on peers that have said nothing for too many.
+        """Close peers that were silent for too many periods; one more has passed.
 
         Patience goes by the longer period of the two, if they are configured differently.
         """
@@ -203,7 +203,7 @@ class Server:
                 self._reactor.close(connection, f"no word of node {replica}")
 
     def part(self, why: str, only: int | None = None) -> None:
-        """Hang up on every peer, or on one."""
+        """Close the connections of every peer, or of one."""
         for replica, connection in list(self._inbound.items()):
             if only in (None, replica):
                 self._reactor.close(connection, why)
@@ -249,9 +249,9 @@ class Server:
         return len(payloads)
 
     def _hears_of_descendant(self, connection: Connection, acceptor: Acceptor) -> QsyncError | None:
-        """A cluster was made of ours, and that is proved: written down before it is answered.
+        """Note a cluster that was made of ours, once that is proved; before it is answered.
 
-        An error if the certificate of who says so bears another name.
+        Returns an error if the certificate of the sender bears another name.
         """
         if not acceptor.superseded_by:
             return None
@@ -265,7 +265,7 @@ class Server:
         return None
 
     def _refuse(self, connection: Connection, acceptor: Acceptor, error: QsyncError) -> None:
-        """Its last words to us are answered with why; whoever asks closes the connection."""
+        """Answer the last payload with the reason for closing; the caller closes the connection."""
         self._count(error.code.lower())
         self._reactor.send(connection, acceptor.refuse(error))
         self._reactor.flush()
@@ -305,7 +305,7 @@ class Server:
     def _hear(
         self, replica: Replica, instance: Instance, connection: Connection, payloads: list[bytes]
     ) -> int:
-        """What a peer says. All of a message is read and checked before anything is touched."""
+        """Handle a peer's message. All of it is read and checked before any state changes."""
         for payload in payloads:
             try:
                 period = keepalive.period_of(payload)
@@ -324,7 +324,7 @@ class Server:
         return len(payloads)
 
     def _hear_beside(self, replica: Replica, payload: bytes) -> bool:
-        """What is none of the machine's affairs; false if it is."""
+        """Handle a message that is not for the machine; return false if it is."""
         if peer_sums.is_sums(payload):
             self.hear_sums(replica, peer_sums.decode(payload))
         elif peer_audit.is_head(payload):

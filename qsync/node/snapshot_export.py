@@ -1,4 +1,4 @@
-"""Snapshot files for whoever backs them up: a piece at a time, read beside everything else."""
+"""Snapshot files for backups: sent a piece at a time, read beside other work."""
 
 import os
 from collections import deque
@@ -28,7 +28,7 @@ READERS_MAX: Final = 8
 
 @dataclass(slots=True, eq=False)
 class _OpenSnapshot:
-    """Removed meanwhile it can still be read. `read`: how far it was."""
+    """An open snapshot file. It can be read even after its name is removed. `read`: up to where."""
 
     snapshot: int
     size: int
@@ -85,12 +85,12 @@ class SnapshotExports:
         ]
 
     def close_unused(self) -> None:
-        """Files of those who hung up are let go."""
+        """Close the files of connections that have ended."""
         for connection in [each for each in self._open if each.closed]:
             self._open.pop(connection).file.close()
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Read pieces until cancelled."""
         try:
             while True:
                 if not self._asked:
@@ -124,7 +124,7 @@ class SnapshotExports:
         self._flush()
 
     def _opened(self, connection: Connection, snapshot: int) -> _OpenSnapshot:
-        """The file of that index. Raises SnapshotLost, OSError, StoreError."""
+        """Return the file of that index. Raises SnapshotLost, OSError, StoreError."""
         there = self._open.get(connection)
         if there is not None and there.snapshot == snapshot:
             return there

@@ -1,4 +1,4 @@
-"""A follower that lacks what its leader's log has no more takes a snapshot, beside everything else.
+"""A follower takes a snapshot when its leader's log does not have the entries that it lacks.
 
 The core says that it wants one (`Ready.snapshot`) and learns when all of it is here. Chunks become
 durable one by one, so that a cut connection or a restart costs at most the one that was on its way.
@@ -32,7 +32,7 @@ BEGIN_DELAY: Final = 0.005
 
 @dataclass(slots=True)
 class _Arrivals:
-    """What came in answer to one question."""
+    """The chunks that came in answer to one question."""
 
     ask: int
     next_number: int | None = HEAD_NUMBER
@@ -45,11 +45,11 @@ class _Arrivals:
     chunks_in_all: int = 0
     bytes_in_all: int = 0
     failed: str | None = None
-    """Why there was nothing to be done with what came before, if that was told."""
+    """Why what came before was of no use, if that was reported."""
 
 
 class SnapshotReceiver:
-    """One task. `offered` by the core, `heard` by the leader."""
+    """Takes snapshots in one task. `offered`: from the core; `heard`: from the leader."""
 
     def __init__(
         self,
@@ -78,11 +78,11 @@ class SnapshotReceiver:
 
     @property
     def leader(self) -> Replica | None:
-        """Whose snapshot is on its way here, or is being installed; None when none is."""
+        """The leader whose snapshot is being taken or installed; None when none is."""
         return None if self._offer is None else self._offer.leader
 
     def offered(self, offer: InstallSnapshot) -> None:
-        """The leader has a snapshot, and the core wants its rows; it is told now and then."""
+        """Take the core's order for the rows of the leader's snapshot; it is repeated."""
         if self._is_installing:
             return
         former, self._offer = self._offer, offer
@@ -95,7 +95,7 @@ class SnapshotReceiver:
         self._wake.set()
 
     def heard(self, peer: Replica, piece: SnapshotPiece) -> None:
-        """What the leader sends. Raises ProtocolError."""
+        """Take a message of the leader. Raises ProtocolError."""
         offer, arrivals = self._offer, self.arrivals
         if offer is None or self._is_installing or piece.ask != arrivals.ask:
             return
@@ -136,7 +136,7 @@ class SnapshotReceiver:
                 self._give_up(error)
 
     def _give_up(self, error: QsyncError) -> None:
-        """What was taken stays, and it is asked for the rest when the leader offers it again."""
+        """Stop taking. What came stays, and the rest is asked for at the leader's next offer."""
         if error.message != self.arrivals.failed:
             fields = {"from": self.leader, "why": error.message}
             self._timeline.append("snapshot_failed", fields)
@@ -151,13 +151,13 @@ class SnapshotReceiver:
         self._fetch()
 
     def _pending(self) -> ReceivedSnapshot | None:
-        """What came before this process began, or before the leader changed."""
+        """Return what came before this process began, or before the leader changed."""
         spaces, folder = self._storage.spaces, self._storage.snapshots
         head = None if folder is None else newest_incoming(folder)
         return None if head is None else ReceivedSnapshot(spaces, folder, head)
 
     def _fetch(self) -> None:
-        """Say how far it is here: the leader sends on from there."""
+        """Report how much is here: the leader sends the rest."""
         offer, received = self._offer, self.received
         assert offer is not None
         if received is not None and received.head.start.index < offer.start.index:
@@ -209,7 +209,7 @@ class SnapshotReceiver:
         await in_thread(self._effects, received.discard)
 
     async def _finish(self, received: ReceivedSnapshot) -> None:
-        """All of it is here: the core says whether the log begins there now."""
+        """Install a complete snapshot, if the core says that the log begins there now."""
         if not received.is_whole:
             try:
                 await in_thread(self._effects, received.finish)
@@ -230,7 +230,7 @@ class SnapshotReceiver:
             await self._discard(received)
 
     async def remake_rows(self) -> None:
-        """Rows that cannot be trusted give way to those of the snapshot, or are made anew.
+        """Replace rows that cannot be trusted by those of the snapshot, or make them anew.
 
         The rows take their place when it is durable that the log begins there: a start does the
         same (see `importing.settle`). Raises Damaged, StoreError; again, it goes on.
@@ -248,5 +248,5 @@ class SnapshotReceiver:
 
 
 def _link(offer: InstallSnapshot) -> tuple[int, int, int]:
-    """Over which connection it was made, in which term."""
+    """Return the connection and the term of a question."""
     return offer.term, offer.leader, offer.epoch

@@ -1,4 +1,4 @@
-"""A leader sends a snapshot to who lacks what its log has no more: some chunks ahead, throttled."""
+"""A leader sends a snapshot to nodes that lack entries which its log does not have any more."""
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
@@ -57,19 +57,19 @@ class SnapshotTransfer:
 
     @property
     def may_read(self) -> bool:
-        """Is there another chunk, and room for it on the other side?"""
+        """Whether there is another chunk, and room for it on the other side."""
         return not self.is_read and self.sent < self.taken + WINDOW_CHUNKS
 
     @property
     def is_done(self) -> bool:
-        """All of it is durable there."""
+        """Whether all of it is durable there."""
         return self.is_read and not self.chunk and self.taken >= self.sent
 
 
 def head_for(
     source: SnapshotSource, replicated_log: ReplicatedLog, told: frozenset[str] | None
 ) -> bytes:
-    """Its head as a peer can read it that told these features; None: it told nothing yet.
+    """Return its head for a peer with these features; None: they are unknown yet.
 
     With what our log knows of older entries, unless the peer's release reads no such head.
     """
@@ -83,7 +83,7 @@ def head_for(
 
 
 class SnapshotSender:
-    """One task for all who ask, a chunk to each in turn; `heard` gets what they ask."""
+    """Sends to all who ask in one task, a chunk to each in turn. `heard` takes what they ask."""
 
     def __init__(
         self,
@@ -115,12 +115,12 @@ class SnapshotSender:
 
     @property
     def needed(self) -> Index | None:
-        """Behind which index the log is needed for who is sent a snapshot; None: for nobody."""
+        """Return the index behind which the log is needed for receivers; None without any."""
         starts = [each.source.head.start.index for each in self.transfers.values()]
         return min(starts, default=None)
 
     def heard(self, peer: Replica, message: FetchSnapshot) -> None:
-        """Somebody lacks what the log has no more, or has taken more of what was sent."""
+        """Take a request for a snapshot, or the report of how much of one has arrived."""
         machine = self._replica.machine
         if machine.leader is None or message.term != machine.term:
             return
@@ -137,12 +137,12 @@ class SnapshotSender:
         while True:
             asked, self._asked = self._asked, {}
             for peer, message in asked.items():
-                await self._told(self._begin(peer, message), peer)
+                await self._attempt(self._begin(peer, message), peer)
             self._forget_old()
             moved = False
             for each in list(self.transfers.values()):
                 before = each.bytes_sent
-                await self._told(self._advance(each), each.peer)
+                await self._attempt(self._advance(each), each.peer)
                 moved = moved or each.bytes_sent > before
             if not moved and not self._asked:
                 await self._wait()
@@ -159,8 +159,8 @@ class SnapshotSender:
         else:
             await self._wake.wait()
 
-    async def _told(self, work: Coroutine[None, None, None], peer: Replica) -> None:
-        """Do it; what cannot be read ends one transfer, and who needs it asks anew."""
+    async def _attempt(self, work: Coroutine[None, None, None], peer: Replica) -> None:
+        """Do it; an error of reading ends one transfer, and its receiver asks anew."""
         try:
             await work
         except StoreError as error:
@@ -194,7 +194,7 @@ class SnapshotSender:
         )
 
     async def _open(self, wanted: SnapshotName | None) -> SnapshotSource:
-        """A file behind which our log goes on, or else the rows. Raises StoreError."""
+        """Open a file that our log continues, or else the rows. Raises StoreError."""
         replicated_log, folder = self._replica.machine.replicated_log, self._storage.snapshots
         least = replicated_log.log.start.index
         if folder is not None:
@@ -221,7 +221,7 @@ class SnapshotSender:
         self._timeline.append("snapshot_damaged", fields)
 
     async def _advance(self, transfer: SnapshotTransfer) -> None:
-        """Send what there is room for, of one chunk."""
+        """Send what there is room for of one chunk."""
         if not transfer.chunk and transfer.may_read:
             await self._read(transfer)
         while transfer.chunk:
@@ -251,7 +251,7 @@ class SnapshotSender:
             self._send_piece(transfer)
 
     async def _throttle(self) -> None:
-        """Until so many bytes may leave, by the rate."""
+        """Wait until so many bytes may leave, by the rate."""
         now = self._effects.now()
         if self._free_at > now:
             await self._effects.sleep(self._free_at - now)
@@ -281,7 +281,7 @@ class SnapshotSender:
             transfer.source.close()
 
     def _forget_old(self) -> None:
-        """Those that have all, that ask no more, and all when we lead no more."""
+        """End transfers that are complete or not asked for any more; all when we stop leading."""
         machine, late = self._replica.machine, self._effects.now() - IDLE_SECONDS_MAX
         for each in list(self.transfers.values()):
             if each.is_done:

@@ -1,4 +1,4 @@
-"""Both ends of snapshots between nodes, and what of a node they need."""
+"""Both ends of snapshots between nodes, and the parts of a node that they use."""
 
 from typing import Protocol
 
@@ -18,7 +18,7 @@ from qsync.wire.snapshots import FetchSnapshot, SnapshotMessage
 
 
 class SendingNode(Protocol):
-    """What of a node is needed."""
+    """The part of a node that transfers use."""
 
     config: NodeConfig
     storage: NodeStorage
@@ -30,7 +30,7 @@ class SendingNode(Protocol):
 
 
 class SnapshotTransfers:
-    """Of one node. Two tasks run: `sender.run` and `receiver.run`."""
+    """The transfers of one node. Two tasks run: `sender.run` and `receiver.run`."""
 
     def __init__(self, node: SendingNode) -> None:
         self._node = node
@@ -54,14 +54,14 @@ class SnapshotTransfers:
         )
 
     def heard(self, peer: Replica, message: SnapshotMessage) -> None:
-        """What a peer says of snapshots. Raises ProtocolError."""
+        """Take a peer's message about snapshots. Raises ProtocolError."""
         if isinstance(message, FetchSnapshot):
             self.sender.heard(peer, message)
         else:
             self.receiver.heard(peer, message)
 
     def to(self, peer: int) -> SnapshotStatus | None:
-        """What of a snapshot a follower has; None when it is sent none."""
+        """Return how much of a snapshot a follower has; None when it is sent none."""
         transfer = self.sender.transfers.get(Replica(peer))
         if transfer is None:
             return None
@@ -75,7 +75,7 @@ class SnapshotTransfers:
         )
 
     def coming_from(self, peer: int) -> SnapshotStatus | None:
-        """What of a snapshot is here that a leader sends; None when it sends none."""
+        """Return how much of a leader's snapshot is here; None when it sends none."""
         receiver = self.receiver
         if receiver.leader != peer:
             return None

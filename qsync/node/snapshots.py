@@ -1,4 +1,4 @@
-"""Snapshots: all that is confirmed, folded and flushed, and then in a file of its own."""
+"""Writes snapshots: all that is confirmed is folded and flushed, then written to a file."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -22,7 +22,7 @@ ATTEMPTS: Final = 5
 
 
 class SnapshotWriter:
-    """One task: whoever asks while a file is written waits for the next one."""
+    """Writes snapshots in one task. Requests that come during a write get the next file."""
 
     def __init__(
         self,
@@ -54,11 +54,11 @@ class SnapshotWriter:
 
     @property
     def busy(self) -> bool:
-        """Is one written now, or about to be?"""
+        """Whether a file is being written, or about to be."""
         return bool(self._waiting)
 
     def request(self) -> None:
-        """Write one; nobody waits for it."""
+        """Begin a file for which nobody waits."""
         self._waiting.append(None)
         self._wake.set()
 
@@ -87,7 +87,7 @@ class SnapshotWriter:
             self._flush()
 
     def _answer(self, count: int, answer: Callable[[int], bytes]) -> None:
-        """To those who asked before it was begun."""
+        """Answer those who asked before the file was begun."""
         for each in self._waiting[:count]:
             if each is not None:
                 connection, number = each
@@ -95,7 +95,7 @@ class SnapshotWriter:
         del self._waiting[:count]
 
     async def _write(self) -> int:
-        """The index of the newest file. Raises StoreError."""
+        """Write a file; return the index of the newest one. Raises StoreError."""
         folder = self._folder
         if folder is None:
             return int(self._spaces.folded)

@@ -1,4 +1,4 @@
-"""What held this node up: pieces of work that took long, each with its cause, as far as it shows.
+"""Stalls of this node: pieces of work that took long, each with its cause as far as known.
 
 Everything of a node runs in one thread, a piece at a time: a batch of requests, due timers, a step
 of a fold. While one takes long nobody is answered. Most of that is not the node's own work: a slow
@@ -28,23 +28,23 @@ COMMIT, COLLECTION, NO_PROCESSOR = "log commit", "garbage collection", "no proce
 
 
 class StallClocks(Protocol):
-    """What it takes to see a stall."""
+    """The clocks that stalls are measured by."""
 
     def stopwatch(self) -> float:
-        """Monotonic seconds."""
+        """Return monotonic seconds."""
 
     def processor(self) -> float:
-        """Seconds of a processor that this thread has used."""
+        """Return the processor time of this thread, in seconds."""
 
     def wall(self) -> float:
-        """Seconds since 1970."""
+        """Return seconds since 1970."""
 
 
 class Stalls:
-    """Off until `watch`: only a node that is alone in its process can tell whose time it was."""
+    """Off until `watch`: measures are right only for a node that is alone in its process."""
 
     def __init__(self, say: Callable[[str, Mapping[str, object]], None] | None = None) -> None:
-        """`say` hears of those that were long."""
+        """`say` is called for those that were long."""
         self.recent: deque[dict[str, object]] = deque(maxlen=STALLS_MAX)
         self.brief: deque[tuple[float, float, str, str]] = deque(maxlen=BRIEF_MAX)
         """Each with when it was over (seconds since 1970), ms, piece and cause."""
@@ -59,31 +59,31 @@ class Stalls:
         self._parts: dict[str, float] = {}
 
     def watch(self, clocks: StallClocks) -> None:
-        """From now on look at the time."""
+        """Watch the time from now on."""
         self._clocks = clocks
 
     def begin_piece(self) -> None:
-        """A piece of work begins; within one nothing happens."""
+        """Begin a piece of work. Pieces do not nest."""
         clocks = self._clocks
         if clocks is not None and not self._begun:
             self._begun, self._used = clocks.stopwatch(), clocks.processor()
 
     def part(self, name: str, seconds: float) -> None:
-        """Something of a known name took so long, and is over."""
+        """Note that a named part of the piece took so long."""
         if self._clocks is None or seconds < PART_SECONDS:
             return
         if self._begun:
             self._parts[name] = self._parts.get(name, 0.0) + seconds
         elif seconds >= BRIEF_SECONDS:
-            # In a thread of its own, or where nobody waited: it still holds up who waits for it.
+            # In a thread of its own, or while nobody waited: those that wait for it are late.
             self._add(name, name, seconds, used=None)
 
     def committed(self, seconds: float) -> None:
-        """A write of the log is durable."""
+        """Note that a write of the log is durable."""
         self.part(COMMIT, seconds)
 
     def end_piece(self, piece: str) -> None:
-        """The piece that began is over."""
+        """End the piece of work."""
         clocks, begun = self._clocks, self._begun
         if clocks is None or not begun:
             return
@@ -98,12 +98,12 @@ class Stalls:
             self._parts.clear()
 
     def asleep(self, seconds: float) -> None:
-        """A task sleeps so long from now on, until `woke`. There is one that does."""
+        """Note that the one sleeping task sleeps so long from now on, until `woke`."""
         if self._clocks is not None:
             self._due, self._busy = self._clocks.stopwatch() + seconds, 0.0
 
     def woke(self) -> None:
-        """It woke. What pieces of work took since it should have does not count."""
+        """Note that it woke. What pieces of work took after its time does not count."""
         clocks, due = self._clocks, self._due
         if clocks is None or not due:
             return
@@ -113,7 +113,7 @@ class Stalls:
             self._add(WAITING, NO_PROCESSOR, late, used=None)
 
     def describe(self) -> dict[str, object]:
-        """As INFO tells it."""
+        """Return the stalls as INFO shows them."""
         return {
             "slow_ms": SLOW_SECONDS * 1e3,
             "counts": dict(self.counts),

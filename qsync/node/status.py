@@ -1,4 +1,4 @@
-"""Fills the record of a node's status, every part of it from the same moment."""
+"""Fills the record of a node's status, all its parts at the same moment."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
@@ -37,7 +37,7 @@ TAILS_SHOWN = 20
 
 
 def disk(node: NodeView) -> DiskStatus:
-    """How the log is written, and whether that goes well."""
+    """Return how the log is written, and whether that works."""
     writer = node.loop.writer
     free, total = _room(node)
     return DiskStatus(
@@ -55,7 +55,7 @@ def disk(node: NodeView) -> DiskStatus:
 
 
 def upgrade(node: NodeView) -> UpgradeStatus:
-    """Protocol, directory and features, and whom the leader waits for with one of them."""
+    """Return protocol, directory format and features, and which nodes delay a feature."""
     machine = node.replica.machine
     here, knows = features.enabled(node.replica.settings), machine.config.features
     waits = upgrading.unready(machine, knows - here) if machine.leader and knows - here else []
@@ -69,12 +69,12 @@ def upgrade(node: NodeView) -> UpgradeStatus:
 
 
 def _disk_error(node: NodeView) -> str | None:
-    """What is wrong with writing the log, with its place, or with the spaces."""
+    """Return the error of writing the log, with its place, or of the spaces."""
     return node.replica.machine.disk.error or node.storage.gone or node.folding.error
 
 
 def _room(node: NodeView) -> tuple[int | None, int | None]:
-    """What is left on the disk; nothing when that cannot be asked."""
+    """Return the free room of the disk; nothing when the disk cannot say."""
     try:
         return node.reactor.effects.room(node.storage.directory.path)
     except OSError:
@@ -82,7 +82,7 @@ def _room(node: NodeView) -> tuple[int | None, int | None]:
 
 
 def spaces(node: NodeView) -> SpacesStatus:
-    """The rows on disk: whether they can be trusted, and how far they are made anew."""
+    """Return the state of the rows on disk: trusted or not, and how far they are remade."""
     lost, care, comparing = node.replica.lost, node.folding.care, node.folding.comparing
     return SpacesStatus(
         error=None if lost is None else str(lost),
@@ -96,7 +96,7 @@ def spaces(node: NodeView) -> SpacesStatus:
 
 
 def memory(node: NodeView) -> MemoryStatus:
-    """Bytes, and rows that wait in memory to be folded."""
+    """Return the bytes in memory, and the rows that wait there to be folded."""
     return MemoryStatus(
         rss=node.reactor.effects.usage().memory_bytes,
         tx=node.replica.machine.replicated_log.queue_bytes,
@@ -108,7 +108,7 @@ def memory(node: NodeView) -> MemoryStatus:
 
 
 def lost(node: NodeView) -> LostStatus:
-    """Tails that were cut off this node and are kept in its archive.
+    """Return the tails that were cut off this node and are kept in its archive.
 
     Raises StoreError when the archive cannot be read.
     """
@@ -132,7 +132,7 @@ def lost(node: NodeView) -> LostStatus:
 
 
 def faults(node: NodeView) -> tuple[FaultStatus, ...]:
-    """Fault points that are armed: the node breaks on purpose."""
+    """Return the fault points that are armed."""
     armed = node.fault_points.describe()
     return tuple(msgspec.convert(each, FaultStatus) for each in armed)
 
@@ -141,7 +141,7 @@ T = TypeVar("T")
 
 
 def status(node: NodeView) -> NodeStatus:
-    """The record. Never fails as a whole: what cannot be told is in its `errors`."""
+    """Return the record. It never fails as a whole: parts that fail are named in its `errors`."""
     machine, config, identity = node.replica.machine, node.config, node.identity
     replicated_log, raft, log = machine.replicated_log, machine.raft, machine.replicated_log.log
     usage, reasons = node.reactor.effects.usage(), machine.reasons()
@@ -213,23 +213,23 @@ def status(node: NodeView) -> NodeStatus:
 
 
 class _Parts:
-    """Parts of the record; one that fails must not hide the others."""
+    """Makes parts of the record, so that one that fails does not hide the others."""
 
     def __init__(self, node: NodeView) -> None:
         self.errors: dict[str, str] = {}
         self._node = node
 
     def or_error(self, name: str, make: Callable[[NodeView], T], without: T) -> T:
-        """What `make` gives; `without` if it fails, and then `errors` says why."""
+        """Return what `make` gives; `without` if it fails, with the reason in `errors`."""
         try:
             return make(self._node)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+        except Exception as error:  # noqa: BLE001 - the record says which
             self.errors[name] = f"{type(error).__name__}: {error}"
             return without
 
 
 def state(machine: "Machine") -> str:
-    """`running`, `loading` (it does not count: a stranger, or damaged), or what is wrong."""
+    """Return `running`, `loading` (it does not count: a stranger, or damaged), or what is wrong."""
     if machine.disk.superseded is not None:
         return "superseded"
     if machine.follower.split is not None:
@@ -249,7 +249,7 @@ def _old_copy(node: NodeView, standing: Standing) -> str | None:
 
 
 def is_recruit(machine: "Machine") -> bool:
-    """Does it count in no quorum, although it is to? A learner, or one that was removed, is not."""
+    """Return whether it is to count in quorums and does not yet; no learner, none removed."""
     standing = machine.operations.changes.standing
     return not machine.state.counts and standing not in {
         Standing.LEARNER,
@@ -274,7 +274,7 @@ def _nodes(node: NodeView) -> tuple[tuple[int, str, str], ...]:
 
 
 def _members(machine: "Machine") -> tuple[tuple[int, str, str], ...]:
-    """By the configuration in this log; none in a stranger's."""
+    """Return the members by the configuration in this log; none for a stranger."""
     configuration = machine.replicated_log.configurations.followed
     if configuration is None:
         return ()
@@ -285,7 +285,7 @@ def _members(machine: "Machine") -> tuple[tuple[int, str, str], ...]:
 
 
 def _counters(node: NodeView) -> dict[str, int]:
-    """Since the process began: requests, and what the timeline has seen."""
+    """Return the counters since the process began: requests, and events of the timeline."""
     counts, sums = node.timeline.counts, node.timeline.sums
     return {
         **node.requests.counters,

@@ -17,7 +17,7 @@ PER_ADDRESS_MAX: Final = 512
 
 
 class Strangers:
-    """Each with what it is to be told. The oldest is in front.
+    """Connections before their hello, each with its greeting; the oldest is in front.
 
     `timeout`: seconds that one may take. `per_address_max`: so many of one host at a time, so that
     nobody alone keeps the others out.
@@ -34,7 +34,7 @@ class Strangers:
 
     @classmethod
     def of(cls, limits: LimitsSection) -> Self:
-        """As the configuration says."""
+        """Make one from the configuration."""
         return cls(
             timeout=limits.handshake_timeout, per_address_max=limits.handshakes_per_address_max
         )
@@ -46,7 +46,7 @@ class Strangers:
         return self._acceptors[connection]
 
     def add(self, connection: Connection, acceptor: Acceptor, host: str) -> None:
-        """Another one; where it comes from may be unknown. Raises Overloaded: one too many."""
+        """Add a connection; its host may be unknown. Raises Overloaded for one too many."""
         host = origin_of(host)
         if host and self._counts[host] >= self.per_address_max:
             raise Overloaded(
@@ -60,7 +60,7 @@ class Strangers:
             self._counts[host] += 1
 
     def remove(self, connection: Connection) -> None:
-        """It has said who it is, or is gone."""
+        """Remove a connection that has said who it is, or is gone."""
         self._acceptors.pop(connection, None)
         host = self._hosts.pop(connection, None)
         if host is not None:
@@ -69,10 +69,10 @@ class Strangers:
                 del self._counts[host]
 
     def oldest(self) -> Connection:
-        """The one that was here first."""
+        """The oldest connection."""
         return next(iter(self._acceptors))
 
     def late(self, now: float) -> list[Connection]:
-        """Those whose time is over."""
+        """Return those whose time is over."""
         begun = now - self.timeout
         return [each for each in self._acceptors if each.opened_at < begun]

@@ -1,7 +1,7 @@
 """What a node does when it is proved to it that its history goes on in another cluster (M8 e).
 
 It writes that down before it answers, ends what waits, hangs up on all other nodes, and lives on
-for whoever asks why: it tells its status and reads out its log. It does not start again.
+to explain why: it answers with its status and its log. It does not start again.
 """
 
 from qsync.core.inputs import SupersededBy
@@ -11,7 +11,7 @@ from qsync.store import superseded
 
 
 def supersede(node: NodeView, cluster: str, where: str) -> None:
-    """Another node has proved it. What cannot be written down counts until the node stops."""
+    """Supersede this node. If that cannot be written down it holds until the node stops."""
     if node.replica.machine.disk.superseded is not None:
         return
     try:

@@ -1,4 +1,4 @@
-"""What a node looks at once in a while: who is late, what has expired, which files are others."""
+"""The periodic checks of a node: deadlines, expired sessions, changed files."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from qsync.node.view import NodeView
 
 
 def sweep(node: NodeView, retention: Retention, now: float) -> float:
-    """One look, at that time of the node's clock; the time of the next one."""
+    """Check once, at that time of the node's clock; return the time of the next check."""
     node.server.sweep()
     rights = guard.rights_of(node.replica)
     guard.end_sessions(rights, node.reactor)
@@ -27,7 +27,7 @@ def sweep(node: NodeView, retention: Retention, now: float) -> float:
 
 
 def reload_certificates(node: NodeView) -> dict[str, object]:
-    """Read them now: which is in use then, until when, and why it is not the one in the files.
+    """Read the certificates now; return which is in use, until when, and why no newer one.
 
     Raises ConfigError where the node speaks no TLS.
     """
@@ -43,7 +43,7 @@ def reload_certificates(node: NodeView) -> dict[str, object]:
 
 
 def note_certificates(node: NodeView, news: Mapping[str, object] | None) -> None:
-    """Write down that files of certificates were read, or could not be used."""
+    """Note that files of certificates were read, or could not be used."""
     if news is not None:
         event = "certificate_refused" if "error" in news else "certificate_read"
         node.timeline.append(event, dict(news))

@@ -1,4 +1,4 @@
-"""The system as it is: Trio, epoll, sockets, threads, and the machine's own clocks."""
+"""The real system: Trio, epoll, sockets, threads, and the machine's own clocks."""
 
 import contextlib
 import fcntl
@@ -130,7 +130,7 @@ class NodeSystem:
         return Thread()
 
     def call_soon(self, call: Callable[[], None], /) -> None:
-        """Run a call on the loop; what comes when the loop is over is told to nobody."""
+        """Run a call on the loop; one that comes after the end of the loop is dropped."""
         assert self._token is not None
         with contextlib.suppress(trio.RunFinishedError):
             self._token.run_sync_soon(call)

@@ -1,4 +1,4 @@
-"""What a node says to systemd, if that runs it: ready, alive, stopping (sd_notify(3)).
+"""Notifies systemd where it runs the node: ready, alive, stopping (sd_notify(3)).
 
 A unit of `Type=notify` counts as started when the node serves, and `WatchdogSec=` restarts a node
 whose loop stands still or whose disk keeps a write for ever. Without systemd nothing is said.
@@ -28,28 +28,28 @@ _BEATS: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemdSocket:
-    """Where systemd listens. `watchdog_s`: how long it waits for a sign of life, if it does."""
+    """The socket of systemd. `watchdog_s`: how long it waits for a sign of life, if it does."""
 
     address: str
     watchdog_s: float | None = None
 
     @property
     def look_s(self) -> float:
-        """How often something is said."""
+        """How often the node sends a sign of life, in seconds."""
         return LOOK_S if self.watchdog_s is None else min(LOOK_S, self.watchdog_s / _BEATS)
 
     def ready(self, node: NodeStatus) -> None:
-        """The node serves."""
+        """Report that the node serves."""
         self._try("READY=1", _status(node))
 
     def beat(self, node: NodeStatus) -> None:
-        """It is alive, unless a write of its log has hung for a third of the watchdog's time."""
+        """Report that it is alive, unless a write has hung for a third of the watchdog's time."""
         hangs = self.watchdog_s is not None and node.disk.busy_s > self.watchdog_s / _BEATS
         alive = [] if hangs or self.watchdog_s is None else ["WATCHDOG=1"]
         self._try(*alive, _status(node))
 
     def stopping(self) -> None:
-        """It hands over what it leads, and ends."""
+        """Report that it hands over leadership and ends."""
         self._try("STOPPING=1", "STATUS=stopping")
 
     def _try(self, *lines: str) -> None:
@@ -65,7 +65,7 @@ class SystemdSocket:
             sock.send("\n".join(lines).encode())
 
     def connected(self) -> socket.socket:
-        """A socket that leads there. Raises OSError when nobody listens."""
+        """Return a socket connected to it. Raises OSError when nobody listens."""
         name = self.address
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         sock.settimeout(0)
@@ -78,7 +78,7 @@ class SystemdSocket:
 
 
 def systemd_socket(environ: Mapping[str, str] = os.environ) -> SystemdSocket | None:
-    """Where this process's systemd listens; None where there is none.
+    """Return the socket of this process's systemd; None where there is none.
 
     Raises ConfigError when nobody listens there, since that systemd would wait in vain.
     """
@@ -108,7 +108,7 @@ def _watchdog_s(environ: Mapping[str, str]) -> float | None:
 
 
 def _status(node: NodeStatus) -> str:
-    """A line for `systemctl status`."""
+    """Return a line for `systemctl status`."""
     wrong = health.unsound(node)
     if wrong is not None:
         return f"STATUS={wrong}"
@@ -119,7 +119,7 @@ def _status(node: NodeStatus) -> str:
 
 
 async def keep_told(unit: SystemdSocket, look: Callable[[], NodeStatus]) -> None:
-    """Give signs of life until cancelled."""
+    """Send signs of life until cancelled."""
     while True:
         await trio.sleep(unit.look_s)
         unit.beat(look())

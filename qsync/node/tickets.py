@@ -1,4 +1,4 @@
-"""Clients that wait for an answer: who, for what, and until when."""
+"""Tickets of waiting clients: for which answer each waits, and until when."""
 
 import heapq
 from collections import deque
@@ -19,7 +19,7 @@ SPARE = 1024
 
 
 class Deadlines:
-    """Deadlines of tickets. Those that were answered are dropped when they are met.
+    """Deadlines of tickets. Those of answered tickets are dropped when they pass.
 
     Who waits as long as the one before has the later deadline, so most need no more than a queue;
     a heap has those whose patience is shorter.
@@ -53,7 +53,7 @@ class Deadlines:
         return min(soonest, heap[0][0]) if heap else soonest
 
     def pop_overdue(self, now: float) -> list[Ticket]:
-        """Tickets whose deadline has passed, by deadline; also those that were answered."""
+        """Take the tickets whose deadline has passed, by deadline; answered ones, too."""
         found: list[tuple[float, Ticket]] = []
         while self._queue and self._queue[0][0] <= now:
             found.append(self._queue.popleft())
@@ -62,7 +62,7 @@ class Deadlines:
         return [ticket for _, ticket in sorted(found)]
 
     def trim(self, waiting: Container[Ticket], count: int) -> None:
-        """Forget what was answered, if that is most of it; `count`: how many still wait."""
+        """Drop answered tickets if they are the majority; `count`: how many still wait."""
         if len(self) > 2 * count + SPARE:
             self._queue = deque(each for each in self._queue if each[1] in waiting)
             self._heap = [each for each in self._heap if each[1] in waiting]
@@ -71,7 +71,7 @@ class Deadlines:
 
 @final
 class WriteTicket:
-    """A client waits for the fate of its transaction; or of its `refusal`, which is in the log.
+    """The ticket of a client that waits for its transaction, or for its `refusal` in the log.
 
     `session` and `seq` are the token by which it may ask again.
     """
@@ -97,19 +97,19 @@ class WriteTicket:
 
     @property
     def token(self) -> tuple[bytes, int]:
-        """Names the transaction when its fate has to be asked for again."""
+        """Session and number, by which the transaction can be asked for again."""
         return self.session, self.seq
 
 
 class ReadTicket(NamedTuple):
-    """A client waits until its read may be answered."""
+    """The ticket of a client that waits for a read."""
 
     connection: Connection
     request: RowsRequest
 
 
 class AskTicket(NamedTuple):
-    """An operator waits for an operation, or a refusal until it is sure: `done(refused)` answers.
+    """The ticket of an operation or an uncertain refusal: `done(refused)` answers it.
 
     `late` is the answer when the time is over; without it, that the read or operation was not done.
     """
@@ -125,14 +125,14 @@ AnyTicket = WriteTicket | ReadTicket | AskTicket
 
 
 def number_of(ticket: AnyTicket) -> int:
-    """The number by which its client knows the question."""
+    """Return the number by which its client knows the question."""
     if isinstance(ticket, ReadTicket):
         return ticket.request.id
     return ticket.request
 
 
 class Tickets:
-    """Numbers those who wait for an answer, and finds those whose deadline has passed."""
+    """Numbers the waiting clients, and finds those whose deadline has passed."""
 
     def __init__(self, due: Due | None = None) -> None:
         self.due = Due() if due is None else due
@@ -152,37 +152,37 @@ class Tickets:
 
     @property
     def issued(self) -> int:
-        """How many tickets were given since the process began."""
+        """The number of tickets since the process began."""
         return self._next - 1
 
     def number(self) -> Ticket:
-        """A fresh ticket number."""
+        """Return a fresh ticket number."""
         ticket = self._next
         self._next += 1
         return ticket
 
     def put(self, number: Ticket, ticket: AnyTicket, *, deadline: float) -> None:
-        """Let a client wait under this number, until `deadline` at most."""
+        """Add the ticket of a write under this number, until `deadline`."""
         self._open[number] = ticket
         self._deadlines.add(deadline, number)
 
     def put_read(self, number: Ticket, ticket: ReadTicket, *, deadline: float) -> None:
-        """Let a client wait for a read. Reads all wait equally long, unlike writes."""
+        """Add the ticket of a read. Reads all wait equally long, unlike writes."""
         self._open[number] = ticket
         self._read_deadlines.add(deadline, number)
 
     def put_refusal(self, number: Ticket, ticket: AskTicket, *, deadline: float) -> None:
-        """Let a refusal wait until it is certain."""
+        """Add a refusal that waits until it is certain."""
         self._refusals.add(number)
         self.put(number, ticket, deadline=deadline)
 
     def refusals(self) -> int:
-        """How many refusals wait."""
+        """The number of refusals that wait."""
         self._refusals &= self._open.keys()
         return len(self._refusals)
 
     def waits(self, number: Ticket) -> AnyTicket | None:
-        """The ticket of this number; None if it was answered."""
+        """Return the ticket of this number; None if it was answered."""
         return self._open.get(number)
 
     def pop(self, number: Ticket) -> AnyTicket | None:
@@ -198,12 +198,12 @@ class Tickets:
 
     @property
     def expires_at(self) -> float:
-        """The earliest deadline; infinite when nobody waits."""
+        """The earliest deadline; infinite without tickets."""
         open_ = self._open
         return min(self._deadlines.soonest(open_), self._read_deadlines.soonest(open_))
 
     def take_all(self) -> list[tuple[Ticket, AnyTicket]]:
-        """Nobody waits any more."""
+        """Take all tickets."""
         found = list(self._open.items())
         self._open.clear()
         return found

@@ -25,7 +25,7 @@ Tell = Callable[[str, Mapping[str, object]], None]
 
 
 class Timeline:
-    """Rare events with their numbers. Writing one never takes a node down."""
+    """A ring of rare events with their numbers. An error of writing one never stops a node."""
 
     def __init__(self, path: Path | None, *, wall: Callable[[], float] = SYSTEM.wall) -> None:
         self.events: deque[dict[str, object]] = deque(maxlen=EVENTS_MAX)
@@ -68,17 +68,17 @@ class Timeline:
             self.unwritten += 1
 
     def say(self, name: str, fields: Mapping[str, object]) -> None:
-        """To the log of the process only: what others could cause without end, or is no event."""
+        """Write to the log of the process only: for what others could cause without end."""
         if self.told is not None:
             self.told(name, fields)
 
     def latest(self, count: int) -> list[dict[str, object]]:
-        """The newest events, oldest first."""
+        """Return the newest events, oldest first."""
         return list(self.events)[-count:]
 
 
 def _reread(path: Path) -> list[dict[str, object]]:
-    """The end of the file of an earlier life. Lines that a crash tore are left out."""
+    """Read the end of an earlier life's file. Lines that a crash tore are left out."""
     try:
         lines = last_lines(path, bytes_max=REREAD_BYTES_MAX)
     except OSError:

@@ -1,4 +1,4 @@
-"""Asks for time come in as ranges; here the dice are thrown and the clock is read."""
+"""Turns the core's requests for time, given as ranges, into deadlines drawn at random."""
 
 from collections.abc import Callable
 from typing import Final
@@ -12,7 +12,7 @@ FAR: Final = float("inf")
 
 
 class Timers:
-    """One deadline a kind, in seconds of the clock of waiting; and any number of named calls."""
+    """One deadline for each kind, in seconds of the waiting clock; and any named calls."""
 
     def __init__(self, fire: Callable[[list[str]], None], effects: Effects) -> None:
         self.wall = WallClock(effects)

@@ -149,7 +149,7 @@ def check_hello(name: CertifiedName | None, hello: Hello) -> None:
 
 
 def check_member(name: CertifiedName | None, cluster: str, member: str) -> None:
-    """Is it the member that was dialled who answers? Raises ForeignCluster and AccessDenied."""
+    """Check that the dialled member answers. Raises ForeignCluster and AccessDenied."""
     if name is None:
         raise AccessDenied(
             f"where {member} was dialled, the certificate names no node of a cluster"

@@ -1,4 +1,4 @@
-"""The stages of the log's growth with their times, kept only while somebody asks for traces."""
+"""The stages of the log's growth with their times, kept only while traces are asked for."""
 
 from collections import deque
 from collections.abc import Callable
@@ -30,7 +30,7 @@ class TraceMark(NamedTuple):
 
 
 class Tracing:
-    """Looks at the machine after every batch while armed, and notes what has moved."""
+    """Compares the machine after every batch while armed, and notes what has moved."""
 
     def __init__(
         self, machine: "Machine", *, now: Callable[[], float], wall: Callable[[], float]
@@ -45,11 +45,11 @@ class Tracing:
 
     @property
     def armed(self) -> bool:
-        """Is somebody interested?"""
+        """Whether traces were asked for lately."""
         return self._until > 0.0
 
     def arm(self, seconds: float) -> None:
-        """Watch for so long from now on."""
+        """Trace for so many seconds from now on."""
         if seconds > 0:
             if not self.armed:
                 self._reached = dict(self._stages())
@@ -57,13 +57,13 @@ class Tracing:
             self._until = max(self._until, self._now() + min(seconds, ARM_MAX))
 
     def tick(self) -> None:
-        """Stop when nobody asked for long enough."""
+        """Stop when no trace was asked for within that time."""
         if self.armed and self._now() > self._until:
             self._until = 0.0
             self._marks.clear()
 
     def turn(self) -> None:
-        """A batch is done: note what moved."""
+        """Note what moved in a batch."""
         wall, reached = self._wall(), self._reached
         for stage, upto in self._stages():
             if reached.get(stage) != upto:
@@ -89,7 +89,7 @@ class Tracing:
         return stages
 
     def tell(self, index: int) -> dict[str, object]:
-        """What is known of an entry here: what it is, its fate, and when it got how far."""
+        """Return what is known of an entry: its kind, its fate, and when it reached a stage."""
         replicated_log = self._machine.replicated_log
         place = Index(index)
         found = (
@@ -127,7 +127,7 @@ class Tracing:
         return "confirmed" if replicated_log.confirmed >= index else "pending"
 
     def _first(self, index: int) -> list[TraceMark]:
-        """Of every stage the first mark that reached the entry, unless it was before."""
+        """Return, for every stage, the first mark that reached the entry, unless it was before."""
         first: dict[Stage, TraceMark] = {}
         for mark in self._marks:
             if mark.upto >= index > self._base.get((mark.what, mark.who), 0):

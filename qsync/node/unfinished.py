@@ -1,4 +1,4 @@
-"""Requests that have not arrived whole: what all of them together may take, and who gives way."""
+"""Requests that have not arrived whole: their limit, and which connection yields."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ ROOM_SHARE: Final = 8
 
 
 class UnfinishedRequests:
-    """What clients have begun to send, the frame that was begun first in front.
+    """Frames that clients have begun to send; the one that was begun first is in front.
 
     Who sends a request slowly, or never to its end, must not hold up those who do: so when all of
     them take too much, the oldest give way. A client that is quick has a young one.
@@ -25,7 +25,7 @@ class UnfinishedRequests:
         return len(self._held)
 
     def received(self, connection: Connection, *, whole: bool) -> list[Connection]:
-        """Something came, `whole` frames among it; who is to give way for it."""
+        """Note that bytes came, with `whole` frames; return the connection that must yield."""
         now = connection.frames.buffered
         if whole or not now:
             self.forget(connection)  # what is left is another frame, the youngest of all
@@ -35,7 +35,7 @@ class UnfinishedRequests:
         return self._oldest() if self.bytes > self.bytes_max else []
 
     def forget(self, connection: Connection) -> None:
-        """It holds nothing any more."""
+        """Forget a connection that has no unfinished frame."""
         self.bytes -= self._held.pop(connection, 0)
 
     def _oldest(self) -> list[Connection]:

@@ -1,4 +1,4 @@
-"""What the parts of a node may see of it: its status, its handshake, its queries, its faults."""
+"""The view that the parts of a node have of it: status, handshake, queries, faults."""
 
 from typing import Protocol
 
@@ -21,7 +21,7 @@ from qsync.store.contract import Identity
 
 
 class NodeView(Protocol):
-    """A node is built of its parts, and some of them describe it: they need no more than this."""
+    """The part of a node that describing it needs."""
 
     config: NodeConfig
     storage: NodeStorage
@@ -37,7 +37,7 @@ class NodeView(Protocol):
 
     @property
     def book(self) -> AddressBook:
-        """Who the members are, and where they are dialled."""
+        """The members and their addresses."""
 
     @property
     def identity(self) -> Identity:
@@ -45,7 +45,7 @@ class NodeView(Protocol):
 
     @property
     def retained(self) -> Retained:
-        """Its snapshots, and for whom it keeps its log."""
+        """Its snapshots, and the readers for which it keeps its log."""
 
     @property
     def snapshot_exports(self) -> SnapshotExports:
@@ -59,7 +59,7 @@ class NodeView(Protocol):
         """Seconds since the leader was heard; 0 on the leader itself."""
 
     def begin_anew(self) -> None:
-        """Its directory is to be opened anew; whoever runs it does that, or nobody."""
+        """Ask for the directory to be opened anew; the caller of `run` does that, or nobody."""
 
     def uptime(self) -> float:
         """Seconds since its directory was opened."""

@@ -1,4 +1,4 @@
-"""Who waits on this node for news: broadcast keys and change feeds. Without them it costs nothing.
+"""Clients that wait for news: broadcast keys and change feeds. Without any they cost nothing.
 
 A question is answered at once when there is something to say, else parked here until there is, or
 until its time is over. Nothing is ever pushed, so a reader that is slow takes no memory.
@@ -28,7 +28,7 @@ Values = Mapping[str, Callable[[], object]]
 
 
 class _ForKey:
-    """A question that waits until a key has another value than the one that is `known`."""
+    """A question that waits until a key has a value other than the one that is `known`."""
 
     __slots__ = ("connection", "id", "key", "known", "until")
 
@@ -54,7 +54,7 @@ class _ForChanges:
 
 
 class Watching:
-    """`turn` after every batch of the loop while `busy`; `tick` now and then."""
+    """The waiting clients. Call `turn` after every batch while `busy`; `tick` now and then."""
 
     def __init__(
         self,
@@ -77,13 +77,13 @@ class Watching:
 
     @property
     def busy(self) -> bool:
-        """Does somebody wait for changes?"""
+        """Whether a client waits for changes."""
         return bool(self._feeds)
 
     # -- questions
 
     def key(self, connection: Connection, request: verbs.WatchRequest) -> None:
-        """Answer when the value is another one. Raises WrongKey or Overloaded."""
+        """Answer when the value differs. Raises WrongKey or Overloaded."""
         find = self._values.get(request.key)
         if find is None:
             known = ", ".join(self._values)
@@ -97,7 +97,7 @@ class Watching:
         self._keys.append(_ForKey(connection, request, until=until))
 
     def changes(self, connection: Connection, request: verbs.ChangesRequest) -> None:
-        """Answer when there are some. Raises NoSuchSpace, WrongKey, LostWrite, Compacted."""
+        """Answer when there are changes. Raises NoSuchSpace, WrongKey, LostWrite, Compacted."""
         shape = self._replica.state.schemas.shown
         wanted = feed.filter_of(shape, request.space, request.prefix)
         replicated_log = self._replica.machine.replicated_log
@@ -140,7 +140,7 @@ class Watching:
     # -- news
 
     def turn(self) -> None:
-        """A batch is done: was something confirmed?"""
+        """Answer feeds, after a batch that may have confirmed something."""
         confirmed = self._replica.machine.replicated_log.confirmed
         if confirmed == self._seen:
             return
@@ -148,7 +148,7 @@ class Watching:
         self._feeds = [each for each in self._feeds if not self._fed(each)]
 
     def _fed(self, parked: _ForChanges) -> bool:
-        """True when it is answered."""
+        """Answer a feed; return true when it is answered."""
         if parked.connection.closed:
             return True
         if self._denied(parked):
@@ -167,7 +167,7 @@ class Watching:
         return bool(found.transactions)
 
     def _denied(self, parked: _ForChanges) -> bool:
-        """True when it was refused, because the asker's right was taken back meanwhile."""
+        """Refuse a question if its user's right was taken back meanwhile; return true if so."""
         rights = guard.rights_of(self._replica)
         if rights is None:
             return False
@@ -177,7 +177,7 @@ class Watching:
         return error is not None
 
     def tick(self) -> None:
-        """Time has passed: keys that changed, and questions whose time is over."""
+        """Answer keys that have changed, and questions whose time is over."""
         if not self._keys and not self._feeds:
             return
         now = self._now()
