@@ -36,19 +36,19 @@ class Campaign:
 
     @property
     def may_begin(self) -> bool:
-        """May this node campaign when it misses a leader?"""
+        """Whether this node may campaign when it misses a leader."""
         return self.mode is ElectionMode.CANDIDATE and self.may_lead
 
     @property
     def may_lead(self) -> bool:
-        """May it when it is told to? Only a voter that cannot have forgotten what it acked."""
+        """Whether it may campaign on request: only a voter that cannot have forgotten an ack."""
         # Terms stay below the end of the numbers: the last one is never campaigned for.
         state = self._state
         return state.ballot.member and state.electorate.may_lead and state.term < TERM_MAX
 
     @property
     def promoting(self) -> bool:
-        """Is a promotion of this node under way?"""
+        """Whether a promotion of this node is under way."""
         return self._state.round is not None and self._state.round.promoted
 
     @property
@@ -59,7 +59,7 @@ class Campaign:
     # -- what makes a node ask
 
     def promote(self) -> str | None:
-        """Campaign now, in a new term. The answer is why not, or None; who leads need not."""
+        """Campaign now, in a new term. Returns why not, or None; a leader need not."""
         state = self._state
         if state.role is Role.LEADER:
             return None
@@ -80,7 +80,7 @@ class Campaign:
         return None
 
     def timeout_now(self, order: TimeoutNow) -> None:
-        """The leader hands over to us: campaign without asking whether it is gone."""
+        """Campaign at once: the leader hands over to us."""
         state = self._state
         if order.leader == state.electorate.me or not state.observe(order.term, order.leader):
             return
@@ -89,7 +89,7 @@ class Campaign:
             self.campaign(promoted=True, transfer=True)
 
     def leader_resigned(self, said: Resigned) -> None:
-        """Our leader says itself that it leads no more: promises to it are over."""
+        """End the promises to our leader: it says itself that it leads no more."""
         state = self._state
         if not state.observe(said.term, None) or said.leader != state.leader:
             return
@@ -117,7 +117,7 @@ class Campaign:
             state.out.arm(ElectionTimer.ELECTION, left + GONE_EARLIEST_S, left + GONE_LATEST_S)
 
     def election_timeout(self) -> None:
-        """No leader and no result for too long, unless one was heard since the timer was armed."""
+        """Campaign: no leader and no result came in time, unless one was heard since."""
         state = self._state
         if state.role is Role.LEADER:
             return
@@ -141,7 +141,7 @@ class Campaign:
                 self.pre_vote()
 
     def drop_round(self) -> None:
-        """The round that is open does not count any more."""
+        """Drop the open round: its answers do not count any more."""
         if self._state.round is not None:
             self._state.become_follower()
             self._state.arm_election()
@@ -191,7 +191,7 @@ class Campaign:
             self._ask_rest(round_, transfer=transfer)
 
     def _give_up(self) -> None:
-        """Neither a leader nor a result in sight."""
+        """Give up the round: neither a leader nor a result is in sight."""
         state = self._state
         if state.leader is not None:
             state.out.add_event("leader_silent", term=state.term, leader=state.leader)
@@ -207,7 +207,7 @@ class Campaign:
         return record
 
     def _ask_again(self, round_: VoteRound) -> None:
-        """The same request in the same term, to those who have not said AYE."""
+        """Send the same request in the same term again, to voters that have not granted it."""
         round_.first = None
         round_.lost_known = False
         self._state.arm_election()
@@ -234,7 +234,7 @@ class Campaign:
     # -- counting
 
     def own_vote_durable(self, ballot: Ballot) -> None:
-        """That ballot is durable. Our vote for ourselves counts from here on (Raft figure 2)."""
+        """Count our vote for ourselves: that ballot is durable (Raft figure 2)."""
         state, round_ = self._state, self._state.round
         if round_ is None or round_.record.pre:
             return
@@ -244,7 +244,7 @@ class Campaign:
             self._decide(round_)
 
     def count(self, vote: RequestVoteResponse) -> None:
-        """An answer to us. Only voters count, and only for the request that is open."""
+        """Count an answer. Only voters count, and only for the open request."""
         state = self._state
         if vote.voter not in state.electorate.peers:
             return
@@ -270,7 +270,7 @@ class Campaign:
             self._decide(round_)
 
     def _decide(self, round_: VoteRound) -> None:
-        """Won, or cannot be won any more: then it is tried again soon (split votes end early)."""
+        """End a round that is won or cannot be won: a split vote is soon repeated."""
         state = self._state
         assert state.round is round_
         match round_.result(state.electorate, needed=self.votes_needed, absent=self.absent):

@@ -21,7 +21,7 @@ def position(at: Position) -> str:
 
 
 def message(said: ElectionMessage) -> str:
-    """As a line of the minutes: `ask_vote term=8 candidate=2 log=7:42 pre`."""
+    """Describe a message: `ask_vote term=8 candidate=2 log=7:42 pre`."""
     match said:
         case RequestVote():
             line = f"ask_vote term={said.term} candidate={said.candidate}"
@@ -40,20 +40,20 @@ def message(said: ElectionMessage) -> str:
 
 
 def ballot(filled: Ballot) -> str:
-    """What is or must be durable: `term=8 vote=2`."""
+    """Describe a ballot: `term=8 vote=2`."""
     line = f"term={filled.term} vote={filled.vote or '-'}"
     return line if filled.member else line + " recruit"
 
 
 def votes(request: VoteRecord) -> str:
-    """Who asked, and who said what: `term=8 candidate=2 1:AYE 2:AYE 3:log_behind`."""
+    """Describe a request for votes and its answers: `term=8 candidate=2 1:AYE 3:log_behind`."""
     answers = (f" {voter}:{nay or 'AYE'}" for voter, nay in sorted(request.answers.items()))
     line = f"term={request.term} candidate={request.candidate}" + "".join(answers)
     return line + _flags(pre=request.pre)
 
 
 def state(raft: Raft) -> str:
-    """Who leads, as this node sees it: `raft me=1 leader term=8 vote=1 leader=1 log=7:42`."""
+    """Describe an election: `raft me=1 leader term=8 vote=1 leader=1 log=7:42`."""
     line = f"raft me={raft.electorate.me} {raft.role} {ballot(raft.ballot)}"
     line += f" leader={raft.leader or '-'} log={position(raft.state.position)}"
     if raft.transfer.target is not None:

@@ -1,4 +1,4 @@
-"""Who votes: the voters in force, how many of them are a quorum, and whether this node is one."""
+"""The voters in force, the size of their quorum, and whether this node is one."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ class Electorate:
         self.quorum = max(quorum, majority(len(self.voters)))
 
     def change(self, voters: Sequence[Replica], quorum: int, *, named: bool) -> None:
-        """The replica set is another one."""
+        """Change the voters."""
         self.voters = tuple(voters)
         self.named = named
         self.quorum = max(quorum, majority(len(self.voters)))
@@ -36,12 +36,12 @@ class Electorate:
 
     @property
     def is_voter(self) -> bool:
-        """Does this node count, in its own counts too?"""
+        """Whether this node counts, also in its own counts."""
         return self.named and self.me in self.voters
 
     @property
     def may_lead(self) -> bool:
-        """May it be elected? Also while it does not know for sure that it is out.
+        """Whether it may be elected; also while it does not know for sure that it was removed.
 
         Nobody else may have what it has (membership.md M4 d); it does not count itself then.
         """
@@ -49,5 +49,5 @@ class Electorate:
 
     @property
     def is_alone(self) -> bool:
-        """Is this node the only voter?"""
+        """Whether this node is the only voter."""
         return self.voters == (self.me,)

@@ -9,7 +9,7 @@ from election.roles import ElectionTiming
 
 
 class Fencing(StrEnum):
-    """How a leader guards itself against having been replaced unnoticed."""
+    """How a leader guards against having been replaced unnoticed."""
 
     SOFT = "soft"
     """Steps down after the disconnect timeout, the same that followers have."""
@@ -20,7 +20,7 @@ class Fencing(StrEnum):
 
 
 class QuorumContact:
-    """When each voter last answered a leader in its term, and until when that makes a quorum."""
+    """When each voter last answered a leader in its term, and until when those are a quorum."""
 
     def __init__(self, *, electorate: Electorate, timing: ElectionTiming, fencing: Fencing) -> None:
         self.fencing = fencing
@@ -37,35 +37,35 @@ class QuorumContact:
         return timeout / 2 if self.fencing is Fencing.STRICT else timeout
 
     def start_term(self, now: float) -> None:
-        """A term of leadership begins: everybody gets the full time for a first answer."""
+        """Begin a term of leadership: every voter gets the full time for a first answer."""
         for peer in self._heard:
             self._heard[peer] = now
         self._measure()
 
     def heard(self, peer: Replica, now: float) -> None:
-        """That voter answered. Anybody else is not counted."""
+        """Note that a voter answered. Other nodes do not count."""
         if peer in self._heard:
             assert now >= self._heard[peer]  # One monotonic clock (membership.md M11 j).
             self._heard[peer] = now
 
     def is_fresh(self, now: float) -> bool:
-        """Has a quorum answered recently enough?"""
+        """Return whether a quorum has answered recently enough."""
         if now > self.until:
             self._measure()
         return now <= self.until
 
     def is_lost(self, now: float) -> bool:
-        """Must a leader fence itself?"""
+        """Return whether a leader must fence itself."""
         return self.fencing is not Fencing.OFF and not self.is_fresh(now)
 
     def change_fencing(self, fencing: Fencing, timing: ElectionTiming) -> None:
-        """The time that an answer counts may have become shorter: measure anew."""
+        """Measure anew: the time that an answer counts may be shorter."""
         self.fencing = fencing
         self._timing = timing
         self._measure()
 
     def change_voters(self, now: float) -> None:
-        """Somebody joined or left; who joined gets the full time for a first answer."""
+        """Change the voters; new ones get the full time for a first answer."""
         self._heard = {peer: self._heard.get(peer, now) for peer in self._electorate.peers}
         self._measure()
 

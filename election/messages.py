@@ -1,4 +1,4 @@
-"""What replicas say to each other about who leads, and the few numbers they say it in."""
+"""Messages between replicas about elections, and the numbers in them."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -52,7 +52,7 @@ class Ballot:
 class RequestVote:
     """A candidate asks. `pre` asks without raising the term (Raft thesis §9.6).
 
-    `transfer`: the leader itself told the candidate to campaign, so stickiness does not apply.
+    `transfer`: the leader itself asked the candidate to campaign, so stickiness does not apply.
     A pre-vote names the term the candidate would campaign in, not its present one.
     """
 
@@ -85,7 +85,7 @@ class TimeoutNow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resigned:
-    """The leader leads no more, and will not again in this term: nobody owes it a vote."""
+    """The leader has resigned, and will not lead again in this term: promises to it are void."""
 
     term: Term
     leader: Replica

@@ -1,4 +1,4 @@
-"""The election of one node: what it is told, and what it answers (Raft §5, thesis §3.10)."""
+"""The election of one node: its inputs and its outputs (Raft §5, thesis §3.10)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -70,12 +70,12 @@ class Raft:
 
     @property
     def role(self) -> Role:
-        """What this node is in its term."""
+        """The role of this node in its term."""
         return self.state.role
 
     @property
     def leader(self) -> Replica | None:
-        """Who leads the term, if that is known."""
+        """The leader of the term, if it is known."""
         return self.state.leader
 
     @property
@@ -101,7 +101,7 @@ class Raft:
             self.promise()
 
     def clock(self, now: float) -> None:
-        """What time it is. Called before every batch of inputs.
+        """Take the time. Called before every batch of inputs.
 
         A leader whose process was paused finds here that all it heard is too old, and steps down
         before it answers anything of the batch.
@@ -109,7 +109,7 @@ class Raft:
         self.state.clock(now)
 
     def timer(self, kind: str) -> None:
-        """A timer asked for in a ready has come."""
+        """Handle a timer that a ready asked for."""
         match kind:
             case ElectionTimer.ELECTION:
                 self.campaign.election_timeout()
@@ -122,7 +122,7 @@ class Raft:
                 raise AssertionError(f"not a timer of the election: {kind}")
 
     def received(self, message: ElectionMessage) -> None:
-        """A message from a peer that was identified by its handshake."""
+        """Handle a message from a peer that its handshake has identified."""
         match message:
             case RequestVote():
                 if message.candidate != self.electorate.me:
@@ -137,33 +137,33 @@ class Raft:
                 assert_never(message)
 
     def observe(self, term: Term, leader: Replica | None) -> bool:
-        """What a replication message says about who leads. False if it is of the past.
+        """Take term and leader of a replication message. False if it is of the past.
 
         From a leader: it is known now, and is not to be replaced for one election timeout more.
         """
         return self.state.observe(term, leader)
 
     def heard(self, peer: Replica) -> None:
-        """That voter answered us in our term."""
+        """Note that a voter answered us in our term."""
         self.state.contact.heard(peer, self.state.now)
 
     def promise(self) -> float:
-        """No vote for anybody but the leader for a while; returns for how many seconds from now."""
+        """Promise to vote for nobody but the leader; return for how many seconds from now."""
         state = self.state
         state.promise.promise(state.now + state.timing.promise)
         return state.timing.promise
 
     def everybody_is_there(self) -> None:
-        """All voters can be reached. In term 0 there never was a leader to wait for."""
+        """Note that all voters can be reached. In term 0 there is no leader to wait for."""
         if self.term == 0:
             self.state.arm_soon()
 
     def set_last_position(self, position: Position) -> None:
-        """The last entry of our own log is another one (it may also have been cut)."""
+        """Change the position of our log's last entry (the log may also have been cut)."""
         self.state.position = position
 
     def set_mode(self, mode: ElectionMode) -> None:
-        """Take part in another way. Who leads and must not by it is to hand over, or to resign."""
+        """Change the mode. A leader that must not lead by it has to hand over, or to resign."""
         if mode is self.campaign.mode:
             return
         self.campaign.mode = mode
@@ -171,13 +171,13 @@ class Raft:
             self.campaign.drop_round()
 
     def set_voters(self, voters: Sequence[Replica], quorum: int, *, named: bool = True) -> None:
-        """The replica set is another one. An open round is dropped and begun anew."""
+        """Change the voters. An open round is dropped and begun anew."""
         self.electorate.change(voters, quorum, named=named)
         self.state.contact.change_voters(self.state.now)
         self.campaign.drop_round()
 
     def ballot_written(self, ballot: Ballot) -> None:
-        """That ballot is durable."""
+        """Note that that ballot is durable."""
         assert ballot.term >= self.out.durable.term
         self.out.durable = ballot
         self.campaign.own_vote_durable(ballot)

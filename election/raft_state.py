@@ -15,7 +15,7 @@ CHECKS = 4
 
 
 class RaftState:
-    """What the rules of elections are about; every change of role and term goes through `_become`.
+    """The state that the rules of elections are about; only `_become` changes role and term.
 
     `now` is what the last `clock(now)` said. `position`: the last entry of the log. `round`: the
     request for votes that is open; any change of role or term ends it. `fenced`: led this term and
@@ -52,13 +52,13 @@ class RaftState:
 
     @property
     def has_leader_lease(self) -> bool:
-        """Is there a leader that this node must not help to replace (Raft thesis §4.2.3)?"""
+        """Whether this node must not help to replace its leader (Raft thesis §4.2.3)."""
         if self.role is Role.LEADER:
             return self.contact.is_fresh(self.now)
         return self.promise.holds(self.now)
 
     def clock(self, now: float) -> None:
-        """What time it is. A leader finds here that all it heard is too old, and steps down."""
+        """Take the time. A leader whose answers are all too old steps down here."""
         assert now >= self.now, (now, self.now)
         pause = now - self.now
         self.now = now
@@ -68,7 +68,7 @@ class RaftState:
     # -- changes of role and term
 
     def adopt(self, term: Term) -> None:
-        """There is a higher term: whatever this node was, it follows in that one (Raft §5.1)."""
+        """Follow in a higher term, whatever this node was (Raft §5.1)."""
         assert term > self.term
         ballot = Ballot(term=term, vote=None, member=self.ballot.member)
         if self.role is Role.LEADER:
@@ -77,7 +77,7 @@ class RaftState:
             self._become(Role.FOLLOWER, None, ballot)
 
     def observe(self, term: Term, leader: Replica | None) -> bool:
-        """A message of that term, from its leader if one is named. False if it is of the past."""
+        """Take a message's term, and the leader if it names one. False if it is of the past."""
         if term != self.ballot.term:
             if term < self.ballot.term:
                 return False
@@ -96,7 +96,7 @@ class RaftState:
         return True
 
     def grant_vote(self, candidate: Replica) -> None:
-        """Vote for it, and give it a whole timeout to win (Raft §5.2)."""
+        """Vote for the candidate, and give it a whole timeout to win (Raft §5.2)."""
         assert self.role is Role.FOLLOWER
         assert self.ballot.member
         ballot = self.ballot
@@ -115,7 +115,7 @@ class RaftState:
         self.round = round_
 
     def become_leader(self) -> None:
-        """Won this term. Everybody gets the full time for a first answer."""
+        """Lead this term, which was won. Every voter gets the full time for a first answer."""
         assert self.ballot.vote == self.electorate.me
         assert self.electorate.may_lead
         self._become(Role.LEADER, self.electorate.me)
@@ -125,12 +125,12 @@ class RaftState:
         self.out.add_event("elected", term=self.term)
 
     def become_follower(self) -> None:
-        """Of nobody, in the same term: a leader is lost, or a round of ours is given up."""
+        """Follow nobody, in the same term: the leader is lost, or our round was given up."""
         assert self.role is not Role.LEADER
         self._become(Role.FOLLOWER, None)
 
     def step_down(self, why: str, ballot: Ballot | None = None) -> None:
-        """A leader leads no more. It waits a full timeout, so that another gets the chance."""
+        """Stop leading. Wait a full timeout, so that another node gets the chance."""
         assert self.role is Role.LEADER
         self._become(Role.FOLLOWER, None, ballot)
         self.promise.sticky_until = self.now
@@ -140,14 +140,14 @@ class RaftState:
         self.out.add_event("stepped_down", term=self.term, why=why)
 
     def become_member(self) -> None:
-        """Vote, and be counted, from now on: what was acked cannot have been forgotten any more."""
+        """Vote and count from now on: nothing acked can have been forgotten any more."""
         if not self.ballot.member:
             self.ballot = replace(self.ballot, member=True)
             self.out.mark_dirty()
             self.out.add_event("member", term=self.term)
 
     def _fence(self, why: str) -> None:
-        """Nobody can tell any more whether there is a newer leader: stop, but keep the term."""
+        """Stop leading but keep the term: there may be a newer leader."""
         self.fenced = True
         self.out.add_event("fenced", term=self.term, why=why)
         self.step_down(why)
@@ -193,11 +193,11 @@ class RaftState:
         self.out.arm(ElectionTimer.ELECTION, timeout, 2 * timeout)
 
     def arm_soon(self) -> None:
-        """A moment only: there is no leader to wait for."""
+        """Arm the election timer for a moment only: there is no leader to wait for."""
         self.out.arm(ElectionTimer.ELECTION, 0.0, RETRY_SHARE_MAX * self.timing.election_timeout)
 
     def arm_check(self) -> None:
-        """So that the clock is looked at even when nothing else happens."""
+        """Arm a timer so that the clock is read even when nothing else happens."""
         if self.electorate.quorum > 1:
             period = self.contact.timeout / CHECKS
             self.out.arm(ElectionTimer.CHECK_QUORUM, period, period)

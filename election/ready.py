@@ -1,4 +1,4 @@
-"""What an election wants done: a ballot to write, messages to send, timers to arm."""
+"""The outputs of an election: a ballot to write, messages to send, timers to arm."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -34,7 +34,7 @@ class TimerRequest:
 
 
 class Note(NamedTuple):
-    """Something for the timeline: a stable name and its numbers."""
+    """An event for the timeline: a stable name and its numbers."""
 
     name: str
     fields: dict[str, object]
@@ -68,7 +68,7 @@ NOTHING = ElectionReady()
 
 
 class ElectionOutbox:
-    """Gathers what is to be done, and knows which ballot is durable."""
+    """Gathers outputs, and knows which ballot is durable."""
 
     def __init__(self, durable: Ballot) -> None:
         self.durable = durable
@@ -100,11 +100,11 @@ class ElectionOutbox:
         self._dirty = True
 
     def mark_dirty(self) -> None:
-        """Something else changed (the ballot, the role): the next `drain` must look."""
+        """Note another change (of ballot or role): the next `drain` must look."""
         self._dirty = True
 
     def drain(self, *, ballot: Ballot, leads: Term | None) -> ElectionReady:
-        """All that was gathered. `leads` is the term in which this node leads now, if it does."""
+        """Return all that was gathered. `leads`: the term in which this node leads now, if any."""
         if not self._dirty:
             return NOTHING
         written = ballot == self.durable

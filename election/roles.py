@@ -1,4 +1,4 @@
-"""What a node may want (its mode), what it is (its role), how roles change, how long it waits."""
+"""Modes and roles of a node, the transitions of the role, and the timing of elections."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ class ElectionMode(StrEnum):
     CANDIDATE = "candidate"
     """Campaigns when no leader is heard."""
     MANUAL = "manual"
-    """Campaigns when told to by `promote()` or by the leader, for one term."""
+    """Campaigns for one term, by `promote()` or when the leader asks for it."""
 
 
 class Role(StrEnum):
-    """What a node is in its present term. A node that only asks for pre-votes is a follower."""
+    """The role of a node in its present term. A node that only asks for pre-votes is a follower."""
 
     FOLLOWER = "follower"
     CANDIDATE = "candidate"
@@ -27,7 +27,7 @@ class Role(StrEnum):
 
 
 class TermStep(Enum):
-    """What a change of the role does to the term. A term never goes back."""
+    """The effect of a change of role on the term. A term never goes back."""
 
     SAME = "same"
     HIGHER = "higher"
@@ -64,7 +64,7 @@ ROLE_CHANGES: Mapping[tuple[Role, Role], frozenset[TermStep]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectionTiming:
-    """How long to wait, in seconds.
+    """The timing of elections, in seconds.
 
     `election_timeout`: a follower that heard no leader for so long campaigns, and until then it
     helps no other candidate. `disconnect_timeout`: a leader that heard no quorum for so long

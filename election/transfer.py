@@ -1,4 +1,4 @@
-"""How a leader stops leading by its own will: it hands over (Raft thesis §3.10), or resigns."""
+"""A leader stops leading on purpose: it hands over (Raft thesis §3.10), or resigns."""
 
 from election.messages import Replica, Resigned, Term, TimeoutNow
 from election.raft_state import RaftState
@@ -7,7 +7,7 @@ from election.roles import Role
 
 
 class LeaderTransfer:
-    """At most one target at a time; and what was permitted in a term is permitted for good."""
+    """At most one target at a time; what was permitted in a term stays permitted."""
 
     def __init__(self, state: RaftState) -> None:
         self._state = state
@@ -18,7 +18,7 @@ class LeaderTransfer:
 
     @property
     def target(self) -> Replica | None:
-        """Whom the leadership is being handed to. The leader takes no writes meanwhile."""
+        """The node that leadership is handed to. The leader takes no writes meanwhile."""
         state = self._state
         if (
             self._target is not None
@@ -30,11 +30,11 @@ class LeaderTransfer:
 
     @property
     def is_lease_void(self) -> bool:
-        """Somebody was told in this term that our lease does not count: serve no read on it."""
+        """Whether a voter was allowed in this term to ignore our lease: serve no read by it."""
         return self._lease_void == self._state.term
 
     def send_timeout_now(self, to: Replica, *, within: float | None = None) -> None:
-        """Tell a voter, whose log is as long as ours, to campaign at once.
+        """Send TimeoutNow to a voter whose log is as long as ours.
 
         It ends when we are deposed, with its timer (after `within`, or an election timeout), or
         by `cancel`. In each case the lease of this term is over (membership.md M11 f).
@@ -50,19 +50,19 @@ class LeaderTransfer:
         state.out.add_event("hands_over", term=state.term, to=to)
 
     def cancel(self) -> None:
-        """Nobody waits for the target any more; it may take over all the same."""
+        """Wait no longer for the target; it may take over all the same."""
         if self.target is not None:
             self._target = None
             self._state.out.disarm(ElectionTimer.TRANSFER)
 
     def timed_out(self) -> None:
-        """The target did not take over in time."""
+        """Give up: the target did not take over in time."""
         if self.target is not None:
             self._state.out.add_event("transfer_failed", term=self._state.term, to=self.target)
             self._target = None
 
     def resign(self, why: str) -> None:
-        """Stop leading, keep the term, and say so to all, so that nobody waits to miss us.
+        """Stop leading, keep the term, and notify all, so that no voter waits to miss us.
 
         The word ends the promises of the voters, which only the leader's own may do; it is sent
         when we serve nothing and will not lead again in this term (membership.md M11 f, i).

@@ -1,4 +1,4 @@
-"""Until when a node helps nobody to replace its leader: of its own accord, and by promise."""
+"""Until when a node does not help to replace its leader: by itself, and by promise."""
 
 
 class VotePromise:
@@ -20,25 +20,25 @@ class VotePromise:
         return f"sticky until {self.sticky_until:g}, promised until {self._promised_until:g}"
 
     def heard(self, now: float, *, sticky: float) -> None:
-        """The leader was heard: no vote for others for `sticky` seconds from now."""
+        """Note that the leader was heard: no vote for others for `sticky` seconds from now."""
         self.heard_at, self.sticky_until = now, now + sticky
 
     def promise(self, until: float) -> None:
-        """No vote for anybody but the leader until then; the later of two ends holds."""
+        """Promise to vote only for the leader until then; of two promises the later end holds."""
         before = self._promised_until
         self._promised_until = max(before, until)
         # membership.md M11 i: no timing makes it shorter.
         assert self._promised_until >= before
 
     def release(self, now: float) -> None:
-        """The leader itself said that nothing is owed to it any more."""
+        """Release the promise: the leader itself said that it leads no more."""
         self._promised_until = min(self._promised_until, now)
         assert self.left(now) == 0.0
 
     def left(self, now: float) -> float:
-        """How many seconds of the last promise are left."""
+        """Return how many seconds of the last promise are left."""
         return max(0.0, self._promised_until - now)
 
     def holds(self, now: float) -> bool:
-        """Is there a leader that this node must not, or does not want to, help to replace?"""
+        """Return whether there is a leader that this node must or will not replace."""
         return now < self.sticky_until or now < self._promised_until

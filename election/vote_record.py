@@ -1,4 +1,4 @@
-"""Who was asked for a vote, who said what, and why not: kept for `_voting`, bounded."""
+"""Requests for votes with their answers and reasons: kept for `_voting`, bounded."""
 
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class VoteRecord:
         assert self.granted() >= granted
 
     def granted(self) -> int:
-        """How many said AYE."""
+        """How many voters granted it."""
         return sum(1 for nay in self.answers.values() if nay is None)
 
     def rejections(self) -> set[RejectReason]:
@@ -36,7 +36,7 @@ class VoteRecord:
         return {nay for nay in self.answers.values() if nay is not None}
 
     def open(self, voters: int) -> int:
-        """How many AYEs there can still be, if all who have not answered say it."""
+        """Return how many votes it can still get, if all that have not answered grant it."""
         return self.granted() + voters - len(self.answers)
 
 
@@ -48,7 +48,7 @@ class VoteHistory:
         self._kept: OrderedDict[tuple[Term, Replica, bool], VoteRecord] = OrderedDict()
 
     def of(self, *, term: Term, candidate: Replica, pre: bool) -> VoteRecord:
-        """The record of this request: the one that is kept, or a new one."""
+        """Return the record of this request: the one that is kept, or a new one."""
         key = (term, candidate, pre)
         record = self._kept.get(key)
         if record is None:
@@ -59,7 +59,7 @@ class VoteHistory:
         return record
 
     def kept(self, *, term: Term, candidate: Replica, pre: bool) -> VoteRecord | None:
-        """The record of a request that may be over or forgotten."""
+        """Return the record of a request that may be over or forgotten."""
         return self._kept.get((term, candidate, pre))
 
     def __iter__(self) -> Iterator[VoteRecord]:

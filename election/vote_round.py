@@ -15,7 +15,7 @@ RETRIED = frozenset(
 
 
 class VoteResult(Enum):
-    """How a round stands, by the answers there are."""
+    """The state of a round, by the answers so far."""
 
     WON = "won"
     LOST = "lost"
@@ -25,7 +25,7 @@ class VoteResult(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class VoteRound:
-    """A request of our own that is being answered.
+    """A request for votes of our own that is under way.
 
     `promoted`: somebody wants this node to lead, so it goes on asking in the same term until
     `until` and never with a pre-vote. `first`: the living leader, which is asked before all others.
@@ -39,13 +39,13 @@ class VoteRound:
     lost_known: bool = False
 
     def is_answered_by(self, vote: RequestVoteResponse) -> bool:
-        """Is this an answer to this request?"""
+        """Return whether this answers the request."""
         return vote.asked_term == self.record.term and vote.pre == self.record.pre
 
     def result(
         self, electorate: Electorate, *, needed: int, absent: AbstractSet[Replica]
     ) -> VoteResult:
-        """By the answers of the voters; nobody waits for those that are `absent`."""
+        """Return the result by the voters' answers; those in `absent` are not waited for."""
         missing = absent & set(electorate.voters) - self.record.answers.keys()
         if self.record.granted() >= needed:
             return VoteResult.WON
@@ -54,7 +54,7 @@ class VoteRound:
         return VoteResult.OPEN
 
     def may_still_win(self, electorate: Electorate, *, needed: int, now: float) -> bool:
-        """May those who refuse a promoted candidate think otherwise once they miss the leader?"""
+        """Return whether voters that refuse may yet grant, once they miss the leader."""
         if now >= self.until:
             return False
         nays = self.record.answers.values()

@@ -1,4 +1,4 @@
-"""Answering requests for votes: AYE or NAY, and why not."""
+"""Answers to requests for votes: AYE or NAY, and the reason."""
 
 from election.messages import RejectReason, RequestVote, RequestVoteResponse
 from election.raft_state import RaftState
@@ -6,14 +6,14 @@ from election.vote_record import VoteHistory
 
 
 class Voter:
-    """At most one vote a term, and none against a leader that is alive or was promised to."""
+    """Grants at most one vote a term, and none against a live leader or against a promise."""
 
     def __init__(self, state: RaftState, history: VoteHistory) -> None:
         self._state = state
         self._history = history
 
     def answer(self, ask: RequestVote) -> None:
-        """AYE or NAY; a NAY says why. A pre-vote changes nothing here (Raft thesis §9.6)."""
+        """Answer AYE, or NAY with a reason. A pre-vote changes nothing (Raft thesis §9.6)."""
         state = self._state
         nay = self.refusal(ask)
         record = self._history.of(term=ask.term, candidate=ask.candidate, pre=ask.pre)
@@ -32,7 +32,7 @@ class Voter:
         state.out.send(ask.candidate, answer)
 
     def refusal(self, ask: RequestVote) -> RejectReason | None:
-        """Why not. The order matters: the first two leave a higher term alone."""
+        """Return why it is refused. The order matters: the first two leave a higher term alone."""
         # Whether the candidate, or this node, is a voter is decided by the candidate's own
         # configuration, which may be newer than ours (membership.md M4 e); who counts the answers
         # goes by pairs.

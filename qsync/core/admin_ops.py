@@ -1,4 +1,4 @@
-"""What an operator may ask of a node: promote, demote, hand over, change members, roll back.
+"""Operations of an operator: promote, demote, hand over, change members, roll back.
 
 Each operation has a state of its own, which says who asked, what it waits for and which timer ends
 it: `promotion`, `transfer` and `demotion` tell how each of them ends. A ROLLBACK waits for the log.
@@ -31,7 +31,7 @@ TIMERS = frozenset({TimerKind.PROMOTION, TimerKind.HAND_OVER, TimerKind.DEMOTION
 
 
 class AdminOps:
-    """The operations, and who waits for a ROLLBACK to be definite."""
+    """The operations under way, and the tickets that wait for a ROLLBACK to be definite."""
 
     def __init__(self, state: ReplicaState, writable: Writable) -> None:
         self.promotions = Promotions(state)
@@ -47,7 +47,7 @@ class AdminOps:
     def handle_request(
         self, event: PromoteAsked | DemoteAsked | RollbackAsked | ChangeAsked | LeaveAsked
     ) -> None:
-        """An operator asks, or whoever stops the process."""
+        """Begin what an operator asks for, or whoever stops the process."""
         match event:
             case PromoteAsked():
                 self.promotions.promote(event.ticket)
@@ -79,7 +79,7 @@ class AdminOps:
             self.transfers.demote(leader, ticket, to)
 
     def asked_to_transfer(self, candidate: Replica) -> None:
-        """A follower was told to lead."""
+        """Begin a transfer that a follower asks for, because its operator promoted it."""
         state = self._state
         if state.leader is not None:
             self.transfers.handle_request(state.leader, candidate)
@@ -88,7 +88,7 @@ class AdminOps:
             state.out.send(candidate, TimeoutNow(term=state.term, leader=state.config.me))
 
     def forget(self, ticket: Ticket) -> None:
-        """Its client is gone; what was begun goes on."""
+        """Forget a ticket whose client is gone; what was begun goes on."""
         leader = self._state.leader
         waiting = [self.promotions.current, leader.stopping if leader is not None else None]
         for operation in waiting:
@@ -98,7 +98,7 @@ class AdminOps:
         self.rolling_back = [each for each in self.rolling_back if each[2] != ticket]
 
     def advance(self) -> None:
-        """Called for every batch: do what the asked operations can do now."""
+        """Do what the operations can do now. Called for every batch."""
         self._leave_if_removed()
         if self.rolling_back:
             self._settle_rollbacks()
@@ -113,7 +113,7 @@ class AdminOps:
         self.changes.advance()
 
     def timer(self, kind: str) -> None:
-        """The time of an operation is over. One that has ended meanwhile is none the wiser."""
+        """End an operation whose time is over; does nothing if it has ended already."""
         leader = self._state.leader
         going = leader.stopping if leader is not None else None
         match kind:
@@ -131,7 +131,7 @@ class AdminOps:
                 pass
 
     def out_of_reach(self, peer: Replica) -> None:
-        """Our connection to a peer is gone."""
+        """End what waits for a peer to which our connection is gone."""
         self.promotions.out_of_reach(peer)
         self.transfers.out_of_reach(peer)
 
@@ -186,14 +186,14 @@ class AdminOps:
             self.transfers.leave("it is no voter any more")
 
     def _nothing_to_demote(self, to: Replica | None) -> str | None:
-        """A node that does not lead need not be demoted, as in Tarantool; it cannot hand over."""
+        """Demoting a node that does not lead does nothing, as in Tarantool; it cannot hand over."""
         if to is None or to == self._state.raft.leader:
             return None
         me = self._state.config.me
         return f"node {me} does not lead, so it cannot hand over: promote node {to}"
 
     def _successor(self, leader: Leader) -> Replica | None:
-        """Whom a demoted leader hands over to; nobody where nobody is to lead by itself."""
+        """Return the successor of a demoted leader; None where no node may lead by itself."""
         alone = self._state.config.mode is not ElectionMode.CANDIDATE
         return None if alone else self.transfers.successor(leader)
 

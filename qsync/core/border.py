@@ -46,7 +46,7 @@ _REFERRING: Final = frozenset(
 
 
 def check(state: ReplicaState, peer: Replica, message: Message) -> None:
-    """May `peer` say that to us, as we are now? Raises ProtocolError."""
+    """Check that `peer` may send this message to us now. Raises ProtocolError."""
     said_by = sender(message)
     if said_by is not None and said_by != peer:
         raise ProtocolError(f"a message of node {said_by} over the connection of node {peer}")
@@ -59,7 +59,7 @@ def check(state: ReplicaState, peer: Replica, message: Message) -> None:
 
 
 def check_snapshot(state: ReplicaState, message: InstallSnapshot) -> None:
-    """A snapshot must be such as a leader can have: of an entry, with the voters in force there."""
+    """Check that a leader can have this snapshot: of an entry, with the voters in force there."""
     start, codec = message.start, state.replicated_log.configurations.codec
     why = contradiction(start)
     if why is not None:
@@ -75,7 +75,7 @@ def check_snapshot(state: ReplicaState, message: InstallSnapshot) -> None:
 
 
 def sender(message: Message) -> Replica | None:
-    """Who says it, by the message itself; None if it does not tell."""
+    """Return the sender that the message names; None if it names none."""
     match message:
         case (
             Append(leader=who)
@@ -99,21 +99,21 @@ def sender(message: Message) -> Replica | None:
             assert_never(message)
 
 
-def check_term(ours: Term, told: Term) -> None:
+def check_term(ours: Term, theirs: Term) -> None:
     """Terms grow by one for each campaign and are for ever: one that jumps is no term.
 
     Whoever adopts it can never go back, and at the end of the numbers nobody can campaign.
     """
-    if told > TERM_MAX:
-        raise ProtocolError(f"term {told} is beyond the last one, TERM_MAX {TERM_MAX}")
-    if told > ours + TERM_JUMP_MAX:
+    if theirs > TERM_MAX:
+        raise ProtocolError(f"term {theirs} is beyond the last one, TERM_MAX {TERM_MAX}")
+    if theirs > ours + TERM_JUMP_MAX:
         raise ProtocolError(
-            f"term {told} is more than TERM_JUMP_MAX ({TERM_JUMP_MAX}) above our term {ours}"
+            f"term {theirs} is more than TERM_JUMP_MAX ({TERM_JUMP_MAX}) above our term {ours}"
         )
 
 
 def check_entries(log: LogIndex, message: Append) -> None:
-    """Entries that continue our log must be such as a leader can have written there."""
+    """Check that a leader can have written these entries behind our log."""
     prev, entries = message.prev_index, message.entries
     if not log.agrees(prev, message.prev_term, message.prev_crc):
         return  # They are refused with a hint and never looked at.
@@ -145,7 +145,7 @@ def _is_before(log: LogIndex, entry: Entry) -> bool:
 
 
 def _check_configurations(state: ReplicaState, entries: Iterable[Entry]) -> None:
-    """Members count from where they are appended, so a body must say who they are."""
+    """Check the bodies of configurations: members count from where they are appended."""
     for entry in entries:
         if not entry.flags & CONFIG:
             continue

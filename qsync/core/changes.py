@@ -1,4 +1,4 @@
-"""A leader changes who belongs to the cluster, one decided step after the other (M2, M4, M5)."""
+"""A leader changes the members, one decided step after the other (membership.md M2, M4, M5)."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -25,7 +25,7 @@ from qsync.member import MemberRole, Standing
 
 
 class StepFate(Enum):
-    """What became of a step that was appended."""
+    """The fate of a step that was appended."""
 
     PENDING = "pending"
     DECIDED = "decided"
@@ -37,7 +37,7 @@ class StepFate(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class ChangeUnderWay:
-    """The one change that this leader is making.
+    """The one change that this leader makes.
 
     `target`: our log when it was asked for; a newcomer must have that before it counts.
     `step`: where the last step stands in the log. `is_last`: nothing is left to do after it.
@@ -69,7 +69,7 @@ class Changes:
     # -- asked
 
     def handle_request(self, event: ChangeAsked) -> None:
-        """An operator asks; answered when all steps are decided, or with why not."""
+        """Begin a change; answer when all its steps are decided, or why it cannot be made."""
         under_way = self.current
         if under_way is not None and under_way.change == event.change:
             under_way.tickets.append(event.ticket)
@@ -83,7 +83,7 @@ class Changes:
         self.start(event.change, force=event.force).tickets.append(event.ticket)
 
     def start(self, change: MemberChange, *, force: bool = False) -> ChangeUnderWay:
-        """A change begins; its first step is made when it can be."""
+        """Begin a change; its first step is made as soon as it can be."""
         assert self.current is None
         target = self._state.replicated_log.log.last
         self.current = ChangeUnderWay(change=change, force=force, target=target)
@@ -92,7 +92,7 @@ class Changes:
         return self.current
 
     def refusal(self, change: MemberChange, *, force: bool) -> str | None:
-        """Why that cannot be begun now; None when it can."""
+        """Return why that change cannot be begun now; None when it can."""
         state, leader = self._state, self._state.leader
         configuration = state.replicated_log.configurations.followed
         if leader is None or configuration is None:
@@ -118,13 +118,13 @@ class Changes:
         )
 
     def forget(self, ticket: Ticket) -> None:
-        """Its client is gone; what was begun goes on."""
+        """Forget a ticket whose client is gone; what was begun goes on."""
         if self.current is not None and ticket in self.current.tickets:
             self.current.tickets.remove(ticket)
         self.waiting = [each for each in self.waiting if each[1] != ticket]
 
     def plan(self, change: MemberChange, *, force: bool) -> dict[str, object]:
-        """What that would do now, in numbers; `refused` says why it would not."""
+        """Return what that change would do now, in numbers; `refused` says why it would not."""
         state = self._state
         before, quorum = state.replicated_log.configurations.followed, state.config.synchro_quorum
         numbers: dict[str, object] = {"refused": self.refusal(change, force=force)}
@@ -174,7 +174,7 @@ class Changes:
     # -- step by step
 
     def advance(self) -> None:
-        """Make the next step when the last one is decided; answer who waits at the end."""
+        """Make the next step when the last one is decided; answer the ticket at the end."""
         if self.waiting:
             self._settle()
         under_way = self.current
@@ -214,7 +214,7 @@ class Changes:
     def _is_ready(
         self, before: Configuration, after: Configuration, under_way: ChangeUnderWay
     ) -> bool:
-        """May the step be made? Who is to count must have the log (M4 a), unless forced."""
+        """Return whether the step may be made: a new voter must have the log (M4 a), or force."""
         # A lost disk goes out when its successor has the log, so that both steps follow at once.
         if under_way.force:
             return True
@@ -230,7 +230,7 @@ class Changes:
         )
 
     def timer(self) -> None:
-        """The newcomer did not come up to our log in time."""
+        """Give up on a newcomer that did not catch up with our log in time."""
         under_way = self.current
         if under_way is None or under_way.step is not None:
             return
@@ -287,18 +287,18 @@ class Changes:
 
     @property
     def waits(self) -> int:
-        """How many wait for an answer."""
+        """How many tickets wait for an answer."""
         return len(self.waiting) + (len(self.current.tickets) if self.current is not None else 0)
 
     @property
     def is_decided(self) -> bool:
-        """The last change of the configuration is confirmed, or the ROLLBACK of it is (M2 b)."""
+        """Whether the last change of the configuration, or its ROLLBACK, is confirmed (M2 b)."""
         replicated_log = self._state.replicated_log
         return replicated_log.confirmed >= replicated_log.configurations.last_decisive
 
     @property
     def standing(self) -> Standing:
-        """What this node is to its cluster, by its own log; a removed one knows it here."""
+        """The standing of this node in its cluster, by its own log, also after its removal."""
         replicated_log = self._state.replicated_log
         return replicated_log.configurations.standing_of(
             self._state.config, replicated_log.confirmed
@@ -340,7 +340,7 @@ class Changes:
 
 
 def _refused(step: tuple[Index, Term] | None, fate: StepFate) -> str | None:
-    """What is told of a step with that fate."""
+    """Return the error for a step with that fate."""
     if fate is StepFate.DECIDED or step is None:
         return None
     if fate is StepFate.CUT:

@@ -10,7 +10,7 @@ from enum import Enum
 
 
 class AttemptResult(Enum):
-    """What an answer says of the attempt that it answers."""
+    """What an answer says of its attempt."""
 
     NOT_NOW = "not now"
     """Nothing was done: another node, or another moment, may do it."""
@@ -40,7 +40,7 @@ class Conclusion(Enum):
 
 
 def conclude(heard: AttemptResult, *, doubted: bool) -> Conclusion:
-    """What became of the request? `doubted`: another attempt may have been done, or may yet be."""
+    """Return the fate of the request. `doubted`: another attempt may have succeeded, or may yet."""
     match heard:
         case AttemptResult.NOT_NOW | AttemptResult.OPEN | AttemptResult.CUT:
             # That an entry was cut is the fate of the entry: with this number there may be another

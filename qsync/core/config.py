@@ -72,7 +72,7 @@ class CoreConfig:
     """`auto`: a leader enables them in the log when every node knows them (see `upgrading`)."""
 
     def with_options(self, values: Mapping[str, object]) -> "CoreConfig":
-        """Another one with these: options by their names in the file, as their kinds parse them."""
+        """Return a copy with these options, by their names in the file, as parsed."""
         fields = {_FIELDS[name]: value for name, value in values.items()}
         return replace(self, **fields)  # type: ignore[arg-type]  # their kinds know the types
 

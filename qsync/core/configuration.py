@@ -1,4 +1,4 @@
-"""Who belongs to the cluster and who of them votes, as a fold over the log."""
+"""The members of the cluster and its voters, as a fold over the log."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from qsync.record import CONFIG, HEADER_SIZE, ONE_INSTANCE, Entry, EntryKind, In
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The members (membership.md M1). A node is one of them only by its pair (M1 d).
+    """The members (membership.md M1). A node is one only by its pair of id and instance (M1 d).
 
     Everything is counted by the voters alone. A learner receives what they receive.
     """
@@ -35,27 +35,27 @@ class Configuration:
         return next((each for each in self.members if each.replica == replica), None)
 
     def role_of(self, replica: Replica, instance: Instance | None) -> MemberRole | None:
-        """What this very pair is; None of a stranger, also under the id of a member."""
+        """Return the role of this very pair; None for a stranger, even with the id of a member."""
         known = self.member(replica)
         return known.role if known is not None and known.instance == instance else None
 
     def names(self, replica: Replica, instance: Instance | None) -> bool:
-        """Is this very pair a voter? Another directory under the same id is a stranger."""
+        """Return whether this very pair is a voter; another directory with its id is a stranger."""
         return self.role_of(replica, instance) is MemberRole.VOTER
 
     def rank(self, replica: Replica, preferred: tuple[str, ...]) -> int:
-        """Its place among those that are preferred, by id or name; who is not named comes last."""
+        """Return its rank among the preferred, given by id or name; members not named come last."""
         member = self.member(replica)
         known = {str(int(replica)), member.name if member is not None else ""}
         places = (place for place, name in enumerate(preferred) if name in known)
         return next(places, len(preferred))
 
     def without(self, replica: Replica) -> "Configuration":
-        """One member less."""
+        """Return the configuration without that member."""
         return Configuration(tuple(each for each in self.members if each.replica != replica))
 
     def with_(self, member: Member) -> "Configuration":
-        """With that member, instead of the one that had its id."""
+        """Return the configuration with that member in place of the one that had its id."""
         others = self.without(member.replica).members
         return Configuration(tuple(sorted((*others, member), key=_by_id)))
 
@@ -75,7 +75,7 @@ def _shown(member: Member) -> str:
 
 
 class Codec(Protocol):
-    """How a configuration is written in the body of a transaction: rows of `_cluster`."""
+    """Encodes a configuration as the body of a transaction: rows of `_cluster`."""
 
     def encode(self, members: Members, *, before: Members) -> bytes:
         """The body of the transaction that makes `members` of `before`."""
@@ -85,7 +85,7 @@ class Codec(Protocol):
 
 
 def is_named(config: CoreConfig, configuration: Configuration | None) -> bool:
-    """Is this very directory a voter?"""
+    """Return whether this very directory is a voter."""
     return configuration is not None and configuration.names(config.me, config.instance)
 
 
@@ -95,7 +95,7 @@ def all_of(voters: Iterable[Replica], instance: Instance = ONE_INSTANCE) -> Conf
 
 
 def configuration_of(body: bytes, codec: Codec) -> Configuration | None:
-    """What `Configurations.body_at` has said; None of no body. Raises Damaged."""
+    """Return the configuration in a body of `body_at`; None for no body. Raises Damaged."""
     return Configuration(codec.decode(body)) if body else None
 
 
@@ -108,7 +108,7 @@ class _Change:
 
 
 class Configurations:
-    """Which configuration is in force, by the log alone (membership.md M1 b, M3 a).
+    """The configuration in force, by the log alone (membership.md M1 b, M3 a).
 
     An entry counts from where it is appended, confirmed or not, and when it is cut the one before
     it is in force again. A ROLLBACK takes it back from where the ROLLBACK is appended, not from
@@ -154,29 +154,29 @@ class Configurations:
         return last.index if last.taken_back_by is None else last.taken_back_by
 
     def names(self, replica: Replica, instance: Instance | None) -> bool:
-        """Is this very pair a voter by what is followed (membership.md M1 d)?"""
+        """Return whether this very pair is a voter of the one in force (membership.md M1 d)."""
         return self.followed is not None and self.followed.names(replica, instance)
 
     def role_of(self, replica: Replica, instance: Instance | None) -> MemberRole | None:
-        """What this very pair is by what is followed; None of a stranger."""
+        """Return the role of this very pair in the configuration in force; None for a stranger."""
         return None if self.followed is None else self.followed.role_of(replica, instance)
 
     def taken_back(self, index: Index) -> Index | None:
-        """The ROLLBACK in the log that covers the change at `index`."""
+        """Return the ROLLBACK in the log that covers the change at `index`."""
         return next((each.taken_back_by for each in self._changes if each.index == index), None)
 
     def changed_at(self) -> Index:
-        """Where the configuration in force stands in the log; 0 of what was founded."""
+        """The index of the configuration in force in the log; 0 for the founding one."""
         return max((index for index, _ in self.standing()), default=Index(0))
 
     def is_outgoing(self, config: CoreConfig, confirmed: Index) -> bool:
-        """Was this directory a voter until a change that is not known as confirmed (M4 d)?"""
+        """Return whether this directory was a voter before an unconfirmed change (M4 d)."""
         at = self.changed_at()
         former = self.before(at)
         return at > confirmed and not is_named(config, self.followed) and is_named(config, former)
 
     def standing_of(self, config: CoreConfig, confirmed: Index) -> Standing:
-        """What this very directory is to the cluster, by its own log."""
+        """Return the standing of this very directory in the cluster, by its own log."""
         role = self.role_of(config.me, config.instance)
         if role is not None:
             return Standing(role.value)
@@ -192,14 +192,14 @@ class Configurations:
         return Standing.REMOVED if was else outside
 
     def before(self, index: Index) -> Configuration | None:
-        """What was in force just before the change at `index`."""
+        """Return the configuration in force just before the change at `index`."""
         for change in reversed(self._changes):
             if change.index < index and change.taken_back_by is None:
                 return change.configuration
         return self._founding
 
     def body_at(self, index: Index) -> bytes:
-        """What was in force at an entry, by the log up to there alone; empty for none.
+        """Return what was in force at an entry, by the log up to there; empty for none.
 
         As the body of a transaction that makes it. `index` is in no rolled-back stretch.
         """
@@ -211,7 +211,7 @@ class Configurations:
         return b"" if found is None else self.codec.encode(found.members, before=found.members)
 
     def took(self, entry: Entry, log: LogIndex) -> None:
-        """The entry is in the log from now on; what it does to the configuration, once."""
+        """Follow an entry that was appended; its effect on the configuration counts once."""
         if entry.flags & CONFIG:
             self._appended(entry)
         elif entry.kind == EntryKind.ROLLBACK:
@@ -230,7 +230,7 @@ class Configurations:
                 change.taken_back_by = record
 
     def trim(self, upto: Index) -> None:
-        """The log begins behind `upto` now: what was in force there is where the fold begins."""
+        """Forget what is before `upto`, where the log begins now; the fold begins there."""
         kept: list[_Change] = []
         for change in self._changes:
             if change.index > upto:
@@ -240,12 +240,12 @@ class Configurations:
         self._changes = kept
 
     def begin_at(self, body: bytes) -> None:
-        """The log begins at a snapshot, where that was in force (membership.md M6 a)."""
+        """Begin at a snapshot, with the configuration in force there (membership.md M6 a)."""
         self._founding = configuration_of(body, self.codec)
         self._changes = []
 
     def cut(self, above: Index) -> None:
-        """The log ends at `above` now: changes above are gone, and so are ROLLBACKs above."""
+        """Cut the log at `above`: changes and ROLLBACKs above are gone."""
         self._changes = [each for each in self._changes if each.index <= above]
         for change in self._changes:
             if change.taken_back_by is not None and change.taken_back_by > above:

@@ -21,13 +21,13 @@ class Demotions:
         self._state = state
 
     def start(self, leader: Leader, ticket: Ticket) -> None:
-        """Take nothing new, and wait for what is pending."""
+        """Take no more transactions, and wait for those that are pending."""
         assert leader.stopping is None
         leader.stopping = Demotion(tickets=[ticket])
         self._state.out.arm(TimerKind.DEMOTION, self._state.config.synchro_timeout)
 
     def advance(self, leader: Leader, going: Demotion) -> None:
-        """Called for every batch."""
+        """Go on with what has happened. Called for every batch."""
         state = self._state
         replicated_log = state.replicated_log
         if not going.recorded:
@@ -41,7 +41,7 @@ class Demotions:
             state.resign("demote")
 
     def timer(self, leader: Leader, going: Demotion) -> None:
-        """A synchro timeout is over."""
+        """Go on after a synchro timeout."""
         state = self._state
         if going.recorded:
             # No way back: nothing may be written behind a DEMOTE. What it lacks a successor

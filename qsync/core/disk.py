@@ -6,7 +6,7 @@ from qsync.core.replicated_log import ReplicatedLog
 
 
 class DiskState:
-    """One Write at a time; a failed one is tried again after a while."""
+    """One Write at a time; a failed one is retried after a while."""
 
     def __init__(
         self, replicated_log: ReplicatedLog, *, durable: Ballot, quarantined: str | None = None
@@ -24,7 +24,7 @@ class DiskState:
         self._began = 0.0
 
     def next_write(self, ballot: Ballot) -> Write | None:
-        """All that is not durable yet; None while a write is under way or the disk just failed."""
+        """Return all that is not durable yet; None during a write, or just after one failed."""
         if self.error is not None:
             return None
         replicated_log = self._replicated_log
@@ -50,24 +50,24 @@ class DiskState:
             replicated_log.pending_writes.overdue = True
 
     def wrote(self, write_id: int) -> bool:
-        """The write is durable. True if a newer ballot became durable with it."""
+        """Take note that the write is durable. True if a newer ballot became durable with it."""
         ballot = self._replicated_log.wrote(write_id)
         news = ballot != self.ballot
         self.ballot = ballot
         return news
 
     def failed(self, write_id: int, why: str) -> None:
-        """Nothing of the write may be relied on."""
+        """Forget the write: nothing of it may be relied on."""
         self._replicated_log.pending_writes.failed(write_id)
         self.error = why
 
     def retry(self) -> None:
-        """Enough time has passed since the failure: the next write tries again."""
+        """Let the next write try again: enough time has passed since the failure."""
         self.error = None
 
     @property
     def stuck(self) -> float:
-        """For how many seconds the write that is under way has been."""
+        """Return for how many seconds the write that is under way has lasted."""
         return (
             self._replicated_log.now - self._began
             if self._replicated_log.pending_writes.under_way

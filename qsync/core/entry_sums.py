@@ -17,7 +17,7 @@ _NOWHERE: Final = Index(0)
 
 
 class EntrySums:
-    """Of each entry its checksum and size, so that the core compares logs without a disk.
+    """Checksum and size of each entry, so that the core compares logs without a disk.
 
     Of entries that were decided long ago only some are known so exactly, the *points*. That is
     enough: a leader names a point as the entry before a batch, and a follower that is asked about
@@ -74,7 +74,7 @@ class EntrySums:
         self._base = at
 
     def _forget_below(self, first: int, crc: Crc) -> None:
-        """Only what follows `first` is asked about from now on, and `first` itself."""
+        """Forget what is before `first`: nothing there is asked about from now on."""
         base = self._base
         if first >= base:
             end = self._ends[first - base - 1] if first > base else self._point_ends[-1]
@@ -88,18 +88,18 @@ class EntrySums:
         self._point_ends = array("Q", [end]) + self._point_ends[kept:]
 
     def knows(self, index: int) -> bool:
-        """Is the checksum of this entry known here?"""
+        """Return whether the checksum of this entry is known."""
         if index > self._base:
             return index <= self.last
         return index >= self._points[0] and self._points[self._point(index)] == index
 
     def known_below(self, index: Index) -> Index:
-        """The newest entry at or below whose checksum is known, be it the one before the log."""
+        """Return the newest entry at or below with a known checksum; it may be before the log."""
         assert self._points[0] <= index <= self.last
         return index if index > self._base else Index(self._points[self._point(index)])
 
     def _point(self, index: int) -> int:
-        """Which point is the newest at or below."""
+        """Return the place of the newest point at or below."""
         return bisect_right(self._points, index) - 1
 
     def crc_at(self, index: int) -> Crc:
@@ -111,26 +111,26 @@ class EntrySums:
         return Crc(self._point_crcs[at])
 
     def bytes_between(self, after: int, upto: int) -> int:
-        """Size of the entries `after + 1 .. upto`; of old ones at least that."""
+        """Return the size of the entries `after + 1 .. upto`; for old ones a lower bound."""
         after = max(after, self._points[0])  # what was trimmed counts no more
         if upto <= after:
             return 0
         return self._end_above(upto) - self._end_below(after)
 
     def _end_below(self, index: int) -> int:
-        """Size of everything up to the newest entry at or below that is known."""
+        """Return the size of everything up to the newest known entry at or below."""
         if index > self._base:
             return self._ends[index - self._base - 1]
         return self._point_ends[self._point(index)]
 
     def _end_above(self, index: int) -> int:
-        """Size of everything up to the oldest entry at or above that is known."""
+        """Return the size of everything up to the oldest known entry at or above."""
         if index > self._base:
             return self._ends[index - self._base - 1]
         return self._point_ends[bisect_left(self._points, index)]
 
     def fit(self, first: int, *, entries_max: int, bytes_max: int) -> Index:
-        """The last index of a batch from `first` that keeps both limits; one entry always fits."""
+        """Return the last index of a batch from `first` within both limits; at least one entry."""
         assert first <= self.last
         end = self._end_below(first - 1) + bytes_max
         upto = self._points[bisect_right(self._point_ends, end) - 1]

@@ -1,4 +1,4 @@
-"""What a replica does with what its leader sends: compare, cut, append, confirm, ack."""
+"""A replica handles its leader's messages: compare, cut, append, confirm, ack."""
 
 from dataclasses import dataclass, replace
 
@@ -29,7 +29,7 @@ class ConfirmedDiffers:
 
 
 def before_transactions(message: Append) -> Append:
-    """The batch up to its first transaction, as if the leader had sent no more of it yet.
+    """Return the batch up to its first transaction, as if the leader had sent no more of it yet.
 
     A batch may end anywhere, so nothing that rests on acks can tell the difference (protocol.md
     section 3.5). What decides fates goes on coming, and with it a former leader's transactions can
@@ -48,7 +48,7 @@ def before_transactions(message: Append) -> Append:
 
 
 class Follower:
-    """One term under one leader: how far our logs are known to be equal."""
+    """One term under one leader, with the index up to which both logs are known to be equal."""
 
     def __init__(self, config: CoreConfig, replicated_log: ReplicatedLog, *, term: Term) -> None:
         self.config = config
@@ -93,7 +93,7 @@ class Follower:
             self._epoch, self._acked = epoch, Index(0)
 
     def offered(self, message: InstallSnapshot) -> bool:
-        """A snapshot is offered: are its rows wanted? If not, an ack comes from `ack`."""
+        """Return whether the rows of an offered snapshot are wanted; else `ack` makes an ack."""
         self._connected(message.epoch)
         start, replicated_log = message.start, self.replicated_log
         if not replicated_log.log.agrees(start.index, start.term, start.crc):
@@ -109,7 +109,7 @@ class Follower:
         return False
 
     def install(self, message: InstallSnapshot) -> bool:
-        """Its rows are here. False if they are not wanted any more: the log has gone on."""
+        """Begin the log at the snapshot, whose rows are here. False if the log has gone on."""
         wanted = self.offered(message)
         if wanted:
             begin_at_snapshot(self.replicated_log, message.start)
@@ -118,7 +118,7 @@ class Follower:
         return wanted
 
     def _hint(self, message: Append) -> Index | None:
-        """Where the leader should try instead; None if the entry before the batch is ours too."""
+        """Return where the leader should try next; None if the entry before is ours, too."""
         log, prev = self.replicated_log.log, message.prev_index
         if prev > log.last:
             return log.last
@@ -130,7 +130,7 @@ class Follower:
         return Index(max(self.replicated_log.confirmed, log.first_of_run(prev) - 1))
 
     def _fresh(self, message: Append) -> list[Entry]:
-        """The entries that are not in our log yet; the first one may conflict with it."""
+        """Return the entries that are not in our log yet; the first one may conflict with it."""
         log, entries = self.replicated_log.log, message.entries
         for at, entry in enumerate(entries):
             if entry.index > log.last:
@@ -163,18 +163,18 @@ class Follower:
         )
 
     def heartbeat(self, message: Heartbeat) -> None:
-        """What it says of the confirmed index holds for `matched`, if we know that we have it."""
+        """Take a heartbeat: its confirmed index holds for `matched`, if we know we have it."""
         self.leader_last = message.last
         if message.matched <= self.matched:
             self.learn(message.confirmed)
 
     def learn(self, confirmed: Index) -> None:
-        """The confirmed index as the leader computed it; taken as it is (protocol.md 3.8)."""
+        """Take the confirmed index as the leader computed it (protocol.md 3.8)."""
         if self.replicated_log.confirmed < confirmed <= self.matched:
             self.replicated_log.confirm(confirmed)
 
     def ack(self) -> AppendResponse | None:
-        """What is durable and equal to the leader's log, when that is news or was asked for."""
+        """Return the ack of what is durable and equal to the leader's log, if new or asked for."""
         index = min(self.replicated_log.written, self.matched)
         if index < self.replicated_log.log.start.index:
             return None  # nothing of a log that begins at a snapshot is durable yet

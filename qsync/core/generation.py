@@ -15,12 +15,12 @@ GENERATIONS_MAX: Final = TERM_JUMP_MAX >> TERM_BITS
 
 
 def generation_of(term: Term) -> int:
-    """How often the history that this term is of was begun anew."""
+    """Return how often the history of this term was begun anew."""
     return term >> TERM_BITS
 
 
 def first_term_of(generation: int) -> Term:
-    """Below all terms in which somebody leads in that generation, above those of the former."""
+    """Return a term above all of the former generation, and below all leaders of that one."""
     assert 0 < generation < GENERATIONS_MAX
     return Term(generation << TERM_BITS)
 

@@ -1,4 +1,4 @@
-"""Everything that can happen to a node, except a client's write (see `Machine.propose`)."""
+"""All inputs of a node, except a client's write (see `Machine.propose`)."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,7 +14,7 @@ from qsync.record import ONE_INSTANCE, Instance
 
 @dataclass(slots=True, init=False, unsafe_hash=True)
 class Received:
-    """A message from a peer that was identified by its handshake, with the directory it runs on."""
+    """A message from a peer that its handshake has identified, with the directory it runs on."""
 
     peer: Final[Replica]
     message: Final[Message]
@@ -62,14 +62,14 @@ class WriteFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogUnreadable:
-    """What is durable cannot be read back, so a follower did not get what it lacks."""
+    """Entries that are durable cannot be read back, so a follower did not get them."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connected:
-    """Our connection to a peer stands. `epoch` grows with each one.
+    """Our connection to a peer is up. `epoch` grows with each one.
 
     The peer said in the handshake on which directory it runs, and which features of the log its
     release knows.
@@ -161,21 +161,21 @@ class ChangeAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveAsked:
-    """The node must not lead any more: one that may lead takes over."""
+    """The node must stop leading, because it stops: another voter takes over."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupersededBy:
-    """The history of this node goes on in that cluster, and its directory says so for good."""
+    """The history of this node goes on in that cluster, and its directory records that for good."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """The client of this ticket is gone or has been told "unknown". Rolls nothing back."""
+    """The client of this ticket has gone or got the outcome "unknown". Rolls nothing back."""
 
     ticket: Ticket
 

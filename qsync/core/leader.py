@@ -1,4 +1,4 @@
-"""What only the leader does: send, count acks, confirm, roll back, answer reads, hand over."""
+"""The leader's part: send, count acks, confirm, roll back, answer reads, hand over."""
 
 from collections.abc import Mapping
 
@@ -71,7 +71,7 @@ class Leader:
 
     @property
     def open(self) -> bool:
-        """Takes transactions: established, and not about to stop."""
+        """Whether it takes transactions: established, and not about to stop."""
         return self.replicated_log.confirmed >= self.promoted_at and self.stopping is None
 
     def counted(self) -> list[Progress]:
@@ -88,7 +88,7 @@ class Leader:
         return self._append(_TXN, flags, body, wall)
 
     def roll_back(self, wall: float) -> Entry | None:
-        """Everything pending is rolled back, in one step. None if nothing may be."""
+        """Roll back everything pending in one step. None if there is nothing."""
         queue = self.replicated_log.limbo.queue
         # protocol.md section 5: only of the own term, and only after the PROMOTE is confirmed.
         if not queue or not self.established:
@@ -107,7 +107,7 @@ class Leader:
         assert before is not None
         body = configurations.codec.encode(configuration.members, before=before.members)
         entry = self._append(_TXN, CONFIG | WAIT_SYNC | WAIT_ACK, body, wall)
-        # Nobody executed it, so whoever mirrors the log is told of it here.
+        # Nobody executed it, so the mirrors of the log get it here.
         self.replicated_log.events.append(LogAppended([entry]))
         return entry
 
@@ -134,7 +134,7 @@ class Leader:
     # -- acks
 
     def appended(self, answer: AppendResponse) -> bool:
-        """An ack, or a refusal. True if it was of this term and connection."""
+        """Take an ack or a refusal. True if it was of this term and connection."""
         progress = self.followers[answer.follower]
         if not is_current(answer.term, self.term, answer.epoch, progress):
             return answer.term == self.term
@@ -148,7 +148,7 @@ class Leader:
         return True
 
     def count(self) -> None:
-        """Confirm what a quorum has, by protocol.md sections 3.6 and 3.8."""
+        """Confirm what a quorum has (protocol.md sections 3.6 and 3.8)."""
         replicated_log, limbo = self.replicated_log, self.replicated_log.limbo
         q = self._quorum_has()
         if q <= limbo.confirmed:
@@ -176,7 +176,7 @@ class Leader:
     # -- sending
 
     def replicate(self, send: Send) -> None:
-        """To every follower all it lacks, within its window; beside our own write."""
+        """Send every follower all it lacks, within its window, beside our own write."""
         last = self.replicated_log.log.last
         for progress in self.followers.values():
             if not progress.connected:
@@ -241,17 +241,17 @@ class Leader:
     # -- rounds: heartbeats, reads, leases
 
     def leases(self, *, void: bool) -> bool:
-        """May reads be answered now without asking anybody? `void`: not in this term any more."""
+        """Return whether reads may be answered without a round. `void`: not in this term."""
         return (
             self.established and not void and self.replicated_log.now < self.rounds.leased_until()
         )
 
     def begin_round(self, send: Send) -> None:
-        """Ask everybody whether they still follow."""
+        """Ask all followers whether they still follow."""
         self.rounds.start_round(send, promoted_at=self.promoted_at)
 
     def heard(self, answer: HeartbeatResponse) -> bool:
-        """A follower follows. True if it was of this term."""
+        """Take the answer of a follower. True if it was of this term."""
         progress = self.followers[answer.follower]
         if not is_current(answer.term, self.term, answer.epoch, progress):
             return answer.term == self.term

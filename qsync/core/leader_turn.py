@@ -1,4 +1,4 @@
-"""What a leader does with every batch: count, record what is confirmed, replicate, answer reads."""
+"""The leader's work for every batch: count, record what is confirmed, replicate, answer reads."""
 
 from qsync.core.leader import Leader
 from qsync.core.ready import TimerKind
@@ -6,7 +6,7 @@ from qsync.core.replica_state import ReplicaState
 
 
 class LeaderTurn:
-    """And what it does later: the timers for a CONFIRM and for what waits for too long."""
+    """The leader's work, with its timers for a CONFIRM and for transactions that wait too long."""
 
     def __init__(self, state: ReplicaState) -> None:
         self._state = state
@@ -15,10 +15,10 @@ class LeaderTurn:
         self._confirm_now = False
 
     def serve(self, leader: Leader) -> None:
-        """Everything that this leadership wants said and appended now."""
+        """Send and append everything that this leadership has to now."""
         state = self._state
         leader.count()
-        # Who was told to campaign has our whole log; a CONFIRM now would leave its log behind.
+        # A node with our TimeoutNow has our whole log; a CONFIRM now would leave its log behind.
         if leader.confirm_due and not state.raft.transfer.target:
             self._record_confirm(leader)
         self._confirm_now = False
@@ -31,7 +31,7 @@ class LeaderTurn:
         self._watch_synchro(leader)
 
     def _record_confirm(self, leader: Leader) -> None:
-        """It rides with the next batch; only when none comes does it go alone."""
+        """Record what is confirmed with the next batch; alone only when none comes."""
         replicated_log, out = self._state.replicated_log, self._state.out
         if self._confirm_now or replicated_log.log.last > replicated_log.written:
             leader.record_confirm(self._state.wall)
@@ -54,17 +54,17 @@ class LeaderTurn:
     # -- timers
 
     def confirm_timer(self) -> None:
-        """No batch came that a CONFIRM could have ridden with."""
+        """Record what is confirmed: no batch came to carry the CONFIRM."""
         self._confirm_armed = False
         self._confirm_now = True
 
     def synchro_timer(self) -> None:
-        """The oldest pending transaction may have waited too long."""
+        """Look at the oldest pending transaction: it may have waited too long."""
         self._synchro_armed = False
         self.overdue()
 
     def overdue(self) -> None:
-        """Roll back if the oldest pending transaction has waited too long (policy `rollback`)."""
+        """Roll back if the oldest pending transaction waited too long (policy `rollback`)."""
         state = self._state
         queue, leader, config = state.replicated_log.limbo.queue, state.leader, state.config
         may = leader is not None and leader.open and config.synchro_policy == "rollback"
@@ -74,5 +74,5 @@ class LeaderTurn:
             state.roll_back("synchro_timeout")
 
     def rearm(self) -> None:
-        """The oldest transaction may be due sooner now: watch it anew with the next batch."""
+        """Watch the oldest transaction anew with the next batch: it may be due sooner now."""
         self._synchro_armed = False

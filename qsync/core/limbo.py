@@ -1,4 +1,4 @@
-"""Transactions that are written but not yet decided, oldest first; and what was decided.
+"""Transactions that are written but not yet decided, oldest first; and those that are decided.
 
 Fate is a function of the log and the confirmed index (protocol.md section 4): every replica that
 holds the same prefix computes the same. The limbo knows no role and no peer.
@@ -23,7 +23,7 @@ class RolledBackRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose transactions the limbo holds since the PROMOTE or DEMOTE at `index` (0: nobody's)."""
+    """The owner of the limbo since the PROMOTE or DEMOTE at `index`; replica 0: none."""
 
     index: Index
     owner: Replica
@@ -34,7 +34,7 @@ NOBODY = Owner(Index(0), Replica(0), Term(0))
 
 
 class Limbo:
-    """The queue (order) and the fates. Roles and acks live elsewhere."""
+    """The queue (order) and the fates. Roles and acks are elsewhere."""
 
     def __init__(self, *, confirmed: Index, owner: Owner = NOBODY) -> None:
         self.queue: deque[Entry] = deque()
@@ -55,41 +55,41 @@ class Limbo:
 
     @property
     def owner(self) -> Owner:
-        """The present owner, by the log as it is (its PROMOTE may still be pending)."""
+        """The present owner, by the log (its PROMOTE may still be pending)."""
         return self._owners[-1] if self._owners else NOBODY
 
     def owner_at(self, index: Index) -> Owner:
-        """Whose the limbo was there, by the log up to there."""
+        """Return the owner of the limbo at that index, by the log up to there."""
         return next((each for each in reversed(self._owners) if each.index <= index), NOBODY)
 
     @property
     def born(self) -> float:
-        """Since when the oldest pending transaction waits, in monotonic seconds."""
+        """When the oldest pending transaction began to wait, in monotonic seconds."""
         births = self._births
         while len(births) > 1 and births[1][0] <= self.queue[0].index:
             births.popleft()
         return births[0][1]
 
     def stalled(self, now: float) -> float:
-        """For how long nothing has been confirmed although something waits; 0 if nothing does.
+        """Return for how long nothing was confirmed while something waited; 0 if nothing waits.
 
         A queue that moves is no stall, however long each of its transactions takes.
         """
         return max(0.0, now - max(self.born, self.moved_at)) if self.queue else 0.0
 
     def visible(self, last: Index) -> Index:
-        """What is at or below it and not rolled back may be read, given a log up to `last`."""
+        """Return the index up to which entries are visible, in a log up to `last`."""
         return Index(self.queue[0].index - 1) if self.queue else last
 
     def recovered(self, now: float) -> None:
-        """What waits was read back from the disk: by this clock it waits since now."""
+        """Begin the waiting time of all that was read back from the disk, by this clock."""
         if self.queue:
             self._births = deque([(self.queue[0].index, now)])
 
     # -- entries, in log order
 
     def transaction(self, entry: Entry, now: float) -> None:
-        """TXN and PROMOTE (always WAIT_ACK): pending if synchronous, or if one before it is."""
+        """Add a TXN or PROMOTE (always WAIT_ACK): pending if synchronous, or behind one that is."""
         queue = self.queue
         if entry.flags & WAIT_ACK or queue:
             # protocol.md section 4: what is pending is always a suffix of the log, in its order.
@@ -102,7 +102,7 @@ class Limbo:
             queue.append(entry)
 
     def owned(self, entry: Entry) -> None:
-        """PROMOTE gives the limbo a new owner, DEMOTE none."""
+        """Change the owner: PROMOTE gives the limbo a new one, DEMOTE none."""
         owner = entry.origin if entry.kind == EntryKind.PROMOTE else Replica(0)
         # One log: owners follow one another in it, and terms do not go back (Raft §5.3).
         assert not self._owners or entry.index > self._owners[-1].index
@@ -110,7 +110,7 @@ class Limbo:
         self._owners.append(Owner(entry.index, owner, entry.term))
 
     def rolled_back_from(self, first: Index, record: Index) -> RolledBackRange | None:
-        """ROLLBACK at `record`: everything pending from `first` on. None if nothing was."""
+        """Apply a ROLLBACK at `record`: everything pending from `first` on. None if nothing was."""
         earliest: Index | None = None
         while self.queue and self.queue[-1].index >= first:
             earliest = self.queue.pop().index
@@ -125,7 +125,7 @@ class Limbo:
     # -- deciding
 
     def confirm(self, index: Index) -> None:
-        """Everything up to `index` is decided: confirmed, or rolled back by a record up to it."""
+        """Decide everything up to `index`: confirmed, or rolled back by a record up to it."""
         assert index > self.confirmed
         assert self.stretch_at(index) is None
         self.confirmed = index
@@ -143,23 +143,23 @@ class Limbo:
             self.last_sync_confirmed = (decided.index, decided.origin, decided.lsn)
 
     def stretch_at(self, index: int) -> RolledBackRange | None:
-        """The stretch that `index` is inside of: from the first victim to before the ROLLBACK."""
+        """Return the range around `index`: from the first victim to before the ROLLBACK."""
         at = bisect_right(self._stretches, index, key=lambda stretch: stretch.first) - 1
         if at >= 0 and self._stretches[at].first <= index < self._stretches[at].rollback:
             return self._stretches[at]
         return None
 
     def clip(self, index: Index) -> Index:
-        """`index`, or the one just before the rolled-back stretch that it would stop inside of."""
+        """Return `index`, or the one just before a rolled-back range that it is inside of."""
         stretch = self.stretch_at(index)
         return Index(stretch.first - 1) if stretch else index
 
     def clip_carried(self, end: Index) -> Index:
-        """What a batch that ends at `end` may say is confirmed (protocol.md section 3.8)."""
+        """Return what a batch that ends at `end` may call confirmed (protocol.md section 3.8)."""
         return self.clip(min(self.confirmed, end))
 
     def overrule(self, index: Index) -> RolledBackRange:
-        """`index` is confirmed though a ROLLBACK beyond it covers it: that record has no say.
+        """Annul a ROLLBACK beyond `index` that covers it: `index` is confirmed.
 
         The caller replays the entries above `index` afterwards. Returns the stretch as it was.
         """
@@ -181,7 +181,7 @@ class Limbo:
             self._owners.pop()
 
     def trim(self, upto: Index) -> None:
-        """The log begins behind `upto` now: nothing before it is asked about any more."""
+        """Forget what is before `upto`, where the log begins now: nobody asks about it."""
         self._stretches = [each for each in self._stretches if each.rollback > upto]
         owner = self.owner_at(upto)
         self._owners = [each for each in self._owners if each.index > upto]
@@ -189,7 +189,7 @@ class Limbo:
             self._owners.insert(0, owner)
 
     def begin_at(self, confirmed: Index, owner: Owner) -> None:
-        """Nothing of what was pending is in the log any more: it begins at a snapshot."""
+        """Begin at a snapshot: nothing that was pending is in the log any more."""
         self.queue.clear()
         self.confirmed = confirmed
         self._stretches = []
@@ -200,5 +200,5 @@ class Limbo:
         return [stretch for stretch in self._stretches if stretch.rollback > index]
 
     def recovered_stretch(self, first: Index, record: Index) -> None:
-        """A stretch read back from the log at start; decided long ago."""
+        """Add a rolled-back range that was read back from the log at start; decided long ago."""
         self._stretches.append(RolledBackRange(first, record))

@@ -1,4 +1,4 @@
-"""Where everything is in the one log: terms, origins, lsns, checksums and sizes by index."""
+"""The index of the one log: terms, origins, lsns, checksums and sizes."""
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class TermRun:
 
 
 class LogIndex(EntrySums):
-    """One run a term, and of each entry what `EntrySums` knows."""
+    """One run for each term, and for each entry what `EntrySums` knows."""
 
     def __init__(
         self, start: LogStart = EMPTY, *, window: int = WINDOW_ENTRIES, step: int = STEP_ENTRIES
@@ -46,7 +46,7 @@ class LogIndex(EntrySums):
         return Position(self._runs[-1].term if self._runs else Term(0), self.last)
 
     def push(self, entry: Entry) -> None:
-        """Take note of the next entry."""
+        """Add the next entry."""
         index = entry.index
         assert index == self.last + 1
         run = self._runs[-1] if self._runs else None
@@ -60,7 +60,7 @@ class LogIndex(EntrySums):
         self.last = index
 
     def extend(self, batch: bytes) -> list[Header]:
-        """Take note of the entries of a batch as it is stored; the headers that tell more of them.
+        """Add the entries of a stored batch; return the headers that matter for more.
 
         Those are of entries that are no transactions, and of transactions that change who votes.
         """
@@ -102,7 +102,7 @@ class LogIndex(EntrySums):
         return self.lsn_of(origin) + 1
 
     def begin_at(self, start: LogStart) -> None:
-        """Forget everything before that entry of this log."""
+        """Begin the log at that entry: forget everything before."""
         assert self.start.index <= start.index <= self.last
         assert self.term_at(start.index) == start.term
         assert not self.knows(start.index) or self.crc_at(start.index) == start.crc
@@ -127,7 +127,7 @@ class LogIndex(EntrySums):
         return self._runs[bisect_right(self._firsts, index) - 1]
 
     def term_at(self, index: int) -> Term:
-        """0 before the first entry."""
+        """Return the term of an entry; 0 before the first one."""
         if index == 0:
             return Term(0)
         last = self._runs[-1]
@@ -137,7 +137,7 @@ class LogIndex(EntrySums):
         return self.run_at(index).term
 
     def has(self, index: int, term: int) -> bool:
-        """Is there an entry of that index and term?
+        """Return whether there is an entry of that index and term.
 
         What is before the log is confirmed. Where its term is not known any more, it is taken to be
         there unless it cannot be.
@@ -148,7 +148,7 @@ class LogIndex(EntrySums):
         return index <= self.last and self.term_at(index) == term
 
     def agrees(self, index: int, term: int, crc: int) -> bool:
-        """Is that entry in this log, as far as it is known?"""
+        """Return whether that entry is in this log, as far as it is known."""
         return self.has(index, term) and (not self.knows(index) or self.crc_at(index) == crc)
 
     def lsn_at(self, index: int) -> Lsn:
@@ -176,12 +176,12 @@ class LogIndex(EntrySums):
         return Index(0)
 
     def terms(self) -> list[tuple[int, Term]]:
-        """How many entries there are of each term, in order; that before the log counts."""
+        """Return the number of entries of each term, in order; the one before the log counts."""
         stops = [*self._firsts[1:], self.last + 1]
         return [(stop - run.first, run.term) for run, stop in zip(self._runs, stops, strict=False)]
 
     def terms_upto(self, index: int) -> tuple[tuple[Index, Term], ...]:
-        """The first entry of each term and the term, up to `index`; that before the log counts."""
+        """Return first entry and term of each run up to `index`; the one before the log counts."""
         behind = [run for run in self._runs if self.start.index < run.first <= index]
         start = self.start
         before = start.terms or (((start.index, start.term),) if start.index else ())

@@ -1,4 +1,4 @@
-"""Where a log begins: the last entry that is not in it any more, and all that held there."""
+"""Where a log begins: the last entry that was trimmed, and the state of the fold there."""
 
 import struct
 import zlib
@@ -22,7 +22,7 @@ LOG_START_BYTES_MAX: Final = 1 << 20
 ORIGINS_MAX: Final = 31
 """Highest replica id."""
 TERMS_MAX: Final = 1000
-"""Of so many terms, the newest, it is told which entries they have."""
+"""The record says of so many terms, the newest, which entries they have."""
 ROLLED_BACK_MAX: Final = 1000
 """And of so many rolled-back stretches which ones those are."""
 
@@ -60,16 +60,16 @@ class LogStart:
     it: also the founding one, which who lost its disk does not have. Empty for none."""
     terms: tuple[tuple[Index, Term], ...] = field(default=(), repr=False)
     """The first entry of each term and the term, oldest first: a receipt names an entry by both.
-    Empty where nothing is told of any entry before this one, as releases did that knew no better.
+    Empty where the record says nothing of earlier entries, as those of older releases.
     """
     rolled_back: tuple[tuple[Index, Index], ...] = field(default=(), repr=False)
     """The rolled-back stretches, oldest first: the first victim, and the ROLLBACK."""
     forgotten: Index = field(default=Index(0), repr=False)
-    """Up to here terms, or stretches, were too many to be told."""
+    """Up to here there were too many terms, or rolled-back ranges, for the record."""
 
     @property
     def can_begin(self) -> bool:
-        """May a log begin there? Whoever is sent what follows must know who votes (M6 a).
+        """Return whether a log may begin there: its receivers must know the voters (M6 a).
 
         Who joined a cluster that changed no voter before that has not heard of the first ones.
         """
@@ -77,7 +77,7 @@ class LogStart:
 
     @property
     def unknown_upto(self) -> Index:
-        """Of entries at or below it neither the term nor the fate is known any more."""
+        """The index up to which neither terms nor fates of entries are known any more."""
         return self.forgotten if self.terms else Index(max(0, self.index - 1))
 
     def term_at(self, index: int) -> Term | None:
@@ -90,16 +90,16 @@ class LogStart:
         return self.terms[at][1]
 
     def took_back(self, index: int) -> bool:
-        """Is that entry known to be inside of a rolled-back stretch?"""
+        """Return whether that entry is known to be inside of a rolled-back range."""
         at = bisect_right(self.rolled_back, index, key=lambda each: each[0]) - 1
         return at >= 0 and index < self.rolled_back[at][1]
 
     def alone(self) -> "LogStart":
-        """Without what is told of entries before it: as all releases read it."""
+        """Return it without what it knows of earlier entries: all releases read that form."""
         return replace(self, terms=(), rolled_back=(), forgotten=Index(0)) if self.terms else self
 
     def told_by(self, later: "LogStart") -> "LogStart":
-        """With what a record of the same or a later entry of this log tells of older entries."""
+        """Return it with what a record of the same or a later entry knows of earlier entries."""
         if later.index < self.index or later.term_at(self.index) != self.term:
             return self
         ends = [each for each in later.rolled_back if each[1] <= self.index]
@@ -117,11 +117,11 @@ class LogStart:
 
     @property
     def lsn(self) -> Lsn:
-        """Of the entry itself, within its origin."""
+        """The lsn of the entry itself, within its origin."""
         return self.lsn_of(self.origin)
 
     def encode(self) -> bytes:
-        """As bytes that say themselves whether they are whole."""
+        """Encode it with a checksum."""
         owner, text, past = self.owner, self.configuration, self._past()
         head = _HEAD.pack(
             VERSION if self.terms else VERSION_ALONE,
@@ -159,7 +159,7 @@ EMPTY: Final = LogStart(
 
 
 def decode(text: bytes) -> LogStart:
-    """The record. Raises Damaged for what `LogStart.encode` cannot have written."""
+    """Decode it. Raises Damaged for bytes that `LogStart.encode` cannot have written."""
     least = len(_MAGIC) + _HEAD.size + _SEAL.size
     if not least <= len(text) <= LOG_START_BYTES_MAX or text[: len(_MAGIC)] != _MAGIC:
         raise Damaged(f"{len(text)} bytes are no record of where a log begins")
@@ -211,7 +211,7 @@ def _with_past(start: LogStart, past: bytes) -> LogStart:
 
 
 def check_reach(start: LogStart, first: int) -> None:
-    """Raises Compacted when a log that begins there has no entry `first` any more."""
+    """Check that a log beginning there still has the entry `first`. Raises Compacted."""
     begins = start.index + 1
     if first < begins:
         raise Compacted(
@@ -221,7 +221,7 @@ def check_reach(start: LogStart, first: int) -> None:
 
 
 def contradiction(start: LogStart) -> str | None:
-    """Why no log can begin there; None when one can (protocol.md section 1)."""
+    """Return why no log can begin there; None when one can (protocol.md section 1)."""
     if not start.index:
         return None if start == EMPTY else "nothing holds before the first entry"
     origins = [origin for origin, _ in start.vclock]

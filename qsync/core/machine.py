@@ -1,4 +1,4 @@
-"""One node, pure: what happens to it goes in, everything it wants done comes out.
+"""One node, pure: its inputs go in, its wishes come out as one Ready.
 
 `clock(now)`, then any number of `step(input)` and `propose(...)`, then `ready()` once. No clock, no
 dice: times come in as arguments, timers are asked for as ranges.
@@ -101,7 +101,7 @@ class Machine:
 
     @property
     def config(self) -> CoreConfig:
-        """What is in force: a node's own, and what the cluster shares."""
+        """The configuration in force: the node's own, and the options that the cluster shares."""
         return self.state.config
 
     @property
@@ -111,12 +111,12 @@ class Machine:
 
     @property
     def follower(self) -> Follower:
-        """How it follows when it does not."""
+        """The follower's half of the role, while this node does not lead."""
         return self.state.follower
 
     @property
     def term(self) -> Term:
-        """The term as this node knows it; durable before anything is answered with it."""
+        """The term of this node; durable before any answer carries it."""
         return self.state.term
 
     def start(self) -> None:
@@ -168,7 +168,7 @@ class Machine:
     # -- inputs
 
     def check(self, peer: Replica, message: Message) -> None:
-        """May `peer` say that to us, as we are now? Raises ProtocolError."""
+        """Check that `peer` may send this message to us now. Raises ProtocolError."""
         border.check(self.state, peer, message)
 
     def propose(self, body: bytes, *, sync: bool, ticket: Ticket | None) -> Entry:
@@ -221,14 +221,14 @@ class Machine:
         self.state.follow()
 
     def _written(self, write_id: int) -> None:
-        """A Write is durable, and maybe a ballot with it."""
+        """Take note that a Write is durable, and maybe a ballot with it."""
         if self.disk.wrote(write_id):
             self.state.ballot_written(self.disk.ballot)
         if self.state.leader is not None:
             self.state.leader.count()
 
     def _disk_failed(self, event: happened.WriteFailed | happened.LogUnreadable) -> None:
-        """A leader that cannot write steps down; everybody tries again after a while.
+        """Step down as a leader that cannot write; every node tries again after a while.
 
         One that cannot read its log back cannot bring anybody to its end, and steps down too.
         """
@@ -246,7 +246,7 @@ class Machine:
     # -- timers
 
     def _timer(self, kind: str) -> None:
-        """A timer of ours, or else one of the election's."""
+        """Handle a timer of ours, or else one of the election's."""
         match kind:
             case TimerKind.HEARTBEAT:
                 self._beat()
@@ -283,7 +283,7 @@ class Machine:
     # -- output
 
     def entries(self, first: Index, last: Index) -> list[Entry]:
-        """Entries for an Append that was emitted without them."""
+        """Return the entries for an Append that was emitted without them."""
         return self.replicated_log.entries(first, last)
 
     def ready(self) -> Ready:
@@ -319,7 +319,7 @@ class Machine:
         ready.notes += wanted.notes
 
     def _may_be_asked(self, replica: Replica) -> bool:
-        """Is that peer, as far as we know, the voter that the configuration names under its id?
+        """Return whether that peer, as far as known, is the voter that the configuration names.
 
         Who runs on another directory is not asked for the vote of the one that was lost.
         """
@@ -331,7 +331,7 @@ class Machine:
 
 
 def _recovered(ballot: Ballot, *, alone: bool, quarantined: str | None) -> Ballot:
-    """Whether this node may count in a quorum: not after damage; always when it is the only one."""
+    """Return whether this node may count in quorums: not after damage, unless it is alone."""
     if quarantined is not None:
         return Ballot(term=ballot.term, vote=ballot.vote, member=False)
     if alone:
@@ -340,7 +340,7 @@ def _recovered(ballot: Ballot, *, alone: bool, quarantined: str | None) -> Ballo
 
 
 def _place(config: CoreConfig) -> tuple[object, ...]:
-    """What of it is the configuration's in the log, not a node's own."""
+    """Return the configuration as the log has it, not a node's own file."""
     return config.voters, config.instance, config.votes
 
 
@@ -369,7 +369,7 @@ def _raft(
 
 
 def _is_disk_worse(leader: Leader, reach: Index) -> bool:
-    """Has a voter made durable what was appended after our hanging write, up to `reach`, began?
+    """Return whether a voter made newer entries durable than our hanging write, up to `reach`.
 
     Its disk completed a write that began later than ours. Otherwise a successor may well have the
     same disk, or one as busy: leadership would wander, and every election is one more write for

@@ -1,4 +1,4 @@
-"""What may be asked of the configuration, and the steps that each of it takes, one at a time."""
+"""The changes of the configuration, and the steps of each, one at a time."""
 
 from dataclasses import dataclass, replace
 from typing import assert_never
@@ -12,26 +12,26 @@ from qsync.record import Instance
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddMember:
-    """A node that is none becomes a member."""
+    """Makes a stranger a member."""
 
     member: Member
 
     @property
     def replica(self) -> Replica:
-        """Whom it is about."""
+        """The replica that it changes."""
         return self.member.replica
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveMember:
-    """A member is none any more; also the leader itself (membership.md M4 b)."""
+    """Removes a member; also the leader itself (membership.md M4 b)."""
 
     replica: Replica
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetRole:
-    """A learner becomes a voter, or a voter a learner."""
+    """Makes a learner a voter, or a voter a learner."""
 
     replica: Replica
     role: MemberRole
@@ -39,7 +39,7 @@ class SetRole:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveMember:
-    """A member is dialled somewhere else."""
+    """Changes the address of a member."""
 
     replica: Replica
     address: str
@@ -47,7 +47,7 @@ class MoveMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaceMember:
-    """The place of a member goes to the directory that runs under its id now (M5)."""
+    """Gives the place of a member to the directory that runs under its id now (M5)."""
 
     replica: Replica
 
@@ -58,7 +58,7 @@ MemberChange = AddMember | RemoveMember | SetRole | MoveMember | ReplaceMember
 def next_step(
     configuration: Configuration, change: MemberChange, instance: Instance | None
 ) -> Configuration | None:
-    """The next configuration on the way to what is wanted; None: nothing is left to do.
+    """Return the next configuration on the way to what is wanted; None: nothing is left to do.
 
     `instance`: the directory that runs under that id now. One voter at most comes or goes in each
     step (membership.md M1 a). A replacement is two: the old pair out, with the new one in as a
@@ -92,7 +92,7 @@ def _replaced(known: Member, instance: Instance | None) -> Member:
 
 
 def is_adding_voter(before: Configuration, after: Configuration) -> bool:
-    """Does a step make somebody count who did not?"""
+    """Return whether a step makes a new voter."""
     return not set(after.voters) <= set(before.voters)
 
 
@@ -102,7 +102,7 @@ def misfit(
     quorum: Quorum,
     instance: Instance | None,
 ) -> str | None:
-    """Why the next step must not be, whoever asks and forces it (M10 b); None when it may."""
+    """Return why the next step must not be made, even if forced (M10 b); None when it may."""
     known = configuration.member(change.replica)
     match change:
         case AddMember():
@@ -135,6 +135,6 @@ def _unfit_newcomer(known: Member | None, member: Member) -> str | None:
 
 
 def needed(configuration: Configuration, quorum: Quorum) -> int:
-    """How many of its voters must be there, for a confirm and for an election (M10 a)."""
+    """Return how many of its voters are needed, for a confirm and for an election (M10 a)."""
     voters = len(configuration.replicas)
     return max(quorum.of(voters), majority(voters))

@@ -1,4 +1,4 @@
-"""What replicas say to each other about the log."""
+"""Messages between replicas about the log."""
 
 from dataclasses import dataclass
 from enum import IntEnum

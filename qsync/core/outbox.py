@@ -1,4 +1,4 @@
-"""What a core wants to say, gathered until its ballot is durable and the batch is over."""
+"""The outputs of a core, gathered until its ballot is durable and the batch is over."""
 
 from election.messages import Replica
 from election.ready import Note, TimerRequest
@@ -7,7 +7,7 @@ from qsync.core.ready import ReadSettled, Ready, Ticket, TimerKind
 
 
 class Outbox:
-    """Letters to peers, answers to clients, timers, notes."""
+    """Messages to peers, answers to clients, timers, events."""
 
     def __init__(self) -> None:
         self._letters: list[tuple[Replica, Message]] = []
@@ -20,11 +20,11 @@ class Outbox:
         """Whose rows are wanted."""
 
     def send(self, peer: Replica, message: Message) -> None:
-        """Queue a message; it leaves when our ballot is durable."""
+        """Queue a message; it is sent when our ballot is durable."""
         self._letters.append((peer, message))
 
     def answer(self, ticket: Ticket, refused: str | None = None) -> None:
-        """A read or an operation may be answered."""
+        """Answer a read or an operation."""
         self._answers.append(ReadSettled(ticket, refused))
 
     def answers(self, settled: list[ReadSettled]) -> None:
@@ -32,14 +32,14 @@ class Outbox:
         self._answers += settled
 
     def remember_ask(self, follower: Replica, ask: int) -> Ticket:
-        """A ticket (negative, so never a client's) for a follower that asks for a read index."""
+        """Return a ticket for a follower's read index: negative, so never a client's."""
         ticket = self._next_ask
         self._next_ask -= 1
         self._asks[ticket] = (follower, ask)
         return ticket
 
     def take_ask(self, ticket: Ticket) -> tuple[Replica, int] | None:
-        """Whose question it was; None for a client's ticket."""
+        """Return the follower's question behind a ticket; None for a client's ticket."""
         return self._asks.pop(ticket, None) if ticket < 0 else None
 
     def arm(self, kind: TimerKind, delay: float) -> None:
@@ -47,11 +47,11 @@ class Outbox:
         self._timers.append(TimerRequest(kind=kind, earliest=delay, latest=delay))
 
     def disarm(self, kind: TimerKind) -> None:
-        """What the timer was for is done."""
+        """Disarm a timer."""
         self._timers.append(TimerRequest(kind=kind, earliest=None))
 
     def add_event(self, name: str, **fields: object) -> None:
-        """For the timeline."""
+        """Add an event for the timeline."""
         self._notes.append(Note(name, fields))
 
     def fill(self, ready: Ready, *, durable: bool) -> None:

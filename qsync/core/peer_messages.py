@@ -1,4 +1,4 @@
-"""What a core does with what its peers say and with the connections to them."""
+"""Handles messages of peers, and the connections to them."""
 
 from dataclasses import replace
 from typing import assert_never
@@ -27,7 +27,7 @@ from qsync.core.replica_state import ReplicaState
 
 
 class PeerMessages:
-    """The term of a message is looked at before anything else of it (protocol.md section 3.5)."""
+    """The term of a message is checked before anything else of it (protocol.md section 3.5)."""
 
     def __init__(
         self, state: ReplicaState, *, disk: DiskState, reads: ReadRequests, operations: AdminOps
@@ -38,7 +38,7 @@ class PeerMessages:
         self._operations = operations
 
     def received(self, event: Received) -> None:
-        """A message of a peer that was identified by its handshake."""
+        """Handle a message of a peer that its handshake has identified."""
         state, message, peer = self._state, event.message, event.peer
         if peer not in state.peers:
             return
@@ -90,7 +90,7 @@ class PeerMessages:
         return split is not None
 
     def installed(self, offer: InstallSnapshot) -> None:
-        """The rows of a snapshot are here. Only of a leader of our term (membership.md M6 b)."""
+        """Install a snapshot whose rows are here, of a leader of our term (membership.md M6 b)."""
         state = self._state
         if offer.term != state.term or state.leader is not None or state.follower.split is not None:
             return
@@ -108,7 +108,7 @@ class PeerMessages:
         state.out.send(message.leader, answer)
 
     def acknowledge(self) -> None:
-        """Tell the leader what is durable here, if that is news."""
+        """Send the leader an ack of what is durable here, if it is new."""
         state = self._state
         leader = state.raft.leader
         if leader is None or leader == state.config.me or state.follower.split is not None:
@@ -146,7 +146,7 @@ class PeerMessages:
                 assert_never(self._state.config.mode)
 
     def _marked(self, answer: AppendResponse) -> AppendResponse:
-        """With the truth about our membership: what a recruit acks does not count."""
+        """Mark an ack with our membership: the ack of a recovering node does not count."""
         if self._state.raft.ballot.member:
             return answer
         return replace(answer, recruit=True)
@@ -186,7 +186,7 @@ class PeerMessages:
     # -- connections
 
     def handle_connection(self, event: Connected | Disconnected | SnapshotReceived) -> None:
-        """A connection stands, or is gone, or has brought the rows of a snapshot."""
+        """Handle a connection that is up, or gone, or has brought the rows of a snapshot."""
         match event:
             case Connected():
                 self.connected(event)
@@ -198,7 +198,7 @@ class PeerMessages:
                 assert_never(event)
 
     def connected(self, event: Connected) -> None:
-        """Our connection to a peer stands: what was acked over an older one does not count."""
+        """Begin with a new connection to a peer: acks over an older one do not count."""
         state, replicated_log = self._state, self._state.replicated_log
         assert event.peer != state.config.me
         progress = state.peers.get(event.peer)
@@ -222,7 +222,7 @@ class PeerMessages:
         return progress is not None and progress.connected and progress.is_voter
 
     def disconnected(self, event: Disconnected) -> None:
-        """Our connection to a peer is gone; if nobody listens there any more, so is the peer."""
+        """End a connection to a peer; if nobody listens there any more, the peer has stopped."""
         state = self._state
         progress = state.peers.get(event.peer)
         if progress is not None and progress.epoch == event.epoch:

@@ -1,4 +1,4 @@
-"""Whom a node knows: the members of the configuration, and strangers while they are connected."""
+"""The peers of a node: members of the configuration, and strangers while they are connected."""
 
 from election.messages import Replica
 from qsync.core.configuration import Configuration
@@ -8,7 +8,7 @@ Peers = dict[Replica, Progress]
 
 
 def follow_members(peers: Peers, configuration: Configuration, *, me: Replica) -> None:
-    """Who came into the configuration is a peer; who is out of it ceases to be one.
+    """Make peers of all members, and forget those that left the configuration.
 
     Out means out of sight, too: a stranger that is connected wants to join, or was removed and has
     to be told so (membership.md M4 f).
@@ -22,7 +22,7 @@ def follow_members(peers: Peers, configuration: Configuration, *, me: Replica) -
 
 
 def forget_stranger(peers: Peers, progress: Progress, configuration: Configuration | None) -> None:
-    """Somebody that the configuration does not name is no peer without a connection."""
+    """Forget a peer that is no member and has no connection."""
     if configuration is None or progress.connected:
         return
     if configuration.member(progress.peer) is None:

@@ -1,4 +1,4 @@
-"""What of the log is durable here, the one write that is under way, and the cut it must make."""
+"""The durable part of the log, the one write under way, and the cut that it must make."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ Entries = Callable[[Index, Index], list[Entry]]
 
 
 class PendingWrites:
-    """One write at a time; whatever is cut meanwhile is not made durable by it."""
+    """One write at a time; entries that are cut meanwhile do not become durable by it."""
 
     def __init__(self) -> None:
         self.written = Index(0)
@@ -29,23 +29,23 @@ class PendingWrites:
         self._begins: LogStart | None = None
 
     def begin_at(self, start: LogStart) -> None:
-        """Nothing of what is durable is in the log any more: it begins at a snapshot."""
+        """Begin at a snapshot: nothing that is durable is in the log any more."""
         self._begins = start
         self.written = self._good_to = Index(0)
         self._cut_above, self._cut_answered = None, 0
 
     @property
     def under_way(self) -> bool:
-        """A Write was taken and has not ended."""
+        """Whether a Write was taken and has not ended."""
         return self._write is not None
 
     @property
     def reach(self) -> Index:
-        """The last entry of the Write that is under way; 0 when none is."""
+        """The last entry of the Write under way; 0 without one."""
         return self._reach
 
     def cut(self, above: Index, reason: str, answered: int) -> None:
-        """The log ends at `above` now; the disk must follow if it has more, or is about to.
+        """Cut the log at `above`; the disk must follow if it has more, or is about to.
 
         `answered`: so many asynchronous transactions of the tail were shown here.
         """
@@ -63,7 +63,7 @@ class PendingWrites:
     def next_write(
         self, entries: Entries, *, last: Index, ballot: Ballot, durable: Ballot, confirmed: Index
     ) -> Write | None:
-        """All that is not durable yet; None while a Write is under way or nothing is due."""
+        """Return all that is not durable yet; None during a Write or when nothing is due."""
         if self._write is not None:
             return None
         begins = self._begins
@@ -92,7 +92,7 @@ class PendingWrites:
         return self._write
 
     def wrote(self, write_id: int) -> Write:
-        """The Write is durable, and with it what of its entries is still in the log."""
+        """Note that the Write is durable, with those of its entries that are in the log."""
         write = self._end(write_id)
         # What was cut while it was written is not made durable by it.
         assert self.written <= self._good_to
@@ -100,7 +100,7 @@ class PendingWrites:
         return write
 
     def failed(self, write_id: int) -> None:
-        """Nothing of the Write may be relied on; the next one has it all again."""
+        """Forget the Write: nothing of it may be relied on; the next one has it all again."""
         write = self._end(write_id)
         if self._begins is None:
             self._begins = write.begins

@@ -1,4 +1,4 @@
-"""A leader hands over to a voter that the operators would rather see lead.
+"""A leader hands over to a voter that operators prefer to it.
 
 `election.preferred` names voters, best first; who is not named comes last. What is asked for is a
 leader transfer like any other (Raft thesis 3.10), so nothing about safety is new. It must not make
@@ -22,7 +22,7 @@ DOUBLINGS_MAX: Final = 6
 
 @dataclass(slots=True)
 class _Better:
-    """The best fit voter that is preferred to this leader, and since when it is."""
+    """The best fit voter that is preferred to this leader, and since when it is fit."""
 
     leader: Leader
     replica: Replica
@@ -31,7 +31,7 @@ class _Better:
 
 
 class Preferences:
-    """What one leadership knows of better leaders; the next one begins anew."""
+    """The preferred voters, as one leadership sees them; the next one begins anew."""
 
     def __init__(self, state: ReplicaState, transfers: Transfers) -> None:
         self._state = state
@@ -40,7 +40,7 @@ class Preferences:
         self._better: _Better | None = None
 
     def advance(self) -> None:
-        """With every heartbeat: hand over when a better voter was fit for long enough."""
+        """Hand over when a preferred voter was fit for long enough. Called with every heartbeat."""
         leader = self._state.leader
         if leader is None or not self._state.config.preferred or not leader.open:
             return
@@ -63,7 +63,7 @@ class Preferences:
         return float(self._state.config.preferred_delay * doubled)
 
     def _reset(self, leader: Leader) -> None:
-        """Nobody better is fit: whoever comes back is watched from its return."""
+        """Forget the voter: none is fit and preferred. It is watched anew when it returns."""
         better = self._better
         if better is not None and better.leader is leader:
             # Failures are kept: a voter that is fit now and then is not tried each time.

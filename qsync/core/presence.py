@@ -1,4 +1,4 @@
-"""Who is there to be counted, as far as a leader has heard lately (membership.md M4 a)."""
+"""The members that can be counted on, as far as a leader heard lately (membership.md M4 a)."""
 
 from election.messages import Index, Replica
 from qsync.core.configuration import Configuration
@@ -12,33 +12,33 @@ FRESH_BEATS = 2
 
 
 class Presence:
-    """What may be known of the members before the configuration is changed."""
+    """What a leader knows of the members before it changes the configuration."""
 
     def __init__(self, state: ReplicaState) -> None:
         self._state = state
 
     def running(self, replica: Replica) -> Instance | None:
-        """On which directory that id runs now."""
+        """Return the directory that runs under that id now."""
         progress = self._state.peers.get(replica)
         return None if progress is None else progress.instance
 
     def is_current(self, progress: Progress, target: Index) -> bool:
-        """It has our log up to `target`, and answered within two heartbeats (M4 a)."""
+        """Return whether it has our log up to `target`, and answered lately (M4 a)."""
         last = max(target, self._state.replicated_log.confirmed)
         return self.answers(progress) and progress.is_replicating and progress.match >= last
 
     def answers(self, progress: Progress) -> bool:
-        """It was heard within two heartbeats."""
+        """Return whether it was heard within two heartbeats."""
         beats = FRESH_BEATS * self._state.config.replication_timeout
         fresh = self._state.replicated_log.now - beats
         return progress.connected and progress.instance is not None and progress.heard_at >= fresh
 
     def lag(self, progress: Progress) -> int:
-        """How many entries it has not acked."""
+        """Return how many entries it has not acked."""
         return self._state.replicated_log.log.last - progress.match
 
     def heard(self, configuration: Configuration) -> list[Replica]:
-        """Voters of that configuration which are there: ourselves, and who was heard lately."""
+        """Return the voters of that configuration that were heard lately, and ourselves."""
         state = self._state
         since = state.replicated_log.now - state.config.disconnect_timeout
         heard = [
@@ -54,7 +54,7 @@ class Presence:
     def careless(
         self, before: Configuration, after: Configuration, change: MemberChange
     ) -> str | None:
-        """Why it is not done unless forced: it may cost the cluster its quorum (M4 a)."""
+        """Return why it is not done unless forced: it may cost the cluster its quorum (M4 a)."""
         if is_adding_voter(before, after):
             progress, member = self._state.peers.get(change.replica), after.member(change.replica)
             assert member is not None
@@ -71,7 +71,7 @@ class Presence:
         return None
 
     def unreplaceable(self, replica: Replica) -> str | None:
-        """Why the place of that member cannot be given to whoever runs under its id."""
+        """Return why the place of that member cannot be given to the directory under its id."""
         if replica == self._state.config.me:
             return "a leader does not replace itself: promote another node first"
         progress = self._state.peers.get(replica)

@@ -1,4 +1,4 @@
-"""What the leader knows of each follower: how far it is, and how to go on with it."""
+"""The leader's knowledge of each follower: how far it is, and how to replicate to it."""
 
 from collections.abc import Iterable
 from enum import Enum
@@ -12,7 +12,7 @@ from qsync.record import Instance
 
 
 class Membership(Enum):
-    """What a peer is to the leader."""
+    """The membership of a peer, as the leader sees it."""
 
     STRANGER = 1
     """The configuration in force does not name the directory that it runs on."""
@@ -85,27 +85,27 @@ class Progress:
 
     @property
     def counts(self) -> bool:
-        """It is a voter by its pair (membership.md M1 d), and cannot have forgotten an ack."""
+        """Whether its acks count: a voter by its pair (membership.md M1 d) that forgot no ack."""
         return self.membership is Membership.VOTER
 
     @property
     def is_voter(self) -> bool:
-        """The configuration in force names its directory as a voter, caught up or not."""
+        """Whether the configuration in force names its directory as a voter, caught up or not."""
         return self.membership is Membership.VOTER or self.membership is Membership.RECRUIT
 
     @property
     def is_replicating(self) -> bool:
-        """It is known where the logs agree."""
+        """Whether it is known where the logs agree."""
         return self.state is ReplicationState.REPLICATE
 
     def answered(self, *, recruit: bool, now: float) -> None:
-        """It was heard, and said whether it may have forgotten acks."""
+        """Whether it answered, and said whether it may have forgotten acks."""
         self.heard_at = now
         if self.is_voter:
             self.membership = Membership.RECRUIT if recruit else Membership.VOTER
 
     def take_role(self, role: MemberRole | None) -> None:
-        """The configuration in force gives its directory that role; None: it is a stranger."""
+        """Give it the role of its directory in the configuration in force; None: a stranger."""
         match role:
             case None:
                 self.membership = Membership.STRANGER
@@ -136,34 +136,34 @@ class Progress:
         self.moved_at = now
 
     def probed(self, *, now: float) -> None:
-        """An empty batch at `sent` is on its way."""
+        """Note that an empty batch at `sent` is on its way."""
         assert self.connected
         assert self.state is ReplicationState.PROBE
         self.state = ReplicationState.PROBE_SENT
         self.moved_at = now
 
     def keep_within(self, log: LogIndex) -> None:
-        """What was to be sent next may have been trimmed: it is asked for where our log begins."""
+        """Go back to where our log begins, if the next entries to be sent were trimmed."""
         if self.sent < log.start.index:
             self.sent = log.start.index
             self.state = ReplicationState.PROBE
 
     def offered(self, *, now: float) -> None:
-        """A snapshot was offered."""
+        """Note that a snapshot was offered."""
         assert self.connected
         assert self.state is ReplicationState.SNAPSHOT
         self.state = ReplicationState.SNAPSHOT_SENT
         self.moved_at = now
 
     def streamed(self, upto: Index) -> None:
-        """A batch that ends there is on its way."""
+        """Note that a batch that ends there is on its way."""
         assert self.connected
         assert self.state is ReplicationState.REPLICATE
         assert self.match <= self.sent < upto
         self.sent = upto
 
     def accepted(self, index: Index, *, now: float) -> None:
-        """The follower has everything up to `index`, durable."""
+        """Note that the follower has everything up to `index`, durable."""
         if self.state is not ReplicationState.REPLICATE:
             self.state = ReplicationState.REPLICATE
             self.sent = index
@@ -174,7 +174,7 @@ class Progress:
         assert 0 <= index <= self.match <= self.sent
 
     def refused(self, answer: AppendResponse, log: LogIndex) -> None:
-        """The follower lacks the entry before our batch: step back to where we may agree.
+        """Step back to where the logs may agree: the follower lacks the entry before our batch.
 
         That may be before our log: then it needs a snapshot.
         """
@@ -191,7 +191,7 @@ class Progress:
         assert 0 <= self.match <= self.sent
 
     def stalled(self, *, now: float, timeout: float) -> bool:
-        """Something was sent and nothing came back for too long: it may be lost."""
+        """Return whether an answer is overdue: the batch or the answer may be lost."""
         waits = self.state is ReplicationState.PROBE_SENT or self.sent > self.match
         return waits and now - self.moved_at > timeout
 
@@ -205,20 +205,20 @@ class Progress:
 
 
 def quorumth(values: Iterable[float], quorum: int) -> float:
-    """The largest value that at least `quorum` of the values reach."""
+    """Return the largest value that at least `quorum` of the values reach."""
     return sorted(values, reverse=True)[quorum - 1]
 
 
 def counted(followers: Iterable[Progress]) -> list[Progress]:
-    """Those that count in a quorum: voters that cannot have forgotten an ack."""
+    """Return those that count in a quorum: voters that cannot have forgotten an ack."""
     return [each for each in followers if each.counts]
 
 
 def acked_by(followers: Iterable[Progress], index: Index) -> list[Replica]:
-    """Who has `index`, of those that count."""
+    """Return which of those that count have `index`."""
     return [each.peer for each in followers if each.match >= index and each.counts]
 
 
 def is_current(answer_term: Term, term: Term, answer_epoch: int, progress: Progress) -> bool:
-    """The term is looked at before anything else; then the connection (protocol.md 3.5)."""
+    """Return whether a message is of our term, then of this connection (protocol.md 3.5)."""
     return answer_term == term and answer_epoch == progress.epoch

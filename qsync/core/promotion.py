@@ -1,4 +1,4 @@
-"""A promotion of this node: what it waits for, and how it ends: always, and with an answer.
+"""A promotion of this node: its phases, and its end, which always brings an answer.
 
     phase         it waits for             and goes on, or ends, with
     asking        the leader, which was    told to campaign, timer, that leader gone or out of
@@ -10,7 +10,7 @@
                   hand-over fails
 
 The first two are bounded by timers: `promotion`, and the election's own (see
-`PROMOTE_TIMEOUTS_MAX`). The third lasts as long as the quorum is away: who asked is then told by
+`PROMOTE_TIMEOUTS_MAX`). The third lasts as long as the quorum is away: the caller is answered by
 the node that it goes on (protocol.md section 6: it only ever waits and confirms).
 """
 
@@ -28,7 +28,7 @@ from qsync.core.stopping import Demotion, LeadershipTransfer
 
 
 class PromotionPhase(StrEnum):
-    """What a promotion waits for."""
+    """The phases of a promotion."""
 
     ASKING = "asking"
     CAMPAIGNING = "campaigning"
@@ -37,7 +37,7 @@ class PromotionPhase(StrEnum):
 
 @dataclass(slots=True, kw_only=True)
 class Promotion:
-    """One at a time; `tickets` are all who asked for it. `term`: in which the leader was asked."""
+    """One promotion; `tickets`: all that asked for it. `term`: in which the leader was asked."""
 
     tickets: list[Ticket]
     phase: PromotionPhase
@@ -53,7 +53,7 @@ class Promotions:
         state.on_deposed.append(self.deposed)
 
     def promote(self, ticket: Ticket) -> None:
-        """Lead: a planned switchover when somebody leads, an election otherwise."""
+        """Begin to lead: by a switchover when another node leads, by an election otherwise."""
         state, raft = self._state, self._state.raft
         leader = state.leader
         if leader is not None and leader.open:
@@ -82,7 +82,7 @@ class Promotions:
             self._campaign(self.current)
 
     def may_lead(self) -> str | None:
-        """Why this node may not be promoted; None if it may."""
+        """Return why this node may not be promoted; None if it may."""
         state = self._state
         if state.config.mode is ElectionMode.VOTER:
             return "election mode is voter: this node never leads"
@@ -95,7 +95,7 @@ class Promotions:
         return None
 
     def advance(self) -> None:
-        """Called for every batch: a promotion goes on with what has happened."""
+        """Go on with what has happened. Called for every batch."""
         promotion, raft, leader = self.current, self._state.raft, self._state.leader
         if promotion is None:
             return
@@ -111,25 +111,25 @@ class Promotions:
             self._over(refused)
         elif raft.leader is None:
             # That leader says so itself that it leads no more, or is dead. Not so when another
-            # term has begun: its candidate may win, and then we are told who leads.
+            # term has begun: its candidate may win, and then its messages name it as leader.
             if raft.term == promotion.term:
                 self._campaign(promotion)
         elif raft.term != promotion.term:
             self._over(_lost(raft))
 
     def timer(self) -> None:
-        """The leader that was asked did not do its part in time."""
+        """Go on without the leader, which did not hand over in time."""
         if self._is_asking and self.current is not None and self._state.leader is None:
             self._state.out.add_event("hand_over_refused", leader=self._state.raft.leader)
             self._campaign(self.current)
 
     def out_of_reach(self, peer: Replica) -> None:
-        """Our connection to a peer is gone: if it is the leader that was asked, no word comes."""
+        """Go on without the leader that was asked: our connection to it is gone."""
         if self._is_asking and self._state.raft.leader == peer:
             self.timer()
 
     def deposed(self, leader: Leader) -> None:
-        """Our leadership ended, and with it every promotion."""
+        """End every promotion: our leadership has ended."""
         going = leader.stopping
         if isinstance(going, LeadershipTransfer):
             why = f"this node has handed the leadership over to node {going.to}"
@@ -155,7 +155,7 @@ class Promotions:
             self._over(refused)
 
     def _over(self, refused: str | None) -> None:
-        """The only end: everybody who asked is answered, and no timer is left behind."""
+        """End the promotion: answer every ticket, and disarm the timer."""
         promotion = self.current
         if promotion is None:
             return

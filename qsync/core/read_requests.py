@@ -1,4 +1,4 @@
-"""Who may answer a read, and what it waits for: by consistency, on the leader and elsewhere."""
+"""Where a read may be answered and what it waits for: by consistency, on leader and replicas."""
 
 from election.messages import Position
 from qsync.core.inputs import Consistency, ReadAsked
@@ -15,7 +15,7 @@ class ReadRequests:
         self._state = state
 
     def ask(self, event: ReadAsked) -> None:
-        """A client wants to read."""
+        """Begin the read of a client."""
         state = self._state
         wanted, leader = event.consistency, state.leader
         if wanted is Consistency.LOCAL:
@@ -30,7 +30,7 @@ class ReadRequests:
             leader.rounds.reads.ask(event.ticket)
 
     def asked_by_follower(self, message: ReadIndex) -> None:
-        """A follower asks which entry it must show: our own reads' rule, answered to it."""
+        """Begin a follower's ReadIndex: it waits by the rule for our own reads."""
         state = self._state
         leader = state.leader
         if leader is None or message.term != state.term:

@@ -1,4 +1,4 @@
-"""What a read must wait for before it may look (protocol.md section 7, Reads)."""
+"""The conditions of reads (protocol.md section 7, Reads)."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -23,16 +23,16 @@ class LeaderReads:
         self._in_round: deque[tuple[int, list[Ticket]]] = deque()
 
     def ask(self, ticket: Ticket) -> None:
-        """A read to be noted when the next round begins."""
+        """Note a read for the next round."""
         self._parked.append(ticket)
 
     @property
     def wants_round(self) -> bool:
-        """Somebody waits for a round that has not begun."""
+        """Whether a read waits for a round that has not begun."""
         return bool(self._parked)
 
     def start_round(self) -> int:
-        """A new round begins now; every parked read waits for it."""
+        """Begin a round; every noted read waits for it."""
         self.round += 1
         if self._parked:
             self._in_round.append((self.round, self._parked))
@@ -40,7 +40,7 @@ class LeaderReads:
         return self.round
 
     def answered(self, round_: int) -> list[ReadSettled]:
-        """A quorum follows us in `round_`: the reads noted before it began may be served."""
+        """Serve the reads that were noted before `round_`, in which a quorum follows us."""
         # Rounds are numbered and begun in order; nobody answers one that has not begun.
         assert round_ <= self.round
         done: list[ReadSettled] = []
@@ -50,7 +50,7 @@ class LeaderReads:
         return done
 
     def refuse_all(self, why: str) -> list[ReadSettled]:
-        """The leadership is over."""
+        """Refuse all reads: the leadership has ended."""
         tickets = [*self._parked, *(each for _, some in self._in_round for each in some)]
         self._parked.clear()
         self._in_round.clear()
@@ -88,13 +88,13 @@ class ReplicaReads:
         self._waiting.append(_AtLeast(ticket, place, asked_in))
 
     def ask_leader(self, ticket: Ticket) -> int:
-        """The number under which the leader's answer will come back."""
+        """Return the number under which the leader's answer will come back."""
         self._asks += 1
         self._asked[self._asks] = ticket
         return self._asks
 
     def on_response(self, answer: ReadIndexResponse) -> list[ReadSettled]:
-        """The leader answered: wait for that entry, or give up."""
+        """Take the leader's answer: wait for that entry, or give up."""
         ticket = self._asked.pop(answer.ask, None)
         if ticket is None:
             return []
@@ -106,14 +106,14 @@ class ReplicaReads:
         return []
 
     def leader_lost(self) -> list[ReadSettled]:
-        """Nobody will answer what was asked, and what was answered may never be in this log."""
+        """Refuse all that waits for the former leader: its entries may never be in this log."""
         tickets = [*self._asked.values(), *(each.ticket for each in self._waiting if each.asked_in)]
         self._asked.clear()
         self._waiting = [each for each in self._waiting if not each.asked_in]
         return [ReadSettled(ticket=each, refused="the leader changed") for each in tickets]
 
     def settle(self, replicated_log: ReplicatedLog) -> list[ReadSettled]:
-        """Those that may be served now, or never."""
+        """Return the reads that may be served now, or never."""
         if not self._waiting:
             return []
         done: list[ReadSettled] = []
@@ -129,7 +129,7 @@ class ReplicaReads:
         return done
 
     def forget(self, ticket: Ticket) -> None:
-        """Its client is gone."""
+        """Forget a read whose client is gone."""
         self._waiting = [wait for wait in self._waiting if wait.ticket != ticket]
         self._asked = {ask: each for ask, each in self._asked.items() if each != ticket}
 
@@ -150,7 +150,7 @@ def shows(replicated_log: ReplicatedLog, place: Position) -> bool | None:
 
 
 def shown_to_fresh(replicated_log: ReplicatedLog, asked: Position) -> Position:
-    """What a follower shows to a read that asked for that place, of all that is visible here.
+    """Return what a follower shows to a read that asked for that place.
 
     No asynchronous data beyond it: this node may have that on its disk before the leader has, and
     who reads at the leader next would be shown less (protocol.md section 7, Reads).

@@ -1,4 +1,4 @@
-"""Everything a node wants done, in the order in which it must be done."""
+"""Everything that a node wants done, in the order in which it must be done."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -72,7 +72,7 @@ class Write:
 
 
 class TransactionFate(StrEnum):
-    """What a ticket is answered with."""
+    """The fate with which a ticket is answered."""
 
     COMMITTED = "committed"
     ROLLED_BACK = "rolled_back"
@@ -141,7 +141,7 @@ class LogRolledBack:
 
 @dataclass(frozen=True, slots=True)
 class LogRestored:
-    """The entries `first..last`, rolled back by a record of no say, are confirmed after all."""
+    """The entries `first..last` are confirmed after all: their ROLLBACK was annulled."""
 
     first: Index
     last: Index

@@ -1,4 +1,4 @@
-"""What a replica is in its term: its log, its election, and its half of the role."""
+"""A replica in its term: its log, its election, and the role that follows from it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,7 +28,7 @@ class ReplicaState:
 
     `led`: the newest term in which this node began to lead, for whoever looks on: it may have been
     deposed in the very batch in which it was elected, and its PROMOTE is in its log all the same.
-    `wall`: the time for people. `on_deposed`: told of a leadership that has just ended.
+    `wall`: the time for people. `on_deposed`: called with a leadership that has just ended.
     """
 
     def __init__(
@@ -49,12 +49,12 @@ class ReplicaState:
 
     @property
     def term(self) -> Term:
-        """The term as this node knows it; durable before anything is answered with it."""
+        """The term of this node; durable before any answer carries it."""
         return self.raft.state.ballot.term
 
     @property
     def counts(self) -> bool:
-        """The node votes and its acks count: it is a voter that has forgotten nothing."""
+        """Whether the node votes and its acks count: a voter that has forgotten nothing."""
         return self.raft.electorate.named and self.raft.ballot.member
 
     # -- inputs of the election
@@ -66,36 +66,36 @@ class ReplicaState:
         self.follow()
 
     def clock(self, now: float) -> None:
-        """What time it is: a leader that was paused for too long steps down here."""
+        """Take the time: a leader that was paused for too long steps down here."""
         self.raft.clock(now)
         self.follow()
 
     def observe(self, term: Term, leader: Replica | None) -> bool:
-        """The term and the leader of a message, before anything else of it (protocol.md 3.5)."""
+        """Take term and leader of a message, before anything else of it (protocol.md 3.5)."""
         current = self.raft.observe(term, leader)
         self.follow()
         return current
 
     def received(self, message: ElectionMessage) -> None:
-        """What a peer says about who leads."""
+        """Take a peer's message about elections."""
         # The same batch may have moved the end of our log.
         self.raft.set_last_position(self.replicated_log.log.position)
         self.raft.received(message)
         self.follow()
 
     def timer(self, kind: str) -> None:
-        """A timer of the election."""
+        """Handle a timer of the election."""
         self.raft.set_last_position(self.replicated_log.log.position)
         self.raft.timer(kind)
         self.follow()
 
     def ballot_written(self, ballot: Ballot) -> None:
-        """That ballot is durable."""
+        """Note that that ballot is durable."""
         self.raft.ballot_written(ballot)
         self.follow()
 
     def campaign(self) -> str | None:
-        """Ask for votes because somebody wants this node to lead. Says why not, if so.
+        """Ask for votes because an operator wants this node to lead. Returns why not, if so.
 
         The role is followed with the next input: `ready` is no place to begin another term in.
         """
@@ -103,17 +103,17 @@ class ReplicaState:
         return self.raft.campaign.promote()
 
     def leader_gone(self) -> None:
-        """Nobody listens at the leader's address."""
+        """Note that nobody listens at the leader's address."""
         self.raft.campaign.leader_gone()
         self.follow()
 
     def resign(self, why: str) -> None:
-        """Stop leading, and say so."""
+        """Stop leading, and notify the peers."""
         self.raft.transfer.resign(why)
         self.follow()
 
     def set_configuration(self, config: CoreConfig) -> None:
-        """Everything that has a copy of the configuration gets this one."""
+        """Give this configuration to all parts that keep a copy."""
         self.config = self.follower.config = config
         leader = self.leader
         if leader is not None:
@@ -149,7 +149,7 @@ class ReplicaState:
     # -- the role
 
     def follow(self) -> None:
-        """Keep our half of the role in step with the election's, and the voters with the log."""
+        """Follow the election's role, and the log's voters."""
         configurations = self.replicated_log.configurations
         if configurations.in_force is not configurations.followed:
             self.follow_configuration()
@@ -187,7 +187,7 @@ class ReplicaState:
         self.out.add_event("configuration", voters=list(voters), named=named)
 
     def _follow_removal(self) -> None:
-        """Who is out may campaign for as long as it does not know that as confirmed (M4 d)."""
+        """Let a removed node campaign until it knows its removal as confirmed (M4 d)."""
         configurations, confirmed = (
             self.replicated_log.configurations,
             self.replicated_log.confirmed,
@@ -229,7 +229,7 @@ class ReplicaState:
         self.follower = self._new_follower()
         self.out.disarm(TimerKind.HAND_OVER)
         self.out.disarm(TimerKind.DEMOTION)
-        # Who wanted the leadership to end is told so.
+        # The demote that wanted the leadership to end is answered.
         for ticket in leader.stopping.tickets if leader.stopping is not None else ():
             self.answer(ticket)
         for deposed in self.on_deposed:

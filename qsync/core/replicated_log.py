@@ -87,7 +87,7 @@ class ReplicatedLog:
 
     @property
     def confirmed(self) -> Index:
-        """Decided, visible, durable on a quorum, up to here."""
+        """The index up to which all is decided, visible, and durable on a quorum."""
         return self.limbo.confirmed
 
     @property
@@ -107,7 +107,7 @@ class ReplicatedLog:
         return Position(self.log.term_at(index), index)
 
     def queue_full(self, *, entries_max: int, bytes_max: int) -> bool:
-        """The soft limits of the limbo are reached; they count on the owner (protocol.md 3)."""
+        """Return whether the limbo is at a limit; the limits count on the owner (protocol.md 3)."""
         return len(self.limbo.queue) >= entries_max or self.queue_bytes >= bytes_max
 
     @property
@@ -136,7 +136,7 @@ class ReplicatedLog:
     def propose(
         self, *, kind: int, flags: int, term: int, me: Replica, body: bytes, wall: float
     ) -> Entry:
-        """The leader appends one entry of its own. The caller mirrors it in its state."""
+        """Append one entry of the leader's own. The caller mirrors it in its state."""
         log = self.log
         index = log.last + 1
         # protocol.md section 6: a leader appends in its own term, and no later one is in its log.
@@ -157,7 +157,7 @@ class ReplicatedLog:
         return entry
 
     def extend(self, entries: list[Entry]) -> None:
-        """A follower appends what its leader sent."""
+        """Append what the leader sent to this follower."""
         # Log matching (Raft §5.3): a batch continues the log where its predecessor ends it.
         assert entries
         assert entries[0].index == self.log.last + 1
@@ -178,7 +178,7 @@ class ReplicatedLog:
             self._decide(entry)
 
     def _decide(self, entry: Entry) -> None:
-        """protocol.md section 4: what this entry does to the fates."""
+        """Apply the entry to the fates (protocol.md section 4)."""
         kind = entry.kind
         if kind == _TXN:
             self.limbo.transaction(entry, self.now)
@@ -202,7 +202,7 @@ class ReplicatedLog:
     # -- fates
 
     def confirm(self, index: Index) -> None:
-        """The confirmed index becomes `index`, whatever a record beyond it says."""
+        """Make `index` the confirmed index, whatever a record beyond it says."""
         assert self.limbo.confirmed < index <= self.log.last
         self.limbo.moved_at = self.now
         if self.limbo.stretch_at(index) is None:
@@ -230,7 +230,7 @@ class ReplicatedLog:
         self.events = kept
 
     def cut(self, above: Index, reason: str) -> None:
-        """The tail above conflicts with the leader's log: it goes to the archive."""
+        """Cut the tail above, which conflicts with the leader's log; it goes to the archive."""
         assert above >= self.limbo.confirmed
         assert above < self.log.last
         answered = self._answered_above(above)
@@ -259,7 +259,7 @@ class ReplicatedLog:
         self.notes.append(Note("cut", fields))
 
     def _answered_above(self, above: Index) -> int:
-        """Asynchronous transactions above that may have been answered: the price of asynchrony."""
+        """Count asynchronous transactions above that may have been answered."""
         answered = min(self.limbo.visible(self.log.last), self.written)
         shown = self.entries(Index(above + 1), answered)
         stretch_at = self.limbo.stretch_at
@@ -269,11 +269,11 @@ class ReplicatedLog:
 
     @property
     def written(self) -> Index:
-        """Durable here, up to here."""
+        """The index up to which the log is durable here."""
         return self.pending_writes.written
 
     def wrote(self, write_id: int) -> Ballot:
-        """The Write is durable. Returns the ballot that became durable with it."""
+        """Note that the Write is durable. Returns the ballot that became durable with it."""
         write = self.pending_writes.wrote(write_id)
         # protocol.md section 9.6: confirmed is monotone, also on the disk.
         assert write.confirmed <= self.limbo.confirmed

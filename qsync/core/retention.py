@@ -1,4 +1,4 @@
-"""Up to where the log may be forgotten, who holds it, who holds too much, when a snapshot is due.
+"""How far the log may be trimmed, which readers hold it, and when a snapshot is due.
 
 All of it in this one place. The node gathers the facts and does what comes of them.
 """
@@ -23,7 +23,7 @@ what the log grows by between two snapshots: often enough, and never while it is
 
 
 class HoldKind(StrEnum):
-    """What a hold is for, beside the kinds of consumers."""
+    """Holds of the log beside those of consumers."""
 
     ANONYMOUS = "anonymous"
     CONFIRMED = "confirmed"
@@ -45,7 +45,7 @@ class LogHold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionFacts:
-    """What a node has beside its log.
+    """The facts that a node has beside its log.
 
     `folded`: durably so. `snapshots`: indexes of the files, oldest first, and the bytes of the
     newest. `age`: seconds since that was written; since the start of the process without one.
@@ -64,7 +64,7 @@ class RetentionFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerChanges:
-    """What a leader writes into `_gc_consumers`. Mostly that is nothing."""
+    """The rows that a leader writes into `_gc_consumers`; mostly none."""
 
     moved: Sequence[Consumer] = ()
     let_go: Sequence[Consumer] = ()
@@ -82,7 +82,7 @@ def placed(
     config: CoreConfig,
     followers: Peers | None,
 ) -> list[Consumer]:
-    """Everybody who needs the log, each where it is now; members without a row, too.
+    """Return all that need the log, each at its place now; members without a row, too.
 
     `followers` is a leader's: it knows better than the rows how far members are. What it does not
     know of anybody begins with the log. Nobody is ahead of what is confirmed, because what is not
@@ -112,7 +112,7 @@ def _is_connected(member: Member, followers: Peers) -> bool:
 def _acked(
     member: Member, log: ReplicatedLog, config: CoreConfig, followers: Peers | None
 ) -> Index | None:
-    """How far its directory is, if that is known here."""
+    """Return how far its directory is, if that is known here."""
     if member.replica == config.me and member.instance == config.instance:
         return min(log.written, log.confirmed)
     if followers is None:
@@ -126,7 +126,7 @@ def _acked(
 def holds(
     log: ReplicatedLog, stored: RetentionFacts, consumers: Iterable[Consumer], config: CoreConfig
 ) -> list[LogHold]:
-    """Everything that keeps the log, what holds most of it first (membership.md M6 g)."""
+    """Return everything that keeps the log, the oldest hold first (membership.md M6 g)."""
     begins = log.log.start.index
     found = [
         # What is not confirmed may be cut, and what is not durable here is not known to be there.
@@ -155,7 +155,7 @@ def holds(
 
 
 def _snapshot_hold(stored: RetentionFacts, begins: Index, count: int) -> LogHold:
-    """The rows can be made anew from the oldest snapshot that stays, if a newer one rots."""
+    """Return the hold of the oldest snapshot that stays: it can replace a newer one that rots."""
     # A snapshot from before the log begins is of no use: what follows it is not there.
     usable = [each for each in stored.snapshots if each >= begins]
     if not usable:
@@ -172,17 +172,17 @@ def _consumer_hold(consumer: Consumer) -> LogHold:
 
 
 def trim_goal(found: Sequence[LogHold], begins: Index) -> Index:
-    """The entry up to which the log may be forgotten; where it begins if nothing may be."""
+    """Return the entry up to which the log may be trimmed; where it begins if nothing may be."""
     return max(begins, found[0].index)
 
 
 def is_worth_trimming(log: LogIndex, goal: Index, config: CoreConfig) -> bool:
-    """Would it free enough? Only whole files go, and it takes a few flushes."""
+    """Return whether trimming frees enough: only whole files go, and it takes a few flushes."""
     return _weighs_enough(log, log.start.index, goal, config)
 
 
 def foldable(log: ReplicatedLog) -> Index:
-    """Decided, durable here, and durably known as decided: what a restart still calls so."""
+    """Return what may be folded: decided, durable here, and durably known as decided."""
     return min(log.confirmed, log.written, log.durable_confirmed)
 
 
@@ -195,7 +195,7 @@ def consumer_changes(
     config: CoreConfig,
     settled: bool,
 ) -> ConsumerChanges:
-    """What a leader writes so that all nodes trim: who holds too much, and how far members are.
+    """Return what a leader writes so that all nodes trim: readers let go, and members' places.
 
     The places of members are written only when it makes a difference to the log, so that a cluster
     with a short one writes none. `settled`: those that run have had time to say where they are; a
@@ -229,7 +229,7 @@ def consumer_changes(
 
 
 def _is_within(consumer: Consumer, log: LogIndex, config: CoreConfig) -> bool:
-    """Is what follows its place still here, and not more than one may hold?"""
+    """Return whether what follows its place is still here, and not more than one may hold."""
     if consumer.index < log.start.index:
         return False
     return log.bytes_between(consumer.index, log.last) <= config.wal_retention_size
@@ -257,7 +257,7 @@ def _weighs_enough(log: LogIndex, after: Index, upto: Index, config: CoreConfig)
 
 
 def snapshot_due(log: ReplicatedLog, stored: RetentionFacts, config: CoreConfig) -> str | None:
-    """Why a snapshot is to be written now; None when none is.
+    """Return why a snapshot is due now; None when none is.
 
     By the clock if anything came since, by what the log has grown, and where the log alone does not
     make the rows anew. A snapshot larger than the threshold waits for as much log as it takes

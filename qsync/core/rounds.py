@@ -1,4 +1,4 @@
-"""Heartbeat rounds of one leadership: who still follows, and what may be read because of that."""
+"""Heartbeat rounds of one leadership: which voters still follow, and which reads that allows."""
 
 from collections.abc import Callable, Mapping
 
@@ -17,7 +17,7 @@ Send = Callable[[Replica, Message], None]
 
 
 class HeartbeatRounds:
-    """Rounds are numbered and never reused, so an answer says when at the latest it was given."""
+    """Rounds are numbered and never reused, so an answer proves that it is not older."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class HeartbeatRounds:
         self._wanted_until = float("-inf")
 
     def start_round(self, send: Send, *, promoted_at: Index) -> None:
-        """Ask everybody whether they still follow; admit recruits that have caught up.
+        """Ask all followers whether they still follow; admit recovering ones that have caught up.
 
         A recruit lost a part of its log, and nothing but acks with it: term and vote are intact.
         It needs our whole log of a moment after its hello (membership.md M5): an ack that it forgot
@@ -68,7 +68,7 @@ class HeartbeatRounds:
             )
 
     def heard(self, follower: Replica, round_: int, *, promised_s: float) -> None:
-        """A follower answered a round, and said how long its promise lasts.
+        """Take a follower's answer to a round, with the length of its promise.
 
         Its word counts, not our own timing: theirs may be another one, above all while it changes.
         The lease runs from the sending of the round: the promise ran while the answer travelled
@@ -82,19 +82,19 @@ class HeartbeatRounds:
                 self._lease_until[follower] = max(until, self._lease_until.get(follower, until))
 
     def rests_until(self, round_: int, promised_s: float) -> float | None:
-        """Until when a lease may rest on that answer; None of a round that is long over."""
+        """Return until when a lease may rest on that answer; None for a round that is long over."""
         began = self._began.get(round_)
         if began is None:
             return None
         return began + LEASE_SHARE * min(promised_s, self.config.disconnect_timeout)
 
     def forget(self, follower: Replica) -> None:
-        """The connection is a new one: what was answered over the former one does not count."""
+        """Forget a follower's answers: they came over a former connection."""
         self._answered.pop(follower, None)
         self._lease_until.pop(follower, None)
 
     def answered(self) -> int:
-        """The newest round in which a quorum of the voters said that they follow."""
+        """Return the newest round in which a quorum of the voters said that they follow."""
         rounds: list[float] = [self.reads.round] if self.config.votes else []
         followers = counted(self._followers.values())
         rounds += [self._answered.get(each.peer, 0) for each in followers]
@@ -102,21 +102,21 @@ class HeartbeatRounds:
         return int(quorumth(rounds, majority)) if len(rounds) >= majority else 0
 
     def settle(self) -> list[ReadSettled]:
-        """Reads whose round was answered by a quorum; and forget older rounds."""
+        """Return the reads whose round a quorum answered; forget older rounds."""
         round_ = self.answered()
         for old in [each for each in self._began if each < round_]:
             del self._began[old]
         return self.reads.answered(round_)
 
     def lease_wanted(self) -> None:
-        """Somebody reads by lease: ask for promises from now on, and for a while.
+        """Ask for promises from now on, and for a while: a client reads by lease.
 
         A promise delays the next election, so that nobody gives one which nobody reads by.
         """
         self._wanted_until = self._replicated_log.now + WANTED_PROMISES * self.config.promise
 
     def leased_until(self) -> float:
-        """Until when no other leader can have been elected, on this node's monotonic clock."""
+        """Return until when no other leader can be elected, by this node's monotonic clock."""
         followers = counted(self._followers.values())
         own = self._replicated_log.now + self.config.lease
         times = [own] if self.config.votes else []

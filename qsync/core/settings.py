@@ -1,4 +1,4 @@
-"""What the shared settings make of a node's own configuration, and when the two do not fit."""
+"""Combines the shared settings with a node's own configuration, and finds misfits."""
 
 from collections.abc import Collection, Iterator, Mapping
 
@@ -7,7 +7,7 @@ from qsync.core.config import CoreConfig
 
 
 def overlaid(own: CoreConfig, shared: Mapping[str, str]) -> CoreConfig:
-    """What a node follows: its own configuration where the cluster says nothing."""
+    """Return the settings that a node follows: its own where the cluster has none."""
     config = own
     for key, text in shared.items():
         if key == features.SETTING:
@@ -21,7 +21,7 @@ def overlaid(own: CoreConfig, shared: Mapping[str, str]) -> CoreConfig:
 
 
 def misfits(config: CoreConfig, *, changed: Collection[str] = settings.SETTINGS) -> Iterator[str]:
-    """Why a configuration that is right in every part cannot work as a whole.
+    """Return why a configuration whose parts are all valid cannot work as a whole.
 
     A quorum is judged when it is `changed`: a number that was right for fewer voters is lifted.
     """

@@ -1,4 +1,4 @@
-"""How a leader is about to stop: in favour of another node, or by ending its ownership."""
+"""The ways a leader stops: in favour of another node, or by ending its ownership."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ from qsync.core.ready import Ticket
 
 @dataclass(slots=True, kw_only=True)
 class LeadershipTransfer:
-    """It brings `to` up to its own last entry and then tells it to campaign (TimeoutNow).
+    """Brings `to` up to our last entry and then sends it TimeoutNow.
 
     `tickets`: who asked for it by `demote`; nobody, if the successor itself did. `leaving`: why
     this node must not lead any more, if so; then it stops leading also when `to` does not take
@@ -25,7 +25,7 @@ class LeadershipTransfer:
 
 @dataclass(slots=True, kw_only=True)
 class Demotion:
-    """Nobody is to lead after it: the limbo is emptied, then a DEMOTE ends its ownership."""
+    """Ends without a successor: the limbo is emptied, then a DEMOTE ends its ownership."""
 
     tickets: list[Ticket] = field(default_factory=list)
     recorded: bool = False

@@ -15,14 +15,14 @@ from qsync.core.replica_state import ReplicaState
 
 
 class Superseding:
-    """Whether this node is superseded stands in `DiskState`: its directory says so first."""
+    """Keeps a node silent that is superseded, as `DiskState` and its directory say."""
 
     def __init__(self, state: ReplicaState, disk: DiskState) -> None:
         self._state = state
         self._disk = disk
 
     def took(self, event: happened.Input) -> bool:
-        """Is that all that becomes of an input? Who asks a superseded node is refused.
+        """Return whether the input is done with: a superseded node refuses requests.
 
         Neither what peers say nor a connection to them is any of its affairs.
         """
@@ -48,7 +48,7 @@ class Superseding:
                 return False
 
     def supersede(self, cluster: str) -> None:
-        """Its directory says so: it leads no more, follows nobody, and asks for no votes."""
+        """Stop leading, following and asking for votes: the directory records why."""
         state, self._disk.superseded = self._state, cluster
         state.set_configuration(never_leading(state.config))
         state.raft.set_mode(state.config.mode)
@@ -60,7 +60,7 @@ class Superseding:
         state.out.add_event("superseded", by=cluster)
 
     def silence(self, ready: Ready) -> None:
-        """Nothing is said to peers, and nothing that was decided or read to clients.
+        """Drop all messages to peers, and all answers about decisions or data.
 
         What a client waits for may be lost in the other cluster, or not: nobody here can know.
         """
@@ -75,10 +75,10 @@ class Superseding:
 
 
 def never_leading(config: CoreConfig) -> CoreConfig:
-    """The same, of a node that does not campaign, nor is promoted."""
+    """Return a configuration under which a node neither campaigns nor is promoted."""
     return replace(config, mode=ElectionMode.VOTER)
 
 
 def refusal(cluster: str) -> str:
-    """Why it serves nothing."""
+    """Return the error for everything that is asked there."""
     return f"this node is superseded: its history goes on in cluster {cluster}"

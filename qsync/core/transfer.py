@@ -10,8 +10,8 @@ Or it must not lead any more: its mode is another, its disk fails, its process i
                                                                    it resigns, and says so to all
     it must not lead any more          goes on as a leaving
 
-Two timers, one at a time: `hand_over` until the successor was told to campaign, then the election's
-own `transfer`. Nothing is appended between the telling and the end, and with the telling the lease
+Two timers, one at a time: `hand_over` until TimeoutNow was sent to the successor, then the
+election's own `transfer`. Nothing is appended after TimeoutNow until the end, and with it the lease
 of the term is over for good (membership.md M11 f).
 """
 
@@ -44,7 +44,7 @@ class Transfers:
         return going
 
     def offer(self, leader: Leader, to: Replica) -> LeadershipTransfer:
-        """As `start`, where no operator waits for it and there are others that may lead.
+        """Begin a transfer that no operator waits for, where other nodes may lead.
 
         Nothing can be written meanwhile, so it is given up sooner.
         """
@@ -53,7 +53,7 @@ class Transfers:
         return self.start(leader, to, timeout=timeout)
 
     def demote(self, leader: Leader, ticket: Ticket, to: Replica) -> None:
-        """An operator wants another node to lead."""
+        """Begin a transfer for an operator."""
         refused = self.unfit(leader, to)
         if refused is not None:
             self._state.answer(ticket, refused)
@@ -61,13 +61,13 @@ class Transfers:
             self.start(leader, to).tickets.append(ticket)
 
     def handle_request(self, leader: Leader, candidate: Replica) -> None:
-        """A follower was told to lead. If we cannot reach it, it asks the others after a while."""
+        """Begin a transfer that a follower asks for. Out of our reach, it asks others later."""
         progress = leader.followers.get(candidate)
         if progress is not None and progress.connected and leader.stopping is None:
             self.start(leader, candidate)
 
     def advance(self, leader: Leader, going: LeadershipTransfer) -> None:
-        """Called for every batch: tell the target as soon as it has our whole log."""
+        """Send TimeoutNow as soon as the target has our whole log. Called for every batch."""
         state = self._state
         if going.timeout_now_sent:
             if state.raft.transfer.target is None:
@@ -88,12 +88,12 @@ class Transfers:
             state.raft.transfer.send_timeout_now(going.to, within=going.timeout)
 
     def timer(self, leader: Leader, going: LeadershipTransfer) -> None:
-        """The target did not come up to our last entry in time."""
+        """Give up on a target that did not reach our last entry in time."""
         if not going.timeout_now_sent:
             self._failed(leader, going, "did not take over in time")
 
     def out_of_reach(self, peer: Replica) -> None:
-        """Our connection to a peer is gone: a target hears nothing from us any more."""
+        """Give up on a target to which our connection is gone."""
         leader = self._state.leader
         if leader is None:
             return
@@ -151,7 +151,7 @@ class Transfers:
     # -- who may lead
 
     def successor(self, leader: Leader, *, but: Collection[Replica] = ()) -> Replica | None:
-        """Who is able and willing by itself, and furthest; of several the one that is preferred."""
+        """Return the most advanced voter that is able and willing; of several the preferred one."""
         able = [
             each
             for each in leader.followers.values()
@@ -165,13 +165,13 @@ class Transfers:
         return None if best is None else best.peer
 
     def rank(self, replica: Replica) -> int:
-        """How much the operators want it to lead: 0 is best (see `preference`)."""
+        """Return how much operators prefer it: 0 is best (see `preference`)."""
         configuration = self._state.replicated_log.configurations.followed
         assert configuration is not None
         return configuration.rank(replica, self._state.config.preferred)
 
     def unfit(self, leader: Leader, peer: Replica) -> str | None:
-        """What is known against handing the leadership to that node; None if nothing is."""
+        """Return what is known against handing over to that node; None if nothing is."""
         progress = leader.followers.get(peer)
         if progress is None:
             return f"node {peer} is not another voter of this cluster"

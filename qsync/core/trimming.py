@@ -1,4 +1,4 @@
-"""Where the log begins: how far it may be forgotten, what is kept of it, and beginning anew."""
+"""Trims the log, keeps what the fold needs of it, and begins it anew at a snapshot."""
 
 from election.messages import Index, Term
 from election.ready import Note
@@ -10,7 +10,7 @@ from qsync.core.replicated_log import ReplicatedLog
 
 
 def start_at(replicated_log: ReplicatedLog, upto: Index) -> LogStart:
-    """Where a log begins that has nothing up to `upto`, or as near below as one can begin.
+    """Return the start of a log that has nothing up to `upto`, or the nearest possible below.
 
     `upto` is confirmed. Not within a rolled-back stretch (membership.md M6 a): its ROLLBACK would
     reach back. Reads one entry of the log where its checksum is not at hand.
@@ -40,7 +40,7 @@ def start_at(replicated_log: ReplicatedLog, upto: Index) -> LogStart:
 def _past(
     replicated_log: ReplicatedLog, index: Index
 ) -> tuple[tuple[tuple[Index, Term], ...], tuple[tuple[Index, Index], ...], Index]:
-    """The terms and the rolled-back stretches up to there, and from where on they are known."""
+    """Return terms and rolled-back ranges up to there, and from where on they are known."""
     start = replicated_log.log.start
     terms = replicated_log.log.terms_upto(index)
     behind = replicated_log.limbo.stretches_above(start.index)
@@ -57,7 +57,7 @@ def _past(
 
 
 def trim_log(replicated_log: ReplicatedLog, start: LogStart) -> None:
-    """Forget the log up to that entry of it (`start_at`), as the disk will.
+    """Trim the log up to that entry of it (`start_at`), as the disk will.
 
     What follows can be had as before. Whoever lacks what is forgotten needs a snapshot.
     """
@@ -69,7 +69,7 @@ def trim_log(replicated_log: ReplicatedLog, start: LogStart) -> None:
 
 
 def begin_at_snapshot(replicated_log: ReplicatedLog, start: LogStart) -> None:
-    """The log begins behind a snapshot that is ahead of all that is known to be confirmed here.
+    """Begin the log behind a snapshot that is ahead of all that is known to be confirmed here.
 
     Nothing of the log is kept (membership.md M6 c: the caller has seen that it lacks that entry).
     What follows from an entry of it is the snapshot's: it is as if all of the leader's log up to

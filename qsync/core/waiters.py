@@ -1,4 +1,4 @@
-"""Clients that wait for the fate of their transaction, and when it is definite."""
+"""Clients that wait for the fate of their transaction, until it is definite."""
 
 from collections import deque
 from typing import Final, final
@@ -13,7 +13,7 @@ NOTHING = Position(Term(0), Index(0))
 
 @final
 class Waiter:
-    """A ticket waits for the transaction `(term, index)`.
+    """The ticket of the transaction `(term, index)`.
 
     `behind`: a synchronous entry, itself perhaps, before whose confirmation nobody shows it.
     """
@@ -28,7 +28,7 @@ class Waiter:
 
 
 class Waiters:
-    """Those of the present leadership in log order; all others one by one.
+    """Waiters of the present leadership in log order; all others one by one.
 
     Three outcomes are never blurred (protocol.md section 5): "rolled back" is said only when the
     ROLLBACK itself is confirmed, or when the confirmed index has passed the place of a cut entry.
@@ -45,35 +45,35 @@ class Waiters:
         return len(self._own) + len(self._others)
 
     def add(self, waiter: Waiter) -> None:
-        """A proposal of the present leadership; indexes grow."""
+        """Add a proposal of the present leadership; indexes grow."""
         assert not self._own or waiter.index > self._own[-1].index
         self._own.append(waiter)
 
     def attach(self, waiter: Waiter) -> None:
-        """A retry of a transaction that is in the log already."""
+        """Add a retry of a transaction that is in the log already."""
         self._others.append(waiter)
         self._dirty = True
 
     def forget(self, ticket: Ticket) -> None:
-        """Its client has been told "unknown", or is gone."""
+        """Forget a ticket whose client got the outcome "unknown", or is gone."""
         self._forgotten.add(ticket)
         self._dirty = True
 
     def deposed(self) -> None:
-        """The leadership is over; its waiters learn their fate from the log."""
+        """Keep the waiters when the leadership ends: the log decides their fate."""
         assert not self._own or self._own[0].term == self._own[-1].term
         self._others.extend(self._own)
         self._own.clear()
         self._dirty = True
 
     def rolled_back(self, first: Index) -> None:
-        """Everything from `first` on was rolled back: definite only when that is confirmed."""
+        """Note a rollback from `first` on; it is definite only when it is confirmed."""
         while self._own and self._own[-1].index >= first:
             self._others.append(self._own.pop())
         self._dirty = True
 
     def settle(self, replicated_log: ReplicatedLog) -> list[Settled]:
-        """All whose fate is definite now, in log order."""
+        """Return all waiters whose fate is definite now, in log order."""
         settled: list[Settled] = []
         own, forgotten = self._own, self._forgotten
         if own:
@@ -110,7 +110,7 @@ class Waiters:
 
 
 def behind_what(replicated_log: ReplicatedLog, entry: Entry) -> Position:
-    """The synchronous entry that `entry`, which is in the log, waits for first; or none."""
+    """Return the synchronous entry that `entry` of the log waits for first; or none."""
     queue = replicated_log.limbo.queue
     if entry.flags & WAIT_ACK:
         return Position(entry.term, entry.index)
@@ -122,7 +122,7 @@ def behind_what(replicated_log: ReplicatedLog, entry: Entry) -> Position:
 def fate(
     replicated_log: ReplicatedLog, index: Index, term: Term, behind: Position
 ) -> TransactionFate | None:
-    """The definite fate of the transaction `(term, index)`, by the log; None while it is open."""
+    """Return the definite fate of the transaction `(term, index)`; None while it is open."""
     log, confirmed = replicated_log.log, replicated_log.confirmed
     if index <= log.start.unknown_upto:
         return None  # It was decided, and what is left of the log does not say how.

@@ -167,7 +167,7 @@ class Writable:
         self._disk = disk
 
     def reasons(self) -> list[Reason]:
-        """Why it may not, the weightiest first; empty if it may."""
+        """Return why it may not write, the weightiest reason first; empty if it may."""
         state = self._state
         leader = state.leader
         if (
@@ -221,7 +221,7 @@ class Writable:
                 return stranger(me=state.config.me) if founded else UNFOUNDED
 
     def _membership(self) -> Iterator[Reason]:
-        """Why this node counts for nothing now, whoever leads."""
+        """Return why this node counts for nothing now, whoever leads."""
         state = self._state
         if not state.raft.electorate.named:
             yield self._outside()
