@@ -1,4 +1,4 @@
-"""Two runs of a drill held against each other, and the spread of many."""
+"""Compares two runs of a drill, and the spread of many."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -25,11 +25,11 @@ class MeasureComparison:
     worse: bool
 
     def as_json(self) -> dict[str, object]:
-        """For scripts."""
+        """Return it for scripts."""
         return asdict(self)
 
     def describe(self) -> str:
-        """For people."""
+        """Return it as a line for people."""
         scale = scale_of(self.name)
         mark = "  WORSE" if self.worse else ""
         return f"{self.name:<20} {show(self.before, scale)} -> {show(self.after, scale)}{mark}"
@@ -37,7 +37,7 @@ class MeasureComparison:
 
 @dataclass(frozen=True, slots=True)
 class RunSeries:
-    """One run, or many of one drill; never none."""
+    """One run of a drill, or several; never none."""
 
     reports: tuple[Mapping[str, object], ...]
 
@@ -55,7 +55,7 @@ class RunSeries:
 
 
 def read_series(path: Path) -> RunSeries:
-    """One report, or all reports one directory below. Raises ConfigError."""
+    """Read one report, or all reports one directory below. Raises ConfigError."""
     single = path.is_file() or (path / report.FILE).is_file()
     places = [path] if single else sorted(each.parent for each in path.glob(f"*/{report.FILE}"))
     if not places:
@@ -68,7 +68,7 @@ def read_series(path: Path) -> RunSeries:
 
 
 def compare(before: RunSeries, after: RunSeries, threshold: float) -> list[MeasureComparison]:
-    """Every measure that both have. Less is better for all of them."""
+    """Compare every measure that both have. Less is better for all of them."""
     old, new = before.medians, after.medians
     return [
         MeasureComparison(
@@ -83,7 +83,7 @@ def compare(before: RunSeries, after: RunSeries, threshold: float) -> list[Measu
 
 
 def spread(runs: Sequence[Mapping[str, float | None]]) -> dict[str, dict[str, float]]:
-    """Smallest, median, 90 % and largest of every measure."""
+    """Return smallest, median, 90 % and largest value of every measure."""
     found: dict[str, dict[str, float]] = {}
     for name in runs[0] if runs else ():
         values = sorted(value for run in runs if (value := run.get(name)) is not None)

@@ -20,7 +20,7 @@ _NUMBERS = frozenset({1, 2, 3})
 def render(
     before: RunSeries, after: RunSeries, rows: Sequence[MeasureComparison], threshold: float
 ) -> str:
-    """The whole file. Of a series the run is drawn that has the median RTO."""
+    """Return the whole file. A series is drawn by its run with the median RTO."""
     one, two = before.middle, after.middle
     axes = drawing.axes_of([one, two])
     worse = [each.name for each in rows if each.worse]
@@ -79,7 +79,7 @@ def _row(found: MeasureComparison) -> Sequence[str]:
 
 
 def _expectations(one: Mapping[str, object], two: Mapping[str, object]) -> list[tuple[str, ...]]:
-    """Those of either; a run that had none of that name has a dash."""
+    """Return the expectations of either run, with a dash where a run does not have one."""
     sides = [{text(each, "name"): each for each in maps(run, "expectations")} for run in (one, two)]
     found: list[tuple[str, ...]] = []
     for name in dict.fromkeys([*sides[0], *sides[1]]):

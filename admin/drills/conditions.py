@@ -1,4 +1,4 @@
-"""Conditions of a drill file: a probe, and what it is held against."""
+"""Conditions of a drill file: a probe, and the value that it is compared with."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,7 +12,7 @@ _PARTS = ("probe", "node", "not", "holds", "above", "below", "run", "not_exit")
 
 
 def read(written: YamlValue, known: Sequence[str]) -> Condition | None:
-    """A condition. `known`: what a node may be called. Complaints are left with the file."""
+    """Read a condition. `known`: the names of nodes. Problems are noted with the file."""
     parts = written.known(_PARTS, "part of a condition")
     if "probe" not in parts:
         if written.table:
@@ -37,7 +37,7 @@ def read(written: YamlValue, known: Sequence[str]) -> Condition | None:
 
 
 def name_of(written: YamlValue | None, known: Sequence[str]) -> str | None:
-    """A target, or a word that stands for nodes."""
+    """Read the name of a target, or a word that stands for nodes."""
     if written is None:
         return None
     text = written.text()

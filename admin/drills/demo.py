@@ -31,7 +31,7 @@ EVENTS_MAX = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoPlan:
-    """What to do. `keep`: leave everything there instead of deleting it."""
+    """The options of a demo. `keep`: leave everything there instead of deleting it."""
 
     nodes: int = 3
     seconds: float = 20.0
@@ -55,7 +55,7 @@ class DemoRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoPicture:
-    """What there is to see at one moment."""
+    """What the screen shows at one moment."""
 
     elapsed: float
     seconds: float
@@ -75,7 +75,7 @@ class DemoPicture:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoResult:
-    """How it ended."""
+    """The end of a demo."""
 
     acked: int
     lost: int
@@ -90,7 +90,7 @@ class DemoResult:
 
     @property
     def passed(self) -> bool:
-        """Everything holds, and something happened at all."""
+        """Whether every check passed, and something was written and broken at all."""
         return self.proof.holds and self.acked > 0
 
 
@@ -102,7 +102,7 @@ class NotHealedError(Unavailable):
 
 
 def run(plan: DemoPlan, show: Callable[[DemoPicture], None]) -> DemoResult:
-    """Do it all. Raises when the cluster cannot be started or healed."""
+    """Run the demo. Raises when the cluster cannot be started or healed."""
     camera = DemoCamera(plan, show)
     with founding.directory(plan.keep, of=DRILL) as directory:
         setup = DrillSetup(
@@ -119,7 +119,7 @@ def run(plan: DemoPlan, show: Callable[[DemoPicture], None]) -> DemoResult:
 
 
 def drill(plan: DemoPlan) -> Drill:
-    """The one of the catalogue, in as many seconds as wanted."""
+    """Return the drill of the catalogue, shortened to so many seconds."""
     found = reader.load(reader.find(DRILL))
     usual = sum(step.number("for") for step in found.method)
     return replace(
@@ -141,7 +141,7 @@ def _stretched(step: Step, factor: float) -> Step:
 
 
 class DemoCamera(DrillObserver):
-    """Makes pictures of a run, a few each second, and of what happened to whom."""
+    """Makes pictures of a run, a few each second, and of what happened to which node."""
 
     def __init__(self, plan: DemoPlan, show: Callable[[DemoPicture], None]) -> None:
         self.tally = WriteTally()
@@ -156,7 +156,7 @@ class DemoCamera(DrillObserver):
 
     @property
     def elapsed(self) -> float:
-        """Since it was begun, the start of the nodes included."""
+        """Seconds since the demo began, the start of the nodes included."""
         return time.monotonic() - self.began
 
     @override
@@ -229,7 +229,7 @@ def _row(node: PlaceNode, found: ClusterSurvey) -> DemoRow:
 
 
 def _result(judged: JudgedRun, camera: DemoCamera, plan: DemoPlan) -> DemoResult:
-    """What is told at the end. Raises what ended the run early."""
+    """Return the result. Raises what ended the run early."""
     if judged.end is RunEnd.INTERRUPTED:
         raise KeyboardInterrupt
     done, found = judged.run, judged.run.proof

@@ -1,4 +1,4 @@
-"""A run of a drill as a drawing: faults, who led, writes, their latency, on one axis of time."""
+"""A drawing of a drill's run: faults, leaders, writes and latency on one axis of time."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ class DrawingAxes:
 
 
 def axes_of(reports: Sequence[Mapping[str, object]]) -> DrawingAxes:
-    """Axes on which all these runs can be drawn."""
+    """Return axes on which all these runs can be drawn."""
     times = [each for report in reports for name in ("p50", "max") for each in _times(report, name)]
     found = [each for each in times if each is not None and each > 0]
     low = 10.0 ** math.floor(math.log10(max(min(found, default=0.01), LOWEST_S)))
@@ -50,7 +50,7 @@ def axes_of(reports: Sequence[Mapping[str, object]]) -> DrawingAxes:
 
 
 def drawing(report: Mapping[str, object], axes: DrawingAxes | None = None) -> str:
-    """One SVG without a script, with its legend; on axes that were given, for a comparison."""
+    """Draw one SVG without a script, with its legend; on given axes, for a comparison."""
     axes = axes or axes_of([report])
     scale = TimeScale(axes.length)
     bands = fault_bands(report)
@@ -80,12 +80,12 @@ def drawing(report: Mapping[str, object], axes: DrawingAxes | None = None) -> st
 
 
 def figure(report: Mapping[str, object], axes: DrawingAxes | None = None) -> str:
-    """The drawing in a page; on a narrow screen it is scrolled, not shrunk."""
+    """Return the drawing for a page; on a narrow screen it is scrolled, not shrunk."""
     return f'<div class="wide figure">{drawing(report, axes)}</div>'
 
 
 def standalone(report: Mapping[str, object]) -> str:
-    """The drawing as a file of its own, which follows the reader's choice of light or dark."""
+    """Return the drawing as a file of its own, which follows the reader's light or dark theme."""
     style = (
         ":root { --paper: #fff; --ink: #1b1f24; --muted: #5b6570; --soft: #d9dee4; "
         "background: var(--paper); color: var(--ink); } "
@@ -127,7 +127,7 @@ def _reigns(report: Mapping[str, object], scale: TimeScale, node: str, row: int)
 
 
 def _marks(bands: Iterable[FaultBand], scale: TimeScale, row: int) -> Iterator[str]:
-    """At the node: a thin bar while a fault of its own lasts."""
+    """Draw a thin bar at the node while a fault of its own lasts."""
     for each in bands:
         left, right = scale.x(each.begun), scale.x(each.ended)
         yield (
@@ -137,7 +137,7 @@ def _marks(bands: Iterable[FaultBand], scale: TimeScale, row: int) -> Iterator[s
 
 
 def _writes(report: Mapping[str, object], scale: TimeScale, row: int) -> Iterator[str]:
-    """One piece for each stretch in which writes were acknowledged all the time, or not at all."""
+    """Draw a piece for each period in which writes were acknowledged all the time, or never."""
     found = table(report, "writes")
     counts, bucket = found["counts"], number(found, "bucket")
     assert isinstance(counts, list)
@@ -154,7 +154,7 @@ def _writes(report: Mapping[str, object], scale: TimeScale, row: int) -> Iterato
 
 
 def _seconds(scale: TimeScale, row: float) -> Iterator[str]:
-    """The axis of time, with its unit at the end."""
+    """Draw the axis of time, with its unit at the end."""
     ticks = scale.ticks()
     digits = 0 if len(ticks) < 2 or ticks[1] >= 1 else max(0, -math.floor(math.log10(ticks[1])))  # noqa: PLR2004 - one has no distance
     for at in ticks:
@@ -162,7 +162,7 @@ def _seconds(scale: TimeScale, row: float) -> Iterator[str]:
 
 
 def _plot(report: Mapping[str, object], axes: DrawingAxes, bands: Sequence[FaultBand]) -> str:
-    """Latency over time, logarithmic: the median and the 99th percentile of each stretch."""
+    """Plot latency over time, logarithmic: median and 99th percentile of each period."""
     scale = TimeScale(axes.length)
     decades = math.log10(axes.high / axes.low)
 
@@ -205,7 +205,7 @@ def _line(
     *,
     mark: str,
 ) -> Iterator[str]:
-    """Broken where nothing was acknowledged."""
+    """Draw a line, with gaps where nothing was acknowledged."""
     path: list[str] = []
     for at, value in enumerate(times):
         if value is not None:
@@ -217,14 +217,14 @@ def _line(
 
 
 def duration_text(seconds: float) -> str:
-    """With the unit that fits: `10 ms`, `1 s`."""
+    """Return a duration with a fitting unit: `10 ms`, `1 s`."""
     if seconds < 1:
         return f"{seconds * 1000:.3g} ms"
     return f"{seconds:.3g} s"
 
 
 def _legend(report: Mapping[str, object]) -> str:
-    """What every colour means."""
+    """Return the meaning of every colour."""
     terms = sorted({int(number(each, "term")) for each in maps(report, "leaders")})
     entries = [(f"t{term % TERMS}", f"leads term {term}") for term in terms[:TERMS]]
     entries += [
@@ -257,7 +257,7 @@ def _legend(report: Mapping[str, object]) -> str:
 
 
 def _times(report: Mapping[str, object], name: str) -> list[float | None]:
-    """Of each stretch; nothing in reports of former versions."""
+    """Return the latencies of each period; none for reports of former versions."""
     found = report.get("latency_by_time")
     times = found.get(name) if isinstance(found, Mapping) else None
     return list(times) if isinstance(times, list | tuple) else []

@@ -1,4 +1,4 @@
-"""The evidence of a run in one directory: a bundle that `qsync check` judges, and more to read."""
+"""The evidence of a run in one directory: a bundle for `qsync check`, and logs for people."""
 
 import json
 import shutil
@@ -32,7 +32,7 @@ _TIMELINES = ("timeline.1.jsonl", "timeline.jsonl")
 
 
 def events(place: DrillPlace, *, since: float) -> tuple[TimelineEvent, ...]:
-    """What the timelines of all nodes say since a moment, on the monotonic clock.
+    """Return the events in all nodes' timelines since a moment, on the monotonic clock.
 
     They are in the directories of the nodes, so of a cluster elsewhere there are none.
     """
@@ -79,7 +79,7 @@ def save_all(run: RunRecord, place: DrillPlace, out: Path, *, source: str, comma
 
 
 def _history(run: RunRecord, out: Path) -> Sequence[HistoryLine]:
-    """What the logs of the nodes can be held against; after a restore the rest lies beside it.
+    """Write the history that fits the nodes' logs; after a restore the rest lies beside it.
 
     That is what the restored cluster was asked, on top of what it has of the one that is gone.
     """
@@ -90,7 +90,7 @@ def _history(run: RunRecord, out: Path) -> Sequence[HistoryLine]:
 
 
 def _dump(run: RunRecord, place: DrillPlace, out: Path, source: str) -> Bundle:
-    """Logs, digests and a last look at the nodes that answer; the manifest names the others."""
+    """Write logs, digests and a last status of nodes that answer; the manifest names others."""
     run_id = f"{run.drill.name}-{run.began_at}"
     if run.proof is not None:
         surveys.wait_at_rest(place.addresses)
@@ -115,7 +115,7 @@ def _dump(run: RunRecord, place: DrillPlace, out: Path, source: str) -> Bundle:
 
 
 def _id_of(run: RunRecord, node: PlaceNode) -> int:
-    """As its lab has it, or as it was seen; 0 of one that was never seen."""
+    """Return the id that the lab has, or that was seen; 0 for a node never seen."""
     if isinstance(node, LabNode):
         return node.id
     seen = (each.sample for each in run.observations if each.node == node.name)
@@ -123,7 +123,7 @@ def _id_of(run: RunRecord, node: PlaceNode) -> int:
 
 
 def _status(run: RunRecord, bundle: Bundle) -> list[Row]:
-    """What was seen all the time, and what the nodes said last.
+    """Return the samples of the run, and the last status of the nodes.
 
     Of a directory that is gone, or whose log was set aside, there is nothing to compare with, and
     as long as a restored cluster grew from one node, it had fewer voters than it has.
@@ -148,7 +148,7 @@ def _status(run: RunRecord, bundle: Bundle) -> list[Row]:
 
 
 def _nemesis(steps: Sequence[StepRecord]) -> list[Row]:
-    """The steps that did something, each with its end."""
+    """Return the steps that did something, each with its end."""
     return [
         {
             "number": number,
@@ -172,7 +172,7 @@ def _of_event(event: TimelineEvent) -> dict[str, object]:
 
 
 def _is_whole(text: str) -> bool:
-    """A crash may tear the last line of a timeline."""
+    """Return whether the line is complete: a crash may tear the last one of a timeline."""
     return text.startswith("{") and text.endswith("}")
 
 

@@ -1,4 +1,4 @@
-"""Holds what a run measured against what its drill expects."""
+"""Compares what a run measured with what its drill expects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class JudgedRun:
 
     @property
     def sentence(self) -> str:
-        """The verdict."""
+        """The verdict in a sentence."""
         name = self.run.drill.name
         missed = [each for each in self.findings if not each.met]
         match self.end:
@@ -52,7 +52,7 @@ class JudgedRun:
 
     @property
     def _left(self) -> str:
-        """What a restore cost."""
+        """What a restore lost."""
         count, seconds = self.measures.get("left_behind"), self.measures.get("rpo")
         if not self.run.restored or count is None:
             return ""
@@ -69,7 +69,7 @@ class JudgedRun:
 
 
 def judge(run: RunRecord) -> JudgedRun:
-    """The verdict on a run."""
+    """Return the verdict on a run."""
     measured = measure.measures(run)
     findings = (*_limits(run, measured), *_checks(run))
     end = run.end
@@ -79,7 +79,7 @@ def judge(run: RunRecord) -> JudgedRun:
 
 
 def checks(drill: Drill) -> list[str]:
-    """What is checked: money only where there is some, a restore only where there is one."""
+    """Return the checks of a run: money and restores only where there are some."""
     pointless: set[str] = set()
     if not LOADS[drill.load.kind].has_bank:
         pointless.add("total_conserved")
@@ -89,14 +89,14 @@ def checks(drill: Drill) -> list[str]:
 
 
 def show(value: float | None, scale: MeasureUnit) -> str:
-    """For people."""
+    """Return a measure as a text for people."""
     if value is None:
         return "-"
     return f"{value:.3f} s" if scale is MeasureUnit.SECONDS else f"{value:g}"
 
 
 def scale_of(name: str) -> MeasureUnit:
-    """What a measure is counted in; labels of steps are times."""
+    """Return the unit of a measure; labels of steps are times."""
     return MEASURES[name].scale if name in MEASURES else MeasureUnit.SECONDS
 
 

@@ -1,4 +1,4 @@
-"""How a drill can end otherwise than with a verdict."""
+"""The ways a drill ends without a verdict."""
 
 from qsync.errors import QsyncError
 

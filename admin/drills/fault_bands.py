@@ -1,4 +1,4 @@
-"""From when to when each fault of a run lasted, by the steps of its report."""
+"""How long each fault of a run lasted, by the steps of its report."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from admin.drills.verbs.catalogue import VERBS, WAITING
 
 @dataclass(slots=True, kw_only=True)
 class FaultBand:
-    """A fault: what was done to whom, and until when it lasted. Seconds of the run."""
+    """One fault: what was done to which node, and until when it lasted. Seconds of the run."""
 
     verb: str
     nodes: tuple[str, ...]
@@ -18,12 +18,12 @@ class FaultBand:
 
     @property
     def label(self) -> str:
-        """As short as can be: `kill n1`."""
+        """A short label: `kill n1`."""
         return " ".join([self.verb.replace("_", " "), ", ".join(self.nodes)]).strip()
 
 
 def fault_bands(report: Mapping[str, object]) -> list[FaultBand]:
-    """Every fault, from the step that made it to the one that ended it, or to the healing."""
+    """Return every fault, from its step to the step that ended it, or to the healing."""
     found: list[FaultBand] = []
     lasting: list[tuple[str, FaultBand]] = []
     for step in maps(report, "steps"):
@@ -51,7 +51,7 @@ def fault_bands(report: Mapping[str, object]) -> list[FaultBand]:
 
 
 def lanes(bands: Sequence[FaultBand], width: float) -> list[int]:
-    """The row of each band, such that none covers another; each takes at least `width` seconds."""
+    """Return a row for each band, so that none overlap; each takes at least `width` seconds."""
     free: list[float] = []
     rows: list[int] = []
     for band in bands:

@@ -44,7 +44,7 @@ _ABOUT = (
 
 
 def pictures(directory: Path) -> dict[str, str]:
-    """A drawing for each drill that was run below a directory: of the fewest nodes, median RTO."""
+    """Return a drawing of each drill that was run below a directory: fewest nodes, median RTO."""
     runs: dict[str, list[dict[str, object]]] = {}
     for path in sorted(directory.rglob(report.FILE)):
         found = report.load(path)
@@ -60,17 +60,17 @@ def pictures(directory: Path) -> dict[str, str]:
 
 
 def pictured(pages: Path) -> frozenset[str]:
-    """The drills that have a picture there."""
+    """Return the drills that have a picture there."""
     return frozenset(path.stem for path in (pages / FOLDER).glob("*.svg"))
 
 
 def image(drill: Drill) -> str:
-    """The picture in a page beside the folder of all of them."""
+    """Return the picture for a page beside the folder of all pictures."""
     return f"![{drill.title}: a run on real processes]({FOLDER}/{drill.name}.svg)"
 
 
 def gallery(have: Collection[str]) -> str:
-    """The page."""
+    """Return the page."""
     parts = ["# All drills at a glance", _ABOUT]
     for kind, drills in by_kind().items():
         parts.append(f"## {kind}")
@@ -81,7 +81,7 @@ def gallery(have: Collection[str]) -> str:
 
 
 def by_kind() -> dict[str, list[Drill]]:
-    """All drills of the package, by what their method breaks first."""
+    """Return all drills of the package, by what their method breaks first."""
     found: dict[str, list[Drill]] = {kind: [] for kind in dict.fromkeys(_KINDS.values())}
     for name in reader.own_names():
         drill = reader.load(reader.find(name))

@@ -41,7 +41,7 @@ def _remove_spaces(place: DrillPlace) -> None:
 
 
 def heal(place: DrillPlace) -> list[str]:
-    """After a runner that died: undo what its undo log says; what was done."""
+    """Undo what the undo log of a dead runner says; return what was undone."""
     undo_log = UndoLog.read(place.dir)
     if undo_log is None:
         return []

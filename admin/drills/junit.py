@@ -8,7 +8,7 @@ from admin.drills.record import RunEnd
 
 
 def render(judged: Sequence[JudgedRun]) -> str:
-    """A suite for each run, a case for each expectation and one for how it ended."""
+    """Return a suite for each run, with a case for each expectation and one for its end."""
     root = ET.Element("testsuites")
     for each in judged:
         _suite(root, each)

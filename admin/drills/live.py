@@ -1,4 +1,4 @@
-"""The cluster of real nodes that a drill breaks, and what is owed to it."""
+"""The cluster of real nodes that a drill breaks, and the log of what has to be undone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -38,7 +38,7 @@ class LiveCluster:
 
     @property
     def lab(self) -> Lab:
-        """The place, for verbs that have it from nobody else. Raises ConfigError elsewhere."""
+        """The lab, for verbs that work only there. Raises ConfigError elsewhere."""
         if isinstance(self.place, Lab):
             return self.place
         raise ConfigError(f"{self.place.name} is no lab, and no hook does this")
@@ -49,7 +49,7 @@ class LiveCluster:
         return [node.name for node in self.place.nodes]
 
     def nodes_of(self, step: Step) -> list[str]:
-        """The nodes that a step is for. Raises NotLeader when it is for the leader of nobody."""
+        """Return the nodes that a step is for. Raises NotLeader when it needs a leader in vain."""
         leader = self.leader()
         nodes = [name for word in step.on for name in targets.now(self.names, word, leader)]
         if step.on and not nodes:
@@ -57,12 +57,12 @@ class LiveCluster:
         return nodes
 
     def beside(self, step: Step, option: str = "with") -> tuple[str, ...]:
-        """The nodes that a step names with `with`, or another option."""
+        """Return the nodes that a step names with `with`, or another option."""
         word = step.options.get(option)
         return () if word is None else targets.now(self.names, str(word), self.leader())
 
     def owe(self, remedy: str | None, *nodes: str) -> list[LabNode]:
-        """The nodes, once it is on disk what undoes that which is about to happen to them."""
+        """Return the nodes, once the undo log on disk has what will be done to them."""
         self.write_down(remedy, *nodes)
         return [self.lab.node(node) for node in nodes if node]
 

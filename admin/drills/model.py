@@ -1,4 +1,4 @@
-"""What a drill is, as plain objects: targets, guards, load, steps, expectations."""
+"""A drill as plain objects: targets, guards, load, steps, expectations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ CHECKS = {
 
 
 class TargetRole(StrEnum):
-    """Which nodes a target may be."""
+    """The nodes that a target may be."""
 
     LEADER = "leader"
     FOLLOWER = "follower"
@@ -31,7 +31,7 @@ class TargetRole(StrEnum):
 
 
 class Pick(StrEnum):
-    """Which of several, or how many of them."""
+    """Which of several nodes, or how many of them."""
 
     FIRST = "first"
     RANDOM = "random"
@@ -51,7 +51,7 @@ class DrillTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """Something that can be asked of the cluster at any moment. `node` and `other` are targets.
+    """A question that can be asked of the cluster at any moment. `node` and `other` are targets.
 
     `holds` is for what is true or not, `above` and `below` for what is measured.
     """
@@ -65,7 +65,7 @@ class Condition:
     run: str | None = None
 
     def describe(self) -> str:
-        """For people: `write_gap above 30`."""
+        """Describe it: `write_gap above 30`."""
         said = [self.probe if self.holds else f"not {self.probe}"]
         said += [f"on {self.node}"] if self.node else []
         said += [f"on a node other than {self.other}"] if self.other else []
@@ -86,13 +86,13 @@ class Step:
     label: str | None = None
 
     def number(self, name: str, usual: float = 0.0) -> float:
-        """An option that is a number, or a duration in seconds."""
+        """Return an option that is a number, or a duration in seconds."""
         found = self.options.get(name, usual)
         assert isinstance(found, float), (name, found)
         return found
 
     def describe(self) -> str:
-        """For people: `slow victim delay 0.2`, `wait 2 s`, `wait until writable (up to 10 s)`."""
+        """Describe it: `slow victim delay 0.2`, `wait 2 s`, `wait until writable (up to 10 s)`."""
         if self.verb == "wait" and "for" in self.options:
             return f"wait {self.number('for'):g} s"
         if self.verb == "until" and self.condition is not None:
@@ -106,7 +106,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guards:
-    """What must be so before anything is touched, and how far the drill may go."""
+    """Conditions for beginning, and limits of the damage."""
 
     cluster_tags: tuple[str, ...] = ALLOWED_TAGS
     min_voters: int = 3
@@ -122,7 +122,7 @@ CLIENTS_MAX = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSpec:
-    """How many clients do which kind of work, with so long a pause between two operations."""
+    """The load: how many clients, which kind of work, and the pause between two operations."""
 
     kind: LoadKind = LoadKind.MIXED
     clients: int = 6
@@ -139,7 +139,7 @@ class Expectations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drill:
-    """The whole of it: data, whether it was read from a file or made in Python."""
+    """A whole drill as data, read from a file or made in Python."""
 
     name: str
     title: str

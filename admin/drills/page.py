@@ -14,7 +14,7 @@ _ABOUT = (
 
 
 def render(report: Mapping[str, object]) -> str:
-    """The whole file, from what stands in `report.json`."""
+    """Return the whole file, from what stands in `report.json`."""
     verdict = "passed" if report["passed"] else "failed"
     body = [
         f"<h1>{escape(text(report, 'title'))}</h1>",

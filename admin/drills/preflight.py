@@ -1,4 +1,4 @@
-"""What a drill would do: resolved targets, the timeline, and whether the guards allow it."""
+"""A preview of a drill: resolved targets, the timeline, and whether the guards allow it."""
 
 from collections.abc import Collection, Sequence
 
@@ -20,7 +20,7 @@ from qsync.config import NodeConfig
 
 
 def timeline(drill: Drill, names: Names) -> list[str]:
-    """The steps, each with the nodes that it is for; times as far as they are known before."""
+    """Return the steps, each with its nodes; times as far as they are known before."""
     said: list[str] = []
     at = 0.0
     sure = True
@@ -34,7 +34,7 @@ def timeline(drill: Drill, names: Names) -> list[str]:
 
 
 def complaints(drill: Drill) -> list[str]:
-    """What a drill that can be read is likely to be wrong about."""
+    """Return likely mistakes of a drill that can be read."""
     used = {word for step in drill.method for word in _words(step)}
     used |= {
         name
@@ -51,7 +51,7 @@ def complaints(drill: Drill) -> list[str]:
 
 
 def allow(drill: Drill, place: DrillPlace, names: Names, found: ClusterSurvey) -> None:
-    """Raises DrillStopped when a guard forbids to begin."""
+    """Check the guards. Raises DrillStopped when one forbids to begin."""
     _allow_tag(drill, place, found)
     if isinstance(place, Lab):
         _allow_lab(drill, place)
@@ -89,7 +89,7 @@ def _allow_tag(drill: Drill, place: DrillPlace, found: ClusterSurvey) -> None:
 
 
 def _allow_down(drill: Drill, place: DrillPlace, names: Names) -> None:
-    """In a lab all may be down unless the drill says so; elsewhere a minority."""
+    """Check how many nodes may be down: in a lab all, elsewhere a minority, or as it says."""
     limit, hooked = drill.guards.max_nodes_down, isinstance(place, HookedCluster)
     if limit is None and hooked:
         limit = hook_guards.minority(len(place.nodes))
@@ -124,7 +124,7 @@ def _allow_lab(drill: Drill, lab: Lab) -> None:
 
 
 def most_down(method: Sequence[Step], names: Names) -> int:
-    """How many nodes are killed or paused at once at the worst moment."""
+    """Return how many nodes are down at once at the worst moment: killed or paused."""
     down: set[tuple[str, str]] = set()
     most = 0
     for step in method:
@@ -141,7 +141,7 @@ def most_down(method: Sequence[Step], names: Names) -> int:
 
 
 def tag_of(node: LabNode) -> str:
-    """What its configuration says of its cluster."""
+    """Return the tag of the cluster in its configuration."""
     return NodeConfig.load(node.config, {}).cluster.tag
 
 
@@ -150,7 +150,7 @@ def _breakable(node: LabNode) -> bool:
 
 
 def needs_certificates(drill: Drill) -> bool:
-    """Can it be run only where nodes speak TLS?"""
+    """Return whether it can be run only where nodes speak TLS."""
     return any(VERBS[step.verb].spec.needs_certificates for step in drill.method)
 
 
@@ -175,13 +175,13 @@ def _is_target(kinds: Options, name: str) -> bool:
 
 
 def _crashes(step: Step) -> tuple[str, ...]:
-    """The target that dies meanwhile, if one does."""
+    """Return the target that a step kills meanwhile, if it does."""
     word = step.options.get(CRASH)
     return () if word is None else (str(word),)
 
 
 def needs(drill: Drill) -> list[str]:
-    """What a cluster must have for it, for people and scripts."""
+    """Return what a cluster must have for it, for people and scripts."""
     wanted = [f"{drill.guards.min_voters} voters"]
     if any(VERBS[step.verb].spec.needs_links for step in drill.method):
         wanted.append("links")
@@ -193,7 +193,7 @@ def needs(drill: Drill) -> list[str]:
 
 
 def not_simulated(drill: Drill) -> list[str]:
-    """What of its method the simulator does not have."""
+    """Return which parts of its method the simulator lacks."""
     verbs = {step.verb for step in drill.method if not VERBS[step.verb].in_simulator}
     probes = {
         step.condition.probe
@@ -204,7 +204,7 @@ def not_simulated(drill: Drill) -> list[str]:
 
 
 def preview(drill: Drill, place: DrillPlace | None, nodes: int, leader: str | None) -> Names:
-    """The targets in a lab, or in one of `nodes` nodes that would be made and led by n1."""
+    """Resolve the targets in a lab, or in one of `nodes` nodes that would be made and led by n1."""
     if place is not None:
         return targets.resolve(drill, [node.name for node in place.nodes], leader)
     return targets.resolve(drill, [f"n{number}" for number in range(1, nodes + 1)], "n1")

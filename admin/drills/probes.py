@@ -1,4 +1,4 @@
-"""What a drill may ask of a cluster, real or simulated: every probe, and how it is answered."""
+"""The probes of a drill: questions about a cluster, real or simulated, and their answers."""
 
 import shlex
 import subprocess
@@ -23,7 +23,7 @@ EXTERNAL_S_MAX = 10.0
 
 
 class MeasureUnit(StrEnum):
-    """What a probe or a measure is counted in."""
+    """The unit of a probe or a measure."""
 
     TRUTH = "true or false"
     SECONDS = "seconds"
@@ -36,7 +36,7 @@ SimulatedProbe = Callable[["SimulatedCluster", Condition], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """Something to ask. `node`: it is asked about nodes; `another`: it understands `not`.
+    """A question. `node`: it is about nodes; `another`: it understands `not`.
 
     `live` gives a truth, or a measure (None: it cannot be had); `simulated` is None where only
     real processes have it.
@@ -52,7 +52,7 @@ class Probe:
 
 
 def _of_nodes(fact: Callable[[ClusterSurvey, NodeStatus | None], bool]) -> LiveProbe:
-    """True when it is so of every node of the target; None is a node that does not answer."""
+    """Return true when it holds for every node of the target; None: a node does not answer."""
 
     def probe(facts: "LiveFacts", condition: Condition, survey: ClusterSurvey) -> bool:
         found = {each.name: each for each in survey.samples}
@@ -79,13 +79,13 @@ def _another_leads(cluster: "SimulatedCluster", condition: Condition) -> bool:
 
 
 def all_in_touch(cluster: "SimulatedCluster", _: Condition | None = None) -> bool:
-    """Every node runs, and one of them leads."""
+    """Return whether every node runs, and one of them leads."""
     reachable = all(node.reachable for node in cluster.world.nodes)
     return reachable and len(cluster.leading()) == 1
 
 
 def has_caught_up(survey: ClusterSurvey, node: NodeStatus | None) -> bool:
-    """The node has on disk what the leader had confirmed, and votes."""
+    """Return whether the node has on disk what the leader had confirmed, and votes."""
     leader = survey.leader
     if node is None or leader is None or node.recruit:
         return False
@@ -93,7 +93,7 @@ def has_caught_up(survey: ClusterSurvey, node: NodeStatus | None) -> bool:
 
 
 def member_has_caught_up(cluster: "SimulatedCluster", node: "MemberMachine") -> bool:
-    """The same of a simulated one."""
+    """Return the same of a simulated node."""
     machine = node.core.machine
     leaders = cluster.leading()
     confirmed = leaders[0].core.machine.replicated_log.confirmed if leaders else None
@@ -254,12 +254,12 @@ PROBES: Mapping[str, Probe] = {probe.name: probe for probe in _ALL}
 
 
 def holds(facts: "LiveFacts", condition: Condition) -> bool:
-    """Does it hold now? A measure that cannot be had counts as neither above nor below."""
+    """Return whether it holds now; an unknown measure is neither above nor below."""
     return _holds(facts, condition, facts.watch.survey)
 
 
 def holds_since_step(facts: "LiveFacts", condition: Condition) -> bool:
-    """Does it hold, whatever those say by now whose last word is older than the step?
+    """Return whether it holds by answers that are younger than the step.
 
     The last answer of a node that was killed since says nothing about the node that runs now.
     """

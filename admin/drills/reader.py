@@ -1,4 +1,4 @@
-"""A drill from its file: everything that is wrong is told at once, with line and column."""
+"""Reads a drill from its file, and reports every problem at once, with line and column."""
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -38,7 +38,7 @@ _FLAT = "options"
 
 
 def override(root: YamlValue, given: Mapping[str, str]) -> None:
-    """Put them into the tree. Names are joined by dots, steps are named by their number."""
+    """Override values in the tree. Dots join names; steps are named by their number."""
     for path, text in given.items():
         problems = YamlProblems(PLACE)
         value = compose(text, problems, may_be_empty=False)
@@ -132,17 +132,17 @@ _NEEDED = ("drill", "title", "hypothesis", "method")
 
 
 def names() -> list[str]:
-    """The drills that come with the package, and those of plugins."""
+    """Return the drills that come with the package, and those of plugins."""
     return sorted(_catalogue())
 
 
 def own_names() -> list[str]:
-    """The drills that come with the package."""
+    """Return the drills that come with the package."""
     return sorted(path.stem for path in CATALOGUE.glob(f"*{SUFFIX}"))
 
 
 def _catalogue() -> dict[str, Path]:
-    """Files by name. A plugin cannot replace a drill of ours."""
+    """Return files by name. A plugin cannot replace a drill of ours."""
     found: dict[str, Path] = {}
     for plugin in entry_points(group=PLUGINS):
         folder = plugin.load()
@@ -153,7 +153,7 @@ def _catalogue() -> dict[str, Path]:
 
 
 def find(word: str) -> Path:
-    """The file of a drill: a path, or a name of the catalogue. Raises ConfigError."""
+    """Return the file of a drill: a path, or a name of the catalogue. Raises ConfigError."""
     if word.endswith((SUFFIX, ".yml")) or "/" in word:
         return Path(word)
     known = _catalogue()
@@ -165,7 +165,7 @@ def find(word: str) -> Path:
 
 
 def load(path: Path, given: Mapping[str, str] | None = None) -> Drill:
-    """Read a file, with some values `given` otherwise. Raises ConfigError with every problem."""
+    """Read a file, with some values `given` instead. Raises ConfigError with every problem."""
     return parse(read_text(path), where=str(path), given=given)
 
 
@@ -309,7 +309,7 @@ def _expect(value: YamlValue, method: tuple[Step, ...]) -> Expectations:
 
 
 def _limit(name: str, value: YamlValue) -> float | None:
-    """`{below: 5s}`, or the number itself for what is counted."""
+    """Read a limit: `{below: 5s}`, or the number itself for what is counted."""
     counted = name in MEASURES and MEASURES[name].scale is MeasureUnit.COUNT
     parse = number if counted else units.duration
     if value.table:

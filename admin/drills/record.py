@@ -1,4 +1,4 @@
-"""What is known of one run of a drill when it is over: the source of every report."""
+"""The record of one run of a drill: the source of every report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

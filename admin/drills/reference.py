@@ -1,4 +1,4 @@
-"""The pages of the drills: what each does, from its file, and what it measured last.
+"""Writes the pages of the drills: what each does, from its file, and its latest measures.
 
 `python -m admin.drills.reference --from DIR` takes the runs below a directory, such as the one of
 `make drills OUT=DIR`, into the pages, `--pictures DIR` draws them; without either it only writes
@@ -26,7 +26,7 @@ without the faults catches nothing; with another seed the load may be lucky."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredDrill:
-    """All runs of a drill on so many nodes that were taken together. Times in seconds."""
+    """The runs of a drill on so many nodes that were made together. Times in seconds."""
 
     drill: str
     nodes: int
@@ -40,7 +40,7 @@ class MeasuredDrill:
 
 
 def collect(directory: Path) -> list[MeasuredDrill]:
-    """What the reports below a directory say, by drill and number of nodes."""
+    """Read the reports below a directory, by drill and number of nodes."""
     runs: dict[tuple[str, int], list[dict[str, object]]] = {}
     for path in sorted(directory.rglob(report.FILE)):
         found = report.load(path)
@@ -51,7 +51,7 @@ def collect(directory: Path) -> list[MeasuredDrill]:
 
 
 def summary(runs: Sequence[MeasuredDrill]) -> list[str]:
-    """A line for each drill and number of nodes, with a head."""
+    """Return a line for each drill and number of nodes, with a head."""
     heads = (
         "drill",
         "nodes",
@@ -72,7 +72,7 @@ def summary(runs: Sequence[MeasuredDrill]) -> list[str]:
 
 
 def read_results(pages: Path) -> list[MeasuredDrill]:
-    """What was measured last."""
+    """Read the latest measures."""
     path = pages / RESULTS
     if not path.exists():
         return []
@@ -80,13 +80,13 @@ def read_results(pages: Path) -> list[MeasuredDrill]:
 
 
 def merged(before: Iterable[MeasuredDrill], now: Iterable[MeasuredDrill]) -> list[MeasuredDrill]:
-    """The later one of each."""
+    """Return the later measures of each drill."""
     found = {(each.drill, each.nodes): each for each in (*before, *now)}
     return [found[key] for key in sorted(found)]
 
 
 def pages_of(measured: Sequence[MeasuredDrill], have: Collection[str]) -> dict[str, str]:
-    """The text of every page, by file name. `have`: the drills that have a picture."""
+    """Return the text of every page, by file name. `have`: the drills that have a picture."""
     made: dict[str, str] = {gallery.PAGE: gallery.gallery(have)}
     for name in reader.own_names():
         drill = reader.load(reader.find(name))
@@ -99,7 +99,7 @@ def pages_of(measured: Sequence[MeasuredDrill], have: Collection[str]) -> dict[s
 
 
 def catalogue() -> Iterable[str]:
-    """A row for every drill: what is done, and the mutant that it catches."""
+    """Return a row for every drill: what is done, and the mutant that it catches."""
     yield "| drill | what is done | catches the mutant |"
     yield "|---|---|---|"
     for name in reader.own_names():
@@ -110,7 +110,7 @@ def catalogue() -> Iterable[str]:
 
 
 def page(drill: Drill, measured: Sequence[MeasuredDrill], *, picture: bool = False) -> str:
-    """One page."""
+    """Return one page."""
     needs = f"Needs {', '.join(preflight.needs(drill))}. {_mutant(drill)}"
     here = "`python -m admin.drills.reference`"
     parts = [
@@ -129,7 +129,7 @@ def page(drill: Drill, measured: Sequence[MeasuredDrill], *, picture: bool = Fal
 
 
 def write(pages: Path, measured: Sequence[MeasuredDrill]) -> None:
-    """All pages, and the numbers they are made of."""
+    """Write all pages, and the numbers they are made of."""
     pages.mkdir(parents=True, exist_ok=True)
     text = json.dumps([asdict(each) for each in measured], indent=1)
     (pages / RESULTS).write_text(text + "\n", "utf-8")
@@ -138,7 +138,7 @@ def write(pages: Path, measured: Sequence[MeasuredDrill]) -> None:
 
 
 def draw(pages: Path, runs: Path) -> None:
-    """A picture of each drill that was run below a directory."""
+    """Draw a picture of each drill that was run below a directory."""
     (pages / gallery.FOLDER).mkdir(parents=True, exist_ok=True)
     for name, svg in gallery.pictures(runs).items():
         (pages / gallery.FOLDER / f"{name}.svg").write_text(svg, "utf-8")
@@ -199,7 +199,7 @@ def _table(measured: Sequence[MeasuredDrill]) -> str:
 
 
 def _rto(seconds: float) -> str:
-    """A gap that is too short to be one is no failover of no time."""
+    """Return an RTO as text; a gap too short to count is below the limit, not zero."""
     return f"{seconds:.3f} s" if seconds else f"< {GAP_S:g} s"
 
 

@@ -18,7 +18,7 @@ FILE = "report.json"
 
 
 def write(judged: JudgedRun, out: Path) -> dict[str, object]:
-    """All three files; what stands in the JSON."""
+    """Write all three files; return the content of the JSON."""
     found = as_json(judged)
     (out / FILE).write_text(json.dumps(found, indent=2, default=str) + "\n", "utf-8")
     (out / "report.md").write_text(markdown.render(found), "utf-8")
@@ -27,7 +27,7 @@ def write(judged: JudgedRun, out: Path) -> dict[str, object]:
 
 
 def load(path: Path) -> dict[str, object]:
-    """A report from its file or directory. Raises ConfigError."""
+    """Read a report from its file or directory. Raises ConfigError."""
     file = path / FILE if path.is_dir() else path
     try:
         found = json.loads(file.read_text("utf-8"))
@@ -39,7 +39,7 @@ def load(path: Path) -> dict[str, object]:
 
 
 def as_json(judged: JudgedRun) -> dict[str, object]:
-    """Everything the renderings need. Times are seconds since the load began."""
+    """Return everything the renderings need. Times are seconds since the load began."""
     run = judged.run
     acked = [each for each in measure.writes(run.lines) if each.ended <= run.ended]
     struck = measure.faults(run.steps)
@@ -104,7 +104,7 @@ PIECES_MAX = 120
 
 
 def _latency_by_time(acked: Sequence[AckedWrite], begun: float, ended: float) -> dict[str, object]:
-    """Percentiles of each stretch, in seconds; a stretch without a write has none."""
+    """Return percentiles of each period, in seconds; None for a period without a write."""
     width = max(BUCKET_S, math.ceil((ended - begun) / PIECES_MAX / BUCKET_S) * BUCKET_S)
     found = measure.latencies_by_time(acked, begun, ended, width)
     return {
@@ -123,7 +123,7 @@ def _buckets(moments: Sequence[float], length: float) -> dict[str, object]:
 
 
 def _leaders(judged: JudgedRun) -> list[dict[str, object]]:
-    """Stretches of time in which a node said that it led and took writes."""
+    """Return the periods in which a node said that it led and took writes."""
     bands: list[dict[str, object]] = []
     open_bands: dict[str, dict[str, object]] = {}
     begun = judged.run.begun

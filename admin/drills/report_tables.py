@@ -1,4 +1,4 @@
-"""What a report of a drill tells people: its sentences and tables, for Markdown and HTML alike."""
+"""The sentences and tables of a drill's report, for Markdown and HTML alike."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from qsync.errors import ConfigError
 
 
 def text(found: Mapping[str, object], name: str) -> str:
-    """A text."""
+    """Return a value as text."""
     return str(found.get(name, ""))
 
 
 def number(found: Mapping[str, object], name: str) -> float:
-    """A number. Raises ConfigError."""
+    """Return a number. Raises ConfigError."""
     value = found.get(name)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
@@ -22,7 +22,7 @@ def number(found: Mapping[str, object], name: str) -> float:
 
 
 def table(found: Mapping[str, object], name: str) -> Mapping[str, object]:
-    """Named members. Raises ConfigError."""
+    """Return named members. Raises ConfigError."""
     value = found.get(name)
     if isinstance(value, Mapping):
         return value
@@ -30,7 +30,7 @@ def table(found: Mapping[str, object], name: str) -> Mapping[str, object]:
 
 
 def maps(found: Mapping[str, object], name: str) -> list[Mapping[str, object]]:
-    """A list of named members. Raises ConfigError."""
+    """Return a list of named members. Raises ConfigError."""
     value = found.get(name)
     if isinstance(value, list | tuple) and all(isinstance(each, Mapping) for each in value):
         return list(value)
@@ -42,7 +42,7 @@ Cells = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class ReportTable:
-    """Under a heading of its own. All cells are plain text."""
+    """A table under a heading of its own. All cells are plain text."""
 
     title: str
     heads: Cells
@@ -53,7 +53,7 @@ MISSED = "MISSED"
 
 
 def expectations(report: Mapping[str, object]) -> ReportTable:
-    """What was wanted, and whether it was so."""
+    """Return the expectations, and whether they were met."""
     rows = [
         (*(text(each, name) for name in ("name", "measured", "limit")), _met(each["met"]))
         for each in maps(report, "expectations")
@@ -62,7 +62,7 @@ def expectations(report: Mapping[str, object]) -> ReportTable:
 
 
 def tables(report: Mapping[str, object]) -> list[ReportTable]:
-    """All the others, in order."""
+    """Return all other tables, in order."""
     outcomes = [(name, str(value)) for name, value in table(report, "outcomes").items()]
     return [
         ReportTable("Measures", ("measure", "value", "what it is"), list(_measures(report))),
@@ -78,7 +78,7 @@ def tables(report: Mapping[str, object]) -> list[ReportTable]:
 
 
 def events(report: Mapping[str, object]) -> ReportTable:
-    """What the nodes wrote into their timelines."""
+    """Return the events in the nodes' timelines."""
     rows = [
         (
             f"{number(each, 'at'):.3f}",
@@ -92,7 +92,7 @@ def events(report: Mapping[str, object]) -> ReportTable:
 
 
 def proofs(report: Mapping[str, object]) -> Iterator[tuple[str, list[str]]]:
-    """What shows that something is broken: of what, and the lines."""
+    """Return the proofs of each violation, as lines."""
     for each in maps(report, "expectations"):
         if why := _list(each["why"]):
             yield text(each, "name"), why
@@ -101,7 +101,7 @@ def proofs(report: Mapping[str, object]) -> Iterator[tuple[str, list[str]]]:
 
 
 def circumstances(report: Mapping[str, object]) -> str:
-    """When, how long, on what."""
+    """Return when, how long and where it ran."""
     return (
         f"{report['began_at']}, {report['seconds']} s, qsync {report['version']}, "
         f"seed {report['seed']}, nodes {', '.join(_list(report['nodes']))}"
@@ -120,7 +120,7 @@ def _measures(report: Mapping[str, object]) -> Iterable[Cells]:
 
 
 def latency_rows(report: Mapping[str, object]) -> Iterable[Cells]:
-    """Of the writes before, during and after the faults."""
+    """Return the latencies of writes before, during and after the faults."""
     for name, found in table(report, "latency").items():
         assert isinstance(found, Mapping)
         times = [found[key] for key in ("p50", "p90", "p99", "max")]
@@ -129,7 +129,7 @@ def latency_rows(report: Mapping[str, object]) -> Iterable[Cells]:
 
 
 def _commands(report: Mapping[str, object]) -> Iterable[ReportTable]:
-    """What hooks ran; none in a lab, nor in reports of former versions."""
+    """Return the commands of hooks; none in a lab, nor in reports of former versions."""
     if not report.get("commands"):
         return
     rows = [

@@ -1,4 +1,4 @@
-"""Backups of the cluster that a drill destroys, and how its lab becomes a new one from them.
+"""Backups of the cluster that a drill destroys, and how its lab is restored from them.
 
 All of it is below the lab's directory and known from there, so that anybody can restore it after
 the runner died.
@@ -39,7 +39,7 @@ WRITABLE_S = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Begun:
-    """A restore of this node, to this point of the backups of the cluster that the lab had."""
+    """A restore that was begun: of this node, to this point of the backups."""
 
     node: str
     cluster: str
@@ -47,7 +47,7 @@ class _Begun:
 
 
 class _ArchiveEnded(Exception):
-    """Nothing more is to be kept."""
+    """The archiving has been stopped."""
 
 
 def back_up(lab: Lab) -> None:
@@ -59,7 +59,7 @@ def back_up(lab: Lab) -> None:
 
 
 def archive(lab: Lab, every: float) -> Callable[[], None]:
-    """Keep the log behind the backup in a thread, every so many seconds, until this is called.
+    """Archive the log behind the backup in a thread, until the returned call is made.
 
     It raises what keeping it failed of; that nodes did not answer is no failure.
     """
@@ -93,7 +93,7 @@ def archive(lab: Lab, every: float) -> Callable[[], None]:
 
 
 def check_restorable(lab: Lab) -> None:
-    """Raises ConfigError or BackupDamaged unless there is a backup to go back to."""
+    """Check that there is a backup to restore. Raises ConfigError or BackupDamaged."""
     try:
         restoring.plan(_load(lab), WantedPoint())
     except (NoBackup, BackupGap) as error:
@@ -110,7 +110,7 @@ def destroy(lab: Lab, node: LabNode) -> None:
 
 
 def restore(lab: Lab, node: LabNode) -> bool:
-    """Make the node anew and start it; true when it is to be added to the cluster.
+    """Make the node anew and start it; return true when it must be added to the cluster.
 
     The first one of a lab that has lost all is restored from the newest point of the backup, and
     is a cluster of its own; each further one gets an empty directory of that cluster. A node
@@ -134,7 +134,7 @@ def restore(lab: Lab, node: LabNode) -> bool:
 
 
 def points(directory: Path, *, since: float) -> tuple[RestoredPoint, ...]:
-    """What the lab in a directory was restored to since a moment of the monotonic clock."""
+    """Return the points that the lab in a directory was restored to since a monotonic time."""
     path = directory / POINTS
     if not path.is_file():
         return ()
@@ -143,7 +143,7 @@ def points(directory: Path, *, since: float) -> tuple[RestoredPoint, ...]:
 
 
 def _begin(lab: Lab, node: LabNode) -> _Begun:
-    """What is to be done is written down first: the lab's file will name another cluster soon."""
+    """Write down first what is to be done: the lab's file will soon name another cluster."""
     at = time.monotonic_ns()
     plan, _ = restoring.plan(_load(lab), WantedPoint())
     point = RestoredPoint(index=plan.index, term=plan.term, at=at)
@@ -161,7 +161,7 @@ def _begun(lab: Lab) -> _Begun | None:
 
 
 def _restore_first(lab: Lab, node: LabNode, begun: _Begun) -> None:
-    """Each step is one that is done whole or not at all, and finds what was done before it.
+    """Restore the first node. Each step is done whole or not at all, and can be repeated.
 
     The node's own file comes with the directory, whole, and says which cluster it is; the lab's
     file and all others follow from that.
@@ -187,7 +187,7 @@ def _restore_first(lab: Lab, node: LabNode, begun: _Begun) -> None:
 
 
 def _certified(lab: Lab, node: LabNode) -> dict[str, str]:
-    """A certificate of the new cluster, where the lab speaks TLS; the options that name it."""
+    """Make a certificate of the new cluster, where the lab speaks TLS; return its options."""
     if not secure.is_secure(lab.dir):
         return {}
     shutil.rmtree(node.dir / NODE_DIRECTORY, ignore_errors=True)  # of a restore that was killed
@@ -199,7 +199,7 @@ def _load(lab: Lab) -> catalogue.Catalogue:
 
 
 def _place(lab: Lab) -> Path:
-    """Of its cluster: another cluster's backups are kept elsewhere."""
+    """Return the place of its cluster's backups: those of another one are elsewhere."""
     return lab.dir / FOLDER / lab.cluster
 
 
@@ -214,4 +214,4 @@ def _note(lab: Lab, point: RestoredPoint) -> None:
 
 
 def _nothing(_what: str, _done: int, _all: int) -> None:
-    """Nobody watches."""
+    """The default: progress is not shown."""

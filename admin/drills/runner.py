@@ -54,7 +54,7 @@ class DrillPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """What there is to see of a run at a moment."""
+    """The state of a run at one moment, for screens."""
 
     nodes: Sequence[PlaceNode]
     phase: DrillPhase
@@ -63,16 +63,16 @@ class RunView:
 
 
 class DrillObserver:
-    """Sees a run, in its own thread: nothing here may take long."""
+    """Observes a run, in its own thread: no method here may take long."""
 
     def tell(self, what: str) -> None:
         """A line for people."""
 
     def performed(self, step: Step, nodes: Sequence[str]) -> None:
-        """A step was done to these nodes."""
+        """Notes that a step was done to these nodes."""
 
     def look(self, view: RunView) -> None:
-        """What there is to see now; many times a second."""
+        """Takes the present state; called many times a second."""
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class DrillRunner:
     _next_check: float = 0.0
 
     def run(self) -> RunRecord:
-        """Do it all. Raises DrillStopped only while nothing is broken yet."""
+        """Run the drill. Raises DrillStopped only while nothing is broken yet."""
         began_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         found = surveys.wait_writable(self.place.addresses, timeout=UP_S_MAX)
         leader = None if found.leader is None else found.leader.name
@@ -179,7 +179,7 @@ class DrillRunner:
     # -- the method
 
     def _play(self) -> tuple[RunEnd | None, str | None]:
-        """Method and healing; how it ended early, and why."""
+        """Do method and healing; return how the run ended early, and why."""
         end: RunEnd | None = None
         why: str | None = None
         try:
@@ -207,7 +207,7 @@ class DrillRunner:
         return end, why
 
     def _heal(self) -> str | None:
-        """Why the cluster could not be healed, if so."""
+        """Heal the cluster; return why that failed, or None."""
         self.observer.tell("healing")
         self.phase = DrillPhase.HEALING
         begun = time.monotonic()
@@ -243,7 +243,7 @@ class DrillRunner:
         self.observer.performed(step, nodes)
 
     def _live(self, step: Step) -> Sequence[str]:
-        """Do what the verb says; the nodes that it was done to."""
+        """Do what the verb says; return the nodes that it was done to."""
         if VERBS[step.verb].spec.waits:
             return perform(self.cluster, step)
         return self._meanwhile(lambda: perform(self.cluster, step), self._look)
@@ -278,7 +278,7 @@ class DrillRunner:
             time.sleep(TICK_S)
 
     def _meanwhile(self, act: Callable[[], T], look: Callable[[], None]) -> T:
-        """Do it beside the looking; it has ended when this returns or raises."""
+        """Run it beside the observation; it has ended when this returns or raises."""
         with ThreadPoolExecutor(1) as pool:
             done: Future[T] = pool.submit(act)
             while not done.done():
@@ -313,7 +313,7 @@ class DrillRunner:
         )
 
     def _steady(self, when: str) -> None:
-        """Wait for the steady state. Raises StepFailed naming what is missing."""
+        """Wait for the steady state. Raises StepFailed that names what is missing."""
         deadline = time.monotonic() + STEADY_S_MAX
         wanted = self.drill.steady_state
         self.facts.begin_step()

@@ -1,4 +1,4 @@
-"""Looks at every node all the time while a drill runs, beside the clients and the faults."""
+"""Samples every node all the time while a drill runs, beside clients and faults."""
 
 import threading
 import time
@@ -25,7 +25,7 @@ RECENT = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeObservation:
-    """What one node said of itself. `time` is monotonic, in seconds; `up` false: no answer."""
+    """One status of one node. `time` is monotonic, in seconds; `up` false: no answer."""
 
     time: float
     node: str
@@ -41,13 +41,13 @@ class NodeObservation:
 
 
 class ThinnedSamples:
-    """What is kept of samples: not all of a long drill would fit into memory."""
+    """Thins samples: all those of a long drill would not fit into memory."""
 
     def __init__(self) -> None:
         self._last: dict[int, tuple[float, NodeStatus]] = {}
 
     def thin(self, sample: NodeStatus, now: float) -> NodeStatus | None:
-        """The sample, a few times a second and when its role changed; else nothing."""
+        """Return the sample a few times a second and when its role changed; else nothing."""
         at, last = self._last.get(sample.id, (float("-inf"), sample))
         same = (sample.role, sample.term, sample.ro) == (last.role, last.term, last.ro)
         if same and sample.pid == last.pid and now - at < KEPT_S:
@@ -57,7 +57,7 @@ class ThinnedSamples:
 
 
 class SamplingThread:
-    """A thread that samples; `survey` is the latest round and never waits."""
+    """A thread that samples; `survey` is the latest round and is read without waiting."""
 
     def __init__(self, addresses: Sequence[str]) -> None:
         self.observations: list[NodeObservation] = []
@@ -82,7 +82,7 @@ class SamplingThread:
 
     @property
     def terms(self) -> dict[int, set[str]]:
-        """Who was seen leading in which term."""
+        """Return which nodes were seen leading in which term."""
         found: dict[int, set[str]] = {}
         for observed in list(self.observations):
             if observed.role == "leader":
@@ -134,7 +134,7 @@ class SamplingThread:
 
 @dataclass(slots=True)
 class LiveFacts:
-    """What is known of the cluster at a moment, for probes.
+    """The state of the cluster at a moment, for probes.
 
     `names`: the nodes that each target stands for. `since`: when the present step began, with so
     many acknowledged writes.
@@ -149,7 +149,7 @@ class LiveFacts:
     acked_then: int = 0
 
     def begin_step(self) -> None:
-        """A step begins: what it waits for has to come after this moment."""
+        """Begin a step: what it waits for has to come after this moment."""
         self.since, self.acked_then = time.monotonic(), len(self.tally.acked)
 
     def commit_p99(self) -> float | None:

@@ -22,7 +22,7 @@ _NODES: Schema = {
 
 
 def schema() -> Schema:
-    """Of a whole file."""
+    """Return the schema of a whole file."""
     condition = _condition()
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

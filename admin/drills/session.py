@@ -1,4 +1,4 @@
-"""From a drill to a directory with its report: in a lab made for it, or a cluster that is there."""
+"""Runs a drill from its options to a directory with its report: in a new lab, or a cluster."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ LAB = "lab"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrillSetup:
-    """Where to run it. `target`: a cluster that is there; else one of `nodes` nodes is made.
+    """Where to run it. `target`: a running cluster; else a lab of `nodes` nodes is made.
 
     `keep`: the lab that was made stays. `links`: it has a proxy between its nodes. `secure`: it
     speaks TLS and has users, as it does for a drill that is about certificates. `record`: write
@@ -62,7 +62,7 @@ def run(drill: Drill, plan: DrillSetup, observer: DrillObserver) -> JudgedRun:
 def _run_by_hooks(
     place: HookedCluster, drill: Drill, plan: DrillSetup, observer: DrillObserver, out: Path
 ) -> JudgedRun:
-    """On a cluster of somebody's: nothing is started or removed there but by hooks."""
+    """Run it on a running cluster: nodes are started and stopped there only by hooks."""
     place.dir.mkdir(exist_ok=True)
     judged = expectations.judge(DrillRunner(drill, place, observer).run())
     command = plan.command or _hooks_command(drill, place, plan)
@@ -108,7 +108,7 @@ def _settle(place: Lab) -> None:
 
 
 def preview(drill: Drill, target: DrillPlace | None, nodes: int) -> tuple[Names, list[str]]:
-    """The targets and the timeline, without touching anything; with hooks, their commands."""
+    """Return targets and timeline without touching anything; with hooks, their commands."""
     leader = None
     if target is not None:
         found = surveys.survey(target.addresses)

@@ -17,12 +17,12 @@ Members = list[MemberMachine]
 
 
 class WaitMissed(Exception):
-    """What a step waited for did not come."""
+    """A step waited for something that did not come."""
 
 
 @dataclass(slots=True)
 class SimulatedCluster:
-    """What a verb or a probe may use. `struck`: nodes whose armed disks have struck.
+    """The simulated cluster, for verbs and probes. `struck`: nodes whose armed disks struck.
 
     `acked_then`: how many writes were acknowledged when the present step began.
     """
@@ -46,7 +46,7 @@ class SimulatedCluster:
             self.world.step()
 
     def until(self, fact: Callable[[], bool], limit: float, what: str) -> None:
-        """Let time pass until it is so. Raises WaitMissed."""
+        """Let time pass until the condition holds. Raises WaitMissed."""
         deadline = self.world.clockwork.now + limit
         while not fact():
             if self.world.clockwork.now > deadline:
@@ -61,37 +61,37 @@ class SimulatedCluster:
         return self.names_of(self.world.nodes)
 
     def names_of(self, nodes: Sequence[MemberMachine]) -> list[str]:
-        """As drills call them."""
+        """Return the names of nodes in drills."""
         return [f"n{node.me}" for node in nodes]
 
     def node(self, name: str) -> MemberMachine:
-        """By name."""
+        """Return a node by name."""
         return next(node for node in self.world.nodes if f"n{node.me}" == name)
 
     def nodes_of(self, step: Step) -> Members:
-        """The nodes that a step is for."""
+        """Return the nodes that a step is for."""
         leader = self.leader()
         names = [name for word in step.on for name in targets.now(self.names, word, leader)]
         return [self.node(name) for name in names]
 
     def beside(self, step: Step, option: str = "with") -> tuple[str, ...]:
-        """The nodes that a step names with `with`, or another option."""
+        """Return the nodes that a step names with `with`, or another option."""
         word = step.options.get(option)
         return () if word is None else targets.now(self.names, str(word), self.leader())
 
     def leader(self) -> str | None:
-        """Who leads now, by name."""
+        """Return the name of the leader."""
         return next(iter(self.names_of(self.leading())), None)
 
     def leading(self, but: Sequence[str] = ()) -> Members:
-        """Who leads, the latest term first, without these."""
+        """Return the leaders, the latest term first, without these."""
         nodes = [node for node in self.world.nodes if f"n{node.me}" not in but]
         found = [node for node in nodes if node.leads and not node.paused]
         return sorted(found, key=lambda node: -node.core.machine.term)
 
     @property
     def acked(self) -> int:
-        """Operations that were answered well so far."""
+        """The number of operations that were acknowledged."""
         lines = self.world.history.lines
         at, count = self._scan
         count += sum(line.type == "ok" and line.f != "read" for line in lines[at:])
@@ -103,7 +103,7 @@ class SimulatedCluster:
     def in_turn(
         self, what: str, phases: Sequence[tuple[Callable[[], None], float]], *, links: bool = False
     ) -> None:
-        """Each phase for its seconds, over and over, until `what` is ended or begun anew.
+        """Do each phase for its seconds, over and over, until `what` is ended or begun anew.
 
         `links`: it ends when links are mended.
         """
@@ -121,11 +121,11 @@ class SimulatedCluster:
         go(0)
 
     def end_turns(self, what: str) -> None:
-        """End what goes on in turn."""
+        """End what is done in turns."""
         self._turns[what] = self._turns.get(what, 0) + 1
 
     def count_writes(self, node: MemberMachine, times: int) -> None:
-        """So many writes of its armed disk strike, then it is whole; 0: all of them."""
+        """Let so many writes of its armed disk strike, then none; 0: all of them."""
         left = times or float("inf")
 
         def count() -> None:
@@ -138,11 +138,11 @@ class SimulatedCluster:
         node.disk.told = count
 
     def points(self, node: MemberMachine) -> FaultPoints:
-        """Those of its process."""
+        """Return the fault points of its process."""
         return node.node.fault_points
 
     def mend(self) -> None:
-        """All links are whole."""
+        """Mend all links."""
         for what in self._links_in_turn:
             self.end_turns(what)
         network = self.world.room.net
@@ -150,7 +150,7 @@ class SimulatedCluster:
         network.unblock([pair for pair, times in network.blocked.items() for _ in range(times)])
 
     def disarm(self, node: MemberMachine) -> None:
-        """Nothing strikes there any more."""
+        """Disarm the disk: no write strikes any more."""
         if node.up:
             self.points(node).disarm()
         node.disk.heal()
@@ -158,7 +158,7 @@ class SimulatedCluster:
         self.struck.discard(node.me)
 
     def heal(self) -> None:
-        """The end of every fault."""
+        """End every fault."""
         for what in self._turns:
             self.end_turns(what)
         self.mend()
@@ -171,4 +171,4 @@ class SimulatedCluster:
 
 
 def _nothing() -> None:
-    """Time passes."""
+    """A no-op: only time passes."""

@@ -1,4 +1,4 @@
-"""The same drill in the simulator: virtual time, one thread, the same from the same seed."""
+"""Runs a drill in the simulator: virtual time, one thread, the same from the same seed."""
 
 import time
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ _WITHOUT = (*FLAWS, *VARIETY, *_HABITS, "tune")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedRun:
-    """How it ended. Two runs of one seed have the same `digest`."""
+    """The end of a run. Two runs of one seed have the same `digest`."""
 
     drill: str
     seed: int
@@ -46,7 +46,7 @@ class SimulatedRun:
     mutant: str | None = None
 
     def describe(self) -> str:
-        """One line."""
+        """Return one line."""
         why = "" if self.why is None else f" ({self.why})"
         mutant = "" if self.mutant is None else f", mutant {self.mutant}"
         steps = "".join(f", {name} {seconds:.3f} s" for name, seconds in self.labels.items())
@@ -58,7 +58,7 @@ class SimulatedRun:
 
 
 def simulate(drill: Drill, *, nodes: int, mutant: str | None = None) -> SimulatedRun:
-    """Run it. Raises ConfigError for a drill that does what the simulator cannot."""
+    """Run it. Raises ConfigError for a drill that needs more than the simulator has."""
     refuse_what_cannot_be(drill)
     if mutant is not None and mutant not in mutant_names():
         raise ConfigError(
@@ -106,7 +106,7 @@ def simulate(drill: Drill, *, nodes: int, mutant: str | None = None) -> Simulate
 
 
 def _run(drill: Drill, cluster: SimulatedCluster, labels: dict[str, float]) -> None:
-    """All of its steps; labels get their times. Raises PropertyViolation or WaitMissed."""
+    """Do all its steps, and time their labels. Raises PropertyViolation or WaitMissed."""
     world = cluster.world
     world.start()
     cluster.until(
@@ -131,7 +131,7 @@ def _run(drill: Drill, cluster: SimulatedCluster, labels: dict[str, float]) -> N
 
 
 def refuse_what_cannot_be(drill: Drill) -> None:
-    """Raises ConfigError naming what needs real processes."""
+    """Refuse a drill that needs real processes. Raises ConfigError."""
     if strange := preflight.not_simulated(drill):
         raise ConfigError(
             f"{drill.name} needs real processes: the simulator has no {', '.join(strange)}",
@@ -140,7 +140,7 @@ def refuse_what_cannot_be(drill: Drill) -> None:
 
 
 def _configure(world: World, drill: Drill) -> None:
-    """As the drill's options say; times in the run's own measure: a seed draws the heartbeat."""
+    """Apply the drill's options, with times in units of the run, whose seed draws the heartbeat."""
     beat = units.duration((DEFAULTS | dict(drill.options))["replication.timeout"])
     share = world.swarm.timing.replication_timeout / beat
     text = drill.options.get("replication.synchro_timeout")

@@ -14,7 +14,7 @@ from qsync.client.blocking import Client
 
 
 def check(place: DrillPlace, client: Client) -> None:
-    """Raises DrillStopped where a space of somebody else is in the way. Changes nothing."""
+    """Check for spaces of somebody else. Raises DrillStopped. Changes nothing."""
     there = sorted(SPACES.keys() & client.schema.spaces().keys())
     note = place.dir / SPACES_NOTE
     if isinstance(place, Lab) or not there or note.is_file():
@@ -27,7 +27,7 @@ def check(place: DrillPlace, client: Client) -> None:
 
 
 def prepare(place: DrillPlace, client: Client, kind: LoadKind) -> None:
-    """Make them anew. Raises DrillStopped, and what a client raises."""
+    """Make them anew. Raises DrillStopped, and errors of a client."""
     check(place, client)
     if not isinstance(place, Lab):
         (place.dir / SPACES_NOTE).write_text("made by a drill\n", "utf-8")

@@ -19,7 +19,7 @@ SPACES_NOTE = "spaces"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookedCluster:
-    """As a drill wants its place: a name, nodes, addresses, and a directory for the undo log.
+    """A cluster as a drill needs it: a name, nodes, addresses, a directory for the undo log.
 
     `runs`: every command so far, with what became of it.
     """
@@ -29,37 +29,37 @@ class HookedCluster:
 
     @property
     def name(self) -> str:
-        """As its nodes call it."""
+        """The name that its nodes give it."""
         return self.file.cluster
 
     @property
     def cluster(self) -> str:
-        """For reports: its name."""
+        """Its name, for reports."""
         return self.file.cluster
 
     @property
     def dir(self) -> Path:
-        """Beside the file: what has to be undone is found by whoever has that."""
+        """The directory of its file: the undo log is there."""
         path = self.file.path.absolute()
         return path.with_name(path.stem + _NOTES)
 
     @property
     def nodes(self) -> tuple[HookedNode, ...]:
-        """In the order of the file."""
+        """The nodes in the order of the file."""
         return self.file.nodes
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Where they listen."""
+        """The addresses that they listen on."""
         return tuple(node.address for node in self.nodes)
 
     @property
     def directories(self) -> Mapping[int, Path]:
-        """None of them is here."""
+        """The directories of nodes on this machine: none."""
         return {}
 
     def node(self, name: str) -> HookedNode:
-        """A node by name. Raises ConfigError naming those there are."""
+        """Return a node by name. Raises ConfigError that lists the names."""
         for node in self.nodes:
             if node.name == name:
                 return node
@@ -67,7 +67,7 @@ class HookedCluster:
         raise ConfigError(f"{self.file.path} has no node {name!r}; it has {known}")
 
     def command(self, action: str, fields: Mapping[str, str]) -> str:
-        """What would be run, as one would type it."""
+        """Return the command that would be run, as one would type it."""
         return shlex.join(self.file.hooks[hook_name(action)].command.filled(fields))
 
     def perform(self, action: str, fields: Mapping[str, str]) -> None:
@@ -86,7 +86,7 @@ class HookedCluster:
     def fields_of(
         self, step: Step, nodes: Sequence[str], links: Sequence[tuple[str, str]] = ()
     ) -> list[dict[str, str]]:
-        """The fields of each command that a step takes, in order."""
+        """Return the fields of each command that a step needs, in order."""
         action = HOOKABLE[hook_name(step.verb)]
         options = texts({**action.defaults, **_known(step, action.defaults)})
         match action.scope:
@@ -99,7 +99,7 @@ class HookedCluster:
                 return [self.file.of_node(self.node(name)) | options for name in nodes]
 
     def undo(self, step: UndoStep) -> None:
-        """Run the hook that undoes it, at every node that it is for. Raises the last HookFailed."""
+        """Run the hook that undoes it at each of its nodes. Raises the last HookFailed."""
         failed: HookFailed | None = None
         for node in self.nodes if not step.node else (self.node(step.node),):
             try:

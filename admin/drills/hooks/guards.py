@@ -1,4 +1,4 @@
-"""What keeps a drill from beginning on a real cluster; and how far it may go there."""
+"""Conditions for beginning a drill on a real cluster, and limits of what it may break."""
 
 import shutil
 from collections.abc import Sequence
@@ -14,17 +14,17 @@ _UNDONE_BY_START = "start"
 
 
 def minority(nodes: int) -> int:
-    """How many may be down where the drill says nothing."""
+    """Return how many may be down where the drill does not say."""
     return (nodes - 1) // 2
 
 
 def tags(found: ClusterSurvey) -> set[str]:
-    """What the nodes say their cluster is tagged."""
+    """Return the tags of the cluster, by its nodes."""
     return {each.cluster.tag for each in found.samples}
 
 
 def check(drill: Drill, place: HookedCluster, found: ClusterSurvey) -> None:
-    """Raises DrillStopped unless this is the cluster of the file and hooks do all of the method."""
+    """Raises DrillStopped unless the cluster is that of the file and hooks do the method."""
     missing = lacking(drill, place)
     if missing:
         raise DrillStopped(
@@ -37,7 +37,7 @@ def check(drill: Drill, place: HookedCluster, found: ClusterSurvey) -> None:
 
 
 def lacking(drill: Drill, place: HookedCluster) -> list[str]:
-    """What of the method no hook does, in words."""
+    """Return the parts of the method that no hook does, in words."""
     said: list[str] = []
     for number, step in enumerate(drill.method, start=1):
         if step.verb in WITHOUT_HOOK:
@@ -58,7 +58,7 @@ def lacking(drill: Drill, place: HookedCluster) -> list[str]:
 
 
 def losing_data(method: Sequence[Step]) -> list[Step]:
-    """The steps after which a node lacks what it had."""
+    """Return the steps after which a node has lost data."""
     found = [(step, HOOKABLE.get(step.verb)) for step in method]
     return [step for step, action in found if action is not None and action.loses_data]
 

@@ -22,7 +22,7 @@ class HookedNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrillHook:
-    """What does one action. `timeout`: in seconds, until the command is ended."""
+    """The hook of one action. `timeout`: in seconds, until the command is ended."""
 
     action: str
     command: CommandTemplate
@@ -31,7 +31,7 @@ class DrillHook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookFile:
-    """All of a file. `cluster`: the name that its nodes have to give their cluster."""
+    """A whole file. `cluster`: the name that its nodes have to give their cluster."""
 
     path: Path
     cluster: str
@@ -39,11 +39,11 @@ class HookFile:
     hooks: Mapping[str, DrillHook] = field(default_factory=dict)
 
     def of_node(self, node: HookedNode) -> dict[str, str]:
-        """The fields of a command that is run for a node."""
+        """Return the fields of a command that is run for a node."""
         return {CLUSTER_FIELD: self.cluster, **node.fields}
 
     def of_link(self, sender: HookedNode, receiver: HookedNode) -> dict[str, str]:
-        """The fields of a command that is run for what one node sends to another."""
+        """Return the fields of a command that is run for the link from one node to another."""
         ends = ((SENDER, sender), (RECEIVER, receiver))
         found = {f"{end}.{name}": value for end, one in ends for name, value in one.fields.items()}
         return {CLUSTER_FIELD: self.cluster, **found}

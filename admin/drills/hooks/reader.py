@@ -1,4 +1,4 @@
-"""Hooks from their file: everything that is wrong is told at once, with line and column."""
+"""Reads hooks from their file, and reports every problem at once, with line and column."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,12 +31,12 @@ _NEEDED = ("hooks", "cluster", "nodes", "actions")
 
 
 def presets() -> list[str]:
-    """The files that come with the package, to begin one's own with."""
+    """Return the files that come with the package, to begin one's own with."""
     return sorted(path.stem for path in PRESETS.glob(f"*{_SUFFIX}"))
 
 
 def preset(name: str) -> Path:
-    """One of them. Raises ConfigError."""
+    """Return one of them. Raises ConfigError."""
     if name not in presets():
         raise ConfigError(f"there is no preset {name!r}; there are {', '.join(presets())}")
     return PRESETS / f"{name}{_SUFFIX}"
@@ -171,7 +171,7 @@ def _check_fields(
     hooks: Mapping[str, DrillHook],
     there: Sequence[HookedNode],
 ) -> None:
-    """Every field of every command is one that it has, on every node."""
+    """Check that every field of every command is there, on every node."""
     places = {name.key: value for name, value in actions.members()}
     of_nodes = {name.key: value for name, value in nodes.members()}
     set_by_all = sorted({field for node in there for field in node.fields})

@@ -1,4 +1,4 @@
-"""Runs the command of a hook: without a shell, for a limited time, what it says kept."""
+"""Runs the command of a hook: without a shell, for a limited time; its output is kept."""
 
 import os
 import shlex
@@ -76,7 +76,7 @@ def run_command(action: str, arguments: Sequence[str], *, timeout: float, folder
 
 
 def failure(run: HookRun) -> HookFailed:
-    """What a run that failed is reported as."""
+    """Return the error that reports a run that failed."""
     lines = run.output.strip().splitlines()
     said = f": {lines[-1]}" if lines else ""
     return HookFailed(f"the hook of {run.action} {run.error}{said} ({run.command})")

@@ -1,4 +1,4 @@
-"""Which actions of a drill a hook can do, what each is run for, and the fields of its command."""
+"""The actions of a drill that hooks can do, with the scope and fields of their commands."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ SENDER, RECEIVER = "from", "to"
 
 
 class HookScope(StrEnum):
-    """What a command is run for."""
+    """The scope of a command: how often it is run for a step."""
 
     NODE = "node"
     """Once for each node of the step."""
@@ -100,22 +100,22 @@ WITHOUT_HOOK = frozenset(
 
 
 def hook_name(action: str) -> str:
-    """The hook that does an action."""
+    """Return the name of the hook that does an action."""
     return SAME_HOOK.get(action, action)
 
 
 def milliseconds(option: str) -> str:
-    """The field that has the option in whole milliseconds."""
+    """Return the field that has the option in whole milliseconds."""
     return f"{option}_ms"
 
 
 def option_fields(action: str) -> dict[str, str]:
-    """The fields of an action's options, where the step sets none of them."""
+    """Return the fields of an action's options, for a step that sets none of them."""
     return texts(HOOKABLE[action].defaults)
 
 
 def texts(options: Mapping[str, str | float | bool]) -> dict[str, str]:
-    """Options as fields: numbers also in thousandths, truths as `true` and `false`."""
+    """Return options as fields: numbers also in thousandths, truths as `true` and `false`."""
     found: dict[str, str] = {}
     for name, value in options.items():
         if isinstance(value, bool):

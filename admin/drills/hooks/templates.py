@@ -25,11 +25,11 @@ class CommandTemplate:
 
     @property
     def fields_in_program(self) -> bool:
-        """Whether which program it is depends on fields."""
+        """Whether fields decide which program it runs."""
         return bool(_fields(self.words[0]))
 
     def filled(self, values: Mapping[str, str]) -> list[str]:
-        """The arguments to run. A value stays within its word; a shell is given it quoted."""
+        """Return the arguments. A value stays within its word; a shell gets it quoted."""
         if self.shell:
             quoted = {name: shlex.quote(value) for name, value in values.items()}
             return ["/bin/sh", "-c", _fill(self.words[0], quoted)]
@@ -37,12 +37,12 @@ class CommandTemplate:
 
 
 def parse(text: str, *, shell: bool) -> CommandTemplate:
-    """A command as one text. Raises ValueError saying what is wrong with it."""
+    """Parse a command given as one text. Raises ValueError with the reason."""
     return from_words([text] if shell else shlex.split(text), shell=shell)
 
 
 def from_words(words: Sequence[str], *, shell: bool = False) -> CommandTemplate:
-    """A command whose words are given. Raises ValueError."""
+    """Parse a command given as words. Raises ValueError."""
     if not words or not words[0].strip():
         raise ValueError("is no command: it is empty")
     if len(words) > WORDS_MAX:
@@ -54,7 +54,7 @@ def from_words(words: Sequence[str], *, shell: bool = False) -> CommandTemplate:
 
 
 def safe_value(text: str) -> str:
-    """A value of a field. Raises ValueError for one that a shell would take for more than that."""
+    """Return a value of a field. Raises ValueError for one that a shell would interpret."""
     if not SAFE_VALUE.fullmatch(text):
         raise ValueError(
             "may hold letters, digits and _ . / : @ % + = , [ ] - and does not begin with -"
