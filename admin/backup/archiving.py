@@ -1,4 +1,4 @@
-"""The log of a cluster is kept as it grows: followed on any node, through failovers, for ever."""
+"""Archives the log of a cluster as it grows: followed on any node, through failovers."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ class ArchivingOptions:
 
 
 class Archiver:
-    """Keeps the log of one cluster at one place. One of them is enough; two do no harm."""
+    """Archives the log of one cluster at one place. One archiver is enough; two do no harm."""
 
     def __init__(self, place: BackupPlace, seeds: Sequence[str], options: ArchivingOptions) -> None:
         self.log: LogArchive | None = None
@@ -50,18 +50,18 @@ class Archiver:
         self._options = options
         self._throttle = Throttle(options.taking.bytes_per_s)
         self._tries = 0
-        self._untold = ""
-        """Why the cluster could not be told last; said once."""
-        self._told = 0
+        self._refusal = ""
+        """Why the cluster last refused to register the place; reported once."""
+        self._registered = 0
         """The place of the consumer, as the cluster knows it."""
 
     @property
     def name(self) -> str:
-        """Of the consumer."""
+        """The name of its consumer."""
         return self._options.consumer or f"archive {self._place.url}"
 
     def run(self, *, once: bool = False) -> None:
-        """Go on until interrupted; with `once` until all is kept that is confirmed now.
+        """Archive until interrupted; with `once` until all is kept that is confirmed now.
 
         A node that does not answer is replaced by another one, for as long as it takes. Raises
         ForeignBackup, ConfigError, BackupPlaceLost, DiskFull; with `once` also Unavailable.
@@ -79,7 +79,7 @@ class Archiver:
                 return
 
     def _follow(self, *, once: bool) -> None:
-        """On one node, as long as it answers."""
+        """Archive from one node, as long as it answers."""
         able, confirmed = nodes.choose(self._seeds, node=self._options.taking.node)
         chosen = able[self._tries % len(able)]
         with BackupSource(chosen.address) as source:
@@ -101,7 +101,7 @@ class Archiver:
                 source.ask_status()
 
     def _begun(self, source: BackupSource) -> LogArchive:
-        """Where the archive goes on: behind what is there, with a backup before it."""
+        """Return where the archive continues: behind what is there, after a backup."""
         cluster = source.line.greeting.cluster
         if self.log is not None:
             if cluster != self.log.cluster:
@@ -118,18 +118,18 @@ class Archiver:
         return self.log
 
     def _keep(self, source: BackupSource, log: LogArchive) -> None:
-        """All that is confirmed by now."""
+        """Archive all that is confirmed by now."""
         if source.confirmed <= log.last:
             return
         before = log.written
         log.copy_from(source, source.confirmed, self._throttle, self._options.taking.progress)
         self.parts += 1
         self._options.taking.say(f"kept up to index {log.last}, {log.written - before} bytes")
-        if log.last - self._told >= ADVANCE_ENTRIES:
+        if log.last - self._registered >= ADVANCE_ENTRIES:
             self._register(log.last)
 
     def _back_up_anew(self, missing: int, error: Compacted) -> None:
-        """The log that follows is gone from that node: only another backup can go on from."""
+        """Make another backup: that node does not have the log that follows any more."""
         self._options.taking.say(
             f"{error.message}: no log is kept from {missing} on; another backup is made, and no "
             "point in between can be restored"
@@ -138,8 +138,8 @@ class Archiver:
         taking.take_backup(self._place, self._seeds, self._options.taking)
 
     def _register(self, index: int) -> None:
-        """Ask the cluster to keep the log behind that; it goes on without if nobody can."""
-        self._told = index
+        """Ask the cluster to keep the log behind that; without an answer the archive goes on."""
+        self._registered = index
         try:
             with connect(",".join(self._seeds), timeout=_CONNECT_S) as db:
                 at = db.consumers.register(
@@ -148,18 +148,18 @@ class Archiver:
                 if at.index < index:
                     db.consumers.advance(self.name, index)
         except QsyncError as error:
-            if error.message != self._untold:
+            if error.message != self._refusal:
                 self._options.taking.say(
                     "the cluster does not know how far the archive is, and may trim its log: "
                     f"{error.message}"
                 )
-            self._untold = error.message
+            self._refusal = error.message
         else:
-            self._untold = ""
+            self._refusal = ""
 
 
 def _furthest(found: Catalogue, source: BackupSource) -> LogArchive:
-    """Behind the furthest entry to which an unbroken log leads from a backup.
+    """Return the furthest entry to which an unbroken log leads from a backup.
 
     Where a later backup left a stretch without log, behind what is before that stretch, if the node
     still has it.

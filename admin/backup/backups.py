@@ -1,4 +1,4 @@
-"""A place of backups for programs: each method is the command of `qsync backup` of its name."""
+"""Backups for programs: each method does what the command of its name does."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,16 +20,16 @@ from qsync.errors import ConfigError
 
 
 def _unsaid(_text: str) -> None:
-    """Nobody wants to know."""
+    """The default: lines for people are dropped."""
 
 
 def _unshown(_what: str, _done: int, _all: int) -> None:
-    """Nobody looks."""
+    """The default: progress is not shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedBackup:
-    """A backup, and to which points it can be restored: from `made.index` to `reach`.
+    """A backup, and the points to which it can be restored: from `made.index` to `reach`.
 
     `until`: when the entry at `reach` was made, in seconds since 1970.
     """
@@ -69,7 +69,7 @@ class Backups:
         return taking.take_backup(self._opened(), targets.parse(target).addresses, options)
 
     def list(self) -> tuple[ListedBackup, ...]:
-        """All that are whole, oldest first."""
+        """Return all whole backups, oldest first."""
         found = catalogue.load(self._opened())
         return tuple(
             ListedBackup(made=each, reach=found.reach(each), until=found.until(each))
@@ -77,11 +77,11 @@ class Backups:
         )
 
     def verify(self) -> BackupVerification:
-        """Read every byte: parts, rows, the chain of the log, and what is missing."""
+        """Read every byte: parts, rows and the chain of the log; report what is missing."""
         return verifying.verify(catalogue.load(self._opened()), self.progress)
 
     def prune(self, *, keep_last: int | None = None, keep_within: float | None = None) -> PrunePlan:
-        """Remove old backups and the log that only they need; what was removed.
+        """Remove old backups and the log that only they need; return what was removed.
 
         A backup stays that either keeps: the newest `keep_last`, and all of the last `keep_within`
         seconds. Raises ConfigError when neither is said.
@@ -125,7 +125,7 @@ class Backups:
         to_time: datetime | None = None,
         backup: int | None = None,
     ) -> RestorePlan:
-        """What `restore` would make: its `--dry-run`. Changes nothing."""
+        """Return what `restore` would make, as its `--dry-run`. Changes nothing."""
         found = catalogue.load(self._opened())
         plan, _ = restoring.plan(found, self._wanted(to_index, to_time, backup))
         return plan

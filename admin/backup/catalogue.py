@@ -1,4 +1,4 @@
-"""What is kept at a place: its backups, the log behind them, and how far each one leads."""
+"""The catalogue of a place: its backups, the log behind them, and how far each one leads."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,11 +28,11 @@ class Catalogue:
 
     @property
     def sealed(self) -> bool:
-        """Nobody reads it without its key."""
+        """Whether the place is sealed: it cannot be read without its key."""
         return isinstance(self.place, SealedPlace)
 
     def chain(self, index: int, crc: int) -> list[LogManifest]:
-        """The parts of the log that lead on from an entry, as far as there are any."""
+        """Return the parts of the log that follow an entry without a gap."""
         found: list[LogManifest] = []
         at, sum_there = index, crc
         while True:
@@ -45,24 +45,24 @@ class Catalogue:
             at, sum_there = furthest.last, furthest.crc
 
     def settled_chain(self, backup: BackupManifest) -> list[LogManifest]:
-        """The same up to the last part of which all is decided."""
+        """Return the same up to the last part of which all is decided."""
         chain = self.chain(backup.index, backup.crc)
         while chain and not chain[-1].settled:
             chain.pop()
         return chain
 
     def reach(self, backup: BackupManifest) -> int:
-        """The last index to which a backup can be restored."""
+        """Return the last index to which a backup can be restored."""
         chain = self.settled_chain(backup)
         return max([backup.index, *(each.last for each in chain)])
 
     def until(self, backup: BackupManifest) -> float:
-        """When the last entry to which it can be restored was written, in seconds since 1970."""
+        """Return when the last entry that it reaches was written, in seconds since 1970."""
         chain = self.settled_chain(backup)
         return max([backup.index_time, *(each.latest for each in chain)])
 
     def backup(self, name: str) -> BackupManifest:
-        """The one of that name: the index of its rows. Raises NoBackup."""
+        """Return a backup by its name: the index of its rows. Raises NoBackup."""
         for each in self.backups:
             if name.isdecimal() and int(name) == each.index:
                 return each
@@ -73,7 +73,7 @@ class Catalogue:
 
 
 def load(place: BackupPlace) -> Catalogue:
-    """Read all manifests. Raises NoBackup, BackupDamaged when it cannot be told whose they are.
+    """Read all manifests. Raises NoBackup, or BackupDamaged if the cluster's name is unreadable.
 
     Of a sealed place BackupKeyRefused unless it is a SealedPlace with the right secret.
     """
@@ -99,7 +99,7 @@ def load(place: BackupPlace) -> Catalogue:
 
 
 def load_or_begin(place: BackupPlace, cluster: str) -> Catalogue:
-    """The same for who adds to it; a place where nothing is becomes the cluster's, sealed or not.
+    """Read all manifests to add to them; an empty place becomes the cluster's, sealed or not.
 
     Raises ForeignBackup when it is another cluster's, NoBackup when other things are there.
     """
@@ -122,7 +122,7 @@ def load_or_begin(place: BackupPlace, cluster: str) -> Catalogue:
 
 
 def start_of(backup: BackupManifest) -> LogStart:
-    """Where the log goes on behind its rows. Raises BackupDamaged."""
+    """Return where the log continues behind its rows. Raises BackupDamaged."""
     try:
         start = logstart.decode(bytes.fromhex(backup.start)) if backup.index else logstart.EMPTY
     except (Damaged, ValueError) as error:
@@ -135,7 +135,7 @@ def start_of(backup: BackupManifest) -> LogStart:
 def batches(
     place: BackupPlace, chain: list[LogManifest], *, after: int, crc: int
 ) -> Iterator[list[Entry]]:
-    """The entries behind `after`, whose checksum is `crc`, a part at a time, all of it verified.
+    """Return the verified entries behind `after`, whose checksum is `crc`, part by part.
 
     Raises BackupDamaged.
     """
@@ -151,7 +151,7 @@ def batches(
 
 
 def read_log(place: BackupPlace, part: LogManifest) -> list[Entry]:
-    """All entries of a part, verified. Raises BackupDamaged when it is missing or not whole."""
+    """Return all entries of a part, verified. Raises BackupDamaged."""
     content = read_part(place, part.part)
     try:
         found = record.decode(content, previous=part.before)
@@ -165,7 +165,7 @@ def read_log(place: BackupPlace, part: LogManifest) -> list[Entry]:
 
 
 def read_part(place: BackupPlace, part: manifest.Part) -> bytes:
-    """A part, as it was written. Raises BackupDamaged when it is missing or changed."""
+    """Return a part as it was written. Raises BackupDamaged when it is missing or changed."""
     try:
         content = place.read(part.name)
     except NoBackup:
@@ -205,7 +205,7 @@ def _load_log(found: Catalogue, name: str) -> None:
 
 
 def _check_followed(found: Catalogue) -> None:
-    """Parts that others went on behind, and that are gone; a longer one may have replaced them.
+    """Find missing parts that others follow; a longer one may have replaced them.
 
     What is before the oldest backup leads nowhere, and may have been pruned.
     """

@@ -1,4 +1,4 @@
-"""Keys from what somebody knows, at a cost for each guess (scrypt, RFC 7914)."""
+"""Derives keys from secrets, with a cost for each guess (scrypt, RFC 7914)."""
 
 from typing import Final
 
@@ -16,13 +16,13 @@ that could ask for all memory."""
 
 
 def derived(secret: str, salt: bytes, size: int) -> bytes:
-    """So many bytes, the same for the same secret and salt."""
+    """Return so many bytes, the same for the same secret and salt."""
     kdf = Scrypt(salt=salt, length=size, n=_COST, r=_BLOCK, p=_PARALLEL)
     return kdf.derive(secret.encode())
 
 
 def check_length(secret: str, what: str) -> None:
-    """`what`: is to be sealed with it. Raises BackupKeyRefused for one that is guessed soon."""
+    """Check a secret that seals `what`. Raises BackupKeyRefused if it is easy to guess."""
     if len(secret) < SECRET_CHARS_MIN:
         raise BackupKeyRefused(
             f"the key for {what} has {len(secret)} characters, and "

@@ -1,4 +1,4 @@
-"""What can be wrong with a backup, or with the place where it is kept."""
+"""Errors of backups, and of the places where they are kept."""
 
 from qsync.errors import ConfigError, QsyncError
 

@@ -1,4 +1,4 @@
-"""Keys that seal and do not open: who makes backups cannot read what others have put in them.
+"""Keys that seal and do not open: whoever makes backups cannot read those of others.
 
 Of a secret and a salt (scrypt) two keys are derived: the private one of X25519, and one that seals
 manifests. A sealing key is that salt, the public half of the first one, and the second one. So its
@@ -37,7 +37,7 @@ _NONCE: Final = bytes(12)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SealingKey:
-    """What who makes backups is given. `public`: of X25519. `manifests`: seals those."""
+    """The half for those that make backups. `public`: of X25519. `manifests`: seals those."""
 
     salt: bytes
     public: bytes
@@ -45,13 +45,13 @@ class SealingKey:
 
     @property
     def text(self) -> str:
-        """As a file holds it."""
+        """Return it as the text of a file."""
         content = self.salt + self.public + self.manifests
         return _PREFIX + base64.urlsafe_b64encode(content + _sum(content)).decode()
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """What `text` has written; None for a key of another kind. Raises ConfigError.
+        """Parse what `text` wrote; None for a key of another kind. Raises ConfigError.
 
         A key that was changed would seal for somebody else, or for nobody.
         """
@@ -71,7 +71,7 @@ class SealingKey:
         return cls(salt=kept[:SALT_BYTES], public=public, manifests=kept[-_KEY_BYTES:])
 
     def seal(self, place: bytes, name: str, content: bytes) -> bytes:
-        """A part, for who has the secret. `place`: what no other place has."""
+        """Seal a part for the owner of the secret. `place`: a value that no other place has."""
         made = X25519PrivateKey.generate()
         half = made.public_key().public_bytes_raw()
         key = _part_key(made, self.public, half + self.public, _info(place, name))
@@ -79,7 +79,7 @@ class SealingKey:
 
 
 class OpeningKey:
-    """What the secret itself gives: all that its sealing key can do, and to open what that sealed.
+    """The half that the secret gives: it seals, and opens what the sealing key sealed.
 
     `sealing`: its other half.
     """
@@ -95,12 +95,12 @@ class OpeningKey:
 
     @classmethod
     def fresh(cls, secret: str) -> Self:
-        """With a new salt, for another sealing key. Raises BackupKeyRefused for a short secret."""
+        """Make one with a new salt, so with another sealing key. Raises BackupKeyRefused."""
         deriving.check_length(secret, "a sealing key")
         return cls(secret, secrets.token_bytes(SALT_BYTES))
 
     def open(self, place: bytes, name: str, content: bytes) -> bytes:
-        """A part. Raises BackupDamaged where it is not as it was sealed."""
+        """Open a part. Raises BackupDamaged where it is not as it was sealed."""
         begin = len(_MAGIC)
         half, rest = content[begin : begin + _KEY_BYTES], content[begin + _KEY_BYTES :]
         if not content.startswith(_MAGIC) or len(rest) < _TAG_BYTES:

@@ -1,4 +1,4 @@
-"""Where the key of a sealed place comes from: a file or the environment, never a command line."""
+"""Reads the key of a sealed place from a file or the environment, never a command line."""
 
 import os
 import secrets
@@ -14,14 +14,14 @@ _FILE_BYTES_MAX: Final = 4096
 
 
 def make_key(path: Path) -> None:
-    """A file with a new key, which its owner alone can read. Raises ConfigError."""
+    """Write a file with a new key, which only its owner can read. Raises ConfigError."""
     _write_new(
         path, secrets.token_urlsafe(_MADE_BYTES), "what was sealed with it would not open any more"
     )
 
 
 def make_sealing_key(secret: str, path: Path) -> None:
-    """A file with a key that seals for who has `secret`, and does not open.
+    """Write a file with a key that seals for the owner of `secret`, and does not open.
 
     Raises ConfigError, BackupKeyRefused for a secret that is guessed soon.
     """
@@ -36,7 +36,7 @@ def make_sealing_key(secret: str, path: Path) -> None:
 
 
 def of_environment() -> str | None:
-    """What the environment says, or the file that it names. Raises ConfigError."""
+    """Return the key in the environment, or in the file that it names. Raises ConfigError."""
     found = os.environ.get(KEY)
     if found:
         return found
@@ -45,7 +45,7 @@ def of_environment() -> str | None:
 
 
 def key_in(path: Path) -> str:
-    """The key in a file. Raises ConfigError."""
+    """Return the key in a file. Raises ConfigError."""
     try:
         with path.open("rb") as file:
             content = file.read(_FILE_BYTES_MAX + 1)
@@ -61,7 +61,7 @@ def key_in(path: Path) -> str:
 
 
 def _write_new(path: Path, text: str, lost: str) -> None:
-    """`lost`: what would be, if a file that is there were written over."""
+    """Write a new file. `lost`: what would be lost if an existing file were overwritten."""
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w") as file:

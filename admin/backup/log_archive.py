@@ -1,4 +1,4 @@
-"""The log of a cluster, a part after the other, from a node to the place where it is kept."""
+"""Copies the log of a cluster, part by part, from a node to the place where it is kept."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ class LogArchive:
         part_bytes: int = PART_BYTES,
         grows: bool = False,
     ) -> None:
-        """Goes on behind entry `last`, whose chain checksum is `crc`, or behind what is there.
+        """Continues behind entry `last`, whose chain checksum is `crc`, or behind what is there.
 
         `grows`: small parts that follow each other are made one part, so that there are not many.
         """
@@ -54,11 +54,11 @@ class LogArchive:
 
     @property
     def cluster(self) -> str:
-        """Whose log it is."""
+        """The cluster of the log."""
         return self._catalogue.cluster
 
     def forget_waiting(self) -> None:
-        """What was read and is not written yet will be read again."""
+        """Forget what was read and is not written yet: it will be read again."""
         self._waiting, self._size = [], 0
 
     @property
@@ -68,13 +68,13 @@ class LogArchive:
 
     @property
     def sum_before(self) -> int:
-        """The checksum which the next entry follows."""
+        """The chain checksum before the next entry."""
         return int(self._waiting[-1].crc) if self._waiting else self.crc
 
     def copy_from(
         self, source: BackupSource, upto: int, throttle: Throttle, progress: Progress
     ) -> None:
-        """Everything up to a confirmed index of the node. Raises what the node refuses."""
+        """Copy everything up to a confirmed index of the node. Raises what the node refuses."""
         while self.next <= upto:
             entries = source.read_log(self.next, upto, before=self.sum_before)
             size = sum(len(each.raw) for each in entries)
@@ -87,7 +87,7 @@ class LogArchive:
         self.flush(settled=True)
 
     def flush(self, *, settled: bool) -> None:
-        """Write down what waits. `settled`: up to there all is decided."""
+        """Write what waits. `settled`: up to there all is decided."""
         if not self._waiting:
             return
         waiting, before = self._waiting, self.crc
@@ -122,14 +122,14 @@ class LogArchive:
         self.forget_waiting()
 
     def _former(self, size: int) -> tuple[LogManifest, bytes] | None:
-        """The part to which so many bytes are added; None when they become one of their own."""
+        """Return the part to which so many bytes are added; None for a new part."""
         growing = self._growing
         if growing is None or len(growing[1]) + size > self._part_bytes:
             return None
         return growing
 
     def _put(self, made: LogManifest, content: bytes, *, instead: LogManifest | None) -> None:
-        """First the new part, then its manifest; the one that it holds goes last."""
+        """Write the new part, then its manifest; then remove the one that it contains."""
         place, log = self._catalogue.place, self._catalogue.log
         place.write(made.part.name, content)
         place.write(names.log_manifest(made.part.name), manifest.encode(made))
@@ -142,7 +142,7 @@ class LogArchive:
             self.parts.remove(instead)
 
     def _before(self, first: int) -> str:
-        """The part that ends just before an entry."""
+        """Return the part that ends just before an entry."""
         for each in self._catalogue.log:
             if each.last == first - 1 and each.crc == self.crc:
                 return each.part.name

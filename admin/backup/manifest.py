@@ -1,4 +1,4 @@
-"""What is written down of a backup: JSON with a checksum, put there when all it names is."""
+"""The manifest of a backup: JSON with a checksum, written when all its files are there."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ T = TypeVar("T", "PlaceManifest", "BackupManifest", "LogManifest")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A file, and what it must be, byte for byte."""
+    """A file, with its size and hash."""
 
     name: str
     size: int
@@ -31,7 +31,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceManifest:
-    """Whose backups are kept at a place, and how it is sealed. Written first, never changed."""
+    """The cluster of a place, and how it is sealed. Written first, never changed."""
 
     cluster: str
     format: int = FORMAT
@@ -94,7 +94,7 @@ class LogManifest:
 
 
 def part_of(name: str, content: bytes) -> Part:
-    """What it is now."""
+    """Return size and hash of a file's bytes."""
     return Part(
         name=name,
         size=len(content),
@@ -104,7 +104,7 @@ def part_of(name: str, content: bytes) -> Part:
 
 
 def check_part(part: Part, content: bytes) -> None:
-    """Raises BackupDamaged unless it is as it was written."""
+    """Check that a file is as it was written. Raises BackupDamaged."""
     if len(content) != part.size:
         raise BackupDamaged(f"{part.name} has {len(content)} bytes and not {part.size}")
     if hashlib.sha256(content).hexdigest() != part.sha256:
@@ -112,13 +112,13 @@ def check_part(part: Part, content: bytes) -> None:
 
 
 def encode(manifest: "PlaceManifest | BackupManifest | LogManifest") -> bytes:
-    """As a file that says itself whether it is whole."""
+    """Encode it with a checksum."""
     members = json.loads(json.dumps(asdict(manifest)))
     return (json.dumps(members | {_SUM: _sum(members)}, indent=2) + "\n").encode()
 
 
 def decode(cls: type[T], name: str, content: bytes) -> T:
-    """What `encode` has written. Raises BackupDamaged, WrongFormat."""
+    """Decode what `encode` has written. Raises BackupDamaged, WrongFormat."""
     try:
         found = json.loads(content)
         total = found.pop(_SUM)

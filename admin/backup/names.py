@@ -1,4 +1,4 @@
-"""How the files of a place are called."""
+"""Names of the files of a place."""
 
 from typing import Final
 
@@ -18,31 +18,31 @@ _DIGITS: Final = 20
 
 
 def base(index: int) -> str:
-    """The folder of the backup whose rows are exact at an index."""
+    """Return the folder of the backup whose rows are exact at an index."""
     return f"{BASE}/{index:0{_DIGITS}}"
 
 
 def backup(index: int) -> str:
-    """Its manifest."""
+    """Return the manifest of a backup."""
     return f"{base(index)}/{BACKUP}"
 
 
 def rows_part(index: int, number: int) -> str:
-    """A part of its rows; they count from 1."""
+    """Return a part of its rows; they count from 1."""
     return f"{base(index)}/{number:06}{ROWS_SUFFIX}"
 
 
 def log_part(first: int, last: int) -> str:
-    """A part of the log."""
+    """Return a part of the log."""
     return f"{LOG}/{first:0{_DIGITS}}-{last:0{_DIGITS}}{LOG_SUFFIX}"
 
 
 def log_manifest(part: str) -> str:
-    """What is written down of it."""
+    """Return the manifest of a part of the log."""
     return part.removesuffix(LOG_SUFFIX) + MANIFEST_SUFFIX
 
 
 def log_last(part: str) -> int:
-    """The last index of a part, by its name; of what is called otherwise, one that is never met."""
+    """Return the last index of a part, by its name; for other names one that is never reached."""
     first, _, last = part.rpartition("/")[2].removesuffix(LOG_SUFFIX).partition("-")
     return int(last) if first.isdecimal() and last.isdecimal() else NEVER

@@ -1,4 +1,4 @@
-"""Which node a backup is taken from, and what is asked of it."""
+"""Chooses the node that a backup is taken from, and asks it."""
 
 import itertools
 import time
@@ -50,14 +50,14 @@ class BackupSource:
         self.line.close()
 
     def ask_status(self) -> NodeStatus:
-        """How it is now."""
+        """Ask for its status now."""
         answer = self.line.ask(PlainRequest(next(self._ids), Verb.STATUS))
         self.status = decode.status(replies.read_map(answer))
         return self.status
 
     @property
     def confirmed(self) -> int:
-        """What is decided for ever, and on its disk, as of the last status."""
+        """The index up to which all is decided and on its disk, as of the last status."""
         return min(self.status.confirmed, self.status.written)
 
     def catch_up(self, index: int, *, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -73,7 +73,7 @@ class BackupSource:
             self.ask_status()
 
     def make_snapshot(self) -> int:
-        """Have all that is confirmed written to a file; the index at which it is exact."""
+        """Let it write all that is confirmed to a file; return the index at which that is exact."""
         request = PlainRequest(next(self._ids), Verb.SNAPSHOT)
         (index,) = self.line.ask(request, timeout=SNAPSHOT_S)
         if not isinstance(index, int):
@@ -81,7 +81,7 @@ class BackupSource:
         return index
 
     def read_snapshot(self, snapshot: int, offset: int) -> tuple[int, bytes]:
-        """The size of the file, and bytes of it. Raises SnapshotLost when it is not there."""
+        """Return the size of the file, and some bytes. Raises SnapshotLost when it is gone."""
         request = SnapshotReadRequest(next(self._ids), Index(snapshot), offset, PIECE_BYTES_MAX)
         match self.line.ask(request):
             case [int(there), int(size), bytes(piece)] if there == snapshot:
@@ -90,7 +90,7 @@ class BackupSource:
                 raise ProtocolError("the answer to SNAPSHOT_READ is none")
 
     def read_log(self, first: int, last: int, *, before: int | None) -> list[Entry]:
-        """Some entries from `first` on, none behind `last`. `before`: the checksum they follow.
+        """Read entries from `first` on, none behind `last`. `before`: the checksum they follow.
 
         Raises ProtocolError when it holds others.
         """
@@ -117,14 +117,14 @@ class BackupSource:
 
 
 class ChosenNodes(NamedTuple):
-    """Who may be asked, the best one first, and what any of the cluster had confirmed by then."""
+    """The nodes that may be asked, the best one first, and what the cluster had confirmed."""
 
     able: list[NodeStatus]
     confirmed: int
 
 
 def choose(seeds: Sequence[str], *, node: str | None = None) -> ChosenNodes:
-    """Nodes to take a backup from: followers that are not behind are the best.
+    """Choose nodes to take a backup from: followers that are not behind are the best.
 
     `node`: that one and no other, by its name, id or address. Raises Unavailable, ConfigError.
     """

@@ -1,4 +1,4 @@
-"""Where backups are kept: a folder, or whatever `fsspec` reaches, such as S3 or SFTP."""
+"""Places of backups: a folder, or whatever `fsspec` reaches, such as S3 or SFTP."""
 
 import errno
 import os
@@ -26,32 +26,32 @@ class BackupPlace(Protocol):
     """As people write it."""
 
     def names(self, folder: str) -> list[str]:
-        """Names of the files directly in a folder, in order; none where it is not there."""
+        """Return the names of the files directly in a folder, in order; none if it is not there."""
         ...
 
     def folders(self, folder: str) -> list[str]:
-        """Names of the folders directly in a folder, in order."""
+        """Return the names of the folders directly in a folder, in order."""
         ...
 
     def read(self, name: str) -> bytes:
-        """All of a file. Raises NoBackup when it is not there, BackupPlaceLost."""
+        """Return a whole file. Raises NoBackup when it is not there, BackupPlaceLost."""
         ...
 
     def write(self, name: str, content: bytes) -> None:
-        """Put a file there, instead of one of that name. Raises DiskFull, BackupPlaceLost."""
+        """Write a file; it replaces one of that name. Raises DiskFull, BackupPlaceLost."""
         ...
 
     def remove(self, name: str) -> None:
-        """The file is not there any more."""
+        """Remove a file, if it is there."""
         ...
 
     def remove_folder(self, folder: str) -> None:
-        """The folder and all files directly in it are not there any more."""
+        """Remove a folder and all files directly in it."""
         ...
 
 
 def open_place(url: str) -> BackupPlace:
-    """The place at a path or URL. Raises ConfigError when nothing can reach it."""
+    """Return the place at a path or URL. Raises ConfigError when nothing can reach it."""
     if "://" not in url:
         return Folder(Path(url))
     if url.startswith("file://"):
@@ -60,27 +60,27 @@ def open_place(url: str) -> BackupPlace:
 
 
 class Folder:
-    """A folder of this machine: flushed, and renamed into its place."""
+    """A folder of this machine: files are flushed, then renamed into place."""
 
     def __init__(self, path: Path) -> None:
         self.url = str(path)
         self._path = path
 
     def names(self, folder: str) -> list[str]:
-        """Files in it."""
+        """Return the files in it."""
         return self._there(folder, folders=False)
 
     def folders(self, folder: str) -> list[str]:
-        """Folders in it."""
+        """Return the folders in it."""
         return self._there(folder, folders=True)
 
     def read(self, name: str) -> bytes:
-        """All of a file."""
+        """Return a whole file."""
         with self._typed(name):
             return (self._path / name).read_bytes()
 
     def write(self, name: str, content: bytes) -> None:
-        """Whole or not at all, whatever happens."""
+        """Write a file whole or not at all, whatever happens."""
         path = self._path / name
         unready = path.with_name(path.name + UNREADY)
         with self._typed(name):
@@ -99,12 +99,12 @@ class Folder:
             _keep_name(path.parent)
 
     def remove(self, name: str) -> None:
-        """Let go of it, if it is there."""
+        """Remove a file, if it is there."""
         with self._typed(name):
             (self._path / name).unlink(missing_ok=True)
 
     def remove_folder(self, folder: str) -> None:
-        """With its files, and what was being written there."""
+        """Remove it with its files, also unfinished ones."""
         with self._typed(folder):
             path = self._path / folder
             for each in path.iterdir() if path.is_dir() else ():
@@ -136,7 +136,7 @@ class Folder:
 
 
 class RemotePlace:
-    """A place that `fsspec` reaches. Object stores put a file whole; elsewhere its sum tells."""
+    """A place that `fsspec` reaches. Object stores write whole files; else checksums tell."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -155,34 +155,34 @@ class RemotePlace:
         self._root = PurePosixPath(root)
 
     def names(self, folder: str) -> list[str]:
-        """Files in it."""
+        """Return the files in it."""
         return self._there(folder, kind="file")
 
     def folders(self, folder: str) -> list[str]:
-        """Folders in it."""
+        """Return the folders in it."""
         return self._there(folder, kind="directory")
 
     def read(self, name: str) -> bytes:
-        """All of a file."""
+        """Return a whole file."""
         with self._typed(name):
             content = self._files.cat_file(self._at(name))
             assert isinstance(content, bytes)
             return content
 
     def write(self, name: str, content: bytes) -> None:
-        """In one call; what was cut off is found by its checksum."""
+        """Write a file in one call; its checksum shows whether it was cut off."""
         with self._typed(name):
             self._files.makedirs(str(PurePosixPath(self._at(name)).parent), exist_ok=True)
             self._files.pipe_file(self._at(name), content)
 
     def remove(self, name: str) -> None:
-        """Let go of it, if it is there."""
+        """Remove a file, if it is there."""
         with self._typed(name):
             if self._files.exists(self._at(name)):
                 self._files.rm_file(self._at(name))
 
     def remove_folder(self, folder: str) -> None:
-        """With its files; object stores have no others."""
+        """Remove it with its files; object stores have no other folders."""
         with self._typed(folder):
             for name in self.names(folder):
                 self._files.rm_file(self._at(f"{folder}/{name}"))
@@ -216,7 +216,7 @@ class RemotePlace:
 
 
 def typed(error: OSError, place: str) -> DiskFull | BackupPlaceLost:
-    """What an error of the system means for a backup."""
+    """Turn an error of the system into one of backups."""
     said = error.strerror or str(error)
     if error.errno in _NO_ROOM:
         return DiskFull(

@@ -1,4 +1,4 @@
-"""Which moment is to be restored, and from what: a backup, the log behind it, an exact index."""
+"""Finds a point to restore: a backup, the log behind it, an exact index."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from qsync.record import Entry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedPoint:
-    """Up to which entry, or up to which moment; the newest one there is without either.
+    """The wanted entry or moment; without either the newest point.
 
     `time`: seconds since 1970. What was written later, by the clock of the leader of that time, is
     left out, with all that follows it. `backup`: begin with that one.
@@ -32,7 +32,7 @@ class WantedPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestorePoint:
-    """What leads there. `index`: as asked for; in a rolled-back stretch the fold stops before it.
+    """The way to a point. `index`: as asked for; a fold stops before a rolled-back range.
 
     `chain`: parts of the log behind the backup's rows, up to the first one that has decided
     whatever is at or below `index`. `reach`: the last index that can be restored from it.
@@ -51,12 +51,12 @@ class RestorePoint:
 
 
 def shown_time(seconds: float) -> str:
-    """As people write it, in UTC."""
+    """Return a time as people write it, in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
 def find(found: Catalogue, wanted: WantedPoint) -> RestorePoint:
-    """The newest backup below the point, and the log from there. Raises NoBackup, BackupGap.
+    """Find the newest backup below the point, and the log from there. Raises NoBackup, BackupGap.
 
     Of a moment it reads the part of the log in which that lies. Raises BackupDamaged.
     """
@@ -92,7 +92,7 @@ def find(found: Catalogue, wanted: WantedPoint) -> RestorePoint:
 
 
 def gaps(found: Catalogue) -> list[tuple[int, int]]:
-    """Stretches of indexes, first and last, between two backups: no point there is restored."""
+    """Return the ranges of indexes between two backups that cannot be restored, first and last."""
     missing: list[tuple[int, int]] = []
     for before, after in zip(found.backups, found.backups[1:], strict=False):
         reach = found.reach(before)
@@ -121,7 +121,7 @@ def _index(
 def _later(
     found: Catalogue, backup: BackupManifest, chain: list[LogManifest], time: float
 ) -> Iterator[Entry]:
-    """Entries that were written after that moment, from the first on."""
+    """Return entries that were written after that moment, beginning with the first."""
     for each in chain:
         if each.latest > time:
             for entry in catalogue.read_log(found.place, each):
@@ -130,7 +130,7 @@ def _later(
 
 
 def _deciding(chain: list[LogManifest], index: int) -> list[LogManifest]:
-    """As much of a chain as decides all up to an index."""
+    """Return as much of a chain as decides all up to an index."""
     kept: list[LogManifest] = []
     for each in chain:
         if kept and kept[-1].last >= index and kept[-1].settled:

@@ -287,7 +287,7 @@ class DrillRunner:
             return done.result()
 
     def _look(self) -> None:
-        """Raises DrillStopped when it is time to stop, and what a client or the watch died of."""
+        """Observe once. Raises DrillStopped when it must stop, or an error of a client."""
         self.load.check()
         if self.facts.watch.crash is not None:
             raise self.facts.watch.crash

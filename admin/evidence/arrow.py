@@ -1,4 +1,4 @@
-"""Rows and packed rows of evidence as Arrow, which Parquet and Spark take (needs pyarrow)."""
+"""Rows and packed rows of evidence in Arrow, for Parquet and Spark (needs pyarrow)."""
 
 import contextlib
 import itertools
@@ -46,8 +46,8 @@ _LIKE: dict[ColumnType, tuple[Callable[[pa.DataType], bool], ...]] = {
 def batches(
     part: BundlePart, rows: int = BATCH_ROWS, only: Sequence[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a file of Parquet, or some columns of them. Raises NoEvidence."""
-    with damage_told(part.path):
+    """Read the rows of a Parquet file, or some of its columns. Raises NoEvidence."""
+    with arrow_errors(part.path):
         file = pq.ParquetFile(part.path, page_checksum_verification=True)
         there = _fitting(part, file.schema_arrow)
         wanted = there if only is None else [name for name in only if name in there]
@@ -57,7 +57,7 @@ def batches(
 
 
 def rows(part: BundlePart, run_id: str) -> Iterator[Row]:
-    """The rows of a file of Parquet, every column there, as of one of lines. Raises NoEvidence."""
+    """Read the rows of a Parquet file with every column there is. Raises NoEvidence."""
     types = TABLES[part.table].columns
     columns: Row = {**dict.fromkeys(types), RUN: run_id}
     texts = [name for name, type_ in types.items() if type_ is ColumnType.JSON]
@@ -77,7 +77,7 @@ def _value(part: BundlePart, name: str, text: str) -> object:
 
 
 def check_rows(part: BundlePart, found: pa.RecordBatch | pa.Table) -> None:
-    """Raises NoEvidence where something is missing that every row needs, or is of another file."""
+    """Check that every needed column is there and the rows are of this file. Raises NoEvidence."""
     for name in found.schema.names:
         column = found.column(name)
         if name in TABLES[part.table].needed and column.null_count:
@@ -88,14 +88,14 @@ def check_rows(part: BundlePart, found: pa.RecordBatch | pa.Table) -> None:
 
 
 def write(place: Path, found: pa.RecordBatch) -> None:
-    """A file of Parquet in one step, its pages with checksums."""
+    """Write a Parquet file in one step, its pages with checksums."""
     with in_one_step(place) as fresh:
         table = pa.Table.from_batches([found])
         pq.write_table(table, fresh, compression="zstd", write_page_checksum=True)
 
 
 def write_rows(place: Path, table: str, rows: Iterable[Row]) -> None:
-    """The same of rows, so many at a time."""
+    """Write rows to a Parquet file in one step, so many at a time."""
     with (
         in_one_step(place) as fresh,
         pq.ParquetWriter(
@@ -108,9 +108,9 @@ def write_rows(place: Path, table: str, rows: Iterable[Row]) -> None:
 
 
 def check_files(bundle: Bundle) -> None:
-    """Look at the end of every file of Parquet, which says what is in it. Raises NoEvidence."""
+    """Read the end of every Parquet file, which says what is in it. Raises NoEvidence."""
     for part in (part for table in TABLES for part in bundle.parts(table) if part.is_parquet):
-        with damage_told(part.path):
+        with arrow_errors(part.path):
             footer = pq.read_metadata(part.path)
         _fitting(part, footer.schema.to_arrow_schema())
         needed = TABLES[part.table].needed
@@ -122,14 +122,14 @@ def check_files(bundle: Bundle) -> None:
 
 
 def count(part: BundlePart) -> int:
-    """How many rows a file of Parquet has. Raises NoEvidence."""
-    with damage_told(part.path):
+    """Return how many rows a Parquet file has. Raises NoEvidence."""
+    with arrow_errors(part.path):
         return int(pq.read_metadata(part.path).num_rows)
 
 
 @contextlib.contextmanager
-def damage_told(path: Path) -> Iterator[None]:
-    """What Arrow says of a file of Parquet, with the name of the file. Raises NoEvidence."""
+def arrow_errors(path: Path) -> Iterator[None]:
+    """Turn Arrow's errors into NoEvidence, with the name of the file."""
     try:
         yield
     except (pa.ArrowException, OSError) as error:
@@ -137,7 +137,7 @@ def damage_told(path: Path) -> Iterator[None]:
 
 
 def _fitting(part: BundlePart, found: pa.Schema) -> list[str]:
-    """The columns that we know, each of its type, and none of the needed ones missing."""
+    """Return the known columns, each of its type. Raises NoEvidence for a missing one."""
     table = TABLES[part.table]
     missing = table.needed.difference(found.names)
     if missing:
@@ -153,19 +153,19 @@ def _fitting(part: BundlePart, found: pa.Schema) -> list[str]:
 
 
 def schema(table: str) -> pa.Schema:
-    """The columns of a table as Arrow has them; JSON is its text."""
+    """Return the columns of a table in Arrow; JSON is text."""
     return pa.schema([(name, TYPES[type_]) for name, type_ in TABLES[table].columns.items()])
 
 
 def never_null(table: str, found: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows, whose schema says which columns each row has, as Spark's of the table does."""
+    """Return the same rows with the schema that Spark has: some columns are never null."""
     needed = TABLES[table].needed | {RUN}
     fields = [field.with_nullable(field.name not in needed) for field in found.schema]
     return pa.RecordBatch.from_arrays(found.columns, schema=pa.schema(fields))
 
 
 def batch(table: str, rows: Sequence[Row]) -> pa.RecordBatch:
-    """Rows as columns."""
+    """Return rows as columns."""
     columns = TABLES[table].columns
     arrays = []
     for name, type_ in columns.items():
@@ -177,7 +177,7 @@ def batch(table: str, rows: Sequence[Row]) -> pa.RecordBatch:
 
 
 def entries(raw: bytes, *, run_id: str, node: int, generation: int) -> pa.RecordBatch:
-    """A batch of a log as rows of `wal`."""
+    """Return a batch of a log as rows of `wal`."""
     from admin.evidence.columns import columns  # noqa: PLC0415 - numpy comes with the extra
 
     found = columns(packed.pack(raw, opening=64).rows)
@@ -187,7 +187,7 @@ def entries(raw: bytes, *, run_id: str, node: int, generation: int) -> pa.Record
 
 
 def wal(found: "LogColumns", *, run_id: str, node: int, generation: int) -> pa.RecordBatch:
-    """Entries of one node's log as rows of `wal`."""
+    """Return entries of one node's log as rows of `wal`."""
     count = len(found)
     plain = ("index", "term", "origin", "lsn", "flags", "time", "crc", "body_len", "body_crc")
     maybe = ("ref_owner", "ref_lsn", "seq", "effects", "space", "key_hash")
@@ -210,7 +210,7 @@ def _known(maybe: "Maybe") -> pa.Array:
 
 
 def _sessions(found: "LogColumns") -> pa.Array:
-    """Texts that lie one after the other in one buffer; an empty one is null."""
+    """Return texts that lie one after the other in one buffer; an empty one is null."""
     import numpy as np  # noqa: PLC0415 - comes with the extra
 
     ends = np.zeros(len(found) + 1, dtype=np.int32)

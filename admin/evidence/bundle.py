@@ -28,7 +28,7 @@ Named: TypeAlias = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class BundlePart:
-    """One file of a table. Where the name tells, what it holds: entries `first..last` of a node."""
+    """One file of a table, with what its name says: entries `first..last` of a node."""
 
     table: str
     path: Path
@@ -39,18 +39,18 @@ class BundlePart:
 
     @property
     def is_parquet(self) -> bool:
-        """It is read by `admin.checker.parquet`; everything else is JSON lines."""
+        """Whether it is Parquet, for `admin.checker.parquet`; all else is JSON lines."""
         return self.path.suffix == PARQUET
 
     @property
     def named(self) -> Named | None:
-        """What the name of a part of a log tells: node, generation, first and last index."""
+        """What the name of a part of a log says: node, generation, first and last index."""
         if self.node is None or self.generation is None or self.first is None or self.last is None:
             return None
         return (self.node, self.generation, self.first, self.last)
 
     def check(self, column: str, low: int, high: int) -> None:
-        """Raises NoEvidence unless values of a column, from low to high, are what its name says."""
+        """Check that a column's lowest and highest values fit its name. Raises NoEvidence."""
         if self.named is None or column not in NAMED:
             return
         node, generation, first, last = self.named
@@ -65,18 +65,18 @@ class BundlePart:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What is in a folder."""
+    """A folder of evidence."""
 
     path: Path
     manifest: Manifest
 
     @classmethod
     def open(cls, path: Path) -> "Bundle":
-        """Raises NoEvidence."""
+        """Open the bundle of a folder. Raises NoEvidence."""
         return cls(path, Manifest.load(path))
 
     def parts(self, table: str) -> list[BundlePart]:
-        """The files of a table: `wal.jsonl`, `wal.parquet` or any such in the folder `wal`."""
+        """Return the files of a table: `wal.jsonl`, `wal.parquet` or those in the folder `wal`."""
         assert table in TABLES, table
         found = [self.path / f"{table}{suffix}" for suffix in (LINES, PARQUET)]
         if table == "ops" and not any(path.is_file() for path in found):
@@ -87,7 +87,7 @@ class Bundle:
         return [_part(table, path, below) for path in found if path.is_file()]
 
     def check_whole(self) -> None:
-        """Raises NoEvidence where it is damaged, or parts of logs are missing.
+        """Check that no file is damaged and no part of a log is missing. Raises NoEvidence.
 
         A gap proves nothing, and what a disk did is nothing that nodes did.
         """
@@ -96,7 +96,7 @@ class Bundle:
             checksums.check(self.path / name, wanted)
 
     def check_part(self, part: BundlePart) -> None:
-        """Raises NoEvidence unless a file is as it was written; of many nothing is known."""
+        """Check that a file is as it was written, if its checksum is known. Raises NoEvidence."""
         wanted = self.manifest.checksums.get(self._name(part))
         if wanted is not None:
             checksums.check(part.path, wanted)
@@ -113,14 +113,14 @@ class Bundle:
         return part.path.relative_to(self.path).as_posix()
 
     def check_logs(self) -> None:
-        """Raises NoEvidence where parts of logs are missing."""
+        """Check that no parts of logs are missing. Raises NoEvidence."""
         if self.manifest.source in DUMPS and not self.manifest.rows:
             raise NoEvidence(f"{self.path} is not whole: its dump was interrupted", hint=_GO_ON)
         parts = self.parts("wal")
         strangers = [each.path for each in parts if each.node is None]
         if strangers and len(strangers) < len(parts):
-            told = f"{strangers[0]} is no part of the logs that lie beside it"
-            raise NoEvidence(told, hint="move it away: it would be judged with them")
+            problem = f"{strangers[0]} is no part of the logs that lie beside it"
+            raise NoEvidence(problem, hint="move it away: it would be judged with them")
         if strangers or not (parts or self.manifest.rows.get("wal")):
             return  # Their names do not tell what they hold; or there were never any.
         for facts in self.manifest.nodes:
@@ -128,8 +128,8 @@ class Bundle:
             mine = [each for each in parts if (each.node, each.generation) == whose]
             double = _double(mine)
             if double is not None:
-                told = f"{double.path} holds entries that another file has, too"
-                raise NoEvidence(told, hint="move one of them away: they would be judged twice")
+                problem = f"{double.path} holds entries that another file has, too"
+                raise NoEvidence(problem, hint="move one of them away: they would be judged twice")
             gap = _gap(mine, facts.first, facts.last)
             if gap is not None:
                 name = facts.name or f"node {facts.node}"
@@ -137,13 +137,13 @@ class Bundle:
                 raise NoEvidence(f"{self.path} is not whole: {lacks}", hint=_GO_ON)
 
     def rows(self, table: str) -> Iterator[Row]:
-        """All rows of a table that is kept as JSON lines."""
+        """Return all rows of a table that is kept as JSON lines."""
         for part in self.parts(table):
             yield from rows_of(part, self.manifest.run_id)
 
 
 def _gap(parts: Iterable[BundlePart], first: int, last: int) -> tuple[int, int] | None:
-    """The first entries of `first..last` that no file is named after."""
+    """Return the first entries of `first..last` that no file is named after."""
     wanted = first
     for each in sorted(parts, key=lambda part: part.first or 0):
         begins, ends = each.first or 0, each.last or 0
@@ -154,7 +154,7 @@ def _gap(parts: Iterable[BundlePart], first: int, last: int) -> tuple[int, int] 
 
 
 def _double(parts: Iterable[BundlePart]) -> BundlePart | None:
-    """A file with entries that the one before it has."""
+    """Return a file with entries that the one before it has, too."""
     known = sorted(parts, key=lambda part: part.first or 0)
     for before, each in itertools.pairwise(known):
         if (each.first or 0) <= (before.last or 0):
@@ -163,12 +163,12 @@ def _double(parts: Iterable[BundlePart]) -> BundlePart | None:
 
 
 def is_bundle(path: Path) -> bool:
-    """It has a manifest."""
+    """Return whether a folder has a manifest."""
     return (path / MANIFEST).is_file()
 
 
 def rows_of(part: BundlePart, run_id: str) -> Iterator[Row]:
-    """The rows of one file of JSON lines, every column there. Raises NoEvidence."""
+    """Return the rows of one file of JSON lines with every column. Raises NoEvidence."""
     columns: Row = {**dict.fromkeys(TABLES[part.table].columns), RUN: run_id}
     needed = TABLES[part.table].needed
     fits = {name: FITS[type_] for name, type_ in TABLES[part.table].columns.items()}
@@ -213,7 +213,7 @@ def _misfit(part: BundlePart, number: int, name: str, value: object) -> NoEviden
 
 
 def write_part(path: Path, rows: Iterable[Row]) -> int:
-    """Write a file in one step, so that what is there is whole; returns how many rows it has."""
+    """Write a whole file in one step; return how many rows it has."""
     count = 0
     with in_one_step(path) as fresh, fresh.open("w", encoding="utf-8") as file:
         for row in rows:
@@ -225,7 +225,7 @@ def write_part(path: Path, rows: Iterable[Row]) -> int:
 
 @contextlib.contextmanager
 def in_one_step(path: Path) -> Iterator[Path]:
-    """A file to write, which takes its place when it is whole, and else is gone."""
+    """Open a file to write, which gets its name when it is complete, or else is removed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.new")
     try:
@@ -237,14 +237,14 @@ def in_one_step(path: Path) -> Iterator[Path]:
 
 
 def write(folder: Path, manifest: Manifest, tables: dict[str, Iterable[Row]]) -> Bundle:
-    """A small bundle at once: a file a table."""
+    """Write a small bundle at once, with a file for each table."""
     folder.mkdir(parents=True, exist_ok=True)
     counted = {name: write_part(folder / f"{name}{LINES}", rows) for name, rows in tables.items()}
     return Bundle(folder, _with_rows(manifest, counted)).seal()
 
 
 def log_part(folder: Path, node: int, generation: int, first: int, last: int) -> Path:
-    """Where the entries `first..last` of a node's log are kept."""
+    """Return the path of the entries `first..last` of a node's log."""
     return folder / "wal" / f"{node}.{generation}" / f"{first:012d}-{last:012d}{LINES}"
 
 

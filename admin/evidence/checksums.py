@@ -1,4 +1,4 @@
-"""Checksums of files: what a disk did to a bundle must not be taken for what nodes did."""
+"""Checksums of files: damage by a disk must not look like a fault of nodes."""
 
 import zlib
 from pathlib import Path
@@ -10,7 +10,7 @@ CHUNK_BYTES = 1 << 20
 
 
 def of(path: Path) -> dict[str, int]:
-    """What the manifest keeps of a file: its size, and the CRC-32 of all of it."""
+    """Return what the manifest keeps of a file: its size, and the CRC-32 of all of it."""
     crc, size = 0, 0
     with path.open("rb") as file:
         while some := file.read(CHUNK_BYTES):
@@ -20,14 +20,14 @@ def of(path: Path) -> dict[str, int]:
 
 
 def check(path: Path, wanted: dict[str, int]) -> None:
-    """Raises NoEvidence, with the place and what to do, unless the file is as it was written."""
-    told = damage(path, wanted)
-    if told:
-        raise NoEvidence(told, hint=AGAIN)
+    """Check that the file is as it was written. Raises NoEvidence with place and remedy."""
+    problem = damage(path, wanted)
+    if problem:
+        raise NoEvidence(problem, hint=AGAIN)
 
 
 def damage(path: Path, wanted: dict[str, int]) -> str:
-    """What is wrong with a file, in a sentence, if anything is. The size is looked at first."""
+    """Return what is wrong with a file, in a sentence, if anything. The size is checked first."""
     try:
         if not path.is_file():
             return f"{path} is missing: the manifest tells of it"

@@ -1,4 +1,4 @@
-"""Evidence from the nodes of a cluster, running or stopped, into one folder, part by part."""
+"""Collects evidence from the nodes of a cluster, running or stopped, into one folder."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ Sampling = Callable[[Generations, int], list[Row]]
 
 @dataclass(slots=True)
 class Dump:
-    """One collection into one folder. What an interrupted one left there is used again.
+    """One collection into one folder. It continues what an interrupted one left there.
 
     Redacted (`writer`), nothing is: the key is gone. `directories`: of nodes by id, also of running
     ones, for what they wrote down of themselves. `unnamed`, once it is collected: voters that the
@@ -57,11 +57,11 @@ class Dump:
 
     @property
     def name(self) -> str:
-        """Of the run."""
+        """The name of the run."""
         return self.run_id or self.folder.name
 
     def collect(self, known: Sequence[EvidenceSource], *, source: str) -> Bundle:
-        """What all say of themselves, over some time; their digests; and then their logs.
+        """Collect samples over some time, then digests, then logs.
 
         In this order everything that was said to be confirmed has to be in the logs.
         """
@@ -102,7 +102,7 @@ class Dump:
     # -- what happened inside
 
     def _inside(self, known: Sequence[EvidenceSource], accounts: Sequence[Account]) -> Inside:
-        """And directories that nodes had before, as they tell."""
+        """Read the nodes' events, also from directories that they had before."""
         places = dict(self.directories)
         for witness, account in zip(known, accounts, strict=True):
             if isinstance(witness, StoppedNode):
@@ -114,7 +114,7 @@ class Dump:
         return inside
 
     def _happened(self, inside: Inside, manifest: Manifest) -> Manifest:
-        """The manifest with the table of events, if there is one."""
+        """Return the manifest with the table of events, if there is one."""
         events.clear(self.folder)
         generations = {each.node: each.generation for each in manifest.nodes}
         count = events.keep(inside, self.folder, self.writer, generations=generations)
@@ -129,7 +129,7 @@ class Dump:
     # -- what was there before
 
     def _go_on(self, accounts: list[Account]) -> None:
-        """Use what a former dump of these nodes left; of others nothing may stay."""
+        """Continue a former dump of these nodes; remove any other."""
         if not is_bundle(self.folder):
             return
         former = Bundle.open(self.folder)
@@ -154,7 +154,7 @@ class Dump:
         self._status = status + self._status
 
     def _cleared(self, facts: NodeFacts) -> int:
-        """Up to where whole parts are there that can have changed no more: all was confirmed.
+        """Return up to where parts can be kept: whole ones in which all was confirmed.
 
         The others go before the manifest says anything new, so that nobody takes them for those.
         """
@@ -175,7 +175,7 @@ class Dump:
         return last
 
     def _is_kept(self, place: Path) -> bool:
-        """A part is there, and as it was written; what is damaged is read again."""
+        """Return whether a part is there as it was written; a damaged one is read again."""
         if self._before is None or not place.is_file():
             return False
         name = place.relative_to(self.folder).as_posix()
@@ -183,13 +183,13 @@ class Dump:
         return wanted is None or not checksums.damage(place, wanted)
 
     def _kept_sums(self) -> dict[str, dict[str, int]]:
-        """Of the parts that stay, for the next dump, should this one be interrupted."""
+        """Save the checksums of the parts that stay, in case this dump is interrupted, too."""
         former = {} if self._before is None else self._before.checksums
         there = {name: each for name, each in former.items() if name.startswith("wal/")}
         return {name: each for name, each in there.items() if (self.folder / name).is_file()}
 
     def _forget_others(self, nodes: Sequence[NodeFacts]) -> None:
-        """Logs of nodes that are not in this dump."""
+        """Remove the logs of nodes that are not in this dump."""
         named = {each.node for each in nodes}
         if is_bundle(self.folder):
             for part in Bundle.open(self.folder).parts("wal"):
@@ -244,7 +244,7 @@ class Dump:
     # -- their logs
 
     def _log(self, witness: EvidenceSource, facts: NodeFacts, kept: int) -> NodeFacts:
-        """Write what is not there yet, part by part."""
+        """Write the parts of a log that are not there yet."""
         first, last = min(kept, 1), kept
         opening = self.writer.opening
         for _ in range(CUTS_MAX):
@@ -286,33 +286,33 @@ class Dump:
 
 
 def _members(accounts: Sequence[Account]) -> dict[int, str]:
-    """Whose acks count in the cluster, as those say that run, or as it was founded."""
+    """Return whose acks count: by what running nodes say, or as the cluster was founded."""
     samples = [each.sample for each in accounts if each.sample is not None]
     recruits = {peer.id for each in samples for peer in each.peers if peer.recruit}
-    told = {id: name for each in samples for id, name, _ in each.nodes if id not in recruits}
+    members = {id: name for each in samples for id, name, _ in each.nodes if id not in recruits}
     # Of stopped nodes alone, those that are not here count in the quorum all the same.
-    return told or {id: f"n{id}" for each in accounts for id in each.founders}
+    return members or {id: f"n{id}" for each in accounts for id in each.founders}
 
 
 def _counting(accounts: Sequence[Account]) -> Sequence[tuple[int, str]]:
-    """The voters, by the node that has confirmed the most; none where no node says it."""
+    """Return the voters by the node that has confirmed the most; none where no node says."""
     samples = [each.sample for each in accounts if each.sample is not None]
     furthest = max(samples, key=lambda each: (each.confirmed, each.id), default=None)
     return () if furthest is None else furthest.voters
 
 
 def _counted_by(manifest: Manifest, voters: frozenset[int]) -> Manifest:
-    """Of nodes that do not run, by what they wrote down: members come and go."""
+    """Add how stopped nodes counted, by their events: members come and go."""
     nodes = tuple(replace(each, voter=each.node in voters) for each in manifest.nodes)
     return replace(manifest, nodes=nodes, voters=len(voters))
 
 
 def dump(targets: Iterable[str], folder: Path) -> Bundle:
-    """All of it in one call, for programs."""
+    """Collect everything in one call, for programs."""
     with witnesses(targets) as found:
         return Dump(folder).collect(found, source=source_of(found))
 
 
 def source_of(found: Iterable[EvidenceSource]) -> str:
-    """What the manifest calls where it comes from."""
+    """Return the source that the manifest names."""
     return "nodes" if any(isinstance(each, Running) for each in found) else "directories"

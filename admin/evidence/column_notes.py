@@ -1,4 +1,4 @@
-"""What the columns of evidence mean, in a few words with units; Spark shows them as comments."""
+"""Short comments on the columns of evidence, with units, for Spark's schemas."""
 
 from admin.evidence.tables import RUN, TABLES
 

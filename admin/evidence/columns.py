@@ -1,4 +1,4 @@
-"""Packed rows of a log as columns of numbers, without a look at any row alone (needs numpy)."""
+"""Packed rows of a log as columns of numbers, without a loop over rows (needs numpy)."""
 
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -47,7 +47,7 @@ _HEX = np.frombuffer(bytes(range(256)).hex().encode(), dtype=np.uint16)
 
 @dataclass(slots=True)
 class Maybe:
-    """Numbers of which only those that are `known` mean anything."""
+    """Numbers with a mask: only those that are `known` mean anything."""
 
     numbers: Ints
     known: Bools
@@ -55,7 +55,7 @@ class Maybe:
 
 @dataclass(slots=True)
 class LogColumns:
-    """Entries of a log, an array a column. `sessions`: their bytes one after the other.
+    """Entries of a log, one array for each column. `sessions`: their bytes in one buffer.
 
     `whole`: every opening was long enough; else ask again for `opening.BYTES_MAX` of every body.
     """
@@ -85,7 +85,7 @@ class LogColumns:
 
 
 def columns(rows: PackedRows) -> LogColumns:
-    """Open packed rows."""
+    """Unpack rows into columns."""
     shape = np.dtype([*_HEADER, ("opening", "u1", (rows.width - HEADER_SIZE,))])
     table = np.frombuffer(rows.slab, dtype=shape)
     ints = {
@@ -96,7 +96,7 @@ def columns(rows: PackedRows) -> LogColumns:
     bodies = _Bodies(rows, ints["body_len"])
     is_txn = table["kind"] == int(EntryKind.TXN)
     owner, lsn = bodies.refs(~is_txn)
-    told = bodies.openings(is_txn)
+    opened = bodies.openings(is_txn)
     return LogColumns(
         **ints,
         kind=table["kind"].copy(),
@@ -104,13 +104,13 @@ def columns(rows: PackedRows) -> LogColumns:
         body_crc=np.frombuffer(rows.crcs, dtype="<u4").astype(np.int64),
         ref_owner=owner,
         ref_lsn=lsn,
-        session_hex=told.hex,
-        session_sizes=told.sizes,
-        seq=told.seq,
-        effects=told.effects,
-        space=told.space,
-        key_hash=told.key_hash,
-        whole=told.whole,
+        session_hex=opened.hex,
+        session_sizes=opened.sizes,
+        seq=opened.seq,
+        effects=opened.effects,
+        space=opened.space,
+        key_hash=opened.key_hash,
+        whole=opened.whole,
     )
 
 
@@ -126,7 +126,7 @@ class _Told:
 
 
 class _Bodies:
-    """The bodies' first bytes in one long array, and where in it each begins and ends."""
+    """The first bytes of all bodies in one array, with the ends of each."""
 
     def __init__(self, rows: PackedRows, lengths: Ints) -> None:
         self._flat = np.frombuffer(rows.slab + bytes(_PADDING), dtype=np.uint8)
@@ -142,7 +142,7 @@ class _Bodies:
         """Where what is here of each body ends."""
 
     def refs(self, wanted: Bools) -> tuple[Maybe, Maybe]:
-        """Owner and lsn of control entries."""
+        """Return owner and lsn of control entries."""
         known = wanted & (self.ends - self._starts == _REF_SIZE)
         known &= self.windows - self._starts >= _REF_SIZE
         owner, lsn = (self._word(self._starts + at) for at in (2, 11))
@@ -150,7 +150,7 @@ class _Bodies:
         return Maybe(_signed(owner, known), known), Maybe(_signed(lsn, known), known)
 
     def openings(self, wanted: Bools) -> _Told:
-        """What transactions tell."""
+        """Return what the openings of transactions contain."""
         walk = _Walk(self, self._starts, wanted)
         walk.byte(0x84, 0x85)
         size = walk.head(2)
@@ -183,7 +183,7 @@ class _Bodies:
         )
 
     def _hashes(self, spaces: Ints, at: Ints, lengths: Ints) -> Ints:
-        """`opening.key_hash` of many keys."""
+        """Return `opening.key_hash` of many keys."""
         found: Words = spaces.astype(np.uint64) * np.uint64(SPACE_FACTOR)
         found += lengths.astype(np.uint64) * np.uint64(LENGTH_FACTOR)
         left = np.minimum(lengths, KEY_BYTES_MAX)
@@ -199,7 +199,7 @@ class _Bodies:
         return found.view(np.int64)
 
     def _hex(self, at: Ints, sizes: Ints) -> Bytes:
-        """The sessions as hexadecimal digits, one after the other."""
+        """Return the sessions as hexadecimal digits, one after the other."""
         longest = int(sizes.max(initial=0))
         if not longest:
             return np.zeros(0, dtype=np.uint8)
@@ -215,7 +215,7 @@ class _Bodies:
         return used
 
     def byte_at(self, at: Ints) -> Bytes:
-        """A byte of every row."""
+        """Return a byte of every row."""
         found: Bytes = self._flat[np.minimum(at, self._last)]
         return found
 
@@ -224,12 +224,12 @@ class _Bodies:
         return found
 
     def number_at(self, at: Ints, size: Ints) -> Words:
-        """Big-endian numbers of 1 to 8 bytes."""
+        """Return big-endian numbers of 1 to 8 bytes."""
         return self._word(at) >> ((8 - np.maximum(size, 1)) * 8).astype(np.uint64)
 
 
 class _Walk:
-    """All openings read in step. `good`: not damaged so far; `fit`: all that was read is here."""
+    """Parses all openings in step. `good`: not damaged so far; `fit`: all bytes are here."""
 
     def __init__(self, bodies: _Bodies, at: Ints, good: Bools, fit: Bools | None = None) -> None:
         self.at = at
@@ -239,30 +239,30 @@ class _Walk:
 
     @property
     def sure(self) -> Bools:
-        """Which of them are what they have to be, as far as they were read."""
+        """Return which of them are valid, as far as they were read."""
         return self._good & self._fit
 
     @property
     def cut_short(self) -> bool:
-        """One goes on behind what is here of it."""
+        """Mark those that continue beyond the bytes that are here."""
         return bool(np.any(self._good & ~self._fit))
 
     def those(self, wanted: Bools) -> "_Walk":
-        """Go on with some of those that are sure."""
+        """Continue with some of the valid ones."""
         return _Walk(self._bodies, self.at, self.sure & wanted, self._fit)
 
     def must(self, fact: Bools) -> None:
-        """Damage where it is not so; what is not here is not known to be damaged."""
+        """Mark as damaged where the condition is false; missing bytes are no damage."""
         self._good = self._good & (fact | ~self._fit)
 
     def byte(self, *wanted: int) -> None:
-        """One byte that has to be one of these."""
+        """Read a byte that has to be one of these."""
         self._fit = self._fit & (self.at < self._bodies.windows)
         self.must(np.isin(self._bodies.byte_at(self.at), wanted) & (self.at < self._bodies.ends))
         self.at = self.at + 1
 
     def head(self, major: int) -> Ints:
-        """The numbers in CBOR heads of this kind."""
+        """Read the numbers in CBOR heads of this kind."""
         byte = self._bodies.byte_at(self.at)
         info = (byte & 31).astype(np.int64)
         size = _SIZES[info]
@@ -278,7 +278,7 @@ class _Walk:
         return numbers
 
     def skip(self, size: Ints) -> None:
-        """Go on behind so many bytes, which have to be there."""
+        """Skip so many bytes, which have to be there."""
         # Numbers that were made up may be anything; from where they led nothing is read.
         self.at = self.at + np.where(self._fit, np.clip(size, 0, _FAR), 0)
         self.must(self.at <= self._bodies.ends)

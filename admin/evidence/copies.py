@@ -1,4 +1,4 @@
-"""A copy of a log, looked at without changing a byte of it: in segments, or of old in LMDB."""
+"""Reads a copy of a log without changing it: in segments, or in LMDB of older releases."""
 
 import struct
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ BATCH_BYTES = 4 << 20
 
 
 class LogCopy(Protocol):
-    """How far a copied log goes, and its entries. To be closed after use."""
+    """A copied log: how far it goes, and its entries. Close it after use."""
 
     @property
     def confirmed(self) -> int:
@@ -39,12 +39,12 @@ class LogCopy(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close its files."""
         ...
 
 
 def open_copy(path: Path) -> LogCopy:
-    """A copy of a log, or of a directory with one. Raises NoEvidence when it is none."""
+    """Open a copy of a log, or a directory with one. Raises NoEvidence."""
     for place in (path / "log", path):
         if has_segments(place):
             return CopyInSegments(place)
@@ -54,7 +54,7 @@ def open_copy(path: Path) -> LogCopy:
 
 
 class CopyInSegments:
-    """See `LogCopy`."""
+    """A copy in segments; see `LogCopy`."""
 
     def __init__(self, path: Path) -> None:
         """Read it to its end. Raises NoEvidence."""
@@ -87,7 +87,7 @@ class CopyInSegments:
 
 
 class CopyInLmdb:
-    """See `LogCopy`."""
+    """A copy in LMDB; see `LogCopy`."""
 
     def __init__(self, path: Path) -> None:
         """Open. Raises NoEvidence."""
@@ -137,5 +137,5 @@ class CopyInLmdb:
                 yield part
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the environment."""
         self._env.close()

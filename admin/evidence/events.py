@@ -15,7 +15,7 @@ PART_ROWS: Final = 1 << 18
 
 
 def clear(folder: Path) -> None:
-    """What a former dump left there may not stay beside another one."""
+    """Remove the table that a former dump left: it does not fit another one."""
     shutil.rmtree(folder / "events", ignore_errors=True)
     for suffix in (LINES, PARQUET):
         (folder / f"events{suffix}").unlink(missing_ok=True)
@@ -24,7 +24,7 @@ def clear(folder: Path) -> None:
 def keep(
     inside: Inside, folder: Path, writer: EvidenceWriter, *, generations: Mapping[int, int]
 ) -> int:
-    """Write all rows, and say how many. `generations`: what those of each node are called."""
+    """Write all rows; return how many. `generations`: the numbers of each node's directories."""
     shift = {node: generations.get(node, own) - own for node, own in inside.generations.items()}
     rows = (_shifted(row, shift) for row in inside.rows())
     count = 0

@@ -1,4 +1,4 @@
-"""What nodes wrote down of what happened inside of them, as rows of `events` in one order.
+"""The events that nodes recorded, as rows of `events` in one order.
 
 All clocks must be one: then whatever happened because of something else comes behind it, since
 nothing is sent before it is written down. What is read is a moment that all nodes agree on: from
@@ -41,7 +41,7 @@ _PLAIN: Final[Mapping[int, Sequence[str]]] = {
 
 
 class StampedEvent(NamedTuple):
-    """A record that a node wrote down, and when."""
+    """An event that a node recorded, with its time."""
 
     time: int
     node: int
@@ -60,11 +60,11 @@ class _Directory:
 
     @property
     def about(self) -> Mapping[str, object]:
-        """What the last life of the node says of itself."""
+        """The opening record of the node's last life."""
         return _table(self.firsts[-1][2])
 
     def stamped(self) -> Iterator[StampedEvent]:
-        """All records of the node, in order."""
+        """Return all records of the node, in order."""
         for life in self.lives:
             for record in life.records():
                 yield StampedEvent(_int(record[1]), self.node, life.number, life.generation, record)
@@ -72,7 +72,7 @@ class _Directory:
 
 @dataclass(slots=True)
 class Inside:
-    """Of all nodes of a cluster. `why`: what is missing to tell anything, or all of it.
+    """The events of all nodes of a cluster. `why`: why some or all of it is missing.
 
     `quorum`: the smallest that anything was confirmed by, once the rows are read, but not below a
     majority of the voters of that time: such a one may not be. `voters`: how many there were when
@@ -89,14 +89,14 @@ class Inside:
 
     @property
     def latest(self) -> frozenset[int]:
-        """By whom was counted at last, once the rows are read; empty if nobody says it."""
+        """The voters counted by at last, once the rows are read; empty if unknown."""
         return frozenset() if self._begun is None else self._begun.latest
 
     def rows(self) -> Iterator[Row]:
-        """Numbered, by time. Afterwards `why` says whether that is all."""
+        """Return the rows, numbered by time. Afterwards `why` says whether that is all."""
         disks = {each.node: _Disk() for each in self._directories}
         begun = self._begun = _Begun(self._directories)
-        told = _Told()
+        sent = _Sent()
         number = 0
         for each in heapq.merge(*(one.stamped() for one in self._directories)):
             if each.time >= self._upto:
@@ -115,14 +115,14 @@ class Inside:
             if what == What.CONFIRMED and not begun.sees_disks(each.node):
                 continue  # and not everybody's disk is known
             whose = {"node": each.node, "generation": each.generation, "life": each.life}
-            rows = (disks[each.node] if what in _OF_DISKS else told).rows(each.record)
+            rows = (disks[each.node] if what in _OF_DISKS else sent).rows(each.record)
             for row in rows:
                 number += 1
                 yield whose | {"number": number, "time_mono": each.time} | row
 
 
 class _Begun:
-    """Who has begun to write down, and by whose votes and disks each node counts.
+    """Which nodes have begun to record, and by which votes and disks each counts.
 
     What a node has done before its first record nobody knows. That matters to those that count by
     it: who joins a cluster that grows counts for nothing before.
@@ -138,11 +138,11 @@ class _Begun:
 
     @property
     def latest(self) -> frozenset[int]:
-        """By whom the node counts that has confirmed the most."""
+        """The voters by which the node counts that has confirmed the most."""
         return self.voters(self._furthest[1])
 
     def observe(self, each: StampedEvent) -> None:
-        """The next record of anybody."""
+        """Take the next record of any node."""
         if each.record[0] == What.STARTED:
             self._begun.add(each.node)
         elif each.record[0] == What.CONFIGURED:
@@ -152,21 +152,21 @@ class _Begun:
             self._furthest = max(self._furthest, (_int(each.record[2]), each.node))
 
     def voters(self, node: int) -> frozenset[int]:
-        """By whom a node counts; empty if it did not say that."""
+        """Return the voters by which a node counts; empty if it did not record that."""
         return self._voters.get(node, frozenset())
 
     def saw_votes(self, node: int, term: int) -> bool:
-        """Whether all that may have voted for it in a term wrote that down."""
+        """Return whether all that may have voted for it in a term have recorded that."""
         counted = self.voters(node) or self._terms
         return all(self._terms.get(each, term) < term for each in counted)
 
     def sees_disks(self, node: int) -> bool:
-        """Whether all that it may count by had written down by now what is on their disks."""
+        """Return whether all that it may count by had recorded by now what is on their disks."""
         return self._begun.issuperset(self.voters(node) or self._terms)
 
 
 def gather(places: Mapping[int, Path]) -> Inside:
-    """From directories of nodes, by id. Of nodes that run: what they wrote down before now."""
+    """Gather the events in directories, by node id. Of running nodes: those up to now."""
     now = time.monotonic_ns()
     found = [_open(node, place) for node, place in sorted(places.items())]
     there = [each for each in found if each.firsts]
@@ -189,7 +189,7 @@ def gather(places: Mapping[int, Path]) -> Inside:
 
 
 def _open(node: int, place: Path) -> _Directory:
-    """Lives of which not even the beginning was written have said nothing to anybody."""
+    """Open the lives; one without a complete beginning has sent nothing to anybody."""
     begun = [(life, next(life.records(), None)) for life in lives(place)]
     known = [(life, first) for life, first in begun if first is not None]
     begun_by = [(life, each) for life, each in known if each[0] == What.STARTED]
@@ -198,7 +198,7 @@ def _open(node: int, place: Path) -> _Directory:
 
 
 def _tell_apart(lives_: Sequence[tuple[Life, Mapping[str, object]]]) -> None:
-    """Another instance is another directory, also where nobody noted that it was exchanged.
+    """Separate instances: another one is another directory, even if its change was not noted.
 
     What an instance said and promised binds no other one (membership.md M5 a).
     """
@@ -212,7 +212,7 @@ def _tell_apart(lives_: Sequence[tuple[Life, Mapping[str, object]]]) -> None:
 
 
 class _Disk:
-    """The log of one node as its events tell it: checksums, from that of entry `_first` on."""
+    """The log of one node by its events: checksums, from that of entry `_first` on."""
 
     def __init__(self) -> None:
         self._first = 1
@@ -220,7 +220,7 @@ class _Disk:
         self._ballot: list[object] = []
 
     def rows(self, record: Sequence[object]) -> Iterator[Row]:
-        """Of a start, a snapshot or a write, what is on disk now that was not there before."""
+        """Return what a start, a snapshot or a write put on the disk that was not there before."""
         if record[0] == What.STARTED:
             yield from self._started(record)
         elif record[0] == What.BEGAN:
@@ -246,14 +246,14 @@ class _Disk:
         yield from self._durable(first, runs, crcs, skip=max(same, first > 1))
 
     def _same(self, first: int, crcs: Sequence[int]) -> int:
-        """How many entries are those that are known: a checksum is of all before it, too."""
+        """Return how many entries are known already: a checksum covers all before it, too."""
         before = first - self._first
         count = min(len(crcs), len(self._crcs) - before) if before >= 0 else 0
         upto = range(1, count + 1)
         return bisect_left(upto, 1, key=lambda at: crcs[at - 1] != self._crcs[before + at - 1])
 
     def _begins(self, index: int, term: int, crc: int) -> Iterator[Row]:
-        """What is known to follow on that very entry stays (membership.md M6 c)."""
+        """Begin at an entry; what is known to follow that very entry stays (membership.md M6 c)."""
         place = index - self._first
         known = 0 <= place < len(self._crcs) and self._crcs[place] == crc
         self._first, self._crcs = index, self._crcs[place:] if known else array("I", [crc])
@@ -281,15 +281,15 @@ class _Disk:
             at = stop
 
 
-class _Told:
-    """What was told to others, and what reads had to show by then."""
+class _Sent:
+    """The messages that were sent, and what reads had to show by then."""
 
     def __init__(self) -> None:
         self._times: list[int] = [0]
         self._floors: list[int] = [0]
 
     def rows(self, record: Sequence[object]) -> Iterator[Row]:
-        """Most are one."""
+        """Return the rows of a record; mostly one."""
         what, at = record[0], _int(record[1])
         if what == What.ANSWERED:
             self._rise(at, _int(record[2]))
@@ -317,7 +317,7 @@ class _Told:
 
 
 def _opened(about: Mapping[str, object]) -> Iterator[Row]:
-    """Which directory and file it is, on which clock; nodes of former versions do not say."""
+    """Return directory, file and clock of a life; nodes of former versions do not record them."""
     if "inode" in about:
         instance = zlib.crc32(str(about["instance"]).encode())
         place: Row = {"index": about["inode"], "peer": about["device"], "floor": instance}
@@ -329,7 +329,7 @@ def _opened(about: Mapping[str, object]) -> Iterator[Row]:
 
 
 def _configured(record: Sequence[object]) -> Iterator[Row]:
-    """A configuration, and behind it its voters, each on a directory."""
+    """Return a configuration, followed by its voters, each on a directory."""
     place: Row = {"index": record[2], "term": record[3]}
     voters = _list(record[4])
     yield {"name": "configured", "floor": len(voters), **place}

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveRange:
-    """Entries `first..last` of a node's log, and where they are to be had."""
+    """Entries `first..last` of a node's log, and the address that has them."""
 
     address: str
     node: int
@@ -40,7 +40,7 @@ class LiveRange:
 
 
 class LivePoll:
-    """Whoever does not answer is asked again on a new connection the next time."""
+    """Polls nodes. One that does not answer gets a new connection the next time."""
 
     def __init__(self, addresses: Iterable[str], *, timeout: float = ANSWER_S_MAX) -> None:
         self.addresses = list(dict.fromkeys(addresses))
@@ -54,7 +54,7 @@ class LivePoll:
         return partial(LivePoll, timeout=self._timeout), (self.addresses,)
 
     def each(self, ask: Callable[[NodeConnection], T]) -> dict[str, T]:
-        """What each node that answers says, by address; the others are in `silent`."""
+        """Return the answer of each node by address; nodes without an answer are in `silent`."""
         self.silent = {}
         asked = {each: self._threads.submit(self._ask, each, ask) for each in self.addresses}
         found = {}
@@ -66,7 +66,7 @@ class LivePoll:
         return found
 
     def statuses(self) -> dict[str, NodeStatus]:
-        """What they say of themselves; members that are named there are asked from now on."""
+        """Return the status of each node; members named in them are asked from now on."""
         found = self.each(status_of)
         known = {each.id for each in found.values()}
         for sample in list(found.values()):
@@ -76,7 +76,7 @@ class LivePoll:
         return found
 
     def close(self) -> None:
-        """Hang up."""
+        """Close all connections."""
         self._threads.shutdown(wait=True, cancel_futures=True)
         for line in self._lines.values():
             line.close()
@@ -94,14 +94,14 @@ class LivePoll:
 
 
 def status_of(line: NodeConnection) -> NodeStatus:
-    """STATUS, as a record."""
+    """Return the answer to STATUS as a record."""
     return decode.status(replies.read_map(line.ask(PlainRequest(1, Verb.STATUS))))
 
 
 def batches(
     piece: LiveRange, run_id: str, *, timeout: float = FETCH_S_MAX
 ) -> Iterator["pa.RecordBatch"]:
-    """The entries as rows of `wal`; `timeout` is for each answer. Raises Unavailable and LogCut."""
+    """Return entries as rows of `wal`; `timeout`: for each answer. Raises Unavailable, LogCut."""
     from admin.evidence import arrow  # noqa: PLC0415 - comes with the extra
     from admin.evidence.columns import columns  # noqa: PLC0415 - the same
 

@@ -1,4 +1,4 @@
-"""The log of a node in a file of its own: as `qsync log cat --json` has it, or a part of `wal`."""
+"""The log of a node in a file of its own: from `qsync log cat --json`, or a part of `wal`."""
 
 import json
 from collections import defaultdict
@@ -17,7 +17,7 @@ NEEDED = WAL.needed - _WHOSE
 
 
 def is_log(path: Path) -> bool:
-    """Does it begin with an entry?"""
+    """Return whether the file begins with an entry."""
     try:
         with path.open("rb") as file:
             first = json.loads(file.readline())
@@ -27,7 +27,7 @@ def is_log(path: Path) -> bool:
 
 
 def as_bundle(path: Path, folder: Path) -> Bundle:
-    """A bundle that has nothing else, made in a folder. Raises NoEvidence."""
+    """Make a bundle of that log in a folder. Raises NoEvidence."""
     made = write(folder, Manifest(run_id=path.name, source="log"), {"wal": _rows(path)})
     seen: dict[int, _Seen] = defaultdict(_Seen)
     for row in made.rows("wal"):
@@ -50,7 +50,7 @@ class _Seen:
     places: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def apply(self, row: Row) -> None:
-        """The next entry."""
+        """Take the next entry."""
         self.last = number(row, "index")
         self.places[number(row, "origin"), number(row, "lsn")] = self.last
         if row["kind"] == "CONFIRM":
@@ -59,13 +59,13 @@ class _Seen:
 
 
 def number(row: Row, name: str) -> int:
-    """What the reader of bundles took for a number; 0 of none."""
+    """Return the number that the reader of bundles takes; 0 for none."""
     found = row.get(name)
     return found if isinstance(found, int) else 0
 
 
 def _rows(path: Path) -> Iterator[Row]:
-    """Entries; of a node that is not named, it is node 1."""
+    """Return the entries; without a named node they are node 1's."""
     with path.open("rb") as file:
         for at, line in enumerate(file, start=1):
             if line.strip():
@@ -76,25 +76,25 @@ def _row(line: bytes, where: str) -> Row:
     try:
         found = json.loads(line)
         if not isinstance(found, dict) or not found.keys() >= NEEDED:
-            raise ValueError("it is no entry of a log")  # noqa: TRY301 - told like what JSON says
-        told = _told(found)
+            raise ValueError("it is no entry of a log")  # noqa: TRY301 - reported like errors of JSON
+        renamed = _renamed(found)
     except (ValueError, RecursionError) as error:
         raise NoEvidence(f"{where} cannot be read: {error}") from error
     row: Row = {"node": 1, "generation": 1, **found}
-    return {name: row[name] for name in WAL.columns if name in row} | told
+    return {name: row[name] for name in WAL.columns if name in row} | renamed
 
 
-def _told(found: Mapping[str, object]) -> Row:
-    """What `qsync log cat` says in other words."""
-    told: Row = {}
+def _renamed(found: Mapping[str, object]) -> Row:
+    """Return a line of `qsync log cat` with the names of our columns."""
+    renamed: Row = {}
     ref, effects = found.get("ref"), found.get("effects")
     if isinstance(ref, dict):
-        told |= {"ref_owner": ref.get("owner"), "ref_lsn": ref.get("lsn")}
+        renamed |= {"ref_owner": ref.get("owner"), "ref_lsn": ref.get("lsn")}
     if isinstance(effects, list):
-        told |= {"session": found.get("session") or None, "seq": found.get("seq") or None}
-        told["effects"] = len(effects)
-        told |= _first(effects[0]) if effects else {}
-    return told
+        renamed |= {"session": found.get("session") or None, "seq": found.get("seq") or None}
+        renamed["effects"] = len(effects)
+        renamed |= _first(effects[0]) if effects else {}
+    return renamed
 
 
 def _first(effect: object) -> Row:

@@ -1,4 +1,4 @@
-"""The manifest of a bundle of evidence: what run it is of, which nodes, and what is in it."""
+"""The manifest of a bundle of evidence: the run, its nodes, and the tables."""
 
 import json
 import zlib
@@ -90,7 +90,7 @@ class Manifest:
 
     @classmethod
     def load(cls, folder: Path) -> "Manifest":
-        """Read it. Raises NoEvidence; members that are not known are passed over."""
+        """Read it. Raises NoEvidence; unknown members are ignored."""
         path = folder / MANIFEST
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
@@ -110,19 +110,19 @@ class Manifest:
         sums = dict(manifest.checksums)
         wanted = sums.pop(MANIFEST, None)
         if wanted is not None and wanted.get(_CRC) != _crc(found):
-            told = f"its checksum is {_crc(found)} and not {wanted.get(_CRC)}"
-            raise NoEvidence(f"{path} is damaged: {told}", hint=AGAIN)
+            problem = f"its checksum is {_crc(found)} and not {wanted.get(_CRC)}"
+            raise NoEvidence(f"{path} is damaged: {problem}", hint=AGAIN)
         return replace(manifest, checksums=sums)
 
 
 def _crc(members: Mapping[str, object]) -> int:
-    """Of all it says but the checksums: who changes a file on purpose removes only its entry."""
+    """Return the checksum of everything but the checksums; removing its entry allows edits."""
     said = {name: each for name, each in members.items() if name != _SUMS}
     return zlib.crc32(json.dumps(said, sort_keys=True).encode())
 
 
 def _members(cls: "type[Manifest | NodeFacts]", found: object) -> dict[str, object]:
-    """Those that the class has, each of its type. Raises ValueError.
+    """Return the members that the class has, each of its type. Raises ValueError.
 
     Executors of Spark read manifests, and have no package that could do it.
     """
@@ -141,7 +141,7 @@ def _members(cls: "type[Manifest | NodeFacts]", found: object) -> dict[str, obje
 
 
 def _is(value: object, wanted: object) -> bool:
-    """It is of a type as they are used above."""
+    """Return whether a value is of a type as used above."""
     if get_origin(wanted) is tuple:
         return isinstance(value, tuple)
     if get_origin(wanted) is dict:

@@ -1,4 +1,4 @@
-"""What the first bytes of a transaction's body tell: who asked, and the key of the first effect.
+"""The first bytes of a transaction's body: its session, and the key of the first effect.
 
     [session, seq, low, [[space, key, ...], ...], ...]
 
@@ -34,7 +34,7 @@ _SIZES: Final = {24: 1, 25: 2, 26: 4, 27: 8}
 
 
 class Opening(NamedTuple):
-    """`space` and `key_hash` are None where there is no effect."""
+    """What they contain. `space` and `key_hash` are None where there is no effect."""
 
     session: bytes
     seq: int
@@ -44,7 +44,7 @@ class Opening(NamedTuple):
 
 
 def read(body: bytes, size: int | None = None) -> Opening | None:
-    """What a body tells, None where it is damaged.
+    """Read the opening of a body; None where it is damaged.
 
     `size`: of all of it, where `body` is only its first `BYTES_MAX` bytes.
     """
@@ -55,7 +55,7 @@ def read(body: bytes, size: int | None = None) -> Opening | None:
 
 
 def key_hash(space: int, key: bytes, length: int | None = None) -> int:
-    """A signed 64-bit number for a key of a space; `length` where `key` is only its beginning."""
+    """Return a signed 64-bit hash of a key; `length` where `key` is only its beginning."""
     some = key[:KEY_BYTES_MAX]
     known = len(key) if length is None else length
     found = (space * SPACE_FACTOR + known * LENGTH_FACTOR) & _MASK
@@ -67,12 +67,12 @@ def key_hash(space: int, key: bytes, length: int | None = None) -> int:
 
 
 def number_hash(space: int, key: int) -> int:
-    """`key_hash` of a row whose primary key is one unsigned number."""
+    """Return the `key_hash` of a row whose primary key is one unsigned number."""
     return key_hash(space, keys.encode(_ONE_NUMBER, (key,)))
 
 
 class _Damaged(Exception):
-    """It is not what a transaction looks like."""
+    """The bytes are not those of a transaction."""
 
 
 def _read(body: bytes, whole: int) -> Opening:
@@ -98,7 +98,7 @@ def _read(body: bytes, whole: int) -> Opening:
 
 
 def _head(body: bytes, at: int, major: int) -> tuple[int, int]:
-    """The number in a CBOR head and where it ends."""
+    """Return the number in a CBOR head, and where it ends."""
     if at >= len(body) or body[at] >> 5 != major:
         raise _Damaged
     info = body[at] & 31

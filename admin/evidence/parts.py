@@ -17,11 +17,11 @@ LONG: Final = opening.BYTES_MAX
 
 
 class TooShort(Exception):
-    """The openings of some bodies were not long enough: ask for `LONG` ones."""
+    """The openings of some bodies were too short: ask for `LONG` ones."""
 
 
 class Whose(NamedTuple):
-    """The node, the directory and the run that a log is of."""
+    """The run, node and directory of a log."""
 
     run_id: str
     node: int
@@ -41,7 +41,7 @@ class EntryPart(NamedTuple):
 
 
 def opening_of(columns: bool) -> int:  # noqa: FBT001 - there are two ways
-    """How many bytes of every body to ask for at first; columns tell when it was not enough."""
+    """Return how many bytes of every body to ask for first; columns say when that is too few."""
     return SHORT if columns else LONG
 
 
@@ -85,7 +85,7 @@ def _write_parquet(place: Path, found: PackedRows, whose: Whose) -> None:
 
 
 def check_parquet() -> None:
-    """Raises NoEvidence where Parquet cannot be written."""
+    """Check that Parquet can be written. Raises NoEvidence."""
     try:
         import numpy  # noqa: F401, ICN001, PLC0415 - is it there?
         import pyarrow  # noqa: F401, ICN001, PLC0415 - the same

@@ -1,4 +1,4 @@
-"""Who looks on at a simulated run and writes down what nodes do, as rows of evidence."""
+"""Observes a simulated run and records what nodes do, as rows of evidence."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ Judge = Callable[[], None]
 
 @dataclass(slots=True)
 class _Shown:
-    """What a node said of itself last in this life."""
+    """The last status of a node in this life."""
 
     view: tuple[object, ...] = ()
     reached: int = 0
@@ -41,7 +41,7 @@ class _Shown:
 
 
 class SimulationRecorder:
-    """Stands before the simulator's invariants and writes down what they see."""
+    """Stands before the simulator's invariants and records what they see."""
 
     def __init__(self, honest: Invariants) -> None:
         self._honest = honest
@@ -58,7 +58,7 @@ class SimulationRecorder:
         self._shelf: dict[Replica, int] = {}
 
     def opened(self, me: Replica, instance: Instance, disk: Disk) -> None:
-        """Look on at its disk, too. Every change of directories begins another generation."""
+        """Observe the node's disk, too. Every change of directories begins another generation."""
         self._honest.opened(me, instance, disk)
         self.generations[me] += 1
         if not any(disk is each for each in self._disks):
@@ -82,11 +82,11 @@ class SimulationRecorder:
         disk.looks_on = saw
 
     def judge(self, ask: Judge) -> None:
-        """Hold what happened against the properties. Raises Violation."""
+        """Check the properties. Raises Violation."""
         ask()
 
     def started(self, me: Replica, core: Core) -> None:
-        """A new life."""
+        """Record a new life."""
         self._lives[me] += 1
         self._shown[me] = _Shown()
         self._note(me, "started", index=int(core.machine.replicated_log.log.last))
@@ -95,7 +95,7 @@ class SimulationRecorder:
         self.judge(lambda: self._honest.started(me, core))
 
     def said(self, me: Replica, core: Core, peer: Replica, message: Message) -> None:
-        """Votes and acks."""
+        """Record votes and acks."""
         if isinstance(message, RequestVoteResponse) and message.granted and not message.pre:
             self._note(me, "vote", term=int(message.asked_term), peer=int(peer))
         elif isinstance(message, AppendResponse) and message.ok:
@@ -110,7 +110,7 @@ class SimulationRecorder:
         self.judge(lambda: self._honest.said(me, core, peer, message))
 
     def turned(self, me: Replica, core: Core) -> None:
-        """What it shows of itself, if that changed; and its confirmed index."""
+        """Record the status, if it changed, and the confirmed index."""
         raft, replicated_log = core.machine.raft, core.machine.replicated_log
         reasons = core.machine.reasons()
         limbo = (
@@ -150,17 +150,17 @@ class SimulationRecorder:
 
     @property
     def floor(self) -> Position:
-        """The newest entry that was answered to anybody as committed."""
+        """Return the newest entry that was answered to any client as committed."""
         return self._honest.floor
 
     def settled(
         self, me: Replica, core: Core, request: tuple[bytes, int], settled: Settled
     ) -> None:
-        """A client is about to be told."""
+        """Record the outcome that a client is about to get."""
         self.judge(lambda: self._honest.settled(me, core, request, settled))
 
     def served(self, me: Replica, core: Core, asked: ReadAsked, floor: Position) -> None:
-        """A client is about to be shown."""
+        """Record the read that a client is about to get."""
         fresh = asked.consistency is Consistency.LEASE and self._honest.promises.lease_checked
         if fresh or asked.consistency is Consistency.LINEARIZABLE:
             visible = int(core.machine.replicated_log.visible)
@@ -169,15 +169,15 @@ class SimulationRecorder:
         self.judge(lambda: self._honest.served(me, core, asked, floor))
 
     def folded(self, me: Replica, core: Core) -> None:
-        """Rows went to its disk."""
+        """Record that rows went to its disk."""
         self.judge(lambda: self._honest.folded(me, core))
 
     def check_fold(self, node: NodePart) -> None:
-        """The rows on a disk are the replay of the log."""
+        """Check that the rows on a disk are the replay of the log."""
         self.judge(lambda: self._honest.check_fold(node))
 
     def at_rest(self) -> str | None:
-        """What is not yet equal everywhere; when it never will be, nobody waits for it."""
+        """Return what is not equal everywhere yet; nothing where it never will be."""
         said: list[str | None] = [None]
         self.judge(lambda: said.append(self._honest.at_rest()))
         return said[-1]
@@ -236,7 +236,7 @@ class SimulationRecorder:
         self.status.append(row)
 
     def _feed(self, me: Replica, core: Core) -> None:
-        """Readers ask whatever node comes by, and go on at the next one."""
+        """Record a feed: readers ask any node, and continue at the next one."""
         for reader, pace in enumerate(PACES, 1):
             after = self._places[reader - 1]
             if len(self.events) % pace or core.machine.replicated_log.confirmed <= after:
@@ -253,7 +253,7 @@ class SimulationRecorder:
 
 
 class EvidenceObserver(SimulationRecorder):
-    """Writes everything down and lets it happen: only the evidence may tell that it was wrong.
+    """Records everything and stops nothing: only the evidence may show what was wrong.
 
     `noticed`: what the simulator would have stopped at. From there on its properties are not
     asked any more, since they count on one another.
@@ -265,7 +265,7 @@ class EvidenceObserver(SimulationRecorder):
 
     @override
     def judge(self, ask: Judge) -> None:
-        """Until something is wrong."""
+        """Check the properties until one is broken."""
         if self.noticed is not None:
             return
         try:

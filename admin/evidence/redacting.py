@@ -1,4 +1,4 @@
-"""A bundle of evidence without what users have stored, by which the checkers prove the same rules.
+"""Redacts bundles: no data of users is left, and the checkers prove the same rules by them.
 
 Keys, values, names of spaces and hashes of rows become digests under a key that is made up for the
 bundle and forgotten: what was equal stays equal, and nobody finds a value by trying all. Terms,
@@ -45,7 +45,7 @@ _BYTE: Final = 1 << 23
 
 
 def redact(source: Bundle, folder: Path, *, key: bytes = b"") -> Bundle:
-    """Write a redacted bundle into a new folder. `key`: for tests; else one that nobody knows.
+    """Write a redacted bundle into a new folder. `key`: for tests; else a random one.
 
     Files of lines become lines, those of Parquet become Parquet. Raises NoEvidence for what is not
     whole, or cannot be redacted.
@@ -67,7 +67,7 @@ def redact(source: Bundle, folder: Path, *, key: bytes = b"") -> Bundle:
 
 
 class Redactor:
-    """Rows as they may be given away, under one key; those of a log in its order.
+    """Redacts rows under one key; those of a log in its order.
 
     `key`: for tests; else one that nobody knows. `summed`: keys of `ops` whose numbers a rule adds
     up.
@@ -86,11 +86,11 @@ class Redactor:
         }
 
     def rows(self, table: str, rows: Iterable[Row]) -> Iterator[Row]:
-        """Of a table. Raises NoEvidence for what cannot be redacted."""
+        """Return the redacted rows of a table. Raises NoEvidence for what cannot be redacted."""
         return self._ways.get(table, iter)(rows)
 
     def manifest(self, clear: Manifest) -> Manifest:
-        """What may be said of them."""
+        """Return the redacted manifest."""
         nodes = tuple(replace(each, address="") for each in clear.nodes)
         settings = {name: each for name, each in clear.settings.items() if name in KEPT_SETTINGS}
         return replace(clear, nodes=nodes, settings=settings, command="redacted", checksums={})
@@ -114,19 +114,19 @@ def _write(place: Path, part: BundlePart, rows: Iterable[Row]) -> None:
 
 
 def check_new(folder: Path) -> None:
-    """Raises NoEvidence unless a redacted bundle may go there: none is continued."""
+    """Check that a redacted bundle may be written there: none is continued. Raises NoEvidence."""
     if folder.exists() and any(folder.iterdir()):
         raise NoEvidence(f"{folder} is not empty", hint="name a folder that is not there yet")
 
 
 def _with(row: Row, **ways: Callable[[object], object]) -> Row:
-    """Some columns of a row changed, those that are there."""
+    """Return a row with some of its columns changed."""
     there = {name: row.get(name) for name in ways}
     return row | {name: ways[name](each) for name, each in there.items() if each is not None}
 
 
 class KeyedDigests:
-    """What things are called instead, under one key. Equal things are called equally."""
+    """Names, keys and values as digests under one key. Equal inputs have equal digests."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -136,27 +136,27 @@ class KeyedDigests:
         ]
 
     def word(self, value: object) -> object:
-        """A text."""
+        """Redact a text."""
         return f"~{self._digest(b'word', str(value).encode(), 12).hex()}"
 
     def space(self, value: object) -> object:
-        """The name of a space; those of the system are the same everywhere."""
+        """Redact the name of a space; system spaces keep theirs."""
         return value if str(value).startswith("_") else self.word(value)
 
     def number(self, value: int) -> int:
-        """A number; 0 stays, which some kinds of objects begin with."""
+        """Redact a number; 0 stays: some kinds of objects begin with it."""
         return int.from_bytes(self._digest(b"number", b"%d" % value, 6)) if value else 0
 
     def key_hash(self, value: object) -> object:
-        """The hash of a key: a signed number of 64 bits."""
+        """Redact the hash of a key: a signed number of 64 bits."""
         return int.from_bytes(self._digest(b"key", b"%d" % _int(value), 8), signed=True)
 
     def body_crc(self, value: int) -> int:
-        """The checksum of a body that no other one depends on."""
+        """Redact the checksum of a body that no other one depends on."""
         return int.from_bytes(self._digest(b"body", b"%d" % value, 4))
 
     def crc(self, value: object) -> object:
-        """A chain checksum: one for one, and 0, which means none, stays."""
+        """Redact a chain checksum, one to one; 0, which means none, stays."""
         number = _int(value)
         return (self._permuted(number) or self._permuted(0)) if number else 0
 
@@ -172,7 +172,7 @@ class KeyedDigests:
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """The entry before one, and the checksums that it has and had."""
+    """The entry before one, with its checksums before and after redaction."""
 
     index: int
     crc: int
@@ -183,14 +183,14 @@ _BEGINNING: Final = _Before(0, 0, 0)
 
 
 class _Log:
-    """Rows of `wal`, in the order of each log."""
+    """Redacts rows of `wal`, in the order of each log."""
 
     def __init__(self, digests: KeyedDigests) -> None:
         self._digests = digests
         self._before: dict[tuple[object, object], _Before] = {}
 
     def rows(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """One after the other."""
+        """Redact the rows one after the other."""
         for row in rows:
             digests, was = self._digests, _int(row["crc"])
             crc = _int(digests.crc(was))
@@ -212,14 +212,14 @@ class _Log:
 
 
 class _History:
-    """Rows of `ops`. `summed`: keys of objects whose numbers a rule adds up."""
+    """Redacts rows of `ops`. `summed`: keys of objects whose numbers a rule adds up."""
 
     def __init__(self, digests: KeyedDigests, summed: frozenset[str]) -> None:
         self._digests = digests
         self._summed = summed
 
     def rows(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """One after the other. Raises NoEvidence for texts that grow."""
+        """Redact the rows one after the other. Raises NoEvidence for texts that grow."""
         for row in rows:
             if row["f"] in _TEXT_FS:
                 raise NoEvidence("a history of texts that grow cannot be redacted")
@@ -229,7 +229,7 @@ class _History:
             yield found | {"value": self._value(row["value"], numbers=numbers)}
 
     def _value(self, value: object, *, numbers: bool) -> object:
-        """A JSON value of the same shape."""
+        """Redact a JSON value; its shape stays."""
         if isinstance(value, str):
             return self._digests.word(value)
         if isinstance(value, bool) or value is None:
@@ -249,7 +249,7 @@ class _History:
 
 
 def _summed(source: Bundle) -> frozenset[str]:
-    """Keys of banks and counters; what was only read may be one of either."""
+    """Return the keys of banks and counters; a key that was only read may be one of either."""
     fs: dict[str, set[str]] = {}
     for part in source.parts("ops"):
         for row in _rows(part, source.manifest.run_id):
@@ -261,13 +261,13 @@ def _summed(source: Bundle) -> frozenset[str]:
 
 
 def shifted(crc: int, size: int) -> int:
-    """What a difference of CRC-32 checksums becomes over so many more bytes."""
+    """Return what a difference of CRC-32 checksums becomes after so many more bytes."""
     return _times(_power(size), crc) if crc else 0
 
 
 @lru_cache(maxsize=4096)
 def _power(size: int) -> int:
-    """x^(8 size), modulo the polynomial."""
+    """Return x^(8 size), modulo the polynomial."""
     found, square = _ONE, _BYTE
     while size:
         if size & 1:
@@ -278,7 +278,7 @@ def _power(size: int) -> int:
 
 
 def _times(one: int, other: int) -> int:
-    """The product of two remainders."""
+    """Return the product of two remainders."""
     found, bit = 0, _ONE
     while bit:
         if one & bit:

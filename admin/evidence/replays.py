@@ -1,4 +1,4 @@
-"""What is stored of the spaces of a node, beside what its log alone makes of them."""
+"""Compares the stored spaces of a node with what its log alone makes of them."""
 
 import itertools
 from collections import defaultdict
@@ -22,16 +22,16 @@ class FoldedState(Protocol):
 
     @property
     def folded(self) -> int:
-        """That index."""
+        """The index at which the rows are exact."""
         ...
 
     def scan(self, lo: bytes, hi: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
-        """The rows with `lo <= key < hi`, in order."""
+        """Return the rows with `lo <= key < hi`, in order."""
         ...
 
 
 def compared(node: int, entries: Callable[[], Iterable[Entry]], spaces: FoldedState) -> list[Row]:
-    """Two digests of every space of users at the folded index; none if the log begins later.
+    """Return two digests of every user space at the folded index; none if the log begins later.
 
     `entries` gives the whole log, and is asked twice: what a ROLLBACK takes stands before it.
     """
@@ -55,7 +55,7 @@ def compared(node: int, entries: Callable[[], Iterable[Entry]], spaces: FoldedSt
 
 
 def _replayed(entries: Callable[[], Iterable[Entry]], upto: int) -> Rows:
-    """All that transactions wrote up to an index, without those that were rolled back."""
+    """Return all that transactions wrote up to an index, without rolled-back ones."""
     ends: dict[tuple[int, int], int] = {}
     for entry in entries():
         if entry.kind == EntryKind.ROLLBACK:
@@ -80,7 +80,7 @@ _OF_WHOLE_SPACES = frozenset({schema.SPACE, schema.INDEX, schema.TRUNCATE})
 
 
 def _emptied(space: int, key: bytes, row: bytes | None) -> int:
-    """The space whose tuples go with this row of the schema; 0 if none do.
+    """Return the space whose tuples go with this row of the schema; 0 if none do.
 
     In one effect: of a space that is truncated, or dropped, alone or by its primary index.
     """
@@ -91,7 +91,7 @@ def _emptied(space: int, key: bytes, row: bytes | None) -> int:
 
 
 def _kept(entries: Iterable[Entry], ends: dict[tuple[int, int], int], upto: int) -> Iterator[bytes]:
-    """Bodies. From the entry that a ROLLBACK names up to the record, all transactions are gone."""
+    """Return the bodies, without those that a ROLLBACK took."""
     gone = 0
     for entry in entries:
         if entry.index > upto:

@@ -1,4 +1,4 @@
-"""Rows of the tables of evidence, made from what the product itself deals in."""
+"""Rows of the tables of evidence, made from the product's own objects."""
 
 import json
 import struct
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def wal_row(entry: Entry, *, node: int, generation: int = 1) -> Row:
-    """An entry of a node's log. What cannot be read of a damaged body is left out."""
+    """Return an entry of a node's log as a row. Unreadable parts of a damaged body are left out."""
     body = entry.body
     size = len(entry.raw) - HEADER_SIZE
     row: Row = {
@@ -39,7 +39,7 @@ def wal_row(entry: Entry, *, node: int, generation: int = 1) -> Row:
 
 
 def packed_rows(rows: PackedRows, *, node: int, generation: int = 1) -> Iterator[Row]:
-    """Packed entries of a node's log, whose openings are `opening.BYTES_MAX` long."""
+    """Return packed entries of a node's log, whose openings are `opening.BYTES_MAX` long."""
     assert rows.width == HEADER_SIZE + opening.BYTES_MAX, rows.width
     crcs = struct.unpack(f"<{rows.entries}I", rows.crcs)
     for at, crc in zip(range(0, len(rows.slab), rows.width), crcs, strict=True):
@@ -64,24 +64,24 @@ def packed_rows(rows: PackedRows, *, node: int, generation: int = 1) -> Iterator
 
 
 def entries_of(batch: bytes) -> Iterable[Entry]:
-    """The entries of a batch as stored, unverified."""
+    """Return the entries of a batch as stored, unverified."""
     return record.decode(batch)
 
 
 def kind_name(kind: int) -> str:
-    """The name of a kind, or its number if it has none."""
+    """Return the name of a kind, or its number if it has none."""
     return _KINDS.get(kind, str(kind))
 
 
 def kind_number(name: str) -> int:
-    """The inverse of `kind_name`."""
+    """Return the number of a kind: the inverse of `kind_name`."""
     return int(EntryKind[name]) if name in EntryKind.__members__ else int(name)
 
 
 def status_row(
     sample: "NodeStatus", *, number: int, life: int, time_mono: int, generation: int = 1
 ) -> Row:
-    """What a node said of itself. `life` tells its processes apart.
+    """Return a status as a row. `life` tells the node's processes apart.
 
     It is dated when it was asked; by `time_mono` where nobody noted that. So nothing that it had
     done before is missing in what it said.
@@ -117,13 +117,13 @@ def status_row(
 
 
 def ops_row(line: HistoryLine) -> Row:
-    """A line of a history."""
+    """Return a line of a history as a row."""
     row: Row = json.loads(line.as_json())
     return row
 
 
 def digest_rows(node: int, index: int, digests: Mapping[str, str]) -> list[Row]:
-    """The digests of all spaces of a node, as of `index`."""
+    """Return the digests of all spaces of a node, as of `index`."""
     return [
         {"node": node, "generation": 1, "index": index, "space": space, "digest": digest}
         for space, digest in sorted(digests.items())

@@ -1,4 +1,4 @@
-"""Samples of what nodes say of themselves over some time, as rows of `status`.
+"""Samples the status of nodes over some time, as rows of `status`.
 
 A node that was wiped is not the one that it was: generations count its directories.
 """
@@ -17,28 +17,28 @@ from qsync.status.record import NodeStatus
 
 
 class Generations:
-    """Counts them by their uuid, from 1, as they are met."""
+    """Numbers the directories of a node by their uuid, from 1, as they are met."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, str], int] = {}
         self._last: dict[int, int] = {}
 
     def restore(self, nodes: Iterable[NodeFacts]) -> None:
-        """What was known before; instead of what was met since."""
+        """Restore the known directories, in place of those met since."""
         self._known = {(each.node, each.uuid): each.generation for each in nodes}
         self._last = {each.node: each.generation for each in nodes}
 
     def meet(self, node: int, uuid: str, generation: int) -> None:
-        """One that was met before."""
+        """Add a directory that was met before."""
         self._known[node, uuid] = generation
         self._last[node] = max(self._last.get(node, 0), generation)
 
     def of(self, facts: NodeFacts) -> int:
-        """The generation of a directory that was met now."""
+        """Return the generation of the directory that was met now."""
         return self.number(facts.node, facts.uuid)
 
     def number(self, node: int, uuid: str) -> int:
-        """The same by its parts."""
+        """Return the generation by node and uuid."""
         found = self._known.get((node, uuid))
         if found is None:
             found = self._known[node, uuid] = self._last[node] = self._last.get(node, 0) + 1
@@ -52,7 +52,7 @@ Clock = Callable[[], int]
 
 
 class SampleRecorder:
-    """Makes a row of every answer. Both clocks stand in it: the node's wall, and ours in ns."""
+    """Makes a row of every answer, with both clocks: the node's wall, and ours in ns."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class SampleRecorder:
         self._clock = clock
 
     def heard(self, sample: NodeStatus) -> Row:
-        """One answer."""
+        """Add one answer."""
         row = rows.status_row(
             sample,
             number=self._number,

@@ -1,4 +1,4 @@
-"""A simulated run as a bundle of evidence: its logs, and all that its nodes and clients did."""
+"""A simulated run as a bundle of evidence: logs, and all that nodes and clients did."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -47,7 +47,7 @@ class Wipe:
 def record(
     plan: Plan, folder: Path, *, wipe: Wipe | None = None, judged: bool = True
 ) -> tuple[SeedReport, Bundle]:
-    """Run the plan and write what there is to see; the bundle of a broken run ends there.
+    """Run the plan and write its evidence; the bundle of a broken run ends there.
 
     Unless it is `judged`, a broken property ends nothing, and is for others to find.
     """
@@ -63,14 +63,14 @@ def record(
 
 
 def stage(plan: Plan, *, judged: bool = True) -> World:
-    """A world whose run can be kept."""
+    """Return a world whose run can be recorded."""
     world = World(plan, watched_by=SimulationRecorder if judged else EvidenceObserver)
     _recorder(world).world = world
     return world
 
 
 def keep(world: World, report: SeedReport, folder: Path, wiped: Iterable[Row] = ()) -> Bundle:
-    """Write what there is to see of a run that is over."""
+    """Write the evidence of a run that is over."""
     recorder = _recorder(world)
     struck: list[Row] = [{"number": at, "f": kind} for at, kind in sorted(report.strikes.items())]
     tables: dict[str, Iterable[Row]] = {
@@ -86,7 +86,7 @@ def keep(world: World, report: SeedReport, folder: Path, wiped: Iterable[Row] = 
 
 
 def _settled(world: World) -> bool:
-    """Everything is on every disk, and is decided; and nobody campaigns, late by his disk."""
+    """Return whether all is on every disk and decided, and no node campaigns late by its disk."""
     ledgers = [node.core.machine.replicated_log for node in world.nodes]
     return world.unrest() is None and all(
         each.written == each.log.last == each.confirmed for each in ledgers
@@ -100,7 +100,7 @@ def _recorder(world: World) -> SimulationRecorder:
 
 
 def _wipe(world: World, wipe: Wipe, wiped: list[Row], tries: int = _WIPE_TRIES) -> None:
-    """As when a machine is replaced: not while the others cannot do without it."""
+    """Wipe a disk, as when a machine is replaced; not while the others need it."""
     if world.clients[0].stopping or not tries:
         return
     node = world.nodes[wipe.node - 1]
@@ -117,7 +117,7 @@ def _wipe(world: World, wipe: Wipe, wiped: list[Row], tries: int = _WIPE_TRIES) 
 
 
 def _has(node: NodePart, last: int, world: World) -> bool:
-    """It votes, and has on its disk all that is confirmed, and all that acks may speak of."""
+    """Return whether it votes, and has on its disk all that is confirmed or was acked."""
     votes = node.reachable and node.core.machine.raft.ballot.member
     return votes and node.disk.log.last >= max(last, world.invariants.canon.last)
 
@@ -155,7 +155,7 @@ def _manifest(world: World, report: SeedReport) -> Manifest:
 
 
 def _fence(world: World) -> dict[str, object]:
-    """How long a deposed leader may go on; nothing where one of them may have no fence at all."""
+    """Return how long a deposed leader may go on; nothing where one may have no fence."""
     drawn = world.swarm
     if drawn.fencing is Fencing.OFF or Fault.RESETTLE in drawn.nemesis.active:
         return {}
@@ -163,7 +163,7 @@ def _fence(world: World) -> dict[str, object]:
 
 
 def _quorum(world: World) -> int:
-    """0 where it is not one number: while a disk is replaced an even cluster needs one ack less."""
+    """Return the quorum; 0 where it is not one number, as during the replacement of a disk."""
     if _comes_and_goes(world):
         return 0
     nodes = world.swarm.nodes
@@ -172,7 +172,7 @@ def _quorum(world: World) -> int:
 
 
 def _comes_and_goes(world: World) -> bool:
-    """How many voters there are is not one number; by which they count is in the events."""
+    """Return whether the number of voters changes; the events say by which nodes count."""
     return "members" in world.swarm.variety.habits
 
 
@@ -184,7 +184,7 @@ def _logs(world: World) -> Iterable[Row]:
 
 
 def _entries(world: World, node: NodePart) -> Iterable[Entry]:
-    """Of its disk; what was trimmed there, or came by a snapshot, is known to who looked on."""
+    """Return the entries of its disk; what was trimmed comes from the recorder."""
     log = node.disk.log
     yield from world.invariants.durable[node.me].entries[: log.start.index]
     for batch in log.batches(log.begins, log.last, bytes_max=1 << 20) if log.last else ():
@@ -202,7 +202,7 @@ def _digests(world: World) -> Iterable[Row]:
 
 
 def _ops(world: World) -> Iterable[Row]:
-    """The operations that promise to be linearizable, or transactions, renumbered."""
+    """Return the operations that promise linearizability, or transactions, renumbered."""
     good = _BINDING | {"lease"} if world.leases_hold else _BINDING
     kept: list[simulated.RecordedLine] = []
     begun: dict[int, simulated.RecordedLine] = {}
@@ -247,7 +247,7 @@ def _line(line: simulated.RecordedLine) -> HistoryLine:
 
 
 def _key_hash(line: simulated.RecordedLine) -> int | None:
-    """Of the first row that a write to a register changes."""
+    """Return the hash of the first row that a write to a register changes."""
     if line.space != NAMES[REGISTERS] or line.f not in {"write", "cas"} or line.key is None:
         return None
     if line.name == "schema":
@@ -256,7 +256,7 @@ def _key_hash(line: simulated.RecordedLine) -> int | None:
 
 
 def _steps(line: simulated.RecordedLine) -> object:
-    """As a transaction. What one has read that was not answered, nobody knows."""
+    """Return an operation as steps of a transaction; reads without an answer are unknown."""
     if line.f == "read":
         return [["r", line.key, (line.value or []) if line.type == "ok" else None]]
     if line.f == "append":

@@ -1,4 +1,4 @@
-"""What stopped nodes have stored goes into their bundle, beside what their logs make of it."""
+"""Adds the stored spaces of stopped nodes to their bundle, with what their logs make of them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,7 +11,7 @@ _TABLE = "digests"
 
 
 def compare_stored(folder: Path, directories: Mapping[int, Path]) -> None:
-    """Of a cluster that is stopped since the bundle was made; nodes with a problem are left out.
+    """Compare the spaces of stopped nodes with their logs; nodes with a problem are left out.
 
     Raises NoEvidence where what is stored cannot be read.
     """

@@ -1,4 +1,4 @@
-"""The tables of a bundle of evidence: which columns each has, and of what type."""
+"""The tables of a bundle of evidence: their columns and types."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -100,9 +100,9 @@ EVENT_NAMES = {
     "begins": "its log begins behind entry `index` of `term` and `crc`: all up to there is in its "
     "snapshot",
     "vote": "it granted `peer` its vote in `term`",
-    "ack": "it told `peer` in `term` that it has everything up to `index`, of checksum `crc`",
+    "ack": "it answered `peer` in `term` that it has everything up to `index`, of checksum `crc`",
     "leads": "it leads `term`",
-    "promised": "it told `peer`, leader of `term`: no vote for another one before `floor` (ns, "
+    "promised": "it promised `peer`, leader of `term`: no vote for another one before `floor` (ns, "
     "with the time in which its machine was suspended)",
     "released": "what it promised to `peer` is over, by the word of `peer`",
     "opened": "its directory is inode `index` of device `peer`; `floor` stands for its instance",

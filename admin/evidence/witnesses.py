@@ -1,4 +1,4 @@
-"""Whom evidence is taken from: nodes that run, directories of stopped ones, copies of logs."""
+"""The sources of evidence: running nodes, directories of stopped ones, copies of logs."""
 
 import contextlib
 import itertools
@@ -35,7 +35,7 @@ IDS = itertools.count(1)
 
 
 class LogWasCut(Exception):
-    """What was read of a log last is not in it any more: a leader cut its tail meanwhile."""
+    """The end of what was read is not in the log any more: a leader cut its tail meanwhile."""
 
 
 class LogChunk(NamedTuple):
@@ -52,7 +52,7 @@ class LogChunk(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """What a node is and says of itself, before its log is read.
+    """A node's account of itself, taken before its log is read.
 
     `founders`: ids of the voters that its cluster was founded with, where only a directory tells.
     """
@@ -71,26 +71,26 @@ class EvidenceSource(Protocol):
     """A node that can be asked for evidence."""
 
     def account(self) -> Account:
-        """Who it is, and how far it has confirmed now."""
+        """Return who the node is, and how far it has confirmed."""
         ...
 
     def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
-        """Its log `first..last`, or up to what is durable when asked first. Raises LogCut."""
+        """Return its log `first..last`, or up to what is durable at first. Raises LogCut."""
         ...
 
     def digests(self, node: int) -> list[Row]:
-        """Hashes of its spaces, if it can tell."""
+        """Return hashes of its spaces, if it can."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A node that answers."""
+    """A node that runs and answers."""
 
     line: NodeConnection
 
     def account(self) -> Account:
-        """From STATUS."""
+        """Return its account by STATUS."""
         asked = {"asked": time.monotonic_ns()}
         answer = replies.read_map(self.line.ask(PlainRequest(1, Verb.STATUS)))
         sample = decode.status(answer | asked)
@@ -105,7 +105,7 @@ class Running:
         )
 
     def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
-        """By PACKED, the next one asked for before one is given; of older nodes by LOG.
+        """Return its log by PACKED, one question ahead; by LOG from older nodes.
 
         What was trimmed is not there.
         """
@@ -137,7 +137,7 @@ class Running:
         return ask
 
     def digests(self, node: int) -> list[Row]:
-        """By DIGEST: of what is visible, with the index at which it was."""
+        """Return the digests by DIGEST: of what is visible, with the index."""
         index, _folded, found = self.line.ask(DigestRequest(1))
         if not isinstance(index, int) or not isinstance(found, dict):
             raise ProtocolError("the answer to DIGEST is none")
@@ -146,12 +146,12 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class StoppedNode:
-    """The directory of a node, taken while no process runs on it."""
+    """The directory of a node, locked while no process runs on it."""
 
     path: Path
 
     def account(self) -> Account:
-        """From its identity, and from what its log has recorded as confirmed."""
+        """Return its account by its identity, and by what its log recorded as confirmed."""
         from qsync.store.directory import Directory  # noqa: PLC0415 - LMDB is slow to import
         from qsync.store.opening import open_stored_log  # noqa: PLC0415 - the same
 
@@ -178,12 +178,12 @@ class StoppedNode:
         )
 
     def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
-        """From its files."""
-        with _told_of(self.path), logs.stopped(self.path) as source:
+        """Return its log from its files."""
+        with _damage_placed(self.path), logs.stopped(self.path) as source:
             yield from _packed(source.batches(Index(first), last), opening, last)
 
     def digests(self, node: int) -> list[Row]:
-        """Of the rows that are stored, and of what the log makes of them up to there.
+        """Return digests of the stored rows, and of what the log makes of them up to there.
 
         None of rows that a crash of the machine left in doubt: its node will make them anew.
         """
@@ -198,7 +198,7 @@ class StoppedNode:
             Directory(self.path, wanted=logs.identity_of(self.path)) as directory,
             contextlib.closing(open_stored_log(directory)) as log,
             contextlib.closing(SpaceStore(directory.data, repair=False)) as spaces,
-            _told_of(self.path),
+            _damage_placed(self.path),
         ):
             if log.recover().start.index:
                 return []  # what the log alone makes of the rows needs all of it
@@ -218,7 +218,7 @@ class CopiedLog:
     node: int
 
     def account(self) -> Account:
-        """Who it is was said by whoever made the copy; the rest stands in it."""
+        """Return its account: its id was given with the copy, which has the rest."""
         from admin.evidence.copies import open_copy  # noqa: PLC0415 - LMDB is slow to import
 
         with contextlib.closing(open_copy(self.path)) as copy:
@@ -231,19 +231,19 @@ class CopiedLog:
         return Account(facts=facts)
 
     def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
-        """From the copy, which is not changed."""
+        """Return its log from the copy, which is not changed."""
         from admin.evidence.copies import open_copy  # noqa: PLC0415 - LMDB is slow to import
 
-        with contextlib.closing(open_copy(self.path)) as copy, _told_of(self.path):
+        with contextlib.closing(open_copy(self.path)) as copy, _damage_placed(self.path):
             yield from _packed(copy.batches(first), opening, last)
 
     def digests(self, node: int) -> list[Row]:  # noqa: ARG002 - a log alone cannot tell
-        """Only a running node has folded all that it shows."""
+        """Return no digests: only a running node has folded all that it shows."""
         return []
 
 
 def facts_of(sample: NodeStatus) -> NodeFacts:
-    """What the manifest says of a node that answers."""
+    """Return what the manifest says of a node that answers."""
     return NodeFacts(
         node=sample.id,
         name=sample.name,
@@ -256,7 +256,7 @@ def facts_of(sample: NodeStatus) -> NodeFacts:
 
 
 def _packed(batches: Iterable[bytes], opening: int, last: int | None) -> Iterator[LogChunk]:
-    """Batches as stored, which may begin before what was asked for, as stretches."""
+    """Return stored batches as ranges; they may begin before what was asked for."""
     crc: int | None = None
     for raw in batches:
         first = packed.first_index(raw)
@@ -287,8 +287,8 @@ def _dial(address: str) -> NodeConnection:
 
 
 @contextlib.contextmanager
-def _told_of(path: Path) -> Iterator[None]:
-    """Damage is told with its place."""
+def _damage_placed(path: Path) -> Iterator[None]:
+    """Report damage with its place."""
     try:
         yield
     except RecordDamage as damage:
@@ -297,7 +297,7 @@ def _told_of(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def witnesses(targets: Iterable[str]) -> Iterator[list[EvidenceSource]]:
-    """Nodes by address (`host:port`), directory, or copy of a log (`ID=DIR`); hangs up at the end.
+    """Open nodes by address (`host:port`), directory, or copy of a log (`ID=DIR`).
 
     Raises Unavailable for an address where nobody answers.
     """

@@ -1,4 +1,4 @@
-"""How rows of evidence become files: in which format, and as they are or redacted."""
+"""Writes rows of evidence to files: in a format, and as they are or redacted."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,31 +14,31 @@ from admin.evidence.tables import Row
 
 
 class PartFormat(StrEnum):
-    """How the parts of logs and events are kept; other tables are small, and always lines."""
+    """The format for parts of logs and events; other tables are small, and always lines."""
 
     JSONL = "jsonl"
     PARQUET = "parquet"
 
     @property
     def suffix(self) -> str:
-        """Of a file."""
+        """The suffix of a file."""
         return PARQUET if self is PartFormat.PARQUET else LINES
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceWriter:
-    """With a redactor nothing that users stored is ever written."""
+    """Writes files. With a redactor it never writes data that users stored."""
 
     kept: PartFormat = PartFormat.JSONL
     redactor: Redactor | None = None
 
     @property
     def opening(self) -> int:
-        """How many bytes of every body to ask for at first."""
+        """How many bytes of every body to ask for first."""
         return parts.opening_of(self.kept is PartFormat.PARQUET and self.redactor is None)
 
     def write_log(self, place: Path, part: EntryPart, whose: Whose) -> None:
-        """A part of a log in one step. Raises TooShort."""
+        """Write a part of a log in one step. Raises TooShort."""
         if self.redactor is None:
             parts.write(place, part, whose)
             return
@@ -46,19 +46,19 @@ class EvidenceWriter:
         self._write(place, "wal", self.redactor.rows("wal", found))
 
     def write_events(self, place: Path, found: Iterable[Row]) -> None:
-        """A part of the events; `place` without a suffix."""
+        """Write a part of the events; `place` without a suffix."""
         if self.redactor is not None:
             found = self.redactor.rows("events", found)
         self._write(place.with_suffix(self.kept.suffix), "events", found)
 
     def write_table(self, folder: Path, table: str, found: Iterable[Row]) -> int:
-        """A small table as lines; how many rows it has."""
+        """Write a small table as lines; return how many rows it has."""
         if self.redactor is not None:
             found = self.redactor.rows(table, found)
         return write_part(folder / f"{table}{LINES}", found)
 
     def manifest_of(self, manifest: Manifest) -> Manifest:
-        """What is said of all of it."""
+        """Return the manifest as it is written: redacted, if the rows are."""
         return manifest if self.redactor is None else self.redactor.manifest(manifest)
 
     def _write(self, place: Path, table: str, found: Iterable[Row]) -> None:

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from admin.checker.spark.arrays import numbers
 from admin.checker.spark.job_schema import DDL, FindingRow
 from admin.checker.spark.scan_context import Batches, batch
+from admin.evidence.arrow import arrow_errors, check_rows, schema
 from admin.evidence.arrow import batch as rows_as_columns
-from admin.evidence.arrow import check_rows, damage_told, schema
 from admin.evidence.bundle import Bundle, BundlePart, rows_of
 from admin.evidence.manifest import NoEvidence
 from admin.evidence.tables import RUN, TABLES, ColumnType
@@ -69,7 +69,7 @@ def read(chunk: Chunk, names: Sequence[str]) -> pa.Table:
     part, wanted = chunk.part, schema(chunk.part.table)
     if part.is_parquet:
         words = [name for name in names if name in WORDS]
-        with damage_told(part.path):
+        with arrow_errors(part.path):
             file = pq.ParquetFile(part.path, read_dictionary=words, page_checksum_verification=True)
             there = [name for name in names if name in file.schema_arrow.names]
             groups = range(file.num_row_groups) if chunk.group is None else [chunk.group]

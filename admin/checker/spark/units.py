@@ -15,7 +15,7 @@ import pyarrow.json as pj
 import pyarrow.parquet as pq
 
 from admin.checker.parquet import TYPES
-from admin.evidence.arrow import damage_told
+from admin.evidence.arrow import arrow_errors
 from admin.evidence.bundle import NAMED, PARQUET, Bundle, BundlePart
 from admin.evidence.manifest import Manifest, NoEvidence
 from admin.evidence.tables import WAL
@@ -108,7 +108,7 @@ def _pieces(part: BundlePart, size: int) -> Iterator[ScanUnit]:
     if not part.is_parquet or last - first < size:
         yield ScanUnit(part, None, first, last)
         return
-    with damage_told(part.path):
+    with arrow_errors(part.path):
         footer = pq.read_metadata(part.path)
     at = footer.schema.names.index("index")
     for group in range(footer.num_row_groups):
@@ -140,7 +140,7 @@ def _units(manifest: Manifest, pieces: Sequence[ScanUnit], wanted: int | None) -
 
 def _parquet(piece: ScanUnit, columns: Sequence[str]) -> pa.Table:
     words = list(_WORDS)
-    with damage_told(piece.path):
+    with arrow_errors(piece.path):
         file = pq.ParquetFile(piece.path, read_dictionary=words, page_checksum_verification=True)
         there = [name for name in columns if name in file.schema_arrow.names]
         groups = range(file.num_row_groups) if piece.groups is None else piece.groups
