@@ -46,7 +46,7 @@ class AsyncClient(AsyncCoreClient):
         self._shell = shell
 
     def _reader(self) -> "AsyncClient":
-        """Any number of calls may be under way at once, so feeds need no other connection."""
+        """Return what feeds ask through: this client, for any number of calls may be under way."""
         return self
 
     async def _settle(self, ask: PendingRequest) -> None:
@@ -54,7 +54,7 @@ class AsyncClient(AsyncCoreClient):
 
 
 class ConnectionOutbox:
-    """One connection's outbox. `filled` wakes its writer."""
+    """The outbox of one connection. `filled` wakes its writer."""
 
     __slots__ = ("filled", "out", "scope", "sending")
 
@@ -66,7 +66,7 @@ class ConnectionOutbox:
 
 
 class AsyncShell:
-    """Does what the core asks for, in the tasks of one group, and tells it what happened."""
+    """Does what the core asks for, in the tasks of one group, and reports events to it."""
 
     def __init__(
         self, core: Core, group: anyio.abc.TaskGroup, *, tls: ClientTls | None = None
@@ -79,7 +79,7 @@ class AsyncShell:
         self._sleeping_until = FAR
 
     async def settle(self, ask: PendingRequest) -> None:
-        """Send what is to be sent and wait until the ask is settled."""
+        """Send what is to be sent and wait until the request is settled."""
         self.perform()
         if ask.settled:
             await anyio.lowlevel.checkpoint()
@@ -111,7 +111,7 @@ class AsyncShell:
             self._sooner.set()
 
     async def keep_time(self) -> None:
-        """Tick when the core wants it."""
+        """Call `tick` when the core wants it."""
         while True:
             self._sooner = anyio.Event()
             wake_at = self._sleeping_until = self.core.wake_at()
@@ -154,7 +154,7 @@ class AsyncShell:
             self.perform()
 
     async def _read(self, link: int, stream: anyio.abc.ByteStream) -> str:
-        """Until it ends, and why it did."""
+        """Read until the connection ends; return why it did."""
         while True:
             try:
                 data = await stream.receive(limits.RECEIVE_BYTES)

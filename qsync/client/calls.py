@@ -1,4 +1,4 @@
-"""Every question of the API as a value: how it is asked, how often, and how its answer reads."""
+"""Every call of the API as a value: its request, its retries, and how its answer is read."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class ClientCall(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """How a transaction is committed. `is_sync` None: as its spaces say."""
+    """The options of a commit. `is_sync` None: by the setting of its spaces."""
 
     is_sync: bool | None = None
     wait: str = "complete"
@@ -71,7 +71,7 @@ class Commit:
 
     @property
     def flags(self) -> int:
-        """As they travel. Raises ConfigError."""
+        """The options as flags of the wire. Raises ConfigError."""
         if self.wait not in _WAITS:
             raise ConfigError(
                 f"there is no wait {self.wait!r}", hint="complete, submit or none (all text)"
@@ -81,7 +81,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
-    """What a transaction was computed from: it is refused when any of it has changed."""
+    """What a transaction has read: it is refused when any of it has changed."""
 
     snapshot: int = 0
     reads: Operations = ()
@@ -108,7 +108,7 @@ _SYNCS: Final = {
 def write(
     ops: Operations, commit: Commit = AS_SPACES_SAY, basis: Basis = NO_BASIS
 ) -> ClientCall[Receipt]:
-    """One transaction."""
+    """Write one transaction."""
     flags, token = commit.flags, parse_token(commit.token) if commit.token else None
     kept = list(ops)
 
@@ -121,7 +121,7 @@ def write(
 def get(
     space: Name, key: Key, level: ReadLevel = LINEARIZABLE, index: Name = 0
 ) -> ClientCall[Row | None]:
-    """One tuple by a unique index."""
+    """Get one tuple by a unique index."""
     parts = key_of(key)
     return ClientCall(
         RetryKind.READ, lambda id: GetRequest(id, space, index, parts, level), lambda a: _row(a)[0]
@@ -131,7 +131,7 @@ def get(
 def get_at(
     space: Name, key: Key, index: Name = 0, ops: Operations = (), level: ReadLevel = LINEARIZABLE
 ) -> ClientCall[tuple[Row | None, Position]]:
-    """The tuple, of a transaction as it is after `ops`, and how far the log was then."""
+    """Get the tuple as it is after `ops`, with the index of the log at which it was read."""
     parts = key_of(key)
 
     def make(id: int) -> Request:
@@ -144,7 +144,7 @@ def get_at(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRange:
-    """Which tuples of an index, in which order. The iterator is `eq` with a key, `all` without."""
+    """A range of an index, and its order. The iterator is `eq` with a key, `all` without."""
 
     key: list[object]
     index: Name = 0
@@ -163,7 +163,7 @@ def range_of(
     offset: int = 0,
     after: Values | None = None,
 ) -> KeyRange:
-    """A range as callers say it. `after` is the last tuple of the page before."""
+    """Return the range for a caller's options. `after`: the last tuple of the page before."""
     parts = key_of(key)
     return KeyRange(
         key=parts,
@@ -176,7 +176,7 @@ def range_of(
 
 
 def select(space: Name, which: KeyRange, level: ReadLevel = LINEARIZABLE) -> ClientCall[list[Row]]:
-    """Tuples in index order."""
+    """Select tuples in index order."""
     asked = _select(space, which, level, ())
     return ClientCall(RetryKind.READ, asked, lambda ask: _rows(ask)[0])
 
@@ -184,12 +184,12 @@ def select(space: Name, which: KeyRange, level: ReadLevel = LINEARIZABLE) -> Cli
 def select_at(
     space: Name, which: KeyRange, ops: Operations
 ) -> ClientCall[tuple[list[Row], Position]]:
-    """For transactions: the tuples as they are after `ops`, and how far the log was."""
+    """Select tuples as they are after `ops`, with the index of the log, for transactions."""
     return ClientCall(RetryKind.READ, _select(space, which, LINEARIZABLE, list(ops)), _rows)
 
 
 def count(space: Name, which: KeyRange, level: ReadLevel = LINEARIZABLE) -> ClientCall[int]:
-    """How many tuples there are."""
+    """Count the tuples of a range."""
 
     def make(id: int) -> Request:
         return CountRequest(id, space, which.index, which.iterator, which.key, level)
@@ -208,7 +208,7 @@ def schema() -> ClientCall[dict[str, object]]:
 
 
 def ping() -> ClientCall[None]:
-    """Is somebody there?"""
+    """Ask whether a node answers."""
     return ClientCall(RetryKind.READ, lambda id: PlainRequest(id, Verb.PING), lambda _: None)
 
 
@@ -223,7 +223,7 @@ def lost() -> ClientCall[object]:
 
 
 def dry_run(what: str) -> ClientCall[dict[str, object]]:
-    """What an operation would do, in numbers."""
+    """Return what an operation would do, in numbers."""
     return ClientCall(RetryKind.READ, lambda id: DryRunRequest(id, what), _map)
 
 
@@ -279,7 +279,7 @@ def change_member(
     role: MemberRole = MemberRole.LEARNER,
     force: bool = False,
 ) -> ClientCall[None]:
-    """Have the leader change who is a member, or where."""
+    """Let the leader change a member, or its address."""
     told = (action.value, replica, instance, name, address, role.value, force, False, timeout)
     return ClientCall(RetryKind.ONCE, lambda id: ChangeMemberRequest(id, *told), lambda _: None)
 
@@ -295,7 +295,7 @@ def rollback_queue() -> ClientCall[None]:
 
 
 def outcome(ask: PendingRequest, read: Callable[[PendingRequest], T]) -> T:
-    """What the caller gets of a settled ask: the answer, or its error raised."""
+    """Return the answer of a settled request, or raise its error."""
     assert ask.settled
     if ask.error is not None:
         raise ask.error
@@ -303,7 +303,7 @@ def outcome(ask: PendingRequest, read: Callable[[PendingRequest], T]) -> T:
 
 
 def read_receipt(ask: PendingRequest) -> Receipt:
-    """The answer to a write."""
+    """Read the answer to a write."""
     done = replies.read_committed(_values(ask))
     return Receipt(
         term=done.term,

@@ -1,4 +1,4 @@
-"""What a change feed hands out: confirmed transactions with their effects."""
+"""The items of a change feed: confirmed transactions with their effects."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,7 +8,7 @@ from qsync.wire.verbs import Name
 
 
 class ChangeKind(StrEnum):
-    """What happened; the last two happened to a whole space."""
+    """The kinds of an effect; the last two concern a whole space."""
 
     PUT = "put"
     DELETE = "delete"

@@ -25,7 +25,7 @@ LATE: Final = "no answer in time"
 
 
 def reason(error: BaseException) -> str:
-    """What the system said: without its number, and without what a library made of it."""
+    """Return the system's words for an error, without its number and what a library added."""
     if isinstance(error, ConfigError | TlsFailed):
         return error.message
     told = _cause(error) or error
@@ -39,7 +39,7 @@ def reason(error: BaseException) -> str:
 
 
 def unavailable(address: str, error: BaseException) -> Unavailable:
-    """What is raised to those who asked the node at that address."""
+    """Return the error for requests to the node at that address."""
     cause = _cause(error)
     late = isinstance(cause, TimeoutError)
     why = LATE if late else reason(error)
@@ -52,7 +52,7 @@ def unavailable(address: str, error: BaseException) -> Unavailable:
 
 
 def _cause(error: BaseException) -> OSError | None:
-    """The system's own error: that of the last attempt, where a library made several."""
+    """Return the system's own error: that of the last attempt, where a library made several."""
     found: BaseException | None = error
     while found is not None and not (isinstance(found, OSError) and found.__cause__ is None):
         found = found.exceptions[-1] if isinstance(found, BaseExceptionGroup) else found.__cause__
@@ -93,11 +93,11 @@ class ClientConnection:
 
     @property
     def greeting(self) -> Greeting | None:
-        """Who answers there, as it said itself; None before."""
+        """The greeting of the node; None before it came."""
         return self._dialer.greeting
 
     def certify(self, name: CertifiedName, binding: bytes) -> None:
-        """The connection is over TLS, and that is the node whose certificate is shown there.
+        """Note that the connection is over TLS, and which node its certificate names.
 
         Whoever greets must be that node, or it gets no hello. `binding`: what names this channel;
         a password is proven for it only, so nobody in between can pass the proof on.
@@ -106,7 +106,7 @@ class ClientConnection:
         self._dialer.binding = binding
 
     def received(self, data: bytes) -> list[bytes]:
-        """The payloads of answers that are whole now.
+        """Return the payloads of answers that are whole now.
 
         Raises the node's refusal, ForeignCluster and WrongVersion of a peer that is not the wanted
         or not the certified one, TooLarge and ProtocolError of nonsense; the connection must be
@@ -130,7 +130,7 @@ class ClientConnection:
 
 
 def check_certified(name: CertifiedName, greeting: Greeting) -> None:
-    """Is it the bearer of its certificate who greets? Raises ForeignCluster.
+    """Check that the greeting comes from the node of the certificate. Raises ForeignCluster.
 
     Not AccessDenied: another node may well be who it says.
     """

@@ -1,4 +1,4 @@
-"""What a client decides, without sockets or clocks: whom to ask, what to repeat, what became of it.
+"""The decisions of a client, without sockets or clocks: targets, retries and outcomes.
 
 Policy. Reads are repeated until their deadline. Writes are repeated with the same session and
 number, so that they take effect at most once. NOT_LEADER, READONLY, UNAVAILABLE, OVERLOADED and a
@@ -48,7 +48,7 @@ ASKS_MAX: Final = 100_000
 
 
 class Core:
-    """One client. Call what happened, then `ready()`; call `tick` at `wake_at` at the latest.
+    """One client. Report events to it, then call `ready()`; call `tick` by `wake_at`.
 
     `direct`: speak to the first address only, follow nobody, repeat nothing.
     """
@@ -74,7 +74,7 @@ class Core:
         token: Token | None = None,
         observe: Observe | None = None,
     ) -> PendingRequest:
-        """Ask. `make` builds the request for a given id. Raises what makes it unsendable."""
+        """Begin a request. `make` builds it for a given id. Raises what makes it unsendable."""
         if len(self._asks) >= ASKS_MAX:
             raise Overloaded(f"{ASKS_MAX} questions wait in this client already")
         self._number += 1
@@ -123,7 +123,7 @@ class Core:
         return self._begin(ask)
 
     def close(self) -> None:
-        """Say goodbye. Nothing may be called after this but `ready`."""
+        """End the client. Only `ready` may be called after this."""
         own = self.numbering
         writing = any(ask.kind is RetryKind.WRITE for ask in self._asks.values())
         done = not own.unresolved and not writing
@@ -143,11 +143,11 @@ class Core:
     # -- what happened
 
     def dialled(self, id: int, now: float) -> None:
-        """The connection stands; the node will greet."""
+        """Note that a connection is up; the node will greet."""
         self.wires.dialled(id, now)
 
     def received(self, id: int, data: bytes, now: float) -> None:
-        """Bytes arrived."""
+        """Take the bytes that arrived."""
         link = self.wires.find(id)
         if link is None:
             return
@@ -176,14 +176,14 @@ class Core:
         self._pump(now)
 
     def lost(self, id: int, why: str, now: float) -> None:
-        """The connection failed or ended."""
+        """Note that a connection failed or ended."""
         link = self.wires.find(id)
         if link is not None:
             self._lose(link, why, now)
             self._pump(now)
 
     def tick(self, now: float) -> None:
-        """Time has passed."""
+        """Look at the deadlines."""
         if now >= self.wires.check_at:
             self._look(now)
         self._pump(now)
@@ -193,7 +193,7 @@ class Core:
         return self.wires.check_at
 
     def ready(self) -> ClientReady:
-        """What is to be done now; drained by the call."""
+        """Return what is to be done now, once."""
         settled, self._settled = self._settled, []
         return ClientReady(self.wires.collect(), settled)
 
@@ -282,7 +282,7 @@ class Core:
     # -- connections
 
     def _probe(self, link: ClientLink, now: float) -> None:
-        """Are you there, do you lead, who else is there?"""
+        """Ask a node whether it answers and leads, and which members there are."""
         if self.wires.direct:
             return
         self._number += 1
@@ -354,7 +354,7 @@ class Core:
     # -- time
 
     def _look(self, now: float) -> None:
-        """Everything whose time is over; then find out when to look again."""
+        """End everything whose time is over; then find when to look again."""
         wires = self.wires
         for link, why in list(wires.overdue(now)):
             if link is not wires.home and wires.home is not None and not link.inflight:
@@ -383,7 +383,7 @@ class Core:
 
 
 def _keep(observers: dict[int, RequestObserver], ask: PendingRequest, observe: Observe) -> None:
-    """Have who wants to hear of the ask among the observers."""
+    """Add the observer of a request, if it has one."""
     observer = observe(ask.request)
     if observer is not None:
         observers[ask.id] = observer

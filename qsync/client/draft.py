@@ -1,4 +1,4 @@
-"""What a transaction has written and read so far, whoever sends it."""
+"""The writes and reads of a transaction so far, for both surfaces."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from qsync.wire.verbs import Name, WriteRequest
 
 
 class TransactionDraft:
-    """What a transaction has written and read so far."""
+    """The writes and reads of a transaction so far."""
 
     def __init__(self, given: WriteOptions) -> None:
         self.ops: list[Operation] = []
@@ -47,20 +47,20 @@ class TransactionDraft:
         del self.ops[count:]
 
     def check(self) -> None:
-        """Raises when the transaction is over."""
+        """Check that the transaction is open. Raises when it is over."""
         if self.over:
             raise RolledBack("the transaction is over", hint="begin another one")
 
     def saw_key(self, space: Name, index: Name, key: Key, seen: Position) -> None:
-        """A tuple was read of a log that had come so far; it must not change until the commit."""
+        """Note that a tuple was read at an index; it must not change until the commit."""
         self.saw([ReadKind.KEY, space, index, key_of(key)], seen)
 
     def saw_range(self, space: Name, which: KeyRange, seen: Position) -> None:
-        """The same of a range: nothing may come, go or change in it."""
+        """Note that a range was read: no tuple in it may come, go or change until the commit."""
         self.saw([ReadKind.RANGE, space, which.index, which.iterator, which.key], seen)
 
     def saw(self, read: list[object], seen: Position) -> None:
-        """Something was read of a log that had come so far."""
+        """Note that something was read at an index of the log."""
         if read not in self._reads:
             self._reads.append(read)
         self._looks += 1
@@ -68,7 +68,7 @@ class TransactionDraft:
             self._seen.append(seen)
 
     def end(self, given: WriteOptions) -> ClientCall[Receipt] | None:
-        """How to commit; None when there is nothing that could go wrong."""
+        """Return the options of the commit; None when nothing can go wrong without one."""
         self.check()
         if given:
             self.timeout = given.get("timeout", self.timeout)
@@ -83,7 +83,7 @@ class TransactionDraft:
         self._ask = ask
 
     def _basis(self) -> Basis:
-        """What was read must be as it was at the oldest of all places, in a log that has them all.
+        """Return what the commit rests on: all reads must be as they were at the oldest place.
 
         Asynchronous data may be cut off after it was read; the same index may then be another
         entry, so every place is named by its term, too.
@@ -132,5 +132,5 @@ class SpaceWrites:
 
 
 def retryable(error: QsyncError) -> bool:
-    """May the whole transaction be tried again? Surely nothing of it was done."""
+    """Return whether the whole transaction may be tried again: nothing of it was done."""
     return error.retryable and error.outcome.value == "rolled_back"

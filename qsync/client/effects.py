@@ -1,4 +1,4 @@
-"""What the core of a client asks its shell to do."""
+"""The outputs of a client's core, for its shell."""
 
 from dataclasses import dataclass, field
 
@@ -23,7 +23,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Close that connection; it will not be spoken of again."""
+    """Close that connection; the core does not use it again."""
 
     link: int
 
@@ -33,7 +33,7 @@ Effect = Dial | Send | Close
 
 @dataclass(slots=True)
 class ClientReady:
-    """What the shell is to do, in order, and whom it is to wake."""
+    """What the shell has to do, in order, and which callers it has to wake."""
 
     effects: list[Effect] = field(default_factory=list)
     settled: list[PendingRequest] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Where a reader of changes is: a sequence that can be left and resumed.
+"""The place of a reader of changes, which can stop and resume.
 
 The node is asked again and again, and keeps a question until it has news. So a reader sets its own
 pace, and after a lost connection it goes on where it was, with whichever node answers.
@@ -20,7 +20,7 @@ WAIT_S: Final = 1.0
 
 @dataclass(slots=True)
 class Cursor:
-    """Where a reader is, and what it wants. `space` becomes a number once it is known.
+    """The place of a reader, and its filter. `space` becomes a number once it is known.
 
     `term`: of the write that the feed goes on after, until the log is known to have that write.
     """
@@ -34,11 +34,11 @@ class Cursor:
     idle_s: float = 0.0
 
     def call(self) -> ClientCall[ChangeBatch]:
-        """The next question."""
+        """Return the next question."""
         return questions.changes(self.upto, self.space, self.prefix, WAIT_S, term=self.term)
 
     def took(self, batch: ChangeBatch) -> None:
-        """Its answer."""
+        """Take its answer."""
         if batch.confirmed >= (self.upto or 0):
             self.term = 0  # what is confirmed there is what was asked for, and stays so
         self.upto = batch.upto
@@ -48,7 +48,7 @@ class Cursor:
         self.idle_s = 0.0 if batch.changes else self.idle_s + batch.seconds
 
     def next(self) -> Change | None:
-        """The next change that is here. After a drop of the watched space nothing follows."""
+        """Return the next change that is here. After a drop of the space nothing follows."""
         if not self.pending:
             return None
         change = self.pending.popleft()
@@ -59,7 +59,7 @@ class Cursor:
 
 
 def cursor(space: Name | None, key: Key, after: int | Receipt | None) -> Cursor:
-    """A reader's first place: after an index or a write, or (None) now."""
+    """Return the first place of a reader: after an index or a write, or (None) now."""
     if isinstance(after, Receipt):
         return Cursor(space, key_of(key), after.index, after.term)
     return Cursor(space, key_of(key), after)

@@ -1,4 +1,4 @@
-"""One of the connections of a cluster's client: how far it is, and what waits for answers."""
+"""One connection of a cluster's client: its phase, and the requests on it."""
 
 from enum import Enum
 
@@ -9,7 +9,7 @@ from qsync.wire.session import Hello
 
 
 class ConnectionPhase(Enum):
-    """How far a connection is."""
+    """The phases of a connection."""
 
     DIALLING = "dialling"
     SHAKING = "shaking"
@@ -52,7 +52,7 @@ class ClientLink(ClientConnection):
 
     @property
     def replica(self) -> int:
-        """Who answers there; 0 before the greeting."""
+        """The replica id of the node; 0 before the greeting."""
         return self.greeting.replica if self.greeting else 0
 
     @property

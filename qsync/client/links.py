@@ -24,7 +24,7 @@ _STANDINGS: Final = {
 
 
 class ClientLinks:
-    """`home` is where asks are sent. Others are being dialled, or owe answers that are to come.
+    """`home` gets the requests. Other connections are being dialled, or have answers to come.
 
     `check_at`: when `Core.tick` has something to look at. `direct`: one address, no wandering.
     `credentials`: as whom the next connections log in.
@@ -45,11 +45,11 @@ class ClientLinks:
         self._dial_at = 0.0
 
     def find(self, id: int) -> ClientLink | None:
-        """The connection of that id, if it is not closed."""
+        """Return the connection of that id, if it is not closed."""
         return self._links.get(id)
 
     def links(self) -> list[ClientLink]:
-        """All that are not closed."""
+        """All connections that are not closed."""
         return list(self._links.values())
 
     def dial(self, now: float) -> None:
@@ -82,14 +82,14 @@ class ClientLinks:
             self.soon(self._dial_at)
 
     def dialled(self, id: int, now: float) -> None:
-        """The connection stands; the node will greet."""
+        """Note that a connection is up; the node will greet."""
         link = self._links.get(id)
         if link is not None:
             link.phase = ConnectionPhase.SHAKING
             _limit(self, link, now)
 
     def welcomed(self, link: ClientLink) -> None:
-        """The handshake is over: from now on we belong to that cluster."""
+        """End the handshake: from now on this client belongs to that cluster."""
         self._hello = Hello(party=Party.CLIENT, cluster=link.cluster)
         self.route.answered(link.address)
         if self.home is not None and link.address == self.route.hinted:
@@ -98,7 +98,7 @@ class ClientLinks:
             self.home = link
 
     def failed(self, link: ClientLink, why: str, now: float) -> None:
-        """A connection is lost. `close` is next."""
+        """Note that a connection is lost. `close` is next."""
         self.route.met[link.address] = why
         if link is self.home:
             self._dial_at = now
@@ -108,7 +108,7 @@ class ClientLinks:
             self._dial_at = now
 
     def send(self, link: ClientLink, ask: PendingRequest, now: float) -> None:
-        """Send an ask."""
+        """Send a request."""
         ask.sent_at = now
         link.inflight[ask.id] = ask
         link.word_by = min(link.word_by, response_timeout.word_by((ask,), now))
@@ -117,7 +117,7 @@ class ClientLinks:
             self.soon(now + ask.patience - response_timeout.PROBE_S)
 
     def steer(self, link: ClientLink, error: QsyncError, now: float) -> None:
-        """Home said "not now" or "not me": stay and wait, follow the hint, or try the next."""
+        """Handle a refusal of home: stay and wait, follow the hint, or try the next address."""
         if link is not self.home:
             return
         hint = error.leader
@@ -132,7 +132,7 @@ class ClientLinks:
             self._turn(link, hint, now)
 
     def informed(self, link: ClientLink, answer: list[object], now: float) -> None:
-        """A STATUS arrived: learn who is there, and go where the leader is."""
+        """Take a STATUS: learn the members, and go where the leader is."""
         nodes, leader, address = retry_policy.read_nodes(answer)
         for node in nodes:
             self.route.learn(node)
@@ -154,7 +154,7 @@ class ClientLinks:
         self.back_off(now, free=bool(hint))
 
     def attempts(self) -> dict[str, str]:
-        """What was met at each address, for people."""
+        """Return what happened at each address, for people."""
         told = dict.fromkeys(self.route.addresses, "it was not tried yet")
         standing = {link.address: _STANDINGS[link.phase] for link in self._links.values()}
         return told | standing | self.route.met
@@ -182,7 +182,7 @@ class ClientLinks:
             self.home = None
 
     def overdue(self, now: float) -> Iterator[tuple[ClientLink, str]]:
-        """Connections that took too long, and why."""
+        """Return the connections that took too long, and why."""
         for link in self.links():
             if link.phase is not ConnectionPhase.READY and now >= link.until:
                 limit = self.route.patience(link.address)
@@ -201,7 +201,7 @@ class ClientLinks:
         return response_timeout.patient_until(link, alone=alone, direct=self.direct)
 
     def doubted(self, now: float) -> list[ClientLink]:
-        """Connections on which an answer takes long: is the node there, does it lead?"""
+        """Return the connections with slow answers: their nodes are asked whether they lead."""
         found = [
             link
             for link in self._links.values()
@@ -212,7 +212,7 @@ class ClientLinks:
         return found
 
     def collect(self) -> list[Effect]:
-        """What is to be done now; drained by the call."""
+        """Return what is to be done now, once."""
         for link in self._links.values():
             if link.out:
                 data = link.out[0] if len(link.out) == 1 else b"".join(link.out)
@@ -222,11 +222,11 @@ class ClientLinks:
         return effects
 
     def soon(self, at: float) -> None:
-        """Look again at that time at the latest."""
+        """Look again by that time."""
         self.check_at = min(self.check_at, at)
 
     def times(self, now: float) -> Iterator[float]:
-        """When something of ours becomes due."""
+        """Return when something of this becomes due."""
         for link in self._links.values():
             if link.phase is ConnectionPhase.READY:
                 until = self._patient_until(link)
@@ -239,14 +239,14 @@ class ClientLinks:
 
 
 def certify(wires: ClientLinks, id: int, name: CertifiedName, binding: bytes) -> None:
-    """The connection of that id is over TLS, and shows the certificate of that node."""
+    """Note that the connection is over TLS, and which node its certificate names."""
     link = wires.find(id)
     if link is not None:
         link.certify(name, binding)
 
 
 def _limit(wires: ClientLinks, link: ClientLink, now: float) -> None:
-    """How long the next step may take. Who asks one node waits for as long as it was told to.
+    """Return how long the next step may take. A client of one node waits as long as it may.
 
     But when that is over, a connection on which nobody said anything is not used any more.
     """

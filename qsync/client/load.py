@@ -33,7 +33,7 @@ _STATUS_AT: Final = replies.PACKED_STATUS_AT
 
 @final
 class LoadRequest:
-    """What a workload is given to write a frame: an id, and the session and number to use."""
+    """What a workload needs to write a frame: an id, and the session and number to use."""
 
     __slots__ = ("id", "low", "seq", "session")
 
@@ -49,7 +49,7 @@ Workload = Callable[[LoadRequest], bytes]
 
 
 def put(space: str, row: Callable[[], bytes], *, flags: int = 0) -> Workload:
-    """One replace; `row` gives the CBOR of a tuple."""
+    """Return a workload of one replace; `row` gives the CBOR of a tuple."""
     name = cbor.text(space)
 
     def frame(r: LoadRequest) -> bytes:
@@ -68,7 +68,7 @@ def put(space: str, row: Callable[[], bytes], *, flags: int = 0) -> Workload:
 
 
 def transaction(space: str, row: Callable[[], bytes], *, size: int = 10) -> Workload:
-    """One transaction of `size` replaces."""
+    """Return a workload of transactions of `size` replaces."""
 
     def frame(r: LoadRequest) -> bytes:
         ops: list[list[object]] = [[Op.REPLACE, space, row()] for _ in range(size)]
@@ -83,7 +83,7 @@ def get(
     *,
     consistency: Consistency = Consistency.LINEARIZABLE,
 ) -> Workload:
-    """One get by the primary key."""
+    """Return a workload of gets by the primary key."""
     level = ReadLevel(consistency)
 
     def frame(r: LoadRequest) -> bytes:
@@ -94,7 +94,7 @@ def get(
 
 @dataclass(slots=True)
 class LoadResult:
-    """What came of it. `latencies`: seconds each, in an open loop from the *intended* start.
+    """The result. `latencies`: in seconds, in an open loop from the *intended* start.
 
     A request that the node was too busy to take counts from when it was asked first.
     """
@@ -140,7 +140,7 @@ class LoadGenerator:
             self._poll.register(fd, select.EPOLLIN)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close all connections."""
         self._poll.close()
         for line in self._lines:
             line.socket.close()
@@ -148,7 +148,7 @@ class LoadGenerator:
     def run(
         self, *, seconds: float, count: int | None = None, rate: float | None = None
     ) -> LoadResult:
-        """Until the time is over or `count` requests are answered, then wait for the rest.
+        """Run until the time is over or `count` requests are answered; then wait for the rest.
 
         `rate`: requests a second of all connections together, begun on schedule as far as
         `outstanding` allows; what is late counts from when it should have begun.
@@ -201,13 +201,13 @@ class LoadGenerator:
                     self._lost(line, str(error))
 
     def _resumed(self, now: float) -> list["_Line"]:
-        """Lines whose pause is over."""
+        """Return the lines whose pause is over."""
         over = [line for line in self._paused if line.resume_at <= now]
         self._paused = [line for line in self._paused if line.resume_at > now]
         return over
 
     def _pause(self, line: "_Line", start: float, resume_at: float) -> None:
-        """The node was too busy for a request: it is asked again, later."""
+        """Pause: the node was too busy for a request, which is asked again later."""
         self.tally.overloaded += 1
         line.refused.append(start)
         line.resume_at = resume_at
@@ -215,7 +215,7 @@ class LoadGenerator:
             self._paused.append(line)
 
     def _lost(self, line: "_Line", why: str) -> None:
-        """The connection is gone: nobody knows what became of what was under way on it."""
+        """End a line: what became of the requests under way on it is unknown."""
         self.moved = True
         if line.lost:
             return
@@ -278,7 +278,7 @@ _DRAIN_S: Final = 10.0
 
 
 class _Schedule:
-    """When the next request is to begin."""
+    """When the next request has to begin."""
 
     def __init__(self, begin: float, end: float, count: int | None, rate: float | None) -> None:
         self.end = end
@@ -287,7 +287,7 @@ class _Schedule:
         self._next = begin
 
     def next_start(self, now: float) -> float | None:
-        """The intended start of a request to be begun now, or None."""
+        """Return the intended start of a request to be begun now, or None."""
         if self.over(now) or self._next > now:
             return None
         if self._left is not None:
@@ -298,15 +298,15 @@ class _Schedule:
         return start
 
     def stop(self, now: float) -> None:
-        """Nothing begins from now on."""
+        """Begin no more requests."""
         self.end = min(self.end, now)
 
     def over(self, now: float) -> bool:
-        """Does nothing begin any more?"""
+        """Whether no more requests begin."""
         return now >= self.end or self._left == 0
 
     def wait(self, now: float) -> float:
-        """How long to wait for replies at most."""
+        """Return how long to wait for replies at most."""
         if self.over(now):
             return _DRAIN_S
         if self._step:
@@ -342,7 +342,7 @@ class _Line:
         return next(iter(self.started), self._id + 1)
 
     def request(self, start: float, low: int) -> LoadRequest:
-        """The next one."""
+        """Write the next request."""
         self._id += 1
         self.started[self._id] = start
         return LoadRequest(self._id, self._session, self._id, low)

@@ -1,4 +1,4 @@
-"""Sockets that are files: who owns a node's directory comes in by the one there, as `admin`.
+"""Sockets in the directory of a node: its owner connects there, as `admin`.
 
 A target `unix:PATH` names the socket, or the directory that it is in. The kernel tells the node who
 has come, so no password and no TLS are wanted. QSYNC_SOCKETS says of addresses that they are
@@ -21,7 +21,7 @@ VARIABLE: Final = "QSYNC_SOCKETS"
 
 
 def normal(target: str) -> str:
-    """`unix:` and the absolute path of a socket. Raises ConfigError where no path is named."""
+    """Return `unix:` and the absolute path of a socket. Raises ConfigError without a path."""
     text = target.strip().removeprefix(SCHEME)
     if not text:
         raise ConfigError(
@@ -32,20 +32,20 @@ def normal(target: str) -> str:
 
 
 def path_of(address: str) -> str | None:
-    """The socket by which that address is dialled; None: over the network."""
+    """Return the socket by which that address is dialled; None: over the network."""
     if address.startswith(SCHEME):
         return normal(address).removeprefix(SCHEME)
     return _named(os.environ).get(address) if VARIABLE in os.environ else None
 
 
 def reach(address: str, path: str) -> None:
-    """From here on this process, and those that it starts, dial the address by that socket."""
+    """Let this process, and those that it starts, dial the address by that socket."""
     known = _named(os.environ) | {address: path}
     os.environ[VARIABLE] = ",".join(f"{each}={where}" for each, where in known.items())
 
 
 def check(path: str) -> None:
-    """Is it a socket that is ours, or are we root? Raises ConfigError saying what is wrong."""
+    """Check that the socket is ours, or that we are root. Raises ConfigError with the reason."""
     try:
         found = os.stat(path)  # noqa: PTH116 - all of it is wanted
     except FileNotFoundError:
@@ -66,7 +66,7 @@ def check(path: str) -> None:
 
 
 def connected(path: str, timeout: float) -> socket.socket:
-    """A connection by that socket. Raises ConfigError and OSError."""
+    """Return a connection by that socket. Raises ConfigError and OSError."""
     check(path)
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     made.settimeout(timeout)

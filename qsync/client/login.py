@@ -1,4 +1,4 @@
-"""As whom a client logs in: from a URL, the environment, a file, or whoever called us.
+"""The user that a client logs in as: from a URL, the environment, a file, or the caller.
 
 QSYNC_USER names the user; the password is in QSYNC_PASSWORD, or in the file that
 QSYNC_PASSWORD_FILE names. It is on no command line, where every user of the machine could read it.
@@ -24,13 +24,13 @@ _FILE_BYTES_MAX: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A user and his password."""
+    """A user with its password."""
 
     user: str
     password: str = field(repr=False)
 
     def derive(self, salt: bytes, iterations: int) -> ClientKeys:
-        """What the password is proven by. Raises ProtocolError for what no honest node asks."""
+        """Return the keys of the password's proof. Raises ProtocolError for bad parameters."""
         return _derived(self.password, salt, iterations)
 
 
@@ -39,17 +39,17 @@ _derived = lru_cache(_KEYS_KEPT)(ClientKeys)
 
 
 def new_password(password: str) -> PasswordKeys:
-    """What a cluster is to keep of a new password. Raises AccessDenied if it is too short."""
+    """Return what a cluster keeps of a new password. Raises AccessDenied if it is too short."""
     return scram.kept(password, os.urandom(scram.SALT_BYTES))
 
 
 def new_key() -> bytes:
-    """What salts of unknown users will be derived from."""
+    """Return the key that salts of unknown users will be derived from."""
     return os.urandom(32)
 
 
 def of(user: str | None, password: str | None) -> Credentials | None:
-    """Who is meant; what is missing comes from the environment. None: nobody logs in.
+    """Return the credentials; what is missing comes from the environment. None: no login.
 
     Raises ConfigError for a user without a password.
     """
@@ -57,37 +57,37 @@ def of(user: str | None, password: str | None) -> Credentials | None:
 
 
 def of_environment() -> Credentials | None:
-    """Who the environment says we are. Raises ConfigError for a user without a password."""
+    """Return the credentials in the environment. Raises ConfigError without a password."""
     return _found(None, None, os.environ)
 
 
 def assume(user: str) -> None:
-    """From here on this process, and those that it starts, are that user's."""
+    """Give these credentials to this process and those that it starts."""
     os.environ[USER] = user
 
 
 def acting() -> str:
-    """As whom we are to be judged once we are in; empty: as who we are."""
+    """Return the user to act as after the login; empty: as the one who logged in."""
     return os.environ.get(ACTING, "")
 
 
 def act_as(user: str) -> None:
-    """From the next connection on this process, and those that it starts, are judged so."""
+    """Let this process, and those that it starts, act as that user from the next connection on."""
     os.environ[ACTING] = user
 
 
 def is_user(user: str) -> bool:
-    """Does the environment say that we are that one?"""
+    """Return whether the environment names that user."""
     return os.environ.get(USER) == user
 
 
 def is_password_there() -> bool:
-    """Does the environment have one, or name a file of it?"""
+    """Return whether the environment has a password, or names a file with one."""
     return bool(os.environ.get(PASSWORD) or os.environ.get(PASSWORD_FILE))
 
 
 def remember(password: str) -> None:
-    """The password of this process and those that it starts; of one that somebody typed."""
+    """Keep a password that was typed, for this process and those that it starts."""
     os.environ[PASSWORD] = password
 
 

@@ -37,7 +37,7 @@ def parse_token(text: str) -> Token:
 
 
 def born(answer: list[object]) -> bytes:
-    """The id of the session that a node has opened, from its reply. Raises ProtocolError."""
+    """Return the id of the session that a node has opened. Raises ProtocolError."""
     match replies.read_committed(answer).results:
         case [bytes(row)]:
             match cbor.loads_array(row):
@@ -59,7 +59,7 @@ class SessionStanding(Enum):
 
 
 class Numbering:
-    """Gives out numbers; `low` is the lowest that may still be asked for."""
+    """Numbers writes; `low` is the lowest number that may still be asked for."""
 
     def __init__(self, dice: random.Random) -> None:
         self.id = dice.randbytes(SEED_BYTES)
@@ -73,7 +73,7 @@ class Numbering:
         self._former: set[bytes] = set()
 
     def assign(self, write: WriteRequest, token: Token | None = None) -> WriteRequest:
-        """The write with its session and number: the next of ours, or those of a token."""
+        """Return the write with its session and number: the next of ours, or those of a token."""
         if token is not None:
             return write._replace(session=token.session, seq=token.seq, low=0)
         seq = self.next_number()
@@ -81,7 +81,7 @@ class Numbering:
         return WriteRequest(id, self.id, seq, self.low, flags, ops, timeout, snapshot, reads)
 
     def reassign(self, write: WriteRequest) -> WriteRequest | None:
-        """The session was gone before the write began: another number, in a new session.
+        """Return the write with a number of a new session: the old one ended before it began.
 
         None for a write with somebody else's token; it cannot be told from one that was done.
         """
@@ -92,7 +92,7 @@ class Numbering:
         return self.assign(write)
 
     def opened(self, id: bytes) -> None:
-        """The session is born: from now on its writes bear this id."""
+        """Note that the session is open: its writes bear this id from now on."""
         self.id = id
         self.standing = SessionStanding.OPEN
 
@@ -105,7 +105,7 @@ class Numbering:
 
     @property
     def low(self) -> int:
-        """No number below this will be asked for again."""
+        """The lowest number that will be asked for again."""
         low, pending, unresolved = self._low, self._pending, self.unresolved
         while low < self._next and low not in pending:
             if low in unresolved:
@@ -117,17 +117,17 @@ class Numbering:
         return low
 
     def settled(self, seq: int) -> None:
-        """The outcome of that number is known."""
+        """Note that the outcome of that number is known."""
         self._pending.discard(seq)
         self.unresolved.pop(seq, None)
 
     def keep(self, write: WriteRequest) -> None:
-        """Nobody knows yet what became of it: keep it for `resolve`."""
+        """Keep a write for `resolve`: its outcome is unknown."""
         self._pending.discard(write.seq)
         self.unresolved[write.seq] = write
 
     def again(self, seq: int) -> WriteRequest | None:
-        """An unresolved write, to be asked for once more."""
+        """Return an unresolved write, to be sent once more."""
         write = self.unresolved.get(seq)
         if write is not None:
             self._pending.add(seq)

@@ -1,4 +1,4 @@
-"""Who hears of the calls of all clients of this process: nobody, unless `qsync.otel` is used."""
+"""The observer of all calls of this process: none, unless `qsync.otel` sets one."""
 
 from qsync.client.pending_request import Observe
 

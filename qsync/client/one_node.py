@@ -27,7 +27,7 @@ _SHORTEST_S: Final = 0.001
 
 
 class NodeConnection:
-    """A connection to one node that asks one thing after another, each within `timeout` seconds.
+    """A connection to one node that asks one question at a time, each within `timeout` seconds.
 
     Whatever keeps an answer away is Unavailable with its `reason`. Raises what the handshake
     refuses, too. `greeting`: who answers there. Over TLS with `tls`, or where the environment says
@@ -77,11 +77,11 @@ class NodeConnection:
         self.close()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self.socket.close()
 
     def ask(self, request: Request, *, timeout: float | None = None) -> list[object]:
-        """The values of the answer. Raises the error that was answered, or Unavailable."""
+        """Return the values of the answer. Raises the error in the answer, or Unavailable."""
         self.post(request)
         return self.receive(request, timeout=timeout)
 
@@ -91,7 +91,7 @@ class NodeConnection:
         self._send(requests.encode(request))
 
     def receive(self, request: Request, *, timeout: float | None = None) -> list[object]:
-        """The values of the answer to a question that was sent. Raises as `ask` does."""
+        """Return the values of the answer to a question that was sent. Raises as `ask` does."""
         self._deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
         while True:
             while not self._payloads:

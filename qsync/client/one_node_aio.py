@@ -84,7 +84,7 @@ class AsyncNodeConnection:
         await self.close()
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         await anyio.aclose_forcefully(self._stream)
 
     async def ask(
@@ -93,7 +93,7 @@ class AsyncNodeConnection:
         *,
         timeout: float | None = None,  # noqa: ASYNC109 - the caller's word
     ) -> list[object]:
-        """The values of the answer; the request gets a number of its own.
+        """Return the values of the answer; the request gets a number of its own.
 
         Raises the error that was answered, or Unavailable.
         """
@@ -106,7 +106,7 @@ class AsyncNodeConnection:
             raise unavailable(self.address, error) from None
 
     async def receive(self) -> list[bytes]:
-        """The payloads that come next, perhaps none yet. Raises Unavailable when it hung up."""
+        """Return the payloads that come next, perhaps none yet. Raises Unavailable at the end."""
         if self._payloads:
             waiting = list(self._payloads)
             self._payloads.clear()

@@ -1,4 +1,4 @@
-"""Operations of transactions, as they travel: a number, a space, and what it is about."""
+"""Operations of transactions in wire form: a number, a space, and arguments."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -52,12 +52,12 @@ def truncate(space: Name) -> Operation:
 
 
 def change_settings(settings: Mapping[str, str | None]) -> Operation:
-    """Settings of the whole cluster, by their names in the configuration; None takes one back."""
+    """Change settings of the cluster, by their configuration names; None takes one back."""
     return [Op.CHANGE_SETTINGS, dict(settings)]
 
 
 def give_up() -> Operation:
-    """See that the request of this number, if nobody has done it, never takes effect."""
+    """Make sure that the request of this number never takes effect, unless it has already."""
     return [Op.GIVE_UP]
 
 
@@ -77,17 +77,17 @@ def register_consumer(name: str, kind: str, index: int | None, about: str) -> Op
 
 
 def advance_consumer(name: str, index: int) -> Operation:
-    """It has the log up to there."""
+    """Note that the consumer has the log up to there."""
     return [Op.ADVANCE_CONSUMER, name, index]
 
 
 def let_go_consumer(name: str) -> Operation:
-    """Do not keep the log for it any more; it needs a snapshot."""
+    """Stop keeping the log for the consumer; it needs a snapshot then."""
     return [Op.LET_GO_CONSUMER, name]
 
 
 def drop_consumer(name: str) -> Operation:
-    """Forget it."""
+    """Forget the consumer."""
     return [Op.DROP_CONSUMER, name]
 
 
@@ -107,7 +107,7 @@ def create_space(
     primary: Parts | None,
     **options: object,
 ) -> Operation:
-    """A space with its primary index: on the first field if nothing is said, none for `()`."""
+    """Create a space with its primary index: on the first field by default, none for `()`."""
     columns = None if format is None else [_plain(field) for field in format]
     default = _FIRST_FIELD if columns else _FIRST_UNSIGNED
     parts = default if primary is None else parts_of(primary)
@@ -115,45 +115,45 @@ def create_space(
 
 
 def alter_space(space: str, /, *, format: Iterable[object] | None, **options: object) -> Operation:
-    """Another name, format or `is_sync`."""
+    """Change name, format or `is_sync` of a space."""
     columns = None if format is None else [_plain(field) for field in format]
     return [Op.ALTER_SPACE, space, _given(format=columns, **options)]
 
 
 def drop_space(name: str) -> Operation:
-    """The space and all that is in it."""
+    """Drop a space and all that is in it."""
     return [Op.DROP_SPACE, name]
 
 
 def create_index(space: str, name: str, parts: Parts, **options: object) -> Operation:
-    """A secondary index (or the primary one of a space that has none)."""
+    """Create a secondary index (or the primary one of a space without)."""
     return [Op.CREATE_INDEX, space, name, _given(parts=parts_of(parts), **options)]
 
 
 def drop_index(space: str, name: str) -> Operation:
-    """The index; tuples stay."""
+    """Drop an index; tuples stay."""
     return [Op.DROP_INDEX, space, name]
 
 
 def next_value(sequence: str) -> Operation:
-    """The next number of a sequence."""
+    """Take the next number of a sequence."""
     return [Op.NEXT_VALUE, sequence]
 
 
 def create_sequence(name: str, **options: object) -> Operation:
-    """A sequence of numbers."""
+    """Create a sequence of numbers."""
     return [Op.CREATE_SEQUENCE, name, _given(**options)]
 
 
 def parts_of(parts: Parts) -> list[object]:
-    """A list of parts, each a list or a map."""
+    """Return a list of parts, each a list or a map."""
     if isinstance(parts, str | int):
         return [[parts]]
     return [_plain(part) if isinstance(part, list | tuple | dict) else [part] for part in parts]
 
 
 def _plain(value: object) -> object:
-    """Tuples as lists, maps as dicts: what CBOR has words for."""
+    """Return tuples as lists and maps as dicts, which CBOR can encode."""
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
     if isinstance(value, Mapping):

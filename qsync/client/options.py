@@ -1,4 +1,4 @@
-"""Options that many calls take, and how they become what travels."""
+"""Options that many calls take, and their wire form."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal, TypedDict
@@ -56,17 +56,17 @@ class RangeOptions(ReadOptions, total=False):
 
 
 def write(ops: Operations, options: WriteOptions) -> ClientCall[Receipt]:
-    """One transaction with these options."""
+    """Return a write of one transaction with these options."""
     return calls.write(ops, commit_of(options)) if options else calls.write(ops)
 
 
 def change(operation: list[object], options: SchemaOptions) -> ClientCall[Receipt]:
-    """One change of the schema."""
+    """Return a change of the schema with these options."""
     return calls.write([operation], Commit(token=options.get("token")))
 
 
 def commit_of(options: WriteOptions) -> Commit:
-    """How to commit."""
+    """Return the options of the commit."""
     return Commit(
         is_sync=options.get("is_sync"),
         wait=options.get("wait", "complete"),
@@ -75,12 +75,12 @@ def commit_of(options: WriteOptions) -> Commit:
 
 
 def level(options: ReadOptions) -> ReadLevel:
-    """How fresh a read must be."""
+    """Return how fresh a read must be."""
     return level_of(options.get("consistency", "linearizable"), options.get("at_least"))
 
 
 def which(key: Key, options: RangeOptions) -> KeyRange:
-    """Which tuples."""
+    """Return the range."""
     return range_of(
         key,
         index=options.get("index", 0),

@@ -1,4 +1,4 @@
-"""One question of a caller, from the moment it is asked until its answer or error is known."""
+"""One request of a caller, from its beginning until its answer or error is known."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ ANSWER_PATIENCE_S: Final = 1.0
 
 
 class RetryKind(Enum):
-    """How a question may be repeated."""
+    """How a request may be repeated."""
 
     READ = "read"
     """As often as one likes."""
@@ -28,13 +28,13 @@ class RetryKind(Enum):
 
 
 class RequestObserver(Protocol):
-    """Hears of one question of a caller, until it is settled."""
+    """Observes one request of a caller, until it is settled."""
 
     def sent(self, ask: "PendingRequest", address: str) -> None:
-        """An attempt goes to that node; of a later one, `refusal` is what the former met."""
+        """An attempt goes to that node; `refusal`: the error of the attempt before, if any."""
 
     def settled(self, ask: "PendingRequest") -> None:
-        """It is answered, one way or the other."""
+        """The request has its answer or error."""
 
 
 Observe = Callable[[Request], RequestObserver | None]
@@ -81,27 +81,27 @@ class PendingRequest:
 
     @property
     def id(self) -> int:
-        """The number that its reply will carry."""
+        """The id that its reply will carry."""
         return self.request.id
 
     @property
     def patience(self) -> float:
-        """Seconds without a word of the node until another one is asked."""
+        """Seconds without an answer of the node until another one is asked."""
         return ANSWER_PATIENCE_S + _wait(self.request)
 
     @property
     def wants_leader(self) -> bool:
-        """Is a node that does not lead of no use to it?"""
+        """Whether only a leader can answer it."""
         return self.kind in _LEADERS and not _wait(self.request)
 
     @property
     def settled(self) -> bool:
-        """Is it answered, one way or the other?"""
+        """Whether it has its answer or error."""
         return self.settled_at is not None
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """How long it took, in seconds."""
         return 0.0 if self.settled_at is None else self.settled_at - self.asked_at
 
 
@@ -109,7 +109,7 @@ _LEADERS: Final = frozenset({RetryKind.READ, RetryKind.WRITE, RetryKind.OPEN})
 
 
 def _wait(request: Request) -> float:
-    """How long the node was asked to wait for news."""
+    """Return how long the node was asked to wait for news."""
     return request.wait if isinstance(request, WatchRequest | ChangesRequest) else 0.0
 
 
@@ -124,7 +124,7 @@ class SendQueues:
         return bool(self._asks or self.held)
 
     def put(self, ask: PendingRequest, session: bytes, *, first: bool = False) -> None:
-        """Queue an ask; `session` is the own one. `first`: before all others."""
+        """Queue a request; `session` is the own one. `first`: before all others."""
         request = ask.request
         own = (
             ask.kind is RetryKind.WRITE
@@ -138,23 +138,23 @@ class SendQueues:
             queue.append(ask)
 
     def release(self) -> None:
-        """The session is open."""
+        """Release the held writes: the session is open."""
         self._asks.extend(self.held)
         self.held.clear()
 
     def drop_held(self) -> list[PendingRequest]:
-        """The session cannot be opened: hand back what waits for it."""
+        """Return the held writes: the session cannot be opened."""
         held = [ask for ask in self.held if not ask.settled]
         self.held.clear()
         return held
 
     def prune(self) -> None:
-        """Forget those whose time was over before they could be sent."""
+        """Drop requests whose deadline passed before they could be sent."""
         self.held = deque(ask for ask in self.held if not ask.settled)
         self._asks = deque(ask for ask in self._asks if not ask.settled)
 
     def next_batch(self, room: int) -> Iterator[PendingRequest]:
-        """At most `room` asks that can be sent now."""
+        """Return at most `room` requests that can be sent now."""
         while self._asks and room > 0:
             ask = self._asks.popleft()
             if not ask.settled:

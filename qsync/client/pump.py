@@ -1,4 +1,4 @@
-"""Sockets of the blocking client: does what its core asks for, and tells it what happened."""
+"""The sockets of the blocking client: does what its core asks for, and reports events to it."""
 
 import contextlib
 import errno
@@ -29,7 +29,7 @@ Door = tuple[int, Any]
 
 
 class ClientPoll(Protocol):
-    """What is used of `select.poll`, which fulfils it as it is."""
+    """The part of `select.poll` that is used."""
 
     def register(self, fd: int, eventmask: int, /) -> None:
         """Watch a socket."""
@@ -57,11 +57,11 @@ class ClientSystem(Protocol):
         """Watches sockets."""
 
     def resolved(self, address: str) -> list[Door]:
-        """All that a name stands for, each family in its turn. Raises OSError."""
+        """Return all addresses of a name, its families in turn. Raises OSError."""
 
 
 class _Sockets:
-    """See `System`: as it is."""
+    """The real system."""
 
     now = staticmethod(time.monotonic)
 
@@ -74,7 +74,7 @@ class _Sockets:
         return select.poll()
 
     def resolved(self, address: str) -> list[Door]:
-        """All that a name stands for, each family in its turn. Raises OSError and ConfigError."""
+        """Return all addresses of a name, its families in turn. Raises OSError and ConfigError."""
         path = local_sockets.path_of(address)
         if path is not None:
             local_sockets.check(path)
@@ -92,7 +92,7 @@ _GONE: Final = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 
 class Pump:
-    """Does what the core asks for, and tells it what happened."""
+    """Does what the core asks for, and reports events to it."""
 
     def __init__(
         self, core: Core, system: ClientSystem = SYSTEM, *, tls: ClientTls | None = None
@@ -108,7 +108,7 @@ class Pump:
         self._addresses: dict[int, str] = {}
 
     def until(self, done: Callable[[], bool]) -> None:
-        """Work until `done()`; the deadlines of asks see to it that this ends."""
+        """Work until `done()`; the deadlines of requests make sure that this ends."""
         while True:
             self._perform()
             if done():
@@ -118,14 +118,14 @@ class Pump:
             self.core.tick(self._now())
 
     def turn(self) -> None:
-        """Whatever can be done without waiting."""
+        """Do whatever can be done without waiting."""
         self._perform()
         self._receive(0.0)
         self.core.tick(self._now())
         self._perform()
 
     def close(self) -> None:
-        """Goodbye."""
+        """Send what is left, then close everything."""
         self.core.close()
         self._perform()
 
@@ -274,7 +274,7 @@ class Pump:
 
 
 def _begun(made: ClientSocket, family: int, where: Any) -> int:  # noqa: ANN401 - the standard library says no more
-    """Begin to connect, without waiting: an error's number, or 0."""
+    """Begin to connect, without waiting; return the number of an error, or 0."""
     made.settimeout(0)
     if family != socket.AF_UNIX:
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -1,4 +1,4 @@
-"""Questions about a node and its news as values: watching, options, snapshots, traces."""
+"""Calls about a node and its news as values: watching, options, snapshots, traces."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -27,7 +27,7 @@ _WHATS = frozenset(ChangeKind)
 
 
 def watch(key: str, known: object, wait: float) -> ClientCall[object]:
-    """The value of a broadcast key: at once if it is not `known`, else after `wait` seconds."""
+    """Return the value of a broadcast key: at once if it is not `known`, else within `wait` s."""
     return ClientCall(
         RetryKind.READ,
         lambda id: WatchRequest(id, key, known, wait),
@@ -38,7 +38,7 @@ def watch(key: str, known: object, wait: float) -> ClientCall[object]:
 def changes(
     after: int | None, space: Name | None, prefix: list[object], wait: float, *, term: int = 0
 ) -> ClientCall[ChangeBatch]:
-    """Confirmed transactions after an index; none when there were none for `wait` seconds.
+    """Return confirmed transactions after an index; none if there are none for `wait` seconds.
 
     `term`: of the entry at that index, which must be the one that is confirmed there.
     """
@@ -50,13 +50,13 @@ def changes(
 
 
 def options(given: Mapping[str, object]) -> ClientCall[dict[str, object]]:
-    """`box.cfg`: all options, after these were changed."""
+    """Change options; return all of `box.cfg`."""
     kind = RetryKind.ONCE if given else RetryKind.READ
     return ClientCall(kind, lambda id: OptionsRequest(id, dict(given)), _map)
 
 
 def snapshot() -> ClientCall[int]:
-    """Store what is confirmed, and write it to a file; the index at which that is exact."""
+    """Store what is confirmed and write it to a file; return the index at which it is exact."""
 
     def read(ask: PendingRequest) -> int:
         return cbor.Fields(_values(ask, 1), "answer to a snapshot").uint()
@@ -65,17 +65,17 @@ def snapshot() -> ClientCall[int]:
 
 
 def trace(at: int, arm: float) -> ClientCall[dict[str, object]]:
-    """What happened to an entry on this node; goes on watching for `arm` seconds."""
+    """Return what happened to an entry on this node; it goes on watching for `arm` seconds."""
     return ClientCall(RetryKind.READ, lambda id: TraceRequest(id, at, arm), _map)
 
 
 def rights(name: str | None) -> ClientCall[dict[str, object]]:
-    """Who we are and what we may do; what somebody else may; with EVERYBODY, of all of them."""
+    """Return the rights of ourselves, of another user, or with EVERYBODY of all."""
     return ClientCall(RetryKind.READ, lambda id: RightsRequest(id, name), _map)
 
 
 def all_rights(told: dict[str, object]) -> dict[str, object]:
-    """Users and roles by name, of the answer about everybody; none where there are no users."""
+    """Return users and roles by name, from the answer about everybody; none without users."""
     found = told.get("all", {})
     if not isinstance(found, dict):
         raise ProtocolError("an answer about everybody that is no map")

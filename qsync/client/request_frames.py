@@ -1,4 +1,4 @@
-"""Frames of a client's requests, and requests that are framed anew under way."""
+"""Frames of a client's requests, and those that change while under way."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ _ONE_PUT: Final = (Op.INSERT, Op.REPLACE)
 
 
 def flag_doubt(ask: PendingRequest) -> None:
-    """A write in doubt says so, that its refusal may be recorded."""
+    """Flag a write in doubt, so that its refusal may be recorded."""
     write = ask.request
     if ask.doubted and isinstance(write, WriteRequest) and not write.flags & WriteFlags.DOUBTED:
         ask.request = write._replace(flags=write.flags | WriteFlags.DOUBTED)
@@ -19,14 +19,14 @@ def flag_doubt(ask: PendingRequest) -> None:
 
 
 def name_session(ask: PendingRequest, session: bytes) -> None:
-    """A write that was held back learns the id of its session."""
+    """Put the id of its session into a write that was held back."""
     assert isinstance(ask.request, WriteRequest)
     ask.request = ask.request._replace(session=session)
     ask.frame = frame_of(ask.request)
 
 
 def frame_of(request: Request) -> bytes:
-    """Its frame. Raises what makes it unsendable."""
+    """Return its frame. Raises what makes it unsendable."""
     if (
         isinstance(request, WriteRequest)
         and len(request.ops) == 1

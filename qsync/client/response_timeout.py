@@ -1,4 +1,4 @@
-"""How long a client waits for a node that is connected, and when it asks whether it still leads."""
+"""Timeouts of a client for a connected node, and when it asks whether the node still leads."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -16,7 +16,7 @@ FAR: Final = float("inf")
 
 
 def patient_until(link: ClientLink, *, alone: bool, direct: bool) -> float:
-    """Not to leave a slow node: under load, everything would be sent once more elsewhere.
+    """Return until when to wait for a slow node: other nodes would get the same load again.
 
     `alone`: there is nobody else to ask. `direct`: whoever asks one node does not probe it, and
     waits for what takes long.
@@ -32,19 +32,19 @@ def patient_until(link: ClientLink, *, alone: bool, direct: bool) -> float:
 
 
 def word_by(asks: Iterable[PendingRequest], now: float) -> float:
-    """When silence proves that the connection is dead on which these are asked from now on."""
+    """Return when silence proves that the connection of new requests is dead."""
     return min((now + max(SILENCE_S, ask.patience) for ask in asks), default=FAR)
 
 
 def word_after(link: ClientLink, now: float) -> float:
-    """It has said something: when silence proves that it is dead, after that."""
+    """Return when silence after the last answer proves that the connection is dead."""
     if link.phase is not ConnectionPhase.READY:
         return now + SILENCE_S  # it owes us the rest of the handshake
     return word_by(link.inflight.values(), now)
 
 
 def probe_at(link: ClientLink, until: float) -> float:
-    """When to ask it, if our patience lasts `until`."""
+    """Return when to ask the node whether it leads, if we wait until `until`."""
     if link.phase is not ConnectionPhase.READY:
         return FAR
     return max(until, link.probed_at + 2 * PROBE_S) - PROBE_S

@@ -1,4 +1,4 @@
-"""What an error or a lost connection means for an ask: try again, or tell the caller, and what."""
+"""What follows from an error or a lost connection: another attempt, or an error to raise."""
 
 from collections.abc import Mapping
 
@@ -28,7 +28,7 @@ from qsync.wire.verbs import WriteRequest
 
 
 def judge(ask: PendingRequest, error: QsyncError, *, direct: bool) -> QsyncError | None:
-    """The error to end the ask with, or None to try again."""
+    """Return the error to end the request with, or None to try again."""
     heard = _heard(error)
     if ask.kind is RetryKind.WRITE and heard is AttemptResult.OPEN:
         ask.doubted = True
@@ -43,7 +43,7 @@ def judge(ask: PendingRequest, error: QsyncError, *, direct: bool) -> QsyncError
 
 
 def for_caller(ask: PendingRequest, error: QsyncError) -> QsyncError:
-    """The error as the caller may hear it: about a write in doubt, only a fate is definite.
+    """Return the error for the caller: for a write in doubt, only a fate is definite.
 
     That goes for what a node said as well as for what was found here: that nobody answered, that
     nobody leads, that the user may not come in. All of that is about the last attempt.
@@ -77,17 +77,17 @@ def _heard(error: QsyncError) -> AttemptResult:
 
 
 def stays(error: QsyncError) -> bool:
-    """Is the same node to be asked again?"""
+    """Return whether the same node is to be asked again."""
     return isinstance(error, OutcomeUnknown) and not is_final(error)
 
 
 def is_final(error: OutcomeUnknown) -> bool:
-    """Will no node ever say more? What told of it was trimmed, or is of a cluster that ended."""
+    """Return whether no node can ever say more: the record was trimmed, or its cluster ended."""
     return bool(error.details.get(COMPACTED) or error.details.get(SUPERSEDED_BY))
 
 
 def left_alone(ask: PendingRequest, *, direct: bool) -> QsyncError | None:
-    """The connection broke before the answer: the error to tell, or None to try again."""
+    """Return the error after a connection broke before the answer, or None to try again."""
     match ask.kind:
         case RetryKind.WRITE:
             ask.doubted = True
@@ -103,7 +103,7 @@ def left_alone(ask: PendingRequest, *, direct: bool) -> QsyncError | None:
 def overdue(
     ask: PendingRequest, met: Mapping[str, str], *, inflight: bool, reached: bool
 ) -> QsyncError:
-    """The deadline has passed. `reached`: a node is connected."""
+    """Return the error for a passed deadline. `reached`: a node is connected."""
     seconds = ask.deadline - ask.asked_at
     if ask.kind in (RetryKind.WRITE, RetryKind.ONCE) and (inflight or ask.doubted):
         last = "" if ask.refusal is None else f"; the last attempt met {ask.refusal.code}"
@@ -116,7 +116,7 @@ def overdue(
 def unavailable(
     met: Mapping[str, str], *, seconds: float | None = None, reached: bool = False
 ) -> Unavailable:
-    """Nobody did it; `met` says what happened at each address."""
+    """Return the error for a request that no node did; `met`: what happened at each address."""
     told = "; ".join(f"{address}: {why}" for address, why in met.items())
     why = "no node could do it" if reached else "no node answered"
     within = "" if seconds is None else f" within {seconds:g} s"
@@ -128,7 +128,7 @@ def unavailable(
 
 
 def unknown(ask: PendingRequest, why: str) -> OutcomeUnknown:
-    """Nobody can say what became of it; the token of a write is kept in it."""
+    """Return the error for an unknown outcome; it has the token of a write."""
     request = ask.request
     if isinstance(request, WriteRequest):
         token = str(Token(request.session, request.seq))
@@ -137,12 +137,12 @@ def unknown(ask: PendingRequest, why: str) -> OutcomeUnknown:
 
 
 def unresolved(error: QsyncError) -> bool:
-    """Is it worth keeping the write for `resolve`?"""
+    """Return whether the write is worth keeping for `resolve`."""
     return isinstance(error, OutcomeUnknown) and not is_final(error)
 
 
 def read_nodes(answer: list[object]) -> tuple[list[str], int, str | None]:
-    """Addresses of all nodes, the leader's id (0: none) and its address, from a STATUS."""
+    """Return all addresses, the leader's id (0: none) and its address, from a STATUS."""
     view = answer[0] if answer and isinstance(answer[0], dict) else {}
     nodes, leader, address = view.get("nodes"), view.get("leader"), view.get("leader_address")
     found = [

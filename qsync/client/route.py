@@ -1,4 +1,4 @@
-"""Which nodes there are, which to try next, and how long to wait before trying again."""
+"""The known nodes: which to try next, and how long to wait before trying again."""
 
 import random
 from collections.abc import Container, Iterable
@@ -38,16 +38,16 @@ class Route:
 
     @property
     def alternatives(self) -> bool:
-        """Is there more than one address?"""
+        """Whether there is more than one address."""
         return len(self._addresses) > 1
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """All that are known, seeds first."""
+        """All known addresses, seeds first."""
         return tuple(self._addresses)
 
     def learn(self, address: str) -> None:
-        """There is a node at that address."""
+        """Add the address of a node."""
         try:
             address = targets.normal(address)
         except ConfigError:
@@ -56,32 +56,32 @@ class Route:
             self._addresses.append(address)
 
     def forget(self, address: str) -> None:
-        """That address belongs to somebody else. The last one is kept."""
+        """Forget an address that belongs to somebody else. The last one is kept."""
         if address in self._addresses and self.alternatives:
             self._addresses.remove(address)
 
     def silent(self, address: str) -> None:
-        """Nothing was heard of it for too long."""
+        """Note that a node was silent for too long."""
         self._silences[address] = self._silences.get(address, 0) + 1
 
     def failed(self, address: str, now: float, dice: random.Random) -> None:
-        """It refused the connection, or broke off before it welcomed us."""
+        """Note that a node refused the connection, or ended it before its welcome."""
         self._rests.setdefault(address, Pace(dice)).failed(now)
 
     def pause(self, address: str, until: float) -> None:
-        """It wants to be left alone so long, after it `failed`."""
+        """Leave a node alone for so long, after it `failed`."""
         rest = self._rests.get(address)
         if rest is not None:
             rest.pause(until, 0.0)
 
     def answered(self, address: str) -> None:
-        """It is there."""
+        """Note that a node answered."""
         self.met.pop(address, None)
         self._silences.pop(address, None)
         self._rests.pop(address, None)
 
     def patience(self, address: str) -> float:
-        """How long it may take to accept a connection now."""
+        """Return how long it may take to accept a connection now."""
         silences = self._silences.get(address, 0)
         if not silences:
             return DIAL_PATIENCE_S
@@ -89,12 +89,12 @@ class Route:
         return min(DIAL_PATIENCE_S, doubled)
 
     def prefer(self, address: str) -> None:
-        """Try this one next: somebody said it leads."""
+        """Try this address next: a node said that it leads."""
         self.learn(address)
         self._preferred = self.hinted = address
 
     def next_address(self, now: float, busy: Container[str]) -> str | None:
-        """The address to try now; the next call gives another one. None: all are tried or rest.
+        """Return the address to try now; each call gives another one. None: all tried or resting.
 
         `busy`: those that are being tried already.
         """
@@ -109,7 +109,7 @@ class Route:
         return None
 
     def rested(self, busy: Container[str]) -> float:
-        """When the next of them has rested; infinity when all are being tried."""
+        """Return when the next of them has rested; infinity when all are being tried."""
         resting = (self._rested(each) for each in self._addresses if each not in busy)
         return min(resting, default=float("inf"))
 
@@ -127,7 +127,7 @@ class Pace:
         self._dice = dice
 
     def failed(self, now: float, *, free: bool = False) -> None:
-        """Something went wrong; `free`: the first time needs no wait (a redirect)."""
+        """Note a failure; `free`: the first one needs no wait (a redirect)."""
         self._failures += 1
         doublings = min(self._failures - 1 - free, _DOUBLINGS_MAX)
         if doublings >= 0:
@@ -135,9 +135,9 @@ class Pace:
             self.resume_at = now + delay * (0.5 + self._dice.random() / 2)
 
     def pause(self, now: float, seconds: float) -> None:
-        """The node asked for a pause."""
+        """Wait as long as a node asked for."""
         self.resume_at = max(self.resume_at, now + seconds)
 
     def succeeded(self) -> None:
-        """An answer arrived."""
+        """Note that an answer arrived."""
         self._failures = 0

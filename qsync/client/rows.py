@@ -1,4 +1,4 @@
-"""Tuples, keys and receipts as callers see them, and as they travel."""
+"""Tuples, keys and receipts, as callers see them and on the wire."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -49,7 +49,7 @@ class Receipt:
 
 
 def encode_row(row: Values) -> bytes:
-    """A tuple, encoded once and for all. Raises WrongTuple."""
+    """Encode a tuple. Raises WrongTuple."""
     if isinstance(row, str | bytes | bytearray) or not isinstance(row, Iterable):
         raise WrongTuple(f"a tuple is a list of fields, not {type(row).__name__}")
     try:
@@ -59,12 +59,12 @@ def encode_row(row: Values) -> bytes:
 
 
 def decode_row(data: bytes) -> Row:
-    """A tuple as it was read. Raises ProtocolError."""
+    """Decode a tuple. Raises ProtocolError."""
     return cbor.loads_array(data)
 
 
 def key_of(key: Key) -> list[object]:
-    """The parts of a key; None is the empty key."""
+    """Return the parts of a key; None is the empty key."""
     if key is None:
         return []
     if isinstance(key, list | tuple):
@@ -75,7 +75,7 @@ def key_of(key: Key) -> list[object]:
 
 
 def level_of(consistency: str, at_least: Receipt | None) -> ReadLevel:
-    """How fresh a read must be. Raises ConfigError."""
+    """Return how fresh a read must be. Raises ConfigError."""
     if at_least is not None:
         return ReadLevel(Consistency.AT_LEAST, at_least.term, at_least.index)
     if consistency == Consistency.LINEARIZABLE:
@@ -88,7 +88,7 @@ def level_of(consistency: str, at_least: Receipt | None) -> ReadLevel:
 
 
 def changes_of(changes: Iterable[Sequence[object]]) -> list[object]:
-    """Update operations, `(operator, field, value...)` each. Raises WrongTuple."""
+    """Return update operations, `(operator, field, value...)` each. Raises WrongTuple."""
     found: list[object] = [list(change) for change in changes if not isinstance(change, str)]
     for change in cast("list[list[object]]", found):
         if len(change) < _CHANGE_PARTS_MIN or not isinstance(change[0], str):
@@ -104,7 +104,7 @@ _LEVELS: Final[dict[str, ReadLevel]] = {
 
 
 def sequence_value(receipt: Receipt) -> int:
-    """The number that a sequence gave. Raises ProtocolError."""
+    """Return the number that a sequence gave. Raises ProtocolError."""
     row = receipt.row
     if row and isinstance(row[-1], int):
         return row[-1]

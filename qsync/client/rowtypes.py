@@ -21,13 +21,13 @@ class RowType(Generic[R]):
         return f"<RowType {self.cls.__name__}>"
 
     def to_values(self, row: R) -> list[object]:
-        """What is stored. Raises WrongTuple for a value of another class."""
+        """Return the values to be stored. Raises WrongTuple for an object of another class."""
         if not isinstance(row, self.cls):
             raise WrongTuple(f"a row of this space is a {self.cls.__name__}, not {row!r}")
         return [getattr(row, name) for name in self._names]
 
     def of(self, row: Row) -> R:
-        """A tuple as it was read, its types checked. Raises WrongTuple."""
+        """Return a tuple as an object of the class, its types checked. Raises WrongTuple."""
         import msgspec  # noqa: PLC0415 - slow to load, and only for typed rows
 
         if len(row) > len(self._names):
@@ -42,11 +42,11 @@ class RowType(Generic[R]):
             raise WrongTuple(f"a tuple that is no {self.cls.__name__}: {error}") from None
 
     def some(self, row: Row | None) -> R | None:
-        """The same of a tuple that may be absent."""
+        """Return a tuple that may be absent as an object, or None."""
         return None if row is None else self.of(row)
 
     def every(self, rows: Sequence[Row]) -> list[R]:
-        """The same of many."""
+        """Return many tuples as objects."""
         return [self.of(row) for row in rows]
 
 

@@ -38,7 +38,7 @@ def dialled(plain: StreamSocket, tls: ClientTls, address: str, certify: Certify)
 async def dialled_stream(
     plain: anyio.abc.SocketStream, tls: ClientTls, address: str, certify: Certify
 ) -> anyio.abc.ByteStream:
-    """The same for a stream, with the handshake done. Raises as `dialled` does."""
+    """Set up TLS over a stream, with the handshake done. Raises as `dialled` does."""
     try:
         made = await TLSStream.wrap(
             plain,
@@ -59,7 +59,7 @@ def _host(tls: ClientTls, address: str) -> str | None:
 
 
 def _node(name: CertifiedName | None) -> CertifiedName:
-    """The certificate of a user, or of some web site of the same authority, is no node's."""
+    """Return the node of a certificate; those of users and web sites do not count."""
     if name is None or name.bearer is not Bearer.NODE:
         raise TlsFailed(f"the certificate there is of {name or 'nobody in a cluster'}, of no node")
     return name
@@ -76,5 +76,5 @@ def _context(tls: ClientTls) -> ssl.SSLContext:
 
 @lru_cache(_CONTEXTS_MAX)
 def _made(found: TlsFiles, _state: State, *, check_host: bool) -> ssl.SSLContext:
-    """Made once for files as they are: who dials again after a change shows the new ones."""
+    """Return the context for files as they are: after a change the next dial has a new one."""
     return files.dialer(found, check_host=check_host)

@@ -1,4 +1,4 @@
-"""How a client speaks TLS: which authority it trusts, which certificate it shows.
+"""The TLS options of a client: which authority it trusts, which certificate it shows.
 
 A target of `qsyncs://` is spoken to over TLS. What its URL leaves out (`ca`, `certificate`, `key`,
 `host`) stands in the environment: QSYNC_CA, QSYNC_CERTIFICATE, QSYNC_KEY, QSYNC_HOST. Where
@@ -43,7 +43,7 @@ class ClientTls:
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> Self:
-        """From options; what is missing comes from the environment. Raises ConfigError."""
+        """Return it from options; the rest comes from the environment. Raises ConfigError."""
         unknown = sorted(given.keys() - VARIABLES.keys())
         if unknown:
             raise ConfigError(
@@ -66,7 +66,7 @@ class ClientTls:
         )
 
     def as_variables(self) -> dict[str, str]:
-        """The same for the environment of a process."""
+        """Return it as variables for the environment of a process."""
         return {
             "QSYNC_CA": _absolute(self.ca),
             "QSYNC_CERTIFICATE": _absolute(self.certificate),
@@ -80,17 +80,17 @@ def _absolute(path: str | None) -> str:
 
 
 def of_url(query: str) -> ClientTls:
-    """From what stands behind the question mark of a `qsyncs://` URL. Raises ConfigError."""
+    """Return it from the query of a `qsyncs://` URL. Raises ConfigError."""
     return ClientTls.of(dict(parse_qsl(query, keep_blank_values=True)))
 
 
 def of_environment() -> ClientTls | None:
-    """What the environment says; None where it names no authority. Raises ConfigError."""
+    """Return it from the environment; None where no authority is named. Raises ConfigError."""
     return ClientTls.of({}) if os.environ.get("QSYNC_CA") else None
 
 
 def assume(tls: ClientTls | None) -> None:
-    """From here on this process, and those that it starts, speak so to every target."""
+    """Let this process, and those that it starts, use it for every target."""
     for variable in VARIABLES.values():
         os.environ.pop(variable, None)
     if tls is not None:
@@ -99,7 +99,7 @@ def assume(tls: ClientTls | None) -> None:
 
 @contextmanager
 def assumed(tls: ClientTls | None) -> Iterator[None]:
-    """`assume` until the block ends; then the environment is what it was."""
+    """`assume` until the block ends; then restore the environment."""
     with environment_kept(VARIABLES.values()):
         assume(tls)
         yield
@@ -107,7 +107,7 @@ def assumed(tls: ClientTls | None) -> Iterator[None]:
 
 @contextmanager
 def environment_kept(names: Iterable[str]) -> Iterator[None]:
-    """Behind the block these variables say what they said before it."""
+    """Restore these variables at the end of the block."""
     before = {name: os.environ.get(name) for name in names}
     try:
         yield

@@ -1,4 +1,4 @@
-"""What the blocking client uses of a socket of the system."""
+"""The part of a socket that the blocking client uses."""
 
 from typing import Any, Protocol
 
@@ -6,7 +6,7 @@ from qsync.tls.plain import StreamSocket
 
 
 class ClientSocket(StreamSocket, Protocol):
-    """Before and after it is connected. `socket.socket` fulfils it as it is."""
+    """A socket before and after it is connected; `socket.socket` is one."""
 
     def connect_ex(self, address: Any, /) -> int:  # noqa: ANN401 - the standard library says no more
-        """Begin to connect; an error's number, or 0."""
+        """Begin to connect; return the number of an error, or 0."""

@@ -14,7 +14,7 @@ from qsync.tls.names import CertifiedName
 async def open_stream(
     address: str, tls: ClientTls | None, certify: Callable[[CertifiedName, bytes], None]
 ) -> anyio.abc.ByteStream:
-    """A stream to the node at that address.
+    """Open a stream to the node at that address.
 
     `certify`: called with whom the certificate there names, and what names the channel, where TLS
     is spoken. Raises OSError, TlsFailed, and ConfigError for an address or files that cannot be

@@ -1,4 +1,4 @@
-"""Where a cluster is: `host:port`, several of them, or `qsync://user@h1,h2/`; `qsyncs://`: TLS.
+"""Targets: `host:port`, several of them, or `qsync://user@h1,h2/`; `qsyncs://`: TLS.
 
 `unix:PATH`: by the socket in a node's directory (`local_sockets`).
 """
@@ -34,7 +34,7 @@ class SeedAddresses:
     tls: ClientTls | None = None
 
     def logged_in(self, user: str | None, password: str | None) -> Self:
-        """The same with credentials: given ones, else of the URL, else of the environment.
+        """Return the same with credentials: given, else of the URL, else of the environment.
 
         Raises ConfigError for a user without a password, or where there are sockets only: nobody
         logs in there.
@@ -75,7 +75,7 @@ def parse(target: str | Iterable[str], *, tls: ClientTls | None = None) -> SeedA
 
 
 def normal(address: str) -> str:
-    """`host:port`, with the port filled in; a socket by its whole path. Raises ConfigError."""
+    """Return `host:port`, the port filled in; a socket by its whole path. Raises ConfigError."""
     if address.strip().startswith(local_sockets.SCHEME):
         return local_sockets.normal(address)
     host, port = split(address)
@@ -83,7 +83,7 @@ def normal(address: str) -> str:
 
 
 def split(address: str) -> tuple[str, int]:
-    """Host and port. Raises ConfigError."""
+    """Split into host and port. Raises ConfigError."""
     text = address.strip()
     if text.startswith("["):
         host, _, rest = text[1:].partition("]")

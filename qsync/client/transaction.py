@@ -1,4 +1,4 @@
-"""The transactions of both surfaces, for those who annotate functions that take one."""
+"""The transaction classes of both surfaces, for annotations."""
 
 from qsync.client.async_.transaction import AsyncTransaction
 from qsync.client.sync.transaction import Transaction

@@ -1,4 +1,4 @@
-"""Operations on users, roles and grants, as they travel."""
+"""Operations on users, roles and grants in wire form."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from qsync.wire.scram import PasswordKeys
 
 
 def enable(key: bytes) -> Operation:
-    """From here on a cluster has users; nothing where it has them already."""
+    """Enable users in a cluster; does nothing where it has them already."""
     return [Op.ENABLE_USERS, key]
 
 
@@ -20,7 +20,7 @@ def create_user(
     certificate: bool = True,
     if_not_exists: bool = False,
 ) -> Operation:
-    """A user, who logs in with a password, or a certificate of his name."""
+    """Create a user, who logs in with a password, or a certificate of that name."""
     given: dict[str, object] = {"certificate": certificate, "if_not_exists": if_not_exists}
     if password is not None:
         given["password"] = password.options()
@@ -30,7 +30,7 @@ def create_user(
 def alter_user(
     name: str, password: PasswordKeys | None = None, *, certificate: bool | None = None
 ) -> Operation:
-    """Another password; whether a certificate logs in."""
+    """Change the password, and whether a certificate logs in."""
     given: dict[str, object] = {}
     if password is not None:
         given["password"] = password.options()
@@ -40,17 +40,17 @@ def alter_user(
 
 
 def drop_user(name: str, *, if_exists: bool = False) -> Operation:
-    """The user goes, with what he was granted."""
+    """Drop a user, with all grants."""
     return [Op.DROP_USER, name, {"if_exists": if_exists}]
 
 
 def create_role(name: str, *, if_not_exists: bool = False) -> Operation:
-    """A role."""
+    """Create a role."""
     return [Op.CREATE_ROLE, name, {"if_not_exists": if_not_exists}]
 
 
 def drop_role(name: str, *, if_exists: bool = False) -> Operation:
-    """The role goes, also from those who have it."""
+    """Drop a role, also from those who have it."""
     return [Op.DROP_ROLE, name, {"if_exists": if_exists}]
 
 

@@ -1,4 +1,4 @@
-"""Who still needs the log: readers and backups that go on where they were, whatever happens."""
+"""The consumers of the log: readers and backups whose place it is kept behind."""
 
 from typing import Final
 

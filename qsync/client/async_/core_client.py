@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class AsyncCoreClient(AsyncDatabase):
-    """What can be asked of a cluster through a core. Who extends it says how one waits.
+    """The calls to a cluster through a core. Subclasses say how one waits.
 
     `timeout`: seconds for each call unless it says otherwise.
     """
@@ -37,7 +37,7 @@ class AsyncCoreClient(AsyncDatabase):
         return f"<{type(self).__name__} of {where}{', closed' if self.closed else ''}>"
 
     async def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word
-        """Ask and wait for the answer. Who stops waiting does not take a write back."""
+        """Ask and wait for the answer. Cancelling does not take a write back."""
         ask = self._begin(call, timeout)
         await self._settle(ask)
         return calls.outcome(ask, call.read)
@@ -88,10 +88,10 @@ class AsyncCoreClient(AsyncDatabase):
 
     @abstractmethod
     async def _settle(self, ask: PendingRequest) -> None:
-        """Send what is to be sent and wait until the ask is settled."""
+        """Send what is to be sent and wait until the request is settled."""
 
     def _begin(self, call: ClientCall[T], timeout: float | None) -> PendingRequest:
-        """Ask; `_settle` sends it. Raises ClientClosed."""
+        """Begin a request; `_settle` sends it. Raises ClientClosed."""
         check_open(closed=self.closed)
         now = time.monotonic()
         deadline = self._deadline(now, timeout)
@@ -108,7 +108,7 @@ class AsyncCoreClient(AsyncDatabase):
         return ask
 
     def _begin_again(self, token: Token, timeout: float | None, *, again: bool) -> PendingRequest:
-        """Ask what became of a write; `_settle` sends it. Raises ClientClosed."""
+        """Ask again for the outcome of a write; `_settle` sends it. Raises ClientClosed."""
         check_open(closed=self.closed)
         now = time.monotonic()
         return self._core.resolve(

@@ -1,4 +1,4 @@
-"""Everything that can be asked of a cluster, whoever carries the questions."""
+"""All calls to a cluster, whatever carries them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -28,7 +28,7 @@ class AsyncNode:
         self._runner = runner
 
     async def ping(self) -> None:
-        """Is somebody there?"""
+        """Ask whether a node answers."""
         await self._runner.run(calls.ping())
 
     async def status(self) -> dict[str, object]:
@@ -94,7 +94,7 @@ R = TypeVar("R")
 
 
 class AsyncDatabase(AsyncNode, ABC):
-    """Spaces, transactions, schema, watching. Who extends it says how one question is asked."""
+    """Spaces, transactions, schema, watching. Subclasses say how one call is made."""
 
     def __init__(self) -> None:
         super().__init__(self)
@@ -131,11 +131,11 @@ class AsyncDatabase(AsyncNode, ABC):
         """
 
     def _learn_password(self, user: str, password: str) -> None:
-        """Somebody has another password now. Who logs in as that user overrides this."""
+        """Learn the new password of a user; clients that log in as that user override this."""
 
     @abstractmethod
     def _reader(self) -> AsyncFeedRunner:
-        """Who carries the questions of a feed."""
+        """Return what carries the questions of a feed."""
 
     @overload
     def space(self, name: Name) -> AsyncSpace: ...

@@ -51,7 +51,7 @@ class AsyncFeed:
 
     @property
     def upto(self) -> int:
-        """Everything up to this index of the log was read, and handed out or waits here."""
+        """The index up to which the log was read; all changes were handed out or wait here."""
         return self._place.upto or 0
 
     # |def close(self) -> None:
@@ -59,7 +59,7 @@ class AsyncFeed:
     # |    self._client.close()
 
     async def poll(self) -> None:
-        """Ask once. With `after=None` the first time says what "now" is."""
+        """Ask once. With `after=None` the first call sets what "now" is."""
         self._place.took(await self._client.run(self._place.call()))
 
 

@@ -1,4 +1,4 @@
-"""Who belongs to the cluster: changes of the configuration, asked of the leader."""
+"""The members of the cluster: changes of the configuration, asked of the leader."""
 
 from qsync.client import calls
 from qsync.client.async_.runner import AsyncRunner
@@ -48,7 +48,7 @@ class AsyncMembership:
         force: bool = False,
         timeout: float = OPERATE_S,  # noqa: ASYNC109 - the node's too
     ) -> None:
-        """Name it no more. A leader that removes itself hands over when that is decided."""
+        """Remove it. A leader that removes itself hands over when that is decided."""
         call = calls.change_member(MemberAction.REMOVE, replica, timeout, force=force)
         await self._runner.run(call, timeout=timeout + GRACE_S)
 
@@ -71,7 +71,7 @@ class AsyncMembership:
         *,
         timeout: float = OPERATE_S,  # noqa: ASYNC109 - the node's too
     ) -> None:
-        """From now on it is dialled at `address` (`host:port`)."""
+        """Change the address at which it is dialled to `address` (`host:port`)."""
         call = calls.change_member(MemberAction.MOVE, replica, timeout, address=address)
         await self._runner.run(call, timeout=timeout + GRACE_S)
 

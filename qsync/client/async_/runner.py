@@ -1,4 +1,4 @@
-"""What carries the questions of a surface."""
+"""The interfaces through which a surface makes its calls."""
 
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class AsyncRunner(Protocol):
-    """What asks and waits for the answer."""
+    """Makes a call and waits for the answer."""
 
     async def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word
         """Ask and wait for the answer."""
@@ -30,7 +30,7 @@ class AsyncManyRunner(AsyncRunner, Protocol):
 
 
 class AsyncFeedRunner(AsyncRunner, Protocol):
-    """What carries the questions of a feed: they may wait long, and keep nobody waiting."""
+    """Makes the calls of a feed: they may wait long, and delay no other call."""
 
     # |def close(self) -> None:
     # |    """Hang up."""

@@ -136,7 +136,7 @@ class AsyncTransactionSpace(SpaceWrites):
 
 
 class AsyncTypedTransactionSpace(Generic[R]):
-    """The same inside of a transaction: writes are collected, reads see them."""
+    """A typed space inside of a transaction: writes are collected, reads see them."""
 
     def __init__(self, plain: AsyncTransactionSpace, row: type[R]) -> None:
         self.plain = plain

@@ -51,7 +51,7 @@ class AsyncUsers:
         return receipt
 
     async def allow_certificate(self, name: str, *, allow: bool) -> Receipt:
-        """Whether a certificate of that name logs the user in."""
+        """Set whether a certificate of that name logs the user in."""
         return await self._write(user_operations.alter_user(name, certificate=allow))
 
     async def drop(self, name: str, *, if_exists: bool = False) -> Receipt:
@@ -111,7 +111,7 @@ class AsyncUsers:
 def _granted(
     privileges: Iterable[str], *, space: str | None, role: str | None
 ) -> tuple[list[str], GrantedOn, str]:
-    """What is granted, on what."""
+    """Return what is granted, on what."""
     if role is not None:
         return ["usage"], GrantedOn.ROLE, role
     if space is not None:

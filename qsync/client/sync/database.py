@@ -1,4 +1,4 @@
-"""Everything that can be asked of a cluster, whoever carries the questions."""
+"""All calls to a cluster, whatever carries them."""
 # Made from qsync/client/async_/database.py by tests/repo/blocking_surface.py: change that.
 
 from abc import ABC, abstractmethod
@@ -29,7 +29,7 @@ class NodeCalls:
         self._runner = runner
 
     def ping(self) -> None:
-        """Is somebody there?"""
+        """Ask whether a node answers."""
         self._runner.run(calls.ping())
 
     def status(self) -> dict[str, object]:
@@ -95,7 +95,7 @@ R = TypeVar("R")
 
 
 class Database(NodeCalls, ABC):
-    """Spaces, transactions, schema, watching. Who extends it says how one question is asked."""
+    """Spaces, transactions, schema, watching. Subclasses say how one call is made."""
 
     def __init__(self) -> None:
         super().__init__(self)
@@ -132,11 +132,11 @@ class Database(NodeCalls, ABC):
         """
 
     def _learn_password(self, user: str, password: str) -> None:
-        """Somebody has another password now. Who logs in as that user overrides this."""
+        """Learn the new password of a user; clients that log in as that user override this."""
 
     @abstractmethod
     def _reader(self) -> FeedRunner:
-        """Who carries the questions of a feed."""
+        """Return what carries the questions of a feed."""
 
     @overload
     def space(self, name: Name) -> Space: ...

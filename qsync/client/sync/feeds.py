@@ -50,7 +50,7 @@ class Feed:
 
     @property
     def upto(self) -> int:
-        """Everything up to this index of the log was read, and handed out or waits here."""
+        """The index up to which the log was read; all changes were handed out or wait here."""
         return self._place.upto or 0
 
     def close(self) -> None:
@@ -58,7 +58,7 @@ class Feed:
         self._client.close()
 
     def poll(self) -> None:
-        """Ask once. With `after=None` the first time says what "now" is."""
+        """Ask once. With `after=None` the first call sets what "now" is."""
         self._place.took(self._client.run(self._place.call()))
 
 

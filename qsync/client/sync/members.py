@@ -1,4 +1,4 @@
-"""Who belongs to the cluster: changes of the configuration, asked of the leader."""
+"""The members of the cluster: changes of the configuration, asked of the leader."""
 # Made from qsync/client/async_/members.py by tests/repo/blocking_surface.py: change that.
 
 from qsync.client import calls
@@ -49,7 +49,7 @@ class ClientMembership:
         force: bool = False,
         timeout: float = OPERATE_S,
     ) -> None:
-        """Name it no more. A leader that removes itself hands over when that is decided."""
+        """Remove it. A leader that removes itself hands over when that is decided."""
         call = calls.change_member(MemberAction.REMOVE, replica, timeout, force=force)
         self._runner.run(call, timeout=timeout + GRACE_S)
 
@@ -72,7 +72,7 @@ class ClientMembership:
         *,
         timeout: float = OPERATE_S,
     ) -> None:
-        """From now on it is dialled at `address` (`host:port`)."""
+        """Change the address at which it is dialled to `address` (`host:port`)."""
         call = calls.change_member(MemberAction.MOVE, replica, timeout, address=address)
         self._runner.run(call, timeout=timeout + GRACE_S)
 

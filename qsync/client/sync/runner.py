@@ -1,4 +1,4 @@
-"""What carries the questions of a surface."""
+"""The interfaces through which a surface makes its calls."""
 # Made from qsync/client/async_/runner.py by tests/repo/blocking_surface.py: change that.
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class BlockingRunner(Protocol):
-    """What asks and waits for the answer."""
+    """Makes a call and waits for the answer."""
 
     def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:
         """Ask and wait for the answer."""
@@ -31,7 +31,7 @@ class ManyRunner(BlockingRunner, Protocol):
 
 
 class FeedRunner(BlockingRunner, Protocol):
-    """What carries the questions of a feed: they may wait long, and keep nobody waiting."""
+    """Makes the calls of a feed: they may wait long, and delay no other call."""
 
     def close(self) -> None:
         """Hang up."""

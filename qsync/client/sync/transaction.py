@@ -137,7 +137,7 @@ class TransactionSpace(SpaceWrites):
 
 
 class TypedTransactionSpace(Generic[R]):
-    """The same inside of a transaction: writes are collected, reads see them."""
+    """A typed space inside of a transaction: writes are collected, reads see them."""
 
     def __init__(self, plain: TransactionSpace, row: type[R]) -> None:
         self.plain = plain

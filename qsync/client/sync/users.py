@@ -52,7 +52,7 @@ class ClientUsers:
         return receipt
 
     def allow_certificate(self, name: str, *, allow: bool) -> Receipt:
-        """Whether a certificate of that name logs the user in."""
+        """Set whether a certificate of that name logs the user in."""
         return self._write(user_operations.alter_user(name, certificate=allow))
 
     def drop(self, name: str, *, if_exists: bool = False) -> Receipt:
@@ -112,7 +112,7 @@ class ClientUsers:
 def _granted(
     privileges: Iterable[str], *, space: str | None, role: str | None
 ) -> tuple[list[str], GrantedOn, str]:
-    """What is granted, on what."""
+    """Return what is granted, on what."""
     if role is not None:
         return ["usage"], GrantedOn.ROLE, role
     if space is not None:
