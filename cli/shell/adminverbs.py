@@ -21,7 +21,7 @@ class AdminVerbs:
     """Each gets the session and what Lua passed."""
 
     def verbs(self) -> dict[str, Verb]:
-        """By name."""
+        """Return the verbs by name."""
         return {
             "info": self._info,
             "cfg": self._cfg,

@@ -1,4 +1,4 @@
-"""What Lua passed to a verb, as the facade wants it; what does not fit is refused by name."""
+"""Arguments of verbs: Lua values become those of the facade; others are refused by name."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal

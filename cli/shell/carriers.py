@@ -20,7 +20,7 @@ class TaskCarriers:
         self._nursery.start_soon(self._carry, question)
 
     def poke(self) -> None:
-        """Whoever waits looks again."""
+        """Wake the waiting task, so that it looks again."""
         self._poked.set()
         self._poked = trio.Event()
 

@@ -1,4 +1,4 @@
-"""Text into chunks: as one if it is one, else statement by statement, as if it were typed."""
+"""Splits text into chunks: one if it is one, else statement by statement, as if typed."""
 
 from collections.abc import Callable, Iterator
 
@@ -48,7 +48,7 @@ def statements(compile_: Compile, text: str) -> Iterator[str]:
 
 
 def unfinished(compile_: Compile, source: str) -> bool:
-    """Does it only lack its end?"""
+    """Return whether the text only lacks its end."""
     if source.startswith(COMMAND):
         return False
     try:

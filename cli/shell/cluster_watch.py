@@ -1,4 +1,4 @@
-"""What the prompt says of the cluster, kept up to date in the background, and news of it."""
+"""The state of the cluster at the prompt, kept up to date in the background, and its news."""
 
 import math
 from collections.abc import Callable
@@ -54,7 +54,7 @@ class NodeStanding:
 
 
 def read(status: NodeStatus, former: NodeStanding) -> NodeStanding:
-    """From the status of a node."""
+    """Read it from the status of a node."""
     return replace(
         former,
         node=status.name,
@@ -67,7 +67,7 @@ def read(status: NodeStatus, former: NodeStanding) -> NodeStanding:
 
 
 def news(former: NodeStanding, now: NodeStanding) -> list[str]:
-    """What has changed, in sentences."""
+    """Return the changes, in sentences."""
     if not former.node:
         return []
     told: list[str] = []
@@ -90,7 +90,7 @@ def news(former: NodeStanding, now: NodeStanding) -> list[str]:
 
 
 def _nothing() -> None:
-    """Nobody looks at the prompt yet."""
+    """The default: no prompt is shown yet."""
 
 
 @dataclass(slots=True)
@@ -163,7 +163,7 @@ class Watcher:
             await trio.sleep(NAMES_S)
 
     async def _arm(self, box: Box) -> None:
-        """Have every member that answers keep the times of what is written."""
+        """Let every member that answers trace what is written."""
         for address in box.members.values():
             try:
                 await box.place.traced(address, 1, arm=ARM_S)
@@ -172,7 +172,7 @@ class Watcher:
 
 
 async def names_of(box: Box) -> ClusterNames:
-    """What the cluster has, for completion."""
+    """Return the names in the cluster, for completion."""
     shapes = await box.schema.shapes()
     spaces = {
         each.name: (

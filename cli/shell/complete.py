@@ -1,4 +1,4 @@
-"""What may follow in the line: names of spaces, fields, indexes, methods, options, nodes."""
+"""Completion: names of spaces, fields, indexes, methods, options, nodes."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +24,7 @@ _PAIRS: Final = {"{": "}", "(": ")", "[": "]"}
 
 @dataclass(frozen=True, slots=True)
 class ClusterNames:
-    """What the cluster has, as of a moment ago. Spaces by name: their fields and indexes."""
+    """The names in the cluster, as of a moment ago. Spaces by name: their fields and indexes."""
 
     spaces: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
     nodes: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Candidate:
 
 
 def candidates(line: str, names: ClusterNames) -> Iterator[Candidate]:
-    """What the end of the line may become, the likely ones first."""
+    """Return the completions of the line's end, likely ones first."""
     if line.startswith("\\"):
         yield from _command(line, names)
         return
@@ -176,7 +176,7 @@ def _command(line: str, names: ClusterNames) -> Iterator[Candidate]:
 
 
 def _known_to(command: str, rest: str, names: ClusterNames) -> Iterable[str]:
-    """What a command takes."""
+    """Return the words that a command takes."""
     match command:
         case "c" | "on" if " " not in rest:
             return (*names.nodes, "leader")
@@ -204,7 +204,7 @@ def _split(chain: str) -> tuple[str, str, str]:
 
 
 def hint_line(line: str, width: int) -> str:
-    """The same in so many columns, without a word that is cut."""
+    """Return the hint in so many columns, without a word that is cut."""
     found = hint(line)
     if len(found) <= width:
         return found

@@ -39,7 +39,7 @@ class DataVerbs:
         self._shapes: dict[int, tuple[float, dict[str, Shape]]] = {}
 
     def verbs(self) -> dict[str, Verb]:
-        """By name."""
+        """Return the verbs by name."""
         return {
             "get": self._get,
             "select": self._select,
@@ -57,7 +57,7 @@ class DataVerbs:
         }
 
     async def shapes(self, box: Box) -> dict[str, Shape]:
-        """All definitions, perhaps as they were a moment ago."""
+        """Return all definitions, perhaps as they were a moment ago."""
         kept = self._shapes.get(id(box))
         if kept is None or kept[0] < time.monotonic():
             kept = (time.monotonic() + SHAPES_KEPT_S, await box.schema.shapes())
@@ -65,7 +65,7 @@ class DataVerbs:
         return kept[1]
 
     async def shape(self, box: Box, ref: object) -> Shape | None:
-        """One definition by name or id; asked for again before it is said not to be there."""
+        """Return one definition by name or id; asked for again before it counts as missing."""
         for _ in range(2):
             for each in (await self.shapes(box)).values():
                 if ref in (each.name, each.id):
@@ -74,7 +74,7 @@ class DataVerbs:
         return None
 
     def forget(self, box: Box) -> None:
-        """Something has changed the definitions."""
+        """Forget the definitions: something has changed them."""
         self._shapes.pop(id(box), None)
 
     async def space(self, box: Box, args: Sequence[object]) -> BoxSpace:
@@ -194,7 +194,7 @@ class SchemaVerbs:
         self._data = data
 
     def verbs(self) -> dict[str, Verb]:
-        """By name."""
+        """Return the verbs by name."""
         return {
             "space": self._space,
             "spaces": self._spaces,

@@ -1,4 +1,4 @@
-"""What goes wrong in the shell itself."""
+"""Errors of the shell itself."""
 
 from collections.abc import Collection
 
@@ -47,7 +47,7 @@ class InterruptedUnknown(ChunkInterrupted):
 
 
 def first_of(group: "ExceptionGroup[QsyncError]") -> QsyncError:
-    """What went wrong, without the tasks that it went through."""
+    """Return the first error, without the groups of the tasks that it went through."""
     found: BaseException = group
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]

@@ -17,13 +17,13 @@ NOBODY_LEFT: Final = "every fiber waits for another one, and nobody is left to w
 
 
 class Carriers(Protocol):
-    """What an event loop gives: tasks beside the one that waits."""
+    """The event loop: tasks beside the one that waits."""
 
     def carry(self, question: Callable[[], Awaitable[None]], /) -> None:
         """Ask in a task of its own, then `poke`."""
 
     def poke(self) -> None:
-        """Whoever waits looks again."""
+        """Wake the waiting task, so that it looks again."""
 
     async def wait(self, seconds: float | None) -> None:
         """Until poked, or for so long."""
@@ -77,7 +77,7 @@ class FiberTurns:
             await self.carriers.wait(self.advance())
 
     def advance(self) -> float | None:
-        """Let everybody run who can; seconds until the next one wants to, None: nobody does."""
+        """Run all fibers that can; return the seconds until the next one wants to, or None."""
         while True:
             event = self._step()
             match event[0]:
@@ -116,4 +116,4 @@ class FiberTurns:
 
 
 def _nothing(_fiber: int) -> None:
-    """Nobody wants to know."""
+    """The default: nothing waits for the end."""

@@ -51,7 +51,7 @@ def render(values: Sequence[object], look: OutputStyle) -> Iterator[str]:
 
 
 def one_line(value: object) -> str:
-    """As `print` shows it: text bare, anything else as Lua would write it."""
+    """Return a value as `print` shows it: text bare, anything else as Lua would write it."""
     if isinstance(value, str):
         return value
     return "nil" if value is None else _lua(value)
@@ -175,7 +175,7 @@ def _rounded(value: object) -> object:
 
 
 def _rows(value: object) -> bool:
-    """Is it a tuple, or a list of them?"""
+    """Return whether it is a tuple, or a list of them."""
     return isinstance(value, NamedRow) or (
         isinstance(value, list)
         and bool(value)

@@ -31,7 +31,7 @@ _LEADING: Final = {
 async def consequence(
     box: Box, data: DataVerbs, verb: str, args: Sequence[object]
 ) -> tuple[str, str] | None:
-    """What a dangerous verb would do, and the name to be typed where that is asked; else None."""
+    """Return what a dangerous verb would do, and the name to be typed, if any; else None."""
     if verb in _LEADING:
         answer = await box.why.would(_LEADING[verb])
         return None if changes_nothing(answer.numbers) else (answer.sentence, box.name)

@@ -42,7 +42,7 @@ _ROWS: Final[dict[str, Callable[[Box], Awaitable[list[Row]]]]] = {
 
 
 def joined(stored: list[Row], implied: list[Row]) -> list[Row]:
-    """All of them in the order of their keys, each key once."""
+    """Return all of them in the order of their keys, each key once."""
     there = {row[0] for row in stored}
     both = [*stored, *(row for row in implied if row[0] not in there)]
     return sorted(

@@ -70,7 +70,7 @@ _ELSE: Final = (
 
 
 def verbs() -> dict[str, Verb]:
-    """By name."""
+    """Return the verbs by name."""
     return {
         "injection.set": _set,
         "injection.get": _get,
@@ -146,7 +146,7 @@ async def _spoil(box: Box, name: str, what: LinkInjection, value: object) -> Non
 
 
 async def _spoiled(box: Box, what: LinkInjection) -> object:
-    """What the injection is set to: of links that were spoiled otherwise, false or 0."""
+    """Return the value of the injection; for links with other faults, false or 0."""
     lab = await _lab(box)
     mine = set(_links(lab, box))
     rules = [each.rule for each in await box.place.aside(lab.control.show) if each.link in mine]

@@ -126,7 +126,7 @@ async def trace(shell: ShellCore, rest: str) -> None:
 
 
 def _story(told: Mapping[str, Mapping[str, object]], index: int) -> list[str]:
-    """What the nodes said of an entry, by time."""
+    """Return what the nodes know of an entry, by time."""
     entries = [each["entry"] for each in told.values() if isinstance(each.get("entry"), dict)]
     if not entries:
         return [f"no node that answers has entry {index}"]

@@ -38,7 +38,7 @@ class Job:
 
     @property
     def has_fibers(self) -> bool:
-        """Does it need an event loop?"""
+        """Whether it needs an event loop."""
         return any(FIBER.search(text) for _, text in self.sources)
 
 

@@ -1,4 +1,4 @@
-"""What becomes of the open transaction when its chunk fails, or when the shell ends."""
+"""The end of an open transaction when its chunk fails, or when the shell ends."""
 
 from admin.box.session import Box
 from cli.shell.voices import ShellOutput

@@ -20,7 +20,7 @@ def pager() -> list[str]:
 
 
 def paged(command: list[str], lines: list[str]) -> None:
-    """Let a person read the lines; waits for the pager to end. Raises ConfigError."""
+    """Show the lines in the user's pager; wait for it to end. Raises ConfigError."""
     text = "".join(f"{line}\n" for line in lines)
     try:
         subprocess.run(command, input=text, text=True, check=False)  # noqa: S603 - the user's own

@@ -1,4 +1,4 @@
-"""Text as people paste it: typographic quotes, no-break spaces, placeholders in angle brackets."""
+"""Repairs pasted text: typographic quotes, no-break spaces, placeholders in angle brackets."""
 
 import re
 from collections.abc import Callable

@@ -118,7 +118,7 @@ class Editor:
         self._session: PromptSession[str] | None = None
 
     def attach(self, talk: InteractiveShell, watcher: Watcher) -> None:
-        """What is typed belongs to this shell."""
+        """Attach the shell that gets the typed lines."""
         self._talk, self._watcher = talk, watcher
         plain = bool(os.environ.get("NO_COLOR"))
         self._session = PromptSession(
@@ -205,7 +205,7 @@ class NameCompleter(Completer):
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
     ) -> Iterable[Completion]:
-        """What may follow."""
+        """Return the completions."""
         line = document.current_line_before_cursor
         if not line.strip() and not complete_event.completion_requested:
             return

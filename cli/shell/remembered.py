@@ -11,12 +11,12 @@ _LINE = "+"
 
 
 def history_path() -> Path:
-    """Where the lines are kept that were typed."""
+    """Return the path of the file with the typed lines."""
     return home().parent / HISTORY_FILE
 
 
 def remembered() -> Iterator[str]:
-    """What was typed, the newest first, repetitions once."""
+    """Return the typed lines, the newest first, each once."""
     try:
         text = history_path().read_text("utf-8", errors="replace")
     except FileNotFoundError:

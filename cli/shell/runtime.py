@@ -77,7 +77,7 @@ class LuaRuntime:
         self._kept[number - 1] = None
 
     def keeps(self, number: int) -> bool:
-        """Is that function still wanted?"""
+        """Return whether that function is still wanted."""
         return self._kept[number - 1] is not None
 
     # -- running
@@ -101,7 +101,7 @@ class LuaRuntime:
         await self.run(self._kept[number - 1], arguments)
 
     def spawn_kept(self, number: int, arguments: Sequence[object]) -> None:
-        """The same in a fiber of its own, which nobody waits for."""
+        """Run it in a fiber of its own, which nobody waits for."""
         given = [self.bridge.to_lua(each) for each in arguments]
         self._main[b"spawn"](self._kept[number - 1], *given)
         assert self.turns.carriers is not None
@@ -121,7 +121,7 @@ class LuaRuntime:
                 raise self._failure(step[1:])
 
     def _step(self) -> tuple[Lua, ...]:
-        """What the coroutines want next; each had a turn."""
+        """Return the next wishes of the coroutines; each had a turn."""
         try:
             found = self._main[b"turn"]()
         except MemoryError as error:
@@ -157,7 +157,7 @@ class LuaRuntime:
         return [self._shown(packed[at]) for at in range(1, packed[b"n"] + 1)]
 
     def _shown(self, value: object) -> object:
-        """What a chunk returned; a function is shown by its name only."""
+        """Return what a chunk returned; a function is shown by its name only."""
         if _kind_of(value) in {"function", "thread", "userdata"}:
             return f"<{_kind_of(value)}>"
         return self.bridge.to_python(value)

@@ -28,7 +28,7 @@ class ShellSettings:
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """All of them."""
+        """Return all names."""
         return tuple(each.name for each in fields(cls))
 
     def as_typed(self, name: str) -> str:
@@ -69,7 +69,7 @@ def consistency(text: object) -> ReadConsistency:
 
 
 def choices(name: str) -> tuple[str, ...]:
-    """What a setting may be, for completion."""
+    """Return the values of a setting, for completion."""
     if name in {"format", "output"}:
         return tuple(OutputFormat)
     if name == "consistency":

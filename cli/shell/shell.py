@@ -6,7 +6,7 @@ from cli.shell.state import ShellCore
 
 
 class Shell(ShellCore):
-    """Whoever sits in front of it, or nobody."""
+    """The shell of a person, or of a script."""
 
     @override
     async def command(self, line: str) -> None:

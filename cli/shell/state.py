@@ -1,4 +1,4 @@
-"""One shell: its session, its Lua, its settings; runs chunks and says what went wrong."""
+"""One shell: its session, Lua and settings; it runs chunks and reports errors."""
 
 import difflib
 import re
@@ -36,7 +36,7 @@ def locals_of(source: str) -> set[str]:
 
 
 def hint(message: str, *, source: str, gone: Iterable[str], spaces: Iterable[str]) -> str:
-    """What to do about it; nothing when there is nothing to say."""
+    """The advice for an error; empty when there is none."""
     named = _GLOBAL.search(message)
     if named is not None and named.group(1) in _ABSENT:
         return f"the shell's Lua has no {named.group(1)}: it reaches the cluster and nothing else"
@@ -104,7 +104,7 @@ class ShellCore(ABC):
 
     @property
     def production(self) -> bool:
-        """Is this cluster tagged production?"""
+        """Whether this cluster is tagged production."""
         return PRODUCTION in self.tag.lower()
 
     @property
@@ -140,7 +140,7 @@ class ShellCore(ABC):
             self.voices.result(line)
 
     def lines(self, values: list[object]) -> Iterator[str]:
-        """The same as text."""
+        """Return it as text."""
         rows = self.settings.rows if self.voices.file is None else sys.maxsize
         look = OutputStyle(self.settings.format, self.people, rows, self.width)
         return render(values, look)
@@ -163,7 +163,7 @@ class ShellCore(ABC):
         """Run a command with a backslash."""
 
     async def run(self, source: str, *, name: str = "=shell") -> list[object]:
-        """What a chunk returns. Raises QsyncError, with a hint where there is one."""
+        """Return the result of a chunk. Raises QsyncError, with a hint where there is one."""
         cleaned = pasted.clean(source)
         for note in cleaned.notes:
             self.voices.say(note)
@@ -210,7 +210,7 @@ class ShellCore(ABC):
         self.voices.out(text)
 
     async def sure(self, sentence: str, word: str) -> None:
-        """Nobody is there to be asked: on a production cluster `--yes` must have been said."""
+        """Check that `--yes` was given for a production cluster: nobody can be asked."""
         if self.production and not self._yes:
             raise StoppedByGuard(
                 f"this cluster is tagged {self.tag!r}. {sentence}",

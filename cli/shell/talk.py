@@ -224,7 +224,7 @@ class InteractiveShell(Shell):
             self.voices.say(f"the write of token {token} took effect: {at}")
 
     def _tell(self, errand: BackgroundWrite) -> None:
-        """What became of a write that nobody waited for."""
+        """Report the outcome of a write that nobody waited for."""
         if errand.error is not None:
             self.voices.say(f"the {errand.verb} that was interrupted: {errand.error}")
             return

@@ -19,7 +19,7 @@ _LOOK_S: Final = 0.005
 
 
 class Pauses(Protocol):
-    """Who can wait."""
+    """The part of the shell that can wait."""
 
     async def pause(self, seconds: float) -> None:
         """Wait."""
@@ -32,7 +32,7 @@ class TarantoolVerbs:
         self._host = host
 
     def verbs(self) -> dict[str, Verb]:
-        """By name."""
+        """Return the verbs by name."""
         return {
             "refuse": _refuse,
             "once": _once,
@@ -60,7 +60,7 @@ async def _refuse(_box: Box, args: Sequence[object]) -> object:
 
 
 async def _once(box: Box, args: Sequence[object]) -> object:
-    """Was the key not there yet? It is now. One of several who ask at once is told so."""
+    """Insert the key; return whether it was new. Of several at once only one gets true."""
     if box.txn is not None:
         raise NoTransaction("box.once inside of a transaction", hint="commit it first")
     key = arguments.text(arguments.at(args, 0), "a key")

@@ -51,7 +51,7 @@ class FiberScript(Shell):
 def run_with_fibers(
     job: Job, voices: ShellOutput, collect: Callable[[list[object]], None] | None = None
 ) -> None:
-    """As `oneshot.run`. Fibers that are alive at the end of the script end with it."""
+    """Run the sources as `oneshot.run` does. Living fibers end with the script."""
     failure: BaseException | None = None
     try:
         trio.run(_run, job, voices, collect)

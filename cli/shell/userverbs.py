@@ -17,7 +17,7 @@ class UserVerbs:
     """Each gets the session and what Lua passed."""
 
     def verbs(self) -> dict[str, Verb]:
-        """By name."""
+        """Return the verbs by name."""
         shared = {
             "grant": self._grant,
             "revoke": self._revoke,

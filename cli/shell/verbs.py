@@ -1,4 +1,4 @@
-"""Where questions of Lua's find their answers: verbs by name, with the guards before them."""
+"""Dispatches Lua's questions: verbs by name, with the guards before them."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from qsync.errors import ConfigError, ReadOnly, WrongOperation
 
 
 class VerbHost(Protocol):
-    """What the verbs need of the shell around them."""
+    """The part of the shell that verbs need."""
 
     read_only: bool
 

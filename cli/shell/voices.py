@@ -14,7 +14,7 @@ r"""`\o >> FILE` goes on with a file instead of writing it anew."""
 
 @dataclass(slots=True)
 class ShellOutput:
-    """What chunks return, what they print, and what is said beside it.
+    """The outputs of a shell: results, prints, and messages.
 
     `former` is what they go back to; None: these are the first.
     """
@@ -26,13 +26,13 @@ class ShellOutput:
     file: "LineFile | None" = None
 
     def into(self, name: str) -> "ShellOutput":
-        """The same with results and prints in a file. Raises ConfigError."""
+        """Write results and prints to a file from now on. Raises ConfigError."""
         made = LineFile(name)
         first = self.back()
         return ShellOutput(result=made.line, out=made.line, say=first.say, former=first, file=made)
 
     def back(self) -> "ShellOutput":
-        """As it was before a file; what was written is said, and the file closed."""
+        """Write to the screen again; report how much was written, and close the file."""
         if self.file is None or self.former is None:
             return self
         self.file.close()
@@ -72,5 +72,5 @@ class LineFile:
         self.lines += text.count("\n") + 1
 
     def close(self) -> None:
-        """Nothing more is added."""
+        """The last output: nothing more is added."""
         self._file.close()
