@@ -45,7 +45,7 @@ class SealingKey:
 
     @property
     def text(self) -> str:
-        """Return it as the text of a file."""
+        """The key as the text of a file."""
         content = self.salt + self.public + self.manifests
         return _PREFIX + base64.urlsafe_b64encode(content + _sum(content)).decode()
 

@@ -72,7 +72,7 @@ def history_of(run: RunTables) -> list[Operation]:
 
 
 def _decided(run: RunTables, *, complete: bool) -> ResolvedLog:
-    """By the longest log that is known to be confirmed, from its first entry on."""
+    """Return what became of requests, by the longest confirmed log from its first entry on."""
     whole = [log for log in MemoryKernels(run).outlines if log.first == 1]
     if not whole:
         return ResolvedLog(applied=frozenset(), complete=False)

@@ -5,7 +5,7 @@ SHOWN_CHARS_MAX = 200
 
 
 def clip(value: object) -> str:
-    """As Python writes it, cut where it is long, with its whole length in characters."""
+    """Return a value's `repr`, cut where it is long, with its whole length in characters."""
     text = repr(value)
     if len(text) <= SHOWN_CHARS_MAX:
         return text

@@ -107,7 +107,7 @@ class Follow:
     # -- what must not be
 
     def _of_status(self, before: Sequence[Row], status: Sequence[Row]) -> Iterator[Breach]:
-        """By kernels: the new rows, and of the old ones what they need."""
+        """Check samples by kernels: the new rows, with the old ones that they need."""
         rows = sorted([*self._writable, *before, *status], key=lambda row: _int(row["sample"]))
         evidence = Evidence(manifest=FOLLOWED, status=Samples.of_rows(rows))
         for id_, find in OF_STATUS.items():
@@ -118,7 +118,7 @@ class Follow:
                 self._writable.add(row)
 
     def _of_leaders(self, status: Sequence[Row], log: Log) -> Iterator[Breach]:
-        """The same: who says that it leads, and whose PROMOTEs there are."""
+        """Check leaders by kernels: which nodes say that they lead, and the PROMOTEs there are."""
         at = np.flatnonzero(log["promote"])
         columns = [log[name][at].tolist() for name in _PROMOTE]
         rows = zip(*columns, strict=True)
@@ -211,7 +211,7 @@ def _claims(promotes: Iterable[Row], status: Iterable[Row]) -> Evidence:
 
 
 def _how(breach: Breach) -> str:
-    """Who says that the second of two leaders leads."""
+    """Return the evidence that the second of two leaders leads."""
     last = breach.witness[-1]
     node = last.row["node"]
     if last.table == LogEntries.table:

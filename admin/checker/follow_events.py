@@ -70,7 +70,7 @@ class StatusEvents:
         )
 
     def _met(self, status: Sequence[Row]) -> Iterator[FollowNote]:
-        """Who came, went, began anew."""
+        """Return the nodes that came, went, or began anew."""
         here = {_int(row["node"]): row for row in status}
         for number, row in sorted(here.items()):
             node = self._nodes.get(number)
@@ -93,7 +93,7 @@ class StatusEvents:
                 yield self.record(f"{node.name} does not answer", node=number)
 
     def _led(self, status: Sequence[Row]) -> Iterator[FollowNote]:
-        """Who leads, when that changes."""
+        """Return the leader, when it changes."""
         leaders = [row for row in status if row["role"] == "leader"]
         if leaders:
             row = max(leaders, key=lambda each: _int(each["term"]))

@@ -153,7 +153,7 @@ class Window:
     # -- one log
 
     def _shape(self, whose: Whose, entries: Entries) -> Iterator[Breach]:
-        """By kernels: terms only grow, and so do the lsns of every origin, by one."""
+        """Check by kernels that terms only grow, and the lsns of every origin, by one."""
         shape = self._shapes.get(whose)
         if shape is None or entries.first != shape.last + 1:
             # What is between is not known.
@@ -175,7 +175,7 @@ class Window:
     def _compare(
         self, node: int, other: int, theirs: LogWindow, entries: Entries
     ) -> Iterator[Breach]:
-        """By kernels: where they differ first; everything after it differs for that reason."""
+        """Compare by kernels, up to the first difference: the rest differs because of it."""
         first, term, crc = theirs.common(entries)
         start = first - entries.first
         own_term, own_crc = (each[start : start + len(crc)] for each in (entries.term, entries.crc))
@@ -198,7 +198,7 @@ class Window:
 
     @staticmethod
     def _differing(one: Ints, two: Ints) -> int | None:
-        """Where two columns differ first: everything after it differs for that reason."""
+        """Return where two columns differ first."""
         odd = np.flatnonzero(one != two[: len(one)])
         return int(odd[0]) if len(odd) else None
 
@@ -211,7 +211,7 @@ def _plain(node: int, first: int, term: Ints, crc: Ints) -> Slice:
 
 
 def _confirmed(here: Slice) -> LogOutline:
-    """Only what is confirmed is followed."""
+    """Return only entries that are confirmed."""
     first, last = int(here.index[0]), int(here.index[-1])
     terms = term_stretches(here.index, here.term)
     node = here.whose[1]

@@ -82,7 +82,7 @@ def compare(labelled: LabelLine) -> LabelComparison:
 
 
 def unreadable(labelled: LabelLine, error: Exception) -> LabelComparison:
-    """Of a file that is no history."""
+    """Return the verdict on a file that is not a history."""
     return _compared(labelled, "unreadable", str(error))
 
 
@@ -107,7 +107,7 @@ def _found(report: HistoryReport) -> str:
 
 
 def _result(report: HistoryReport) -> Result:
-    """Of what a label is about: the one order, or what transactions showed."""
+    """Return the result that a label is about: of the one order, or of transactions."""
     names = {LINEARIZABLE, IsolationLevel.STRICT_SERIALIZABLE.value}
     result = next(e.verdict.result for e in report.checked if e.verdict.invariant in names)
     # The history in which nothing took effect has an order: the empty one.

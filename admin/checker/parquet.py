@@ -26,7 +26,7 @@ def rows_of_parquet(part: BundlePart, run_id: str) -> Iterator[Row]:
 
 
 def to_parquet(bundle: Bundle, folder: Path) -> Bundle:
-    """The same evidence in another folder, as Parquet, part by part."""
+    """Copy evidence to another folder as Parquet, part by part."""
     folder.mkdir(parents=True, exist_ok=True)
     for table in TABLES:
         for part in bundle.parts(table):

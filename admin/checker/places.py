@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
-    """Of an entry. A term of None is not known; then only indexes are compared."""
+    """The place of an entry. A term of None is unknown; then only indexes are compared."""
 
     index: int
     term: int | None = None
@@ -15,7 +15,7 @@ class LogPlace:
 
 
 def misses(shown: LogPlace, floor: LogPlace) -> bool:
-    """Whether no log whose last entry is `shown` can have the entry `floor`.
+    """Return whether no log whose last entry is `shown` can have the entry `floor`.
 
     An entry is named by index and term, and terms never decrease along a log (Raft §5.3). So a
     longer log of an older term is another log, and so is one with another term at that index.

@@ -165,7 +165,7 @@ def _appends(operations: Sequence[Operation], level: IsolationLevel) -> CheckedI
 
 
 def _sessions(operations: Sequence[Operation]) -> list[CheckedInvariant]:
-    """Only what names its session, or passes receipts, was promised anything about them."""
+    """Return the verdicts on sessions: only operations with a session or receipt have a promise."""
     checked: list[CheckedInvariant] = []
     if any(each.floor is not None for each in operations):
         checked.append(_timed(lambda: sessions.check_read_your_writes(operations)))

@@ -23,7 +23,7 @@ class ResolvedLog:
 
 
 def resolve(operations: Iterable[Operation], decided: ResolvedLog) -> list[Operation]:
-    """The same history, with as few unknown operations as the log allows."""
+    """Return the history with as few unknown operations as the log allows."""
     known = list(operations)
     once = _once([token(each) for each in known if each.f not in LOOKS])
     return [_settled(each, decided, once) for each in known]

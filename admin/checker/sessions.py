@@ -63,7 +63,7 @@ def check_read_your_writes(operations: Iterable[Operation]) -> Verdict:
 
 
 def _last_acknowledged(operations: Iterable[Operation]) -> dict[int, int]:
-    """By term: the last index at which a write was acknowledged."""
+    """Return, by term, the last index at which a write was acknowledged."""
     last: dict[int, int] = {}
     for each in operations:
         if each.f in _READS or each.kind is not CompletionType.OK:
@@ -123,7 +123,7 @@ def check_monotonic_reads(operations: Iterable[Operation], date: Date | None = N
 
 
 def side_by_side(operations: Iterable[Operation]) -> bool:
-    """Whether some session did two things at a time; then its order of operations says little."""
+    """Return whether a session did two things at once: its order of operations says little then."""
     busy: dict[Frozen, float] = {}
     for each in sorted(operations, key=lambda operation: operation.begun):
         whose = freeze(each.whose)
@@ -154,7 +154,7 @@ def check_answers(operations: Iterable[Operation], rows: Iterable[AppliedRequest
 
 
 def _dates(operations: Sequence[Operation]) -> dict[tuple[Frozen, Frozen], LogPlace]:
-    """Where values were written, for those that were written once and have a receipt."""
+    """Return the places of values that were written once and have a receipt."""
     dates: dict[tuple[Frozen, Frozen], LogPlace] = {}
     twice: set[tuple[Frozen, Frozen]] = set()
     for each in operations:
@@ -171,7 +171,7 @@ def _dates(operations: Sequence[Operation]) -> dict[tuple[Frozen, Frozen], LogPl
 
 
 def _by_key(dates: Mapping[tuple[Frozen, Frozen], LogPlace]) -> dict[Frozen, list[LogPlace]]:
-    """Where something was written to each key."""
+    """Return the places of writes to each key."""
     places: dict[Frozen, list[LogPlace]] = {}
     for name, place in dates.items():
         places.setdefault(name[0], []).append(place)

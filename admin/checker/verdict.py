@@ -114,7 +114,7 @@ def conclude(
 
 
 def skipped(invariant: str, why: str) -> Verdict:
-    """Not examined, because something it needs is not there."""
+    """Return the verdict that it was not examined, because something it needs is missing."""
     return Verdict(invariant=invariant, result=Result.SKIPPED, facts=0, note=why)
 
 
@@ -149,7 +149,7 @@ def merge(invariant: str, verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def overall(results: Iterable[Result]) -> Result:
-    """Of a whole run: what was skipped does not count, unless nothing else is there."""
+    """Return the result of a run: skipped invariants count only if nothing else is there."""
     found = {each for each in results if each is not Result.SKIPPED}
     if Result.FAIL in found:
         return Result.FAIL

@@ -52,7 +52,7 @@ def first_to_answer(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> str:
 
 
 def by_network(address: str) -> str:
-    """Where the node behind a socket (`unix:PATH`) is for others; any other address as it is.
+    """Return the network address behind a socket (`unix:PATH`); any other address as it is.
 
     From here on this process, and those that it starts, dial that address by the socket. Raises
     Unavailable or what the node refuses.
@@ -65,7 +65,7 @@ def by_network(address: str) -> str:
 
 
 def greeting(address: str, *, timeout: float = TIMEOUT_S) -> Greeting:
-    """Who answers there, as it tells everybody. Raises Unavailable or what it refuses."""
+    """Return the greeting of the node there. Raises Unavailable or what it refuses."""
     with NodeConnection(address, timeout=timeout, greeted=True) as line:
         return line.greeting
 

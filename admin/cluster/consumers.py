@@ -1,4 +1,4 @@
-"""Who still needs the log: what the leader says of it, and letting somebody go."""
+"""Consumers of the log: the leader's view of them, and letting one go."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from qsync.wire.verbs import WriteRequest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogUse:
-    """Of the leader, or of the node that answered first where nobody leads."""
+    """Use of the log at the leader, or at the node that answered first without a leader."""
 
     node: NodeStatus
     consumers: tuple[ConsumerStatus, ...]

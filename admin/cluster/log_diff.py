@@ -1,4 +1,4 @@
-"""Where two logs part, found with a few entries of each.
+"""Finds where two logs differ, with a few entries of each.
 
 Equal checksums of the chain mean equal logs up to there, so the place is searched for by halves.
 """

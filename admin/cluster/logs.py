@@ -33,7 +33,7 @@ PROBLEMS_MAX = 100
 
 
 class EntrySource(Protocol):
-    """Where entries come from, batch by batch, from an index on."""
+    """A source of entries, batch by batch, from an index on."""
 
     def batches(self, first: int, last: int | None) -> Iterator[bytes]:
         """Raw batches that cover `first..last`, or up to the end."""
@@ -77,11 +77,11 @@ class Online:
         return None
 
     def start(self) -> LogStart:
-        """As it says; a node of an older release has all of its log."""
+        """Where its log begins, as it answers; a node of an older release has all of it."""
         return start_of(self.line)
 
     def last(self) -> int:
-        """As its answers say."""
+        """The last entry, by its answers."""
         return decode.status(replies.read_map(self.line.ask(PlainRequest(1, Verb.STATUS)))).last
 
 
@@ -111,15 +111,15 @@ class StoppedLog:
             yield batch.raw
 
     def damage(self) -> str | None:
-        """By its records, and by what was flushed."""
+        """Return the damage, by its records, and by what was flushed."""
         return self.recovered.quarantined
 
     def start(self) -> LogStart:
-        """As the log itself says."""
+        """Where the log begins, by itself."""
         return self.recovered.start
 
     def last(self) -> int:
-        """As its records say."""
+        """The last entry, by its records."""
         return self.log.last
 
 
@@ -150,7 +150,7 @@ class LogVerification:
 
     @property
     def whole(self) -> bool:
-        """Nothing is wrong, and there was something to look at."""
+        """Whether there is no damage and at least one entry."""
         return (self.entries > 0 or self.begins > 1) and not self.problems
 
 
@@ -239,7 +239,7 @@ def _tuple(stored: object) -> object:
 
 
 def identity_of(path: Path) -> Identity:
-    """Whose directory it is. Raises ConfigError."""
+    """Return the identity of a directory. Raises ConfigError."""
     try:
         found = json.loads((path / "identity.json").read_text("utf-8"))
         return Identity(

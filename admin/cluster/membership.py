@@ -1,4 +1,4 @@
-"""Who is a member, by the configuration in force; and the changes of it, step by step."""
+"""The members by the configuration in force, and changes of it, step by step."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -93,7 +93,7 @@ def _members(
 
 
 def _anonymous(found: ClusterSurvey, known: Mapping[int, object]) -> list[ClusterMember]:
-    """Who follows without being a member, as the leader knows; those that answer are known."""
+    """Return the anonymous replicas, as the leader knows them and as they answer."""
     return [
         ClusterMember(
             id=each.id,
@@ -108,7 +108,7 @@ def _anonymous(found: ClusterSurvey, known: Mapping[int, object]) -> list[Cluste
 
 
 def _named(found: ClusterSurvey) -> tuple[tuple[int, str, str], ...]:
-    """By the leader; without one, by whoever has the longest log."""
+    """Return the members by the leader; without one, by the longest log."""
     if found.leader is not None:
         return found.leader.members
     return max(found.samples, key=lambda each: (each.term, each.last)).members

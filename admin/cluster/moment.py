@@ -36,7 +36,7 @@ class Moment:
 
     @cached_property
     def survey(self) -> ClusterSurvey:
-        """As one round of answers."""
+        """The moment as one round of answers."""
         found = tuple(decode.status(self.answers[id]) for id in sorted(self.answers))
         apart = tuple(decode.status(each) for each in self.apart)
         return ClusterSurvey(samples=found, silent=self.silent, apart=apart)

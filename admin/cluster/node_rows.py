@@ -62,7 +62,7 @@ def node_rows(found: ClusterSurvey, columns: tuple[NodeColumn, ...]) -> list[Nod
 
 
 def mark(found: ClusterSurvey, node: NodeStatus) -> NodeMark:
-    """Whether it leads, or somebody should look at it."""
+    """Return the mark of a node: it leads, or needs attention."""
     if found.leader is not None and node.id == found.leader.id:
         return NodeMark.LEADER if not node.ro else NodeMark.WARNING
     peer = peer_of(found, node.id)

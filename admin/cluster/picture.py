@@ -59,7 +59,7 @@ class ClusterPicture:
 
     @property
     def leader(self) -> NodeStatus | None:
-        """Of the highest term."""
+        """The leader of the highest term."""
         return self.survey.leader
 
     @property
@@ -187,7 +187,7 @@ def _answered(mark: _Mark, former: _Mark) -> Spread:
 
 
 def _both(mark: _Mark, former: _Mark) -> list[tuple[NodeStatus, NodeStatus]]:
-    """Of each node that answered at both moments: now, and then."""
+    """Return the status now and then of each node that answered both times."""
     pairs = [(node, former.nodes.get(id)) for id, node in mark.nodes.items()]
     return [(node, then) for node, then in pairs if then is not None]
 

@@ -134,7 +134,7 @@ class Sampler:
         )
 
     def _known(self) -> dict[tuple[str, int], AddressState]:
-        """By cluster and id: an id may be that of nodes of two clusters."""
+        """Return the nodes by cluster and id: nodes of two clusters may share an id."""
         return {
             (each.sample.replicaset.uuid, each.sample.id): each
             for each in self._sightings.values()
@@ -201,7 +201,7 @@ class Sampler:
         self._tell()
 
     def _is_followed(self, sighting: AddressState, sample: NodeStatus) -> bool:
-        """The same node under another address."""
+        """Return whether the node is sampled already, under another address."""
         others = [each for each in self._sightings.values() if each is not sighting]
         there = [each.sample for each in others if each.answer is not None]
         return any(each is not None and _who(each) == _who(sample) for each in there)

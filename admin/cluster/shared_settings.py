@@ -98,7 +98,7 @@ def consequence(found: SharedSettings, changes: Sequence[SettingChange]) -> str 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeReceipt:
-    """Where in the log the change is, and how many voters had it then."""
+    """The place of the change in the log, and how many voters had it then."""
 
     term: int
     index: int

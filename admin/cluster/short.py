@@ -30,7 +30,7 @@ def lasting(seconds: float) -> str:
 
 
 def amount(number: float) -> str:
-    """At most five characters: `0`, `812`, `1.9k`, `48M`."""
+    """An amount in at most five characters: `0`, `812`, `1.9k`, `48M`."""
     for below, factor, unit in ((1e3, 1, ""), (1e6, 1e-3, "k"), (1e9, 1e-6, "M")):
         if abs(number) < below:
             value = number * factor
@@ -40,7 +40,7 @@ def amount(number: float) -> str:
 
 
 def size(bytes_: float) -> str:
-    """`412B`, `16M`, `2.1G`."""
+    """A size in bytes: `412B`, `16M`, `2.1G`."""
     for unit in ("B", "K", "M", "G"):
         if abs(bytes_) < _KIBI:
             whole = unit == "B" or bytes_ >= _TENTHS_BELOW

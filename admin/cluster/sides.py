@@ -36,7 +36,7 @@ def is_superseded(node: NodeStatus) -> bool:
 
 
 def sentence_of_all(nodes: Iterable[NodeStatus]) -> str:
-    """Of superseded nodes: one sentence for those whose history goes on in one cluster."""
+    """Return a sentence for superseded nodes whose history goes on in one cluster."""
     by_reason: dict[str, list[NodeStatus]] = {}
     for each in nodes:
         by_reason.setdefault(_reason(each), []).append(each)

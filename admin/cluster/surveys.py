@@ -218,7 +218,7 @@ def wait_answers(address: str, *, timeout: float) -> ClusterSurvey:
 
 
 def node_address(found: ClusterSurvey, name: str) -> str:
-    """Where a node is, by its name or id. Raises ConfigError naming those there are."""
+    """Return the address of a node by name or id. Raises ConfigError that lists them."""
     members = {
         (id, each): address for node in found.samples for id, each, address in node.nodes
     } or {(node.id, node.name): node.address for node in found.samples}
@@ -230,7 +230,7 @@ def node_address(found: ClusterSurvey, name: str) -> str:
 
 
 def leader_address(found: ClusterSurvey) -> str | None:
-    """Where the leader is, asked or only heard of."""
+    """Return the address of the leader, even if only others named it."""
     if found.leader is not None:
         return found.leader.address
     newest = max(found.samples, key=lambda each: each.term)

@@ -22,7 +22,7 @@ def troubled(samples: Sequence[NodeStatus]) -> list[NodeStatus]:
 def words(
     samples: Sequence[NodeStatus], silent: Collection[str], away: Sequence[PeerStatus]
 ) -> str:
-    """Who is away, unsound, or broken on purpose. `silent`: names of those that do not answer."""
+    """Return which nodes are away, unsound, or with faults. `silent`: those without an answer."""
     parts = [f"{name} does not answer" for name in sorted(silent)]
     parts += [f"{each.name} is {_way(each)}" for each in away if each.name not in silent]
     told = {each.name for each in away}

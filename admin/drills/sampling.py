@@ -82,7 +82,7 @@ class SamplingThread:
 
     @property
     def terms(self) -> dict[int, set[str]]:
-        """Return which nodes were seen leading in which term."""
+        """Which nodes were seen leading in which term."""
         found: dict[int, set[str]] = {}
         for observed in list(self.observations):
             if observed.role == "leader":

@@ -239,7 +239,7 @@ class _Walk:
 
     @property
     def sure(self) -> Bools:
-        """Return which of them are valid, as far as they were read."""
+        """Which of them are valid, as far as they were read."""
         return self._good & self._fit
 
     @property

@@ -150,7 +150,7 @@ class SimulationRecorder:
 
     @property
     def floor(self) -> Position:
-        """Return the newest entry that was answered to any client as committed."""
+        """The newest entry that was answered to any client as committed."""
         return self._honest.floor
 
     def settled(

@@ -42,7 +42,7 @@ class HttpPages:
         self._open_health = open_health
 
     async def answer(self, target: str) -> HttpAnswer:
-        """To a GET of a target."""
+        """Return the answer to a GET of a target."""
         if self._look is not None and target in {PAGE, PAGE_AS_JSON}:
             return await self._page(self._look, target)
         if target == "/metrics":
@@ -58,7 +58,7 @@ class HttpPages:
         return HttpAnswer(found[0], as_json(found[1]))
 
     def answer_stranger(self, target: str) -> HttpAnswer:
-        """Who shows no token, or a wrong one, learns nothing but, perhaps, a code of health."""
+        """Return the answer without a valid token: nothing but, perhaps, a code of health."""
         found = health.answer(target, self._status()) if self._open_health else None
         if found is not None:
             return HttpAnswer(found[0], as_json({}))

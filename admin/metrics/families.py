@@ -101,7 +101,7 @@ def _refused(node: NodeStatus) -> Iterable[Point]:
 
 
 def _held(node: NodeStatus) -> Iterable[Point]:
-    """By the name of the member or consumer; shares of what one may hold."""
+    """Return the share that each member or consumer holds of what it may hold, by name."""
     for each in node.gc.consumers if node.leads and node.gc.retention else ():
         name = each.about if each.kind == ConsumerKind.REPLICA else each.name
         yield {"consumer": name, "kind": each.kind}, each.size / node.gc.retention

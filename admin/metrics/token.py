@@ -30,7 +30,7 @@ class BearerToken:
             raise ConfigError(f"metrics.token_file = {path}: {error}") from None
 
     def is_shown(self, headers: list[tuple[bytes, bytes]]) -> bool:
-        """Is it among the headers of a request? Takes as long whatever is shown."""
+        """Return whether the token is in the headers. Takes the same time for any token."""
         self._read_again()
         given = next((value for name, value in headers if name == b"authorization"), b"")
         scheme, _, token = given.decode("ascii", "replace").partition(" ")

@@ -65,7 +65,7 @@ class ClusterLook:
 
     @property
     def busy(self) -> bool:
-        """Is anybody asked at the moment?"""
+        """Whether any node is being asked at the moment."""
         return self._wanted.is_set()
 
     async def run(self) -> None:

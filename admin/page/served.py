@@ -18,7 +18,7 @@ SCHEMA: Final = "qsync/page/1"
 
 
 def look_of(node: Node) -> ClusterLook:
-    """As that node sees its cluster. What goes wrong with showing it stands in its timeline."""
+    """Return a node's look at its cluster. Errors of the page go to its timeline."""
     return ClusterLook(
         partial(own_account, node),
         lambda picture: rendered(picture, status(node)),

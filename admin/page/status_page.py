@@ -211,7 +211,7 @@ def _findings(picture: ClusterPicture) -> Iterable[str]:
 
 
 def _leaders(picture: ClusterPicture) -> Iterable[str]:
-    """Who led, since when, and why; the newest first."""
+    """Return leaders, times and reasons; the newest first."""
     known = picture.leaderships[:LEADERS_SHOWN]
     if not known:
         yield "<p>No node remembers an election.</p>"

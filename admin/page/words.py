@@ -10,14 +10,14 @@ _NOT_SHOWN: Final = "\ufffd"
 
 
 def clean(text: object) -> str:
-    """Not HTML yet. What has no sign of its own (controls, marks that turn text round) gets one."""
+    """Return text without controls and marks that reverse it; it is not HTML yet."""
     given = str(text)
     cut = given[:TEXT_CHARACTERS_MAX] + ("…" if len(given) > TEXT_CHARACTERS_MAX else "")
     return "".join(each if each.isprintable() else _NOT_SHOWN for each in cut)
 
 
 def as_html(text: object) -> str:
-    """As HTML."""
+    """Return text as HTML."""
     return escape(clean(text))
 
 

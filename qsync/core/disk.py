@@ -67,7 +67,7 @@ class DiskState:
 
     @property
     def stuck(self) -> float:
-        """Return for how many seconds the write that is under way has lasted."""
+        """For how many seconds the write that is under way has lasted."""
         return (
             self._replicated_log.now - self._began
             if self._replicated_log.pending_writes.under_way

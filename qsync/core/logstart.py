@@ -69,7 +69,7 @@ class LogStart:
 
     @property
     def can_begin(self) -> bool:
-        """Return whether a log may begin there: its receivers must know the voters (M6 a).
+        """Whether a log may begin there: its receivers must know the voters (M6 a).
 
         Who joined a cluster that changed no voter before that has not heard of the first ones.
         """

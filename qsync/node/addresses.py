@@ -69,7 +69,7 @@ class AddressBook:
 
     @property
     def members(self) -> tuple[PeerConfig, ...]:
-        """Returns the members of the configuration by id; without one those of the settings."""
+        """The members of the configuration by id; without one those of the settings."""
         return tuple(peer for _, peer in sorted(self._by_id().items()))
 
     def names(self, replica: int) -> bool:

@@ -115,7 +115,7 @@ class SnapshotSender:
 
     @property
     def needed(self) -> Index | None:
-        """Return the index behind which the log is needed for receivers; None without any."""
+        """The index behind which the log is needed for receivers; None without any."""
         starts = [each.source.head.start.index for each in self.transfers.values()]
         return min(starts, default=None)
 

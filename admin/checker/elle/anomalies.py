@@ -10,7 +10,7 @@ from admin.checker.operation import CompletionType, Frozen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anomaly:
-    """Something that no database of the wanted kind would show; `transactions` prove it."""
+    """An anomaly that a database of the wanted level never shows; `transactions` prove it."""
 
     name: str
     message: str

@@ -73,11 +73,11 @@ class Appends:
         return values if gone is None else tuple(each for each in values if each not in gone)
 
     def begins(self, read: ListRead) -> bool:
-        """Whether the longest list of the key begins with just what was read."""
+        """Return whether the longest list of the key begins with exactly what was read."""
         return self.order.get(read.key, ())[: len(read.values)] == read.values
 
     def agrees(self, read: ListRead) -> bool:
-        """Whether it begins with what was read, but for what failed."""
+        """Return whether it begins with what was read, apart from what failed."""
         values = self.without_failed(read.key, read.values)
         return self.order.get(read.key, ())[: len(values)] == values
 
@@ -93,7 +93,7 @@ class Appends:
         return [s.value for s in self.transactions[at].steps if s.appends and s.key == key]
 
     def unread(self) -> dict[Frozen, list[int]]:
-        """By key, the committed transactions with an append that nobody read, in any order."""
+        """Return, by key, the committed transactions with an append that nobody read, unordered."""
         found: dict[Frozen, list[int]] = {}
         known = {key: frozenset(values) for key, values in self.order.items()}
         for (key, value), writer in self.writer.items():

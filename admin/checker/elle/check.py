@@ -16,7 +16,7 @@ from admin.checker.verdict import Result, Verdict, Violation, conclude
 def check_appends(
     operations: Iterable[Operation], *, level: str = IsolationLevel.STRICT_SERIALIZABLE
 ) -> Verdict:
-    """Whether a history shows nothing that the level prohibits.
+    """Check that a history shows nothing that the level prohibits.
 
     A pass says that no anomaly was found in what the reads tell; what nobody read proves nothing.
     """

@@ -112,7 +112,7 @@ class _Search:
         self._ranks: list[int] = []
 
     def components(self, name: str) -> list[frozenset[State]]:
-        """Where there are cycles of the group of a class: each of them has one, none is outside."""
+        """Return the components that hold all cycles of a class; each holds at least one."""
         plain = self._graph.components(self._masks.get(name, self._free | Edge.RW))
         if name in self._masks:
             return [frozenset((number, False) for number in each) for each in plain]

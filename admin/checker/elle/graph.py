@@ -19,7 +19,7 @@ class Edge(IntEnum):
 
     @property
     def word(self) -> str:
-        """As it is written in an arrow."""
+        """The word for it in an arrow."""
         return self.name.lower()
 
 
@@ -76,7 +76,7 @@ class Graph:
         return tarjan.ranks
 
     def apart(self, free: int, numbers: Collection[int]) -> list[frozenset[State]]:
-        """The same of ways on which no rw edge follows another one, between some numbers."""
+        """Return the ways on which no rw edge follows another one, between some numbers."""
         along: list[list[int]] = [[] for _ in range(2 * self.size)]
         for number in numbers:
             for end, by_rw in self.steps((number, False), free):
@@ -89,7 +89,7 @@ class Graph:
         ]
 
     def steps(self, state: State, free: int) -> Iterator[State]:
-        """Where one may go from a state: along edges that are free, or by rw if not just so."""
+        """Return the steps from a state: along free edges, or along rw if none came just before."""
         for end, kinds in self.kinds[state[0]].items():
             if kinds & free:
                 yield end, False

@@ -88,7 +88,7 @@ class EvidenceFrames:
         return f"EvidenceFrames({', '.join(sorted(self.manifests)) or 'rows'}{changed})"
 
     def with_table(self, name: str, frame: "DataFrame") -> "EvidenceFrames":
-        """The same with another table: filtered, joined, spoiled on purpose, or your own.
+        """Return the same evidence with another table: filtered, joined, changed, or your own.
 
         It is fitted to the schema (`table_schema`): columns that evidence does not have are left
         out, those that may be null are added. Raises ConfigError where others are missing, or there
@@ -98,7 +98,7 @@ class EvidenceFrames:
         return dataclasses.replace(self, tables={**self.tables, name: fitted}, changed=True)
 
     def where(self, condition: "Column | str") -> "EvidenceFrames":
-        """The same with some runs only, by a condition on `run_id`."""
+        """Return the same evidence of some runs only, by a condition on `run_id`."""
         names = self.session.createDataFrame([(name,) for name in self.manifests], [RUN])
         wanted = {row[RUN] for row in names.where(condition).collect()}
         chosen = F.col(RUN).isin(*wanted) if wanted else F.lit(False)  # noqa: FBT003 - Spark's

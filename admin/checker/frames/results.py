@@ -126,7 +126,7 @@ class EvidenceResult:
         return place
 
     def timeline(self, run: str | None = None) -> RunPicture:
-        """Who led when amid which faults, and where the violations are.
+        """Return the timeline as a picture: leaders, faults, and where the violations are.
 
         `run`: its name, if it is one of many. Raises ConfigError if there is no bundle that tells.
         """

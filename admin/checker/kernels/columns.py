@@ -131,7 +131,7 @@ class Events(Columns):
     floor: Known = field(default_factory=list)
 
     def places(self, *names: str) -> Ints:
-        """Where events of these names are."""
+        """Return the places of events with these names."""
         return [at for at, name in enumerate(self.name) if name in names]
 
 

@@ -87,7 +87,7 @@ class ConfigurationWalk:
 
 
 def _configurations(events: Events) -> dict[int, FollowedConfiguration]:
-    """By the place of each `configured`: with the voters that the same node names behind it."""
+    """Return configurations by the place of their `configured`, with the voters behind it."""
     voters: dict[int, set[Pair]] = {}
     last: dict[int, int] = {}
     for at in events.places("configured", "voter"):
@@ -146,7 +146,7 @@ def steps(evidence: Evidence) -> RuleFinding:
 
 
 def _promotes(evidence: Evidence) -> dict[tuple[int, int], int]:
-    """By term and leader: where its PROMOTE is."""
+    """Return the place of each PROMOTE, by term and leader."""
     promotes = evidence.promotes
     places = groups(range(len(promotes)), promotes.term, promotes.origin)
     return {whose: min(promotes.index[at] for at in own) for whose, own in places.items()}
@@ -163,7 +163,7 @@ def _reached(events: Events, confirmed: list[int], at: int, known: int) -> int:
 
 
 def quorums(evidence: Evidence) -> RuleFinding:
-    """Who leads was elected by a majority of the pairs in its own log; quorums are majorities.
+    """Leaders have votes of a majority of the pairs in their own log; quorums are majorities.
 
     M1 b and d, M10 a and b; and that one entry is one configuration, whoever follows it. Whose acks
     confirm is another invariant.
@@ -231,7 +231,7 @@ def _counted(walk: ConfigurationWalk, at: int, found: RuleFinding) -> None:
 
 
 def removed(evidence: Evidence) -> RuleFinding:
-    """Nobody leads whom a configuration that it knows as confirmed leaves out (M4 d).
+    """No node leads that a configuration which it knows as confirmed leaves out (M4 d).
 
     And a directory is of one generation: terms of another one mean nothing to it (M8 d, f).
     """

@@ -109,7 +109,7 @@ class DiskChecksums:
     def holds(
         self, writes: DiskWriteColumns, at: Numbers, index: Numbers, crc: Numbers
     ) -> tuple[Flags, Numbers]:
-        """Whether entries were there at places among the writes, and the events that put them."""
+        """Return whether the entries were at those places, and the events that put them there."""
         (had, number), written = self._before(index), np.full(len(index), -1, dtype=np.int64)
         upto = np.searchsorted(writes.at, at)
         if writes.durable.any():
@@ -170,7 +170,7 @@ class DiskChecksums:
 
 
 class Wanted:
-    """By how many disks something is to be confirmed: by what its node says of the quorum.
+    """How many disks must have something before it is confirmed, by the quorum of its node.
 
     A quorum that changed in the batch that confirmed may be that of before: the one that the node
     said at its last confirm counts, too (`replay.voters` does the same).
@@ -182,7 +182,7 @@ class Wanted:
         self.known = bool(least)
 
     def of(self, events: DiskEvents) -> Numbers:
-        """By event; 0 where it is not known, or nothing is confirmed."""
+        """Return it by event; 0 where it is unknown, or nothing is confirmed."""
         found = np.zeros(len(events.node), dtype=np.int64)
         for node in np.unique(events.node[events.confirmed]).tolist():
             at = np.flatnonzero(events.confirmed & (events.node == node))
@@ -310,13 +310,13 @@ class DiskWalk:
 
 
 def confirmed_last(manifest: Manifest) -> NodeFacts | None:
-    """Whoever is known to have confirmed the most."""
+    """Return the node that is known to have confirmed the most."""
     order = {(each.confirmed, each.node, each.generation): each for each in manifest.nodes}
     return order[max(order)] if order else None
 
 
 def by_logs(manifest: Manifest, entries: LogEntries, logs: int) -> RuleFinding:
-    """Where no event tells of disks: what was confirmed last is in the logs of a quorum.
+    """Without events of disks: what was confirmed last is in the logs of a quorum.
 
     `entries`: those of that index in all logs, which are so many.
     """
@@ -342,7 +342,7 @@ def _whose(events: DiskEvents, at: int) -> tuple[int, int]:
 
 
 def _last(writes: DiskWriteColumns, index: Numbers, upto: Numbers) -> Numbers:
-    """By query: which of the writes before wrote that place last, -1 if none did."""
+    """Return, by query, the last of the writes before that wrote the place, or -1."""
     found = np.full(len(index), -1, dtype=np.int64)
     made = np.flatnonzero(writes.durable)
     places, rank = np.unique(writes.index[made], return_inverse=True)
@@ -358,7 +358,7 @@ def _last(writes: DiskWriteColumns, index: Numbers, upto: Numbers) -> Numbers:
 
 
 def _lowest(values: Numbers, since: Numbers, upto: Numbers) -> Numbers:
-    """By query the least of the values `since..upto`; of none, what is never reached."""
+    """Return, by query, the least of the values `since..upto`; of none, an unreachable one."""
     found = np.full(len(since), _NEVER, dtype=np.int64)
     length = upto - since
     level, width = values, 1

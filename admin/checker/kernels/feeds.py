@@ -182,7 +182,7 @@ def joined(finding: RuleFinding, log: LongestLog | None) -> RuleFinding:
 
 
 def _number(breach: Breach) -> int:
-    """Of the answer that is wrong, the last one that is shown."""
+    """Return the number of the last answer that is shown of a wrong one."""
     numbers = [row.row["number"] for row in breach.witness if row.table == proofs.FEEDS]
     assert isinstance(numbers[-1], int)
     return numbers[-1]
@@ -194,7 +194,7 @@ def _answers(who: int, number: int, preceding: Before) -> list[EvidenceRow]:
 
 
 def _in_order(tables: Sequence[ColumnTable], names: Sequence[str]) -> list[Numbers]:
-    """By reader and number, which are the first two columns."""
+    """Sort by reader and number, the first two columns."""
     none = np.empty(0, dtype=np.int64)
     columns = [np.concatenate([none, *(each.numbers(n) for each in tables)]) for n in names]
     at = np.lexsort((columns[1], columns[0]))

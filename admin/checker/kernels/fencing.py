@@ -17,7 +17,7 @@ NANOS = 1_000_000_000
 
 
 def fence(manifest: Manifest) -> float | None:
-    """By the manifest, or by the settings of the nodes that it has; None if it has neither."""
+    """Return the fence of the manifest, or of the nodes' settings; None if neither has it."""
     given = manifest.settings.get(SETTING)
     if isinstance(given, int | float):
         return float(given)
@@ -37,7 +37,7 @@ def excuse(manifest: Manifest) -> str:
 
 
 def fenced(evidence: Evidence) -> RuleFinding:
-    """Once a node takes writes in a term, nobody does in a lower one for longer than the fence."""
+    """Once a node takes writes in a term, none does in a lower one for longer than the fence."""
     limit, why = fence(evidence.manifest), excuse(evidence.manifest)
     if limit is None or why:
         return RuleFinding(lacks=why)

@@ -123,7 +123,7 @@ class MemoryKernels:
 
 
 def finders(run: RunTables) -> dict[str, Callable[[RunTables], RuleFinding]]:
-    """By id of each kernel what it finds in this run, of which the columns are made once."""
+    """Return, by id of each kernel, its findings in this run; columns are made once."""
     memory = MemoryKernels(run)
     found: dict[str, Callable[[RunTables], RuleFinding]] = {}
     found |= {each.id: partial(_found, each, memory) for each in KERNELS}
@@ -143,7 +143,7 @@ def failed_requests(lines: Iterable[Row]) -> dict[Request, int]:
 
 
 def followed(memory: MemoryKernels) -> dict[str, RuleFinding]:
-    """By id what is found in each log alone."""
+    """Return, by id, the findings in each log alone."""
     found: dict[str, RuleFinding] = {each.id: RuleFinding() for each in LOG_KERNELS}
     for here, (walk, _) in zip(memory.slices, memory.walked, strict=True):
         shape = LogFindings(*here.whose[1:])
@@ -155,14 +155,14 @@ def followed(memory: MemoryKernels) -> dict[str, RuleFinding]:
 
 
 def compared(memory: MemoryKernels) -> dict[str, RuleFinding]:
-    """By id what is found in all logs beside one another."""
+    """Return, by id, the findings in all logs beside one another."""
     entries = sum(map(len, memory.slices))
     parted = between.compare(memory.slices) if entries else ()
     return memory.proven(between.judged(memory.outlines, entries, parted))
 
 
 def receipts_of(memory: MemoryKernels) -> dict[str, RuleFinding]:
-    """By id what is found of receipts."""
+    """Return, by id, the findings about receipts."""
     lines = memory.lines(receipts.LINES)
     logs = [receipts.ConfirmedTerms.of(log) for log in memory.outlines]
     kept = receipts.first_lines(receipts.kept(logs, lines))
@@ -210,7 +210,7 @@ def clocks_of(memory: MemoryKernels) -> dict[str, RuleFinding]:
 
 
 def disks(memory: MemoryKernels) -> dict[str, RuleFinding]:
-    """By id what is found of disks: all events are one part."""
+    """Return, by id, the findings about disks: all events are one part."""
     run = memory.run
     walk = DiskWalk(run.manifest.quorum)
     walk.next_part(DiskEvents.of_records(run.events))

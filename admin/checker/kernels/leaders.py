@@ -1,4 +1,4 @@
-"""Who leads: one node a term, by the votes of a majority."""
+"""Leaders: one node a term, elected by the votes of a majority."""
 
 from bisect import bisect_left
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def one_leader(evidence: Evidence) -> RuleFinding:
 
 
 def suffice(evidence: Evidence) -> RuleFinding:
-    """Who leads has granted votes, its own on its disk included, of a majority of the voters.
+    """A leader has the votes of a majority of the voters, its own on its disk included.
 
     Of those in its own log when it was elected (membership.md M1 b), as far as events tell them.
     """
@@ -86,7 +86,7 @@ def suffice(evidence: Evidence) -> RuleFinding:
 
 
 def _followed(evidence: Evidence) -> dict[int, list[tuple[int, set[int]]]]:
-    """By node the voters that it followed, each from where in the events on."""
+    """Return, by node, the voters that it followed, each from where in the events on."""
     events = evidence.events
     found: dict[int, list[tuple[int, set[int]]]] = {}
     for at in events.places("configured", "voter"):
@@ -105,7 +105,7 @@ def _last(followed: list[tuple[int, set[int]]], at: int) -> set[int] | None:
 
 
 def _promoted(evidence: Evidence, found: RuleFinding) -> None:
-    """Whoever wrote a PROMOTE leads that term, as far as events are there that would say so.
+    """A node with a PROMOTE leads that term, as far as events would say so.
 
     They would be, if something is known of an earlier term, also of that node, and of a later
     moment: another event of the term, or a write behind the PROMOTE.

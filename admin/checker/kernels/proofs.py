@@ -76,7 +76,7 @@ def _open(breach: Breach) -> list[RowPlace]:
 
 
 def _whole(breach: Breach, rows: Mapping[RowPlace, list[EvidenceRow]]) -> Iterator[EvidenceRow]:
-    """Where an index is in a log twice, and named twice, both; else the latter one."""
+    """Return the entries; of two with one index both if it is named twice, else the latter."""
     named = _open(breach)
     seen: dict[RowPlace, int] = {}
     for row in breach.witness:
@@ -96,7 +96,7 @@ def _is_open(row: EvidenceRow) -> bool:
 
 
 def _is_place(row: EvidenceRow) -> bool:
-    """Nothing else is known of it."""
+    """Return whether only the place is known."""
     return row.row.keys() <= set(PLACES.get(row.table, ()))
 
 

@@ -27,7 +27,7 @@ ENTRIES = ("node", "generation", "index", "term", "session", "seq", "key_hash")
 
 @dataclass(frozen=True, slots=True)
 class ConfirmedTerms:
-    """Where a log has which term, up to what is confirmed, and what is rolled back there."""
+    """The terms of a log up to what is confirmed, and what is rolled back there."""
 
     whose: Whose
     first: int
@@ -45,7 +45,7 @@ class ConfirmedTerms:
         return cls(log.whose, log.first, log.confirmed, firsts, lasts, terms, gone)
 
     def look(self, index: Numbers, term: Numbers, line: Numbers) -> RuleFinding:
-        """At receipts: places, the terms that they name, and the lines of the history."""
+        """Examine receipts: places, the terms that they name, and the lines of the history."""
         inside = (index >= self.first) & (index <= self.last)
         index, term, line = index[inside], term[inside], line[inside]
         at = np.searchsorted(self.firsts, index, side="right") - 1
@@ -115,7 +115,7 @@ class Receipts:
         self._hashes, self._hashed = hashes, hashed.astype(np.bool_)
 
     def look(self, entries: ColumnTable) -> RuleFinding:
-        """Where the entry at the place of a receipt has a request, it is that of the operation.
+        """Check that the entry at the place of a receipt has the request of the operation.
 
         And the first row that it changes is that of the operation, where its client says which.
         """

@@ -17,7 +17,7 @@ def excuse(manifest: Manifest) -> str:
 
 
 def at_rest(evidence: Evidence) -> RuleFinding:
-    """By the last sample of every node, where the run was given the time to come to rest."""
+    """At rest all nodes agree, by the last sample of each, if the run waited for that."""
     if why := excuse(evidence.manifest):
         return RuleFinding(lacks=why)
     status = evidence.status

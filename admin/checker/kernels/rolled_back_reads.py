@@ -152,7 +152,7 @@ def _has_key(table: ColumnTable, wanted: Collection[Value]) -> Flags:
 
 
 def _values(table: ColumnTable, at: Numbers) -> Iterator[tuple[int, Any, Any]]:
-    """Of some lines their index, key and value; of a `cas` the new one."""
+    """Return index, key and value of some lines; of a `cas` the new value."""
     columns = (table.cells(name, at) for name in ("f", "key", "value"))
     lines = table.numbers("index")[at].tolist()
     for line, f, key, value in zip(lines, *columns, strict=True):

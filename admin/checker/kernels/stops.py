@@ -21,7 +21,7 @@ IDLE = "nothing was rolled back for good"
 
 @dataclass(frozen=True, slots=True)
 class RolledBackStretches:
-    """By first victim, in order: the ROLLBACK, and a log that has both; of what is confirmed."""
+    """By first victim: the ROLLBACK, and a log that has both; confirmed ones only."""
 
     first: Numbers
     record: Numbers

@@ -20,7 +20,7 @@ class ColumnTable(Protocol):
         ...
 
     def known(self, name: str) -> Flags:
-        """Where a column is not null."""
+        """Return where a column is not null."""
         ...
 
     def coded(self, name: str) -> tuple[Numbers, list[Any]]:
@@ -84,7 +84,7 @@ class MemoryTable:
 
 
 def among(table: ColumnTable, name: str, wanted: Iterable[str]) -> Flags:
-    """Where a column, as text, is one of these."""
+    """Return where a column, as text, is one of these."""
     codes, values = table.coded(name)
     kept = set(wanted)
     # The last one is for NOBODY.

@@ -78,7 +78,7 @@ def _covers(events: Events, ballot: int, vote: int) -> bool:
 def _broken(
     found: RuleFinding, id_: str, message: str, events: Events, places: tuple[int, ...]
 ) -> None:
-    """At the last of the places."""
+    """Return the violation at the last of the places."""
     at = places[-1]
     found.broken(id_, message, events.shows(*places), node=events.node[at], term=events.term[at])
 

@@ -64,7 +64,7 @@ class Bank:
         return frozenset()
 
     def atoms(self, operations: Sequence[Operation]) -> list[Atom]:
-        """Only reads: every transfer moves what later reads must see."""
+        """Return the reads: every transfer changes what later reads must see."""
         return look_atoms(operations)
 
     def without(self, operations: Sequence[Operation], gone: Collection[Atom]) -> list[Operation]:

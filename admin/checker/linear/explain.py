@@ -210,7 +210,7 @@ def _ends(
 def _stuck_from(
     rest: Sequence[Operation], coding: Coding, states: frozenset[int], purse: _Purse
 ) -> int | None:
-    """Where the rest is stuck from each of these states, or None if it need not be."""
+    """Return where the rest is stuck from each of these states, or None if it need not be."""
     stuck: int | None = None
     for state in states:
         found = explore(rest, coding, start=state, steps_max=max(0, purse.left))

@@ -175,7 +175,7 @@ class Counter:
         )
 
     def atoms(self, operations: Sequence[Operation]) -> list[Atom]:
-        """Only reads: every addition moves what later reads must see."""
+        """Return the reads: every addition changes what later reads must see."""
         return look_atoms(operations)
 
     def without(self, operations: Sequence[Operation], gone: Collection[Atom]) -> list[Operation]:

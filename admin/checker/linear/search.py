@@ -66,7 +66,7 @@ def explore(
     steps_max: int = STEPS_MAX,
     all_ends: bool = False,
 ) -> LinearSearch:
-    """The same from a given state; with `all_ends` every order is followed to its end."""
+    """Search from a given state; with `all_ends` every order is followed to its end."""
     return _Searcher(operations, coding, steps_max).run(start, all_ends=all_ends)
 
 
@@ -99,7 +99,7 @@ class _Sorted:
 
 
 class _Level(NamedTuple):
-    """Where the search stands: what is placed, the state, and what may come next, best last.
+    """A state of the search: what is placed, the state, and the next candidates, best last.
 
     Of the known operations the first `low` are placed, and of those after them the bits of
     `window`. `used` are the bits of the unknown ones.
@@ -226,7 +226,7 @@ class _Searcher:
         return parent != _NOBODY and self._coding.step(parent, self._all.codes[item]) == after
 
     def _first_of_each(self, found: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-        """By end, the earliest last; of those that do the same only that one."""
+        """Return candidates by end, the earliest last; of equal ones only that."""
         found.sort()
         codes = self._all.codes
         best = {codes[choice[1]]: choice for choice in found}

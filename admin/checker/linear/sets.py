@@ -29,7 +29,7 @@ class _Placed(NamedTuple):
 
 
 def applies(operations: Sequence[Operation], initial: Sequence[Frozen] = ()) -> bool:
-    """Only reads and additions, and no element added twice, nor one that was there first."""
+    """Return whether there are only reads and additions, of elements that are added once."""
     added: set[Frozen] = set(initial)
     for each in operations:
         if each.f == "add":

@@ -25,7 +25,7 @@ class Clash:
 
 
 class Zone(NamedTuple):
-    """Where a value must be: from the earliest end to the latest begin of its operations."""
+    """When a value must be there: from the earliest end to the latest begin of its operations."""
 
     end: int
     begin: int
@@ -53,7 +53,7 @@ class _Block:
 
 
 def applies(operations: Sequence[Operation], initial: Frozen = None) -> bool:
-    """Only reads and writes, and no value written twice, nor the one that was there first."""
+    """Return whether there are only reads and writes, and no value is written twice."""
     written: set[Frozen] = {initial}
     for each in operations:
         if each.f == "write":

@@ -47,7 +47,7 @@ class DiskReplay:
     held: dict[int, DiskLog] = field(default_factory=dict)
 
     def apply(self, event: NodeEvent) -> None:
-        """Something was written, cut, or found at a start."""
+        """Apply a write, a cut, or what was found at a start."""
         if event.name in CHANGES:
             self.held.setdefault(event.node, DiskLog()).apply(event)
 

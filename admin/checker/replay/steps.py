@@ -177,7 +177,7 @@ class PlaceReplay(Automaton):
 
     @override
     def step(self, each: NodeEvent) -> None:
-        """Something is confirmed, or shown: `term` of the last entry that is."""
+        """Take a step that confirms or shows something: `term` of the last such entry."""
         if each.name == "confirmed":
             if each.index > self._index[-1]:
                 self._index.append(each.index)

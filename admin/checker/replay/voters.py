@@ -1,4 +1,4 @@
-"""By which voters a node counts at a moment, as its events tell: replicas, each on a directory."""
+"""The voters by which a node counts at a moment, by its events: replicas with directories."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Where in a run violations are: rows that prove them if nobody gave any, and the moment."""
+"""Places of violations in a run: the rows that prove them, and the moment."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -86,7 +86,7 @@ def _columns(part: BundlePart) -> Iterator[Row]:
 
 
 def _chosen(part: BundlePart, indexes: Collection[int]) -> Iterator[Row]:
-    """By the statistics of the file, so that most of it is not decoded."""
+    """Return the chosen parts by the statistics of the file: most of it is not decoded."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - comes with the extra
 
     wanted = [("index", "in", list(indexes))]

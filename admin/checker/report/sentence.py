@@ -7,7 +7,7 @@ from admin.checker.verdict import Result, overall
 
 
 def sentence(report: HistoryReport) -> str:
-    """Of one run."""
+    """Return the verdict on one run in a sentence."""
     by = {
         result: [each.verdict for each in report.checked if each.verdict.result is result]
         for result in Result
@@ -34,7 +34,7 @@ def _examined(report: HistoryReport) -> int:
 
 
 def summed(reports: Sequence[HistoryReport]) -> str:
-    """Of all runs."""
+    """Return the verdict on all runs in a sentence."""
     if len(reports) == 1:
         return sentence(reports[0])
     failed = [each for each in reports if each.result is Result.FAIL]

@@ -42,7 +42,7 @@ class Band:
 
 @dataclass(slots=True)
 class ReportedFault:
-    """Something was broken on purpose; `begun` is None where nobody noted when."""
+    """A fault that was injected; `begun` is None where nobody noted when."""
 
     text: str
     begun: float | None
@@ -184,7 +184,7 @@ def _mends(mending: ReportedFault, fault: ReportedFault) -> bool:
 
 
 def _log(story: Story, rows: Iterable[Row]) -> None:
-    """By the times that leaders have written into their entries, on the wall clock."""
+    """Return the log by the times of its entries, on the wall clock of leaders."""
     origin: float | None = None
     leading: Band | None = None
     terms: dict[int, Band] = {}

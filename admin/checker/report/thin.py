@@ -25,7 +25,7 @@ class ThinnedSeries:
 
     @property
     def points(self) -> tuple[tuple[float, int], ...]:
-        """By time."""
+        """The points by time."""
         return tuple(sorted(self._kept.values()))
 
     def _keep(self, at: float, value: int) -> None:
@@ -44,7 +44,7 @@ class CountSeries:
     _counts: dict[int, int] = field(default_factory=dict)
 
     def add(self, at: float, count: int = 1) -> None:
-        """So many more at a time."""
+        """Add so many more at a time."""
         self._keep(int(at / self.width), count)
         while len(self._counts) > self.points_max:
             self.width *= 2

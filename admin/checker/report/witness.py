@@ -98,7 +98,7 @@ def _drawing(found: Violation) -> str:
 
 
 class _Bar(NamedTuple):
-    """Where an operation is drawn; its words end where the next one of the row begins."""
+    """The bar of an operation; its text ends where the next one of the row begins."""
 
     row: int
     begun: float

@@ -69,7 +69,7 @@ class LogTable:
         self.sealed.append((float(str(time)), _int(crc), _int(length)) if known else None)
 
     def sort(self) -> None:
-        """By index: rows are a set, and come in any order."""
+        """Sort rows by index: they come in any order."""
         order = sorted(range(len(self.index)), key=lambda at: (self.index[at], self.crc[at]))
         if order == list(range(len(order))):
             return
@@ -78,11 +78,11 @@ class LogTable:
             setattr(self, name, [column[at] for at in order])
 
     def at(self) -> dict[int, int]:
-        """Where in the columns an index is."""
+        """Return the place of an index in the columns."""
         return {index: place for place, index in enumerate(self.index)}
 
     def places(self, index: int) -> list[int]:
-        """Where in the columns this index is."""
+        """Return all places of this index in the columns."""
         return [place for place, each in enumerate(self.index) if each == index]
 
     def shows(self, *places: int) -> list[EvidenceRow]:
@@ -131,13 +131,13 @@ class Status:
         return (self.node, self.generation)
 
     def shows(self) -> EvidenceRow:
-        """As a row."""
+        """Return it as a row."""
         return exhibit("status", {each.name: getattr(self, each.name) for each in fields(self)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeEvent:
-    """Something that happened inside of a node."""
+    """An event inside of a node."""
 
     node: int
     generation: int
@@ -157,7 +157,7 @@ class NodeEvent:
         return (self.node, self.generation)
 
     def shows(self) -> EvidenceRow:
-        """As a row."""
+        """Return it as a row."""
         return exhibit("events", {each.name: getattr(self, each.name) for each in fields(self)})
 
 
@@ -173,7 +173,7 @@ class DigestRow(NamedTuple):
     made: str = ""
 
     def shows(self) -> EvidenceRow:
-        """As a row."""
+        """Return it as a row."""
         return exhibit("digests", {k: v for k, v in self._asdict().items() if v or k == "node"})
 
 
@@ -271,7 +271,7 @@ def _status(row: Mapping[str, object]) -> Status:
 
 
 def event(row: Mapping[str, object]) -> NodeEvent:
-    """As it is in the table."""
+    """Return the event as it is in the table."""
     return NodeEvent(
         node=number(row, "node"),
         generation=number(row, "generation"),

@@ -43,13 +43,13 @@ def quorum(node: int, index: int, have: Sequence[int], wanted: int) -> str:
 
 
 def in_logs(node: int, index: int, have: Iterable[int], wanted: int) -> str:
-    """The same where only logs tell."""
+    """Return the same text for logs only."""
     told = f"node {node} has confirmed {index}, which is in the logs of {sorted(have)} only"
     return f"{told}; the quorum is {wanted}"
 
 
 def strangers(nodes: Iterable[int]) -> str:
-    """Whose acks are of directories that are no voters."""
+    """Return the text for acks of directories that are not voters."""
     found = sorted(nodes)
     return f", and {found} acked from directories that are no voters" if found else ""
 

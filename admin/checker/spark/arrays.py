@@ -26,7 +26,7 @@ def reals(table: pa.Table, name: str) -> Reals:
 
 
 def known(table: pa.Table, name: str) -> Flags:
-    """Where a column is not null."""
+    """Return where a column is not null."""
     column = _one(table, name)
     if not column.null_count:
         return np.ones(len(column), dtype=np.bool_)
@@ -42,7 +42,7 @@ def words(table: pa.Table, name: str) -> tuple[Numbers, list[str]]:
 
 
 def among(table: pa.Table, name: str, wanted: Iterable[str]) -> Flags:
-    """Where a text is one of these."""
+    """Return where a text is one of these."""
     codes, texts = words(table, name)
     kept = set(wanted)
     # The last one is for NOBODY.

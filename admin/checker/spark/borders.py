@@ -1,4 +1,4 @@
-"""Where two slices of a log meet: the last entry of one and the first of the next are a pair."""
+"""Borders of slices: the last entry of one and the first of the next are a pair."""
 
 import itertools
 import json
@@ -38,7 +38,7 @@ class SliceEnds:
         return cls([each.item() for each in head], tail)
 
     def text(self) -> str:
-        """As JSON."""
+        """Return it as JSON."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
     @classmethod

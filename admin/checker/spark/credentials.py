@@ -1,4 +1,4 @@
-"""Who a Spark job is where a cluster wants to know: options of the data source that name files.
+"""Credentials of a Spark job for clusters with users: options that name files.
 
 Tasks run in processes of their own, on other machines perhaps, with an environment of their own. A
 password is no option, since plans show all options: `password_file` names a file, as each of these

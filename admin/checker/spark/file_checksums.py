@@ -1,4 +1,4 @@
-"""Whether the files of bundles are as they were written: here if that is quick, else in tasks."""
+"""Checks that files of bundles are as written: here if that is quick, else in tasks."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -59,7 +59,7 @@ def whose(found: FindingRow) -> Whose:
 
 
 def outlines(found: JobOutputs) -> dict[Whose, LogOutline]:
-    """By log."""
+    """Return outlines by log."""
     return {whose(each): LogOutline.parse(each.message) for each in found.rows[OUTLINE]}
 
 
@@ -95,7 +95,7 @@ def _parted(found: FindingRow) -> PartedStretch:
 
 
 def _borders(own: JobOutputs) -> None:
-    """Where two slices meet."""
+    """Return the findings where two slices meet."""
     slices: dict[Whose, list[SliceEnds]] = defaultdict(list)
     for each in own.rows[SLICE]:
         slices[whose(each)].append(SliceEnds.parse(each.message))

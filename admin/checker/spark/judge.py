@@ -41,7 +41,7 @@ def judge(
     unknown: Mapping[str, Collection[tuple[str, int]]] | None = None,
     keep: dict[Whose, LogOutline] | None = None,
 ) -> dict[str, dict[str, RuleFinding]]:
-    """By run and invariant. Runs are told apart by the names in their manifests.
+    """Return the verdicts by run and invariant. Manifests name the runs.
 
     `span`: how many entries of each log a task sees beside one another; else what files hold.
     `unknown`: by run the requests that nobody heard the end of; `keep` takes the logs, which know.
@@ -88,7 +88,7 @@ def _last(
 
 
 def verdicts(found: dict[str, RuleFinding]) -> list[Verdict]:
-    """Of one run, in the order of the catalogue."""
+    """Return the verdicts of one run, in the order of the catalogue."""
     return [verdict_of(rule, found[rule.id]) for rule in RULES]
 
 

@@ -75,7 +75,7 @@ def kernels(
 
 
 def look(job: RunJob) -> Iterator[FindingRow]:
-    """At a run."""
+    """Examine a run."""
     manifest = Manifest.load(job.path)
     machines = [automaton(manifest.quorum) for automaton in AUTOMATA]
     cells: dict[str, list[Any]] = {name: [] for name in Events.names()}

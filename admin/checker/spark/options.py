@@ -20,7 +20,7 @@ _PLACES: Final = ("path", "paths", "nodes")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkOptions:
-    """As they are meant."""
+    """The options after parsing."""
 
     table: str
     paths: tuple[str, ...]
@@ -33,7 +33,7 @@ class SparkOptions:
     """How nodes are dialled, as in the environment."""
 
     def placed(self) -> "SparkOptions":
-        """The same, of something. Raises ConfigError."""
+        """Return them, if they name a place to read. Raises ConfigError."""
         if not self.paths and not self.nodes:
             raise ConfigError(
                 "the data source qsync was not told where to read",
@@ -43,7 +43,7 @@ class SparkOptions:
 
 
 def read(given: Mapping[str, str]) -> SparkOptions:
-    """Of a reader or a stream. Raises ConfigError."""
+    """Read the options of a reader or a stream. Raises ConfigError."""
     asked = {name.lower(): str(value) for name, value in given.items()}
     strange = sorted(asked.keys() - set(KNOWN))
     if strange:

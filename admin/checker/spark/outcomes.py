@@ -30,7 +30,7 @@ Ask = Callable[
 
 
 def answered(session: "SparkSession", paths: Sequence[Path]) -> Iterator[FindingRow]:
-    """By run: how many operations of each name were `acked`, and each request that `failed`.
+    """Return, by run, how many operations of each name were `acked`, and which requests `failed`.
 
     The index of the latter is the last line that says so.
     """
@@ -64,7 +64,7 @@ def failures_and_successes(ask: Ask) -> Iterator[FindingRow]:
 
 
 def look(chunk: Chunk) -> Iterator[FindingRow]:
-    """At some lines, for the first time."""
+    """Examine some lines, for the first time."""
     lines = read(chunk, _LINES)
     ok, transaction = among(lines, "type", ("ok",)), among(lines, "f", ("txn",))
     done = ok & ~transaction
@@ -79,7 +79,7 @@ def look(chunk: Chunk) -> Iterator[FindingRow]:
 
 
 def succeeded(chunk: Chunk, failed: Requests) -> Iterator[FindingRow]:
-    """Of requests that failed those that succeeded, too."""
+    """Return the failed requests that succeeded, too."""
     lines, wanted = read(chunk, _LINES), failed[chunk.run_id]
     some = among(lines, "type", ("ok",)) & among(lines, "session", {who for who, _ in wanted})
     some &= np.isin(numbers(lines, "seq"), [seq for _, seq in wanted])
@@ -98,7 +98,7 @@ def _requests(lines: pa.Table, which: Flags) -> dict[Request, int]:
 
 
 def _appends(chunk: Chunk) -> Flags:
-    """Where the text of a value has a step that appends."""
+    """Return where the text of a value has a step that appends."""
     texts = pc.replace_substring(read(chunk, ("value",)).column("value"), " ", "")
     found = pc.fill_null(pc.match_substring(texts, '["append"'), fill_value=False)
     appends: Flags = found.combine_chunks().to_numpy(zero_copy_only=False)

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def beforehand(session: "SparkSession", paths: Sequence[Path]) -> "DataFrame":
-    """Of every run."""
+    """Return the overview of every run."""
     keys = {"status": "sample", "nemesis": "number", "events": "number"}
     parts = [each for path in paths for name in keys for each in chunks(path, name, keys[name])]
     return spread(session, parts, [each.size for each in parts], look)
 
 
 def look(chunk: Chunk) -> Iterator[FindingRow]:
-    """At some samples, faults or events."""
+    """Examine some samples, faults or events."""
     match chunk.part.table:
         case "status":
             yield from _confirmed(chunk)
@@ -33,7 +33,7 @@ def look(chunk: Chunk) -> Iterator[FindingRow]:
 
 
 def _confirmed(chunk: Chunk) -> Iterator[FindingRow]:
-    """By log how far it is known to be confirmed."""
+    """Return, by log, how far it is known to be confirmed."""
     names = ("node", "generation", "confirmed", "written")
     table = read(chunk, names)
     status = Samples.of({name: table.column(name).to_pylist() for name in names})

@@ -53,7 +53,7 @@ class SparkUrl:
 
     @property
     def listens_on_loopback(self) -> bool:
-        """Nobody has to reach the driver from elsewhere."""
+        """Whether the driver needs to be reached by loopback only."""
         addresses = self._addresses()
         named = bool(addresses) and {host for host, _ in addresses} <= _HERE
         return self.is_here or named or self.url.startswith("local-cluster[")
@@ -80,7 +80,7 @@ class SparkUrl:
             )
 
     def _addresses(self) -> list[tuple[str, int]]:
-        """Of the forms that name an address; others know their clusters from files."""
+        """Return the addresses of forms that name some; others know their clusters from files."""
         scheme, _, rest = self.url.partition("://")
         if scheme not in _PORTS:
             return []

@@ -45,7 +45,7 @@ class SeenStages:
 
 
 def silent(_moment: SparkStage) -> None:
-    """Nobody looks."""
+    """The default: progress is not shown."""
 
 
 @contextlib.contextmanager

@@ -129,7 +129,7 @@ def _report(path: Path, run: str, judged: "_Judged", share: float) -> HistoryRep
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """By run: findings about logs, verdicts on histories, and how many operations these have."""
+    """Findings about logs and verdicts on histories, by run, and their numbers of operations."""
 
     found: dict[str, dict[str, RuleFinding]]
     told: dict[str, KeyVerdicts]

@@ -72,7 +72,7 @@ def using_session(
 
 @contextlib.contextmanager
 def ending() -> Iterator[None]:
-    """To end what is gone is no failure: a signal to all processes of a service ends Java first."""
+    """Stop the session. It may be gone: a signal to a whole service ends Java first."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with the extra
 
     with contextlib.suppress(Py4JError, ConnectionError):

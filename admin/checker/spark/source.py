@@ -76,7 +76,7 @@ class QsyncSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """As in `spark.read.format("qsync")`."""
+        """The name in `spark.read.format("qsync")`."""
         return "qsync"
 
     def schema(self) -> str:
@@ -101,7 +101,7 @@ class QsyncSource(DataSource):
         )
 
     def streamReader(self, schema: "StructType") -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """Of what running nodes confirm."""
+        """Return the stream of what running nodes confirm."""
         asked = options.read(self.options)
         if asked.table != "wal" or not asked.nodes:
             # Spark asks for the simple one then.
@@ -116,7 +116,7 @@ class QsyncSource(DataSource):
         self,
         schema: "StructType",  # noqa: ARG002 - it is always ours
     ) -> SimpleDataSourceStreamReader:
-        """Of what running nodes say of themselves."""
+        """Return the stream of the status of running nodes."""
         asked = options.read(self.options)
         if asked.table != "status" or not asked.nodes:
             raise ConfigError(
@@ -171,7 +171,7 @@ class PartitionReader(DataSourceReader):
 
 
 def _packed(found: list[tuple[str, BundlePart]]) -> Iterator[Files]:
-    """As many as make up `PARTITION_BYTES`; at least one, though it be empty."""
+    """Pack files into partitions of `PARTITION_BYTES`; at least one, even if it is empty."""
     some: list[tuple[str, BundlePart]] = []
     size = 0
     for run_id, part in found:

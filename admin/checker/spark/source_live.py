@@ -60,7 +60,7 @@ class LiveReader(DataSourceReader):
         return self._bounds.pushed(filters)
 
     def partitions(self) -> list[InputPartition]:
-        """By node and range; aligned, the same range of all nodes."""
+        """Return partitions by node and range; aligned, the same range of all nodes."""
         if self._table != "wal" or self._bounds.run_id not in {None, self._run_id}:
             return [Pieces([])]
         with environment_with(self._variables), closing(self._poll()) as poll:

@@ -92,7 +92,7 @@ class WalStream(DataSourceStreamReader):
         return {}
 
     def latestOffset(self, start: Offset, limit: object) -> Offset:  # noqa: ARG002, N802 - Spark's
-        """Where they stand now; who does not answer stays where it was."""
+        """Return where nodes are now; one without an answer stays where it was."""
         former = {int(node): StreamOffset.read(found) for node, found in start.items()}
         by_address = {each.address: each for each in former.values()}
         with environment_with(self._variables):
@@ -190,7 +190,7 @@ class StatusStream(SimpleDataSourceStreamReader):
         self._run_id = run_id
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
-        """Nobody was asked."""
+        """Return the offset before any answer."""
         return {"polls": 0, "samples": 0, "met": {}}
 
     def read(self, start: Offset) -> tuple[Iterator[tuple[object, ...]], Offset]:

@@ -55,7 +55,7 @@ class ScanUnit:
 
     @property
     def path(self) -> Path:
-        """Of the file."""
+        """The path of the file."""
         return self.part.path
 
     @property

@@ -114,7 +114,7 @@ def agreement(logs: Sequence[LogOutline], *, most: int | None = None) -> RuleFin
 
 
 def completeness(logs: Sequence[LogOutline]) -> RuleFinding:
-    """Whoever leads a term has in its log everything that was confirmed in earlier terms."""
+    """The leader of a term has all entries that were confirmed in earlier terms."""
     found = RuleFinding()
     reached: dict[int, tuple[int, int]] = {}
     for era, index, term in (each for log in logs for each in log.reached):
@@ -137,7 +137,7 @@ def completeness(logs: Sequence[LogOutline]) -> RuleFinding:
 def judged(
     logs: Sequence[LogOutline], entries: int, parted: Iterable[PartedStretch]
 ) -> Mapping[str, RuleFinding]:
-    """By id, of all logs of a run; `entries` of them were compared."""
+    """Return, by id, the findings of all logs of a run; `entries` of them were compared."""
     return {
         MATCHING: matching(len(logs), entries, parted),
         AGREEMENT: agreement(logs),

@@ -106,7 +106,7 @@ def _over_zero(register: Words) -> Words:
 
 @cache
 def _pairs() -> tuple[Words, ...]:
-    """By how many bytes follow: what two bytes, the first one being the higher, contribute."""
+    """Return what two bytes contribute, the first one higher, by how many bytes follow."""
     value = np.arange(1 << 16, dtype=np.uint32)
     first = _bytes()[value >> np.uint32(8)]
     found = [_bytes()[(first ^ value) & np.uint32(0xFF)] ^ (first >> np.uint32(8))]

@@ -7,7 +7,7 @@ from admin.checker.rules.rule import RuleFinding
 
 
 class LogFindings:
-    """Of one log. Entries that prove a breach are named by their index."""
+    """The findings of one log. Entries that prove a breach are named by their index."""
 
     def __init__(self, node: int, generation: int) -> None:
         self.node = node
@@ -15,7 +15,7 @@ class LogFindings:
         self.by_id: dict[str, RuleFinding] = defaultdict(RuleFinding)
 
     def count(self, id_: str, facts: int) -> None:
-        """So many more were examined."""
+        """Note that so many more were examined."""
         self.by_id[id_].facts += facts
 
     def odd(self, id_: str, index: int, message: str, *proof: int | None) -> None:

@@ -84,7 +84,7 @@ class Reach:
 
     @classmethod
     def none(cls) -> "Reach":
-        """Nothing is confirmed."""
+        """Return the state in which nothing is confirmed."""
         return cls(*(np.array([NOWHERE]) for _ in range(3)))
 
     def go_on(self, here: Slice, names: NamedEntries, confirms: Flags) -> None:

@@ -35,7 +35,7 @@ class RolledBackStretch(NamedTuple):
 
 
 class PromoteEntry(NamedTuple):
-    """Who leads a term, by a log."""
+    """A leader of a term, by a log."""
 
     index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs
     term: int
@@ -81,16 +81,16 @@ class LogOutline:
         return min(self.upto, self.last)
 
     def term(self, index: int) -> int | None:
-        """Of the entry there; None if there is none."""
+        """Return the term of the entry there; None if there is none."""
         at = bisect_right(self.terms, index, key=lambda each: each.first) - 1
         return self.terms[at].term if at >= 0 and index <= self.terms[at].last else None
 
     def is_rolled_back(self, index: int) -> bool:
-        """By a record that is confirmed."""
+        """Return whether a confirmed record rolled it back."""
         return any(each.first <= index <= each.last for each in self.rolled)
 
     def text(self) -> str:
-        """As JSON."""
+        """Return it as JSON."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
     @classmethod
@@ -155,7 +155,7 @@ class OutlineWalk:
 
 
 def term_stretches(index: Numbers, term: Numbers) -> list[TermStretch]:
-    """Where entries of one term follow one another."""
+    """Return the ranges in which entries of one term follow one another."""
     if not len(index):
         return []
     new = (np.diff(index) != 1) | (np.diff(term) != 0)

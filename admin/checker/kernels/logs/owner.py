@@ -64,7 +64,7 @@ class Lead:
         return found
 
     def owner(self, at: int) -> OwnerEntry | None:
-        """Who owned the limbo behind a place in the last slice; None: nobody ever did."""
+        """Return the owner of the limbo behind a place in the last slice; None: nobody yet."""
         return self._owners[bisect_right(self._owners, at, key=lambda each: each[0]) - 1][1]
 
     def fits(self, here: Slice, at: int, limbo: LimboWalk) -> None:

@@ -16,7 +16,7 @@ WAIT_ACK = 1
 
 
 class NamedPlaces(NamedTuple):
-    """By control entry: its place in the slice, the place that it names, -1 if not in here."""
+    """By control entry: its place in the slice, and the place that it names, or -1."""
 
     at: Numbers
     to: Numbers
@@ -116,7 +116,7 @@ class Past:
         self._sync: list[Flags] = []
 
     def names(self, here: Slice, sync: Flags) -> tuple[NamedEntries, Numbers]:
-        """Of the next slice, before it is taken; and control entries that name nothing there is.
+        """Return the places named in the next slice, and control entries that name nothing there.
 
         An lsn of 0 names what is before the first entry of an origin.
         """

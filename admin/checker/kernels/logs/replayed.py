@@ -13,7 +13,7 @@ _LEADER = "leader"
 
 
 class LimboComparison:
-    """Of one log: what samples say of its limbo, and what the log makes of it."""
+    """One log: what samples say of its limbo, and what the log makes of it."""
 
     def __init__(self, status: Samples, found: LogFindings) -> None:
         self._status = status

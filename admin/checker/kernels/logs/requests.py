@@ -112,7 +112,7 @@ class RequestWalk:
             self._wanted += _places(here, name, at, self._asked.wanted.get(name))
 
     def look_again(self, here: Slice) -> None:
-        """The same slice for the second time, when all of them were there once."""
+        """Examine the slice a second time, for requests that were all there once."""
         for name, at in _by_session(here, self._upto):
             self._suspect += _places(here, name, at, self._again.get(name))
 

@@ -40,7 +40,7 @@ class ReferenceColumns(NamedTuple):
 
 
 class RequestColumns(NamedTuple):
-    """Who asked for an entry: a place in `names`, or NOBODY, and the number of the request."""
+    """The session of an entry: a place in `names`, or NOBODY; and the number of the request."""
 
     session: Numbers
     seq: Numbers

@@ -20,7 +20,7 @@ class LimboSample(NamedTuple):
 
 
 def limbo_samples(status: Samples) -> dict[Whose, list[LimboSample]]:
-    """By log, in the order of their last entries."""
+    """Return samples of the limbo by log, in the order of their last entries."""
     found: dict[Whose, list[LimboSample]] = defaultdict(list)
     for at, (last, crc) in enumerate(zip(status.last, status.crc, strict=True)):
         confirmed = status.confirmed[at] or 0

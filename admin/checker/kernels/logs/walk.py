@@ -86,7 +86,7 @@ class LogWalk:
         return log
 
     def end(self) -> dict[str, RuleFinding]:
-        """By invariant, everything."""
+        """Return all findings by invariant."""
         self._requests.end(self.outline())
         found = self._found.by_id
         if not (self._whole and self._dense):

@@ -159,7 +159,7 @@ def lines(path: Path, known: Outline, names: Sequence[str] = LINE) -> Iterator[p
 
 
 def _first_look(path: Path) -> Outline:
-    """Whether lines are in order, and whether they name places in the log."""
+    """Return whether lines are in order, and whether they name places in the log."""
     found, last = Outline(), -1
     wanted = [schema("ops").field(name) for name in ("index", "log_index")]
     for table in _tables(Bundle.open(path), pa.schema(wanted)):
@@ -220,7 +220,7 @@ def _fate(row: Row, decided: ResolvedRequests) -> tuple[str, int | None, str | N
 
 
 def _without_reads(value: str | None) -> str | None:
-    """Of a transaction that was never answered nobody knows what it saw."""
+    """Drop reads of transactions without an answer: nobody knows what they saw."""
     steps = None if value is None else json.loads(value)
     return json.dumps([each for each in steps if each[0] != "r"]) if steps else value
 

@@ -32,7 +32,7 @@ PARTITION_OPERATIONS = 250_000
 
 
 def outlines(session: "SparkSession", paths: Sequence[Path]) -> dict[str, Outline]:
-    """By run; only of those that have a history. Raises ValueError if one is none."""
+    """Return outlines of histories by run. Raises ValueError for a file that is none."""
 
     def run(batches: Batches) -> Batches:
         for each in batches:
@@ -133,7 +133,7 @@ def sessions(batches: Batches) -> Batches:
 
 
 def _monotonic(reads: pa.Table) -> Verdict:
-    """Whether what one session was shown goes back."""
+    """Check that what one session was shown never goes back."""
     columns = [reads.column(name).to_pylist() for name in COLUMNS]
     operations = operations_of(zip(*columns, strict=True))
     pairs = zip(reads.column("number").to_pylist(), reads.column("date").to_pylist(), strict=True)

@@ -35,7 +35,7 @@ class KeyVerdicts:
     verdicts: tuple[Verdict, ...]
 
     def packed(self) -> bytes:
-        """To travel."""
+        """Return it packed for transport."""
         return pickle.dumps(self)
 
     @classmethod

@@ -32,7 +32,7 @@ class OperationColumns:
 
 
 def decided(table: pa.Table, key: Numbers, keys: int) -> tuple[Flags, Numbers]:
-    """By key: whether it passes for certain; and how many operations took effect or may have.
+    """Return, by key, whether it passes for certain, and how many operations may have effect.
 
     `table` holds the operations of some keys, `key` tells whose each of them is.
     """
@@ -60,7 +60,7 @@ def decided(table: pa.Table, key: Numbers, keys: int) -> tuple[Flags, Numbers]:
 
 
 def _clashes(all_: OperationColumns, keys: int) -> Flags:
-    """By key: whether a value is written twice, read too early or of nobody, or zones clash."""
+    """Return, by key, whether values or zones clash: written twice, read too early, overlapping."""
     odd: Flags = np.zeros(keys, dtype=np.bool_)
     if not len(all_.key):
         return odd
@@ -87,7 +87,7 @@ def _clashes(all_: OperationColumns, keys: int) -> Flags:
 
 
 def _zones(key: Numbers, end: Numbers, begin: Numbers, keys: int) -> Flags:
-    """By key: forward zones that overlap, or one that holds a backward one."""
+    """Return, by key, whether forward zones overlap, or one holds a backward one."""
     odd: Flags = np.zeros(keys, dtype=np.bool_)
     order = np.lexsort((begin, end, key))
     key, end, begin = key[order], end[order], begin[order]

@@ -33,7 +33,7 @@ class FeedAnswers:
 def feeds(
     session: "SparkSession", paths: Sequence[Path], logs: Mapping[str, Sequence[LogOutline]]
 ) -> "DataFrame":
-    """Of all runs."""
+    """Return the columns of feeds of all runs."""
     jobs = [job for path in paths for job in plan(path, logs.get(Manifest.load(path).run_id, ()))]
     sizes = [(each.beside or each.feeds[0]).size for each in jobs]
     return spread(session, jobs, sizes, look)
@@ -51,7 +51,7 @@ def plan(path: Path, logs: Sequence[LogOutline], span: int = SPAN) -> Iterator[F
 
 
 def look(answers: FeedAnswers) -> Iterator[FindingRow]:
-    """At some of them."""
+    """Examine some of them."""
     run = answers.feeds[0].run_id
     if answers.beside is None:
         tables = [ArrowTable(read(each, kernel.ANSWERS), "feeds") for each in answers.feeds]
@@ -59,7 +59,7 @@ def look(answers: FeedAnswers) -> Iterator[FindingRow]:
         return
 
     def preceding(who: int, number: int) -> int | None:
-        """Only asked about an answer that is wrong."""
+        """Return the answers before; asked only about a wrong one."""
         tables = (ArrowTable(read(each, kernel.ANSWERS), "feeds") for each in answers.feeds)
         return kernel.before(list(tables))(who, number)
 

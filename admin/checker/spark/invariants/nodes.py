@@ -45,13 +45,13 @@ def disks_of(path: Path, rows: int = ROWS) -> Iterator[FindingRow]:
 
 
 def clocks(session: "SparkSession", paths: Sequence[Path]) -> "DataFrame":
-    """Of every run."""
+    """Return the clocks of every run."""
     sizes = [sum(each.size for each in chunks(path, "ops", "index")) for path in paths]
     return spread(session, paths, sizes, clocks_of)
 
 
 def clocks_of(path: Path) -> Iterator[FindingRow]:
-    """At all clocks of a run: how often they were read, and whose went back."""
+    """Return how often the clocks of a run were read, and which went back."""
     replay = ClockReplay()
     for lines in in_order(chunks(path, "ops", "index"), "index", ("index", "time")):
         replay.lines(numbers(lines, "time").tolist())
@@ -64,7 +64,7 @@ def clocks_of(path: Path) -> Iterator[FindingRow]:
 def stretches(
     session: "SparkSession", paths: Sequence[Path], logs: Mapping[str, Sequence[LogOutline]]
 ) -> "DataFrame":
-    """Of runs in which something is rolled back for good."""
+    """Return the rolled-back ranges of runs, those that are confirmed."""
     known = {run: RolledBackStretches.of(own) for run, own in logs.items()}
     by_run = {run: own for run, own in known.items() if len(own)}
     found = [
@@ -79,7 +79,7 @@ def stretches(
 
 
 def stops_in(chunk: Chunk, stretches: Stretches) -> Iterator[FindingRow]:
-    """At some events, or at some samples."""
+    """Examine some events, or some samples."""
     claims = _events if chunk.part.table == "events" else _samples
     found = stopped(stretches[chunk.run_id], *claims(chunk))
     yield from finding_rows(chunk.run_id, STOPS, found)

@@ -41,7 +41,7 @@ def together(
     paths: Mapping[str, Path],
     ask: Callable[[Sequence[Job]], Iterable[FindingRow]],
 ) -> dict[str, RuleFinding]:
-    """By run what its kernel finds; each round asks a question of every kernel that has one."""
+    """Return, by run, the findings of its kernel; each round asks one question of every kernel."""
     found: dict[str, RuleFinding] = {}
     answers: dict[str, list[list[Any]] | None] = dict.fromkeys(kernels)
     while answers:
@@ -68,7 +68,7 @@ def plan(path: Path, question: TableQuestion) -> Iterator[Job]:
 
 
 def look(job: Job) -> Iterator[FindingRow]:
-    """At a part."""
+    """Examine a part."""
     chunk, question = job
     table = ArrowTable(read(chunk, question.columns), question.table)
     for each in question.look(table):

@@ -35,7 +35,7 @@ class OwnedRange:
 def kept(
     session: "SparkSession", paths: Sequence[Path], logs: Mapping[str, Sequence[LogOutline]]
 ) -> "DataFrame":
-    """Of all histories; a file of one is looked at beside all logs of its run, by run."""
+    """Return the receipts of all histories; each file is examined beside the logs of its run."""
     terms = {run: [ConfirmedTerms.of(log) for log in own] for run, own in logs.items()}
 
     def look(chunk: Chunk) -> Iterator[FindingRow]:
@@ -71,7 +71,7 @@ def plan(path: Path, span: int = SPAN) -> Iterator[OwnedRange]:
 
 
 def look(range_: OwnedRange) -> Iterator[FindingRow]:
-    """At a range."""
+    """Examine a range."""
     first, last = range_.first, range_.last
     lines = [ArrowTable(read(each, receipts.LINES), "ops") for each in range_.lines]
     told = Receipts(lines, first, last)
