@@ -32,7 +32,7 @@ def row_of(ancestor: Ancestor) -> list[object]:
 
 
 def ancestors_of(rows: Iterable[bytes]) -> list[Ancestor]:
-    """Those that stored rows name, the oldest first. Raises ValueError."""
+    """Return the clusters that stored rows name, the oldest first. Raises ValueError."""
     found = [
         Ancestor(
             generation=int(str(generation)),

@@ -174,7 +174,7 @@ def _refusal_of(parts: Sequence[object]) -> QsyncError:
 
 
 def results(body: bytes) -> list[bytes | None]:
-    """What the operations of a transaction returned, from its place in the log."""
+    """Return what the operations of a transaction returned, from its place in the log."""
     parts = cbor2.loads(body)
     if body[:1] == _SIX:
         return []

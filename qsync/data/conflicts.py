@@ -39,7 +39,7 @@ class Footprints:
             self.complete_from = max(self.complete_from, index)
 
     def any_between(self, lo: bytes, hi: bytes, *, above: int) -> bool:
-        """May a key with `lo <= key < hi` have changed above that index?"""
+        """Return whether a key with `lo <= key < hi` may have changed above that index."""
         for index, run in reversed(self._runs):
             if index <= above:
                 return False

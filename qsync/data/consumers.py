@@ -1,4 +1,4 @@
-"""Who still needs the log: rows of `_gc_consumers`, changed by operations of their own."""
+"""Consumers of the log: rows of `_gc_consumers`, changed by operations of their own."""
 
 from collections.abc import Iterable, Iterator
 

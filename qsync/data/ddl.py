@@ -53,7 +53,7 @@ def create_space(draft: EffectDraft, name: object, options: object) -> bytes | N
 
 
 def alter_space(draft: EffectDraft, ref: object, options: object) -> bytes | None:
-    """Another name, format or `is_sync`. All tuples must fit the new format."""
+    """Change name, format or `is_sync` of a space. All tuples must fit the new format."""
     old, given = _user_space(draft, ref), _options(options, _ALTER_OPTIONS)
     name = _name(given["name"]) if "name" in given else old.name
     if name != old.name and draft.schema.find(name) is not None:
@@ -87,7 +87,7 @@ def drop_space(draft: EffectDraft, ref: object) -> None:
 
 
 def truncate(draft: EffectDraft, space: SpaceDefinition) -> None:
-    """All tuples of the space go, in one effect."""
+    """Remove all tuples of the space, in one effect."""
     if space.system:
         raise WrongSchema(f'"{space.name}" cannot be truncated')
     draft.sync = draft.sync or space.sync

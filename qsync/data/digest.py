@@ -47,7 +47,7 @@ class DigestScan:
         """By the name of a space, of those that are done."""
 
     def read(self, rows_max: int = _ENDLESS) -> bool:
-        """One slice: so many rows or `SLICE_BYTES` at most, over spaces; true at the end."""
+        """Read one slice: so many rows or `SLICE_BYTES` at most, over spaces; true at the end."""
         left, room = rows_max, SLICE_BYTES
         while self._place < len(self._spaces):
             name, _, hi = self._spaces[self._place]

@@ -44,7 +44,7 @@ class EffectDraft:
 
     @property
     def writes(self) -> list[Write]:
-        """One write a key, in the order of the first."""
+        """One write for each key, in the order of the first."""
         return list(self._writes.items())
 
     def get(self, key: bytes) -> bytes | None:
@@ -91,7 +91,7 @@ class EffectDraft:
         self.changes.append(SessionChange(session, opened=row is not None))
 
     def replay(self, space_id: int, primary_key: bytes, new: bytes | None) -> None:
-        """Do what the log says. Raises Damaged if that does not follow from what is there."""
+        """Apply an entry of the log. Raises Damaged if it does not follow from what is there."""
         prefix = self.schema.plain.get(space_id)
         if prefix is not None:
             self._writes[prefix + primary_key] = new

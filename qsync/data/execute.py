@@ -128,7 +128,7 @@ def refuse(
 
 
 def run(draft: EffectDraft, ops: Sequence[Sequence[object]], limits: Limits) -> list[bytes | None]:
-    """Do the operations in order; the result of each."""
+    """Run the operations in order; return the result of each."""
     if len(ops) > limits.ops_max:
         raise TooLarge(f"a transaction has at most {limits.ops_max} operations, not {len(ops)}")
     results = []
@@ -317,7 +317,7 @@ def _require_equal(
 
 
 def _alike(held: bytes, expected: object) -> bool:
-    """The same tuple may be written in more than one way."""
+    """Return whether two encodings are the same tuple."""
     return tuples.encode(tuples.stored(held)) == tuples.encode(tuples.decode(expected))
 
 
@@ -351,7 +351,7 @@ def _expire_session(draft: EffectDraft, session: object) -> None:
 
 
 def _give_up(_draft: EffectDraft) -> None:
-    """Whoever asks for this has a number, not the request: as a refusal it takes the number."""
+    """Refuse the request of that number for good; whoever asks has only the number."""
     raise GivenUp("it was not done, and its number is taken: no attempt can do it any more")
 
 

@@ -21,7 +21,7 @@ STEP = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fold:
-    """What the store writes in one transaction, with the index it then stands at."""
+    """What the store writes in one transaction, with the index that it stands at afterwards."""
 
     folded: Index
     puts: list[tuple[bytes, bytes]]

@@ -1,4 +1,4 @@
-"""Who may do what, compiled from the rows of `_user` and `_priv` as they are at one index.
+"""The rights of users, compiled from the rows of `_user` and `_priv` at one index.
 
 A part of the schema: it changes with the log, is taken back with it, and is never changed in place.
 """
@@ -29,7 +29,7 @@ _NOTHING: Final[frozenset[Privilege]] = frozenset()
 
 @final
 class HeldRights:
-    """All that one user has, roles unfolded."""
+    """All rights of one user, roles unfolded."""
 
     __slots__ = ("begins", "everywhere", "named", "roles")
 
@@ -41,7 +41,7 @@ class HeldRights:
         self.roles: set[str] = set()
 
     def add(self, grant: Grant) -> None:
-        """One grant more, not that of a role."""
+        """Add a grant, not that of a role."""
         if grant.kind is GrantedOn.UNIVERSE:
             self.everywhere |= grant.privileges
         elif grant.name.endswith(EVERY):
@@ -51,7 +51,7 @@ class HeldRights:
             self.named[grant.name] = self.named.get(grant.name, _NOTHING) | grant.privileges
 
     def on(self, space: str) -> frozenset[Privilege]:
-        """What is held on the space of that name, apart from what is held everywhere."""
+        """Return the rights on the space of that name, apart from those on everything."""
         found = self.named.get(space, _NOTHING)
         for begin, privileges in self.begins.items():
             if space.startswith(begin):
@@ -115,7 +115,7 @@ class Rights:
             raise denied(user, missing)
 
     def sees(self, user: str, space: str) -> bool:
-        """May the user know that there is this space? Who may do anything with it may."""
+        """Return whether the user may know of the space: any right on it suffices."""
         if user == LOCAL_ADMIN:
             return True
         held = self.held(user) if user in self.auth else HeldRights()
@@ -142,7 +142,7 @@ class Rights:
         return found
 
     def grants_of(self, name: str) -> Sequence[Grant]:
-        """What was granted to a user or role itself."""
+        """Return what was granted to a user or role itself."""
         return self._grants.get(name, ())
 
     def _unfolded(self, name: str) -> HeldRights:
@@ -161,7 +161,7 @@ class Rights:
 
 
 def denied(user: str, need: Need) -> AccessDenied:
-    """What is said to a user who lacks that right. It is the same whether the object exists."""
+    """Return the error for a missing right. It does not show whether the object exists."""
     who = f"user {user!r}" if user else "who has not logged in"
     return AccessDenied(
         f"{who} lacks the right {need}",

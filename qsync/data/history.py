@@ -149,7 +149,7 @@ class UnfoldedHistory:
         self._put_again(taken)
 
     def cut(self, above: Index) -> None:
-        """Everything above an index left the log."""
+        """Cut the log: everything above an index is gone."""
         assert above >= self.folded
         self.head = min(self.head, above)
         taken = self._take_from(above + 1)
@@ -160,17 +160,17 @@ class UnfoldedHistory:
         self.sessions.cut(self.overlay.unfolded())
 
     def see(self, visible: Index) -> None:
-        """Everything up to this index that is not rolled back can be read."""
+        """Make everything visible up to this index that is not rolled back."""
         assert visible >= self.visible
         self.visible = visible
         self.schemas.see(visible)
 
     def fold(self, upto: Index, rows_max: int) -> Fold:
-        """What to store next: a slice of what is at or below the confirmed index `upto`."""
+        """Return what to store next: a slice of what is at or below the confirmed index `upto`."""
         return at_once(self.folding(upto, rows_max))
 
     def folding(self, upto: Index, rows_max: int) -> Generator[None, None, Fold]:
-        """The same in steps. Meanwhile what is above `upto` may come and go."""
+        """Return the same in steps. Meanwhile what is above `upto` may come and go."""
         assert upto <= self.visible
         return plan(
             self.overlay.unfolded(),
@@ -192,11 +192,11 @@ class UnfoldedHistory:
         return dropped
 
     def known_request(self, session: bytes, seq: int) -> Seen:
-        """Is that request in the log already (pending ones included)?"""
+        """Return what is known of a request, pending ones included."""
         return self.sessions.known_request(session, seq, self._rolled)
 
     def view(self, at: int | None) -> VersionView:
-        """What is to be read at an index; the head state for None."""
+        """Return the view at an index; at the head for None."""
         return VersionView(self.overlay, self.backing, at)
 
     def _add(self, txn: LoggedTransaction) -> None:

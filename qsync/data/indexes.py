@@ -60,7 +60,7 @@ class Index:
         )
 
     def exact(self, key: Sequence[object]) -> bool:
-        """Does this key, all parts given, lead to at most one tuple?"""
+        """Return whether this key, with all its parts, leads to at most one tuple."""
         return self.unique and None not in key
 
     def _has_nil(self, fields: Sequence[object]) -> bool:

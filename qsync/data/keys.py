@@ -86,7 +86,7 @@ class KeyPart:
 
 
 def prefix(space: int, index: int) -> bytes:
-    """What all keys of an index begin with."""
+    """The bytes that all keys of an index begin with."""
     return _PREFIX.pack(space, index)
 
 
@@ -141,7 +141,7 @@ def _misfit(wanted: str, value: object) -> Misfit:
 
 
 def describe(value: object) -> str:
-    """What kind of value it is, in the words of field types."""
+    """Return the kind of a value, in the words of field types."""
     match value:
         case None:
             return "nil"

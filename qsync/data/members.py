@@ -30,7 +30,7 @@ class MemberRows:
         return body.encode((b"", 0, 0), effects, [])
 
     def decode(self, text: bytes) -> Members:
-        """All members, by a body. Raises Damaged when it says nothing of them."""
+        """Decode all members of a body. Raises Damaged when it has none."""
         try:
             _, _, _, effects, *_ = cbor2.loads(text)
             members = tuple(

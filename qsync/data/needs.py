@@ -1,4 +1,4 @@
-"""What each operation of a transaction takes, and whether who asks for it has that.
+"""The rights that each operation of a transaction needs, and whether the user has them.
 
 The rule: no effect in the log without a right that was confirmed before it. So the asker must have
 every right as of what is confirmed, and still have it behind all that is pending: a grant counts
@@ -39,7 +39,7 @@ def check(request: Request, *shapes: Schema) -> None:
 
 
 def _is_known(known: set[KnownOperation], request: Request) -> bool:
-    """Was all of it found right before, by these very rights, which are never changed?"""
+    """Return whether all of it was allowed before, by these very rights, which never change."""
     if request.reads or not known:
         return False
     for op in request.ops:
@@ -50,7 +50,7 @@ def _is_known(known: set[KnownOperation], request: Request) -> bool:
 
 
 def _remember(known: set[KnownOperation], request: Request) -> None:
-    """It was found right."""
+    """Remember that it was allowed."""
     for op in request.ops:
         found = _known_as(op)
         if found is not None and len(known) < KNOWN_MAX:
@@ -68,7 +68,7 @@ def _known_as(op: Operation) -> KnownOperation | None:
 
 
 def of_operations(user: str, ops: Sequence[Operation]) -> Iterator[Need]:
-    """What these operations take. Nonsense takes everything; it is refused for itself later."""
+    """Return what these operations need. Invalid ones need everything; they are refused later."""
     for op in ops:
         found = OP_NEEDS.get(op[0]) if op and isinstance(op[0], int) else None
         if found is None:
@@ -111,7 +111,7 @@ def _alter(_: str, op: Operation) -> Sequence[Need]:
 
 
 def _alter_user(user: str, op: Operation) -> Sequence[Need]:
-    """Everybody may change his own password, and nothing else."""
+    """Return what a change of a user needs: nothing for one's own password."""
     match op:
         case [_, str(name), dict(options)] if name == user and set(options) <= {"password"}:
             return [Need(Privilege.SESSION)]

@@ -37,7 +37,7 @@ def _is_operator(word: object) -> bool:
 
 
 def _place(space: SpaceDefinition, fields: Sequence[object], ref: object) -> int:
-    """Where the operation works, from 0. It may be beyond the end: `_reach` decides."""
+    """Return the field of an operation, from 0. It may be beyond the end: `_reach` decides."""
     if isinstance(ref, str):
         at = space.field_number(ref)
         if at is None:

@@ -69,17 +69,17 @@ class Overlay:
 
     @property
     def is_full(self) -> bool:
-        """Do the versions weigh more than they should? Folding makes room."""
+        """Whether the versions weigh more than they should. Folding makes room."""
         return self.weight > self.limits.unfolded_bytes_max
 
     @property
     def is_overfull(self) -> bool:
-        """The same for a follower, which cannot let writers wait: it takes no more transactions."""
+        """Whether a follower must stop taking transactions: it cannot let writers wait."""
         return self.weight > FOLLOWER_FACTOR * self.limits.unfolded_bytes_max
 
     @property
     def has_frozen(self) -> bool:
-        """Is there a memtable that takes no more?"""
+        """Whether there is a memtable that takes no more."""
         return len(self.memtables) > 1
 
     def put(self, txn: LoggedTransaction) -> None:
@@ -203,7 +203,7 @@ def _distinct(run: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class VersionView:
-    """What is to be read at an index; at the newest version of everything if `at` is None."""
+    """The rows at an index; at the newest version of everything if `at` is None."""
 
     __slots__ = ("_at", "_backing", "_overlay")
 

@@ -82,7 +82,7 @@ class Scan:
         """Bytes of `rows`."""
 
     def read(self, rows_max: int = _ENDLESS) -> bool:
-        """One slice: look at the next rows, so many or `SLICE_BYTES` at most; true at the end."""
+        """Read one slice: so many rows, or `SLICE_BYTES` at most; true at the end."""
         wanted = min(rows_max, self._skip + self._left, _ENDLESS)
         if wanted <= 0 or self._lo >= self._hi:
             return True
@@ -128,7 +128,7 @@ def select(reader: Readable, shape: Schema, query: Query) -> list[bytes]:
 
 
 def count(reader: Readable, shape: Schema, query: Query) -> int:
-    """How many tuples select would return."""
+    """Return how many tuples select would return."""
     scan = Scan(reader, shape, query, keeps=False)
     while not scan.read():
         pass
@@ -185,7 +185,7 @@ def _position(space: SpaceDefinition, index: Index, after: bytes) -> bytes:
 def read_range(
     shape: Schema, read: Sequence[object]
 ) -> tuple[SpaceDefinition, Index, bytes, bytes]:
-    """What a read covers: `[KEY, space, index, key]` or `[RANGE, space, index, iterator, key]`."""
+    """Return what a read covers: `[KEY, space, index, key]` or `[RANGE, space, index, ...]`."""
     match read:
         case [ReadKind.KEY, space_ref, index_ref, key]:
             iterator: object = "eq"

@@ -1,4 +1,4 @@
-"""What a client asks of the data, and what comes of asking: requests, executions, outcomes."""
+"""Requests of clients to the data, their execution, and their outcomes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -226,7 +226,7 @@ class LoggedTransaction:
 
 
 class Once(StrEnum):
-    """What is known of a request that was never seen, or cannot be told from a new one."""
+    """The request was never seen, or cannot be told from a new one."""
 
     NEW = "new"
     STALE = "stale"
@@ -251,7 +251,7 @@ NEW, STALE, EXPIRED = Once.NEW, Once.STALE, Once.EXPIRED
 
 
 class Limits(NamedTuple):
-    """What one request may weigh. Checked where it is executed, never where it is replayed."""
+    """The limits of one request. Checked where it is executed, never where it is replayed."""
 
     tuple_bytes_max: int = 1 << 20
     txn_bytes_max: int = 8 << 20

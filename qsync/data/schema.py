@@ -46,7 +46,7 @@ class SpaceDefinition:
 
     @property
     def system(self) -> bool:
-        """Does it belong to the system?"""
+        """Whether it is a space of the system."""
         return self.id < USER_SPACE_MIN
 
     @property

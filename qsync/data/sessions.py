@@ -96,7 +96,7 @@ class Sessions:
             self.head[name] = session.copy()
 
     def known_request(self, session: bytes, seq: int, rolled: Container[int]) -> Seen:
-        """What is known of a request. `rolled` has the indexes rolled back above the folded one."""
+        """Return what is known of a request. `rolled`: indexes rolled back above the folded one."""
         if not session:
             return NEW
         known = self.head.get(session)
@@ -138,7 +138,7 @@ class Sessions:
             _advance(after, txn, rolled_back=txn.index in rolled)
 
     def planned(self, after: Table) -> Table:
-        """What of it the rows of `_session` do not say yet."""
+        """Return which changes the rows of `_session` lack."""
         return {name: s for name, s in after.items() if s is not None or name in self.folded}
 
     def folded_to(self, after: Mapping[bytes, Session | None]) -> None:

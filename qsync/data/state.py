@@ -1,4 +1,4 @@
-"""What the spaces hold, as one object: execute, follow the log, fold, read. Pure over a Backing."""
+"""The state of the data as one object: execute, follow the log, fold, read. Pure."""
 
 from collections.abc import Sequence
 
@@ -35,7 +35,7 @@ class DataState(UnfoldedHistory):
         self.limits = limits or Limits()
 
     def anew(self, folded: Index) -> "DataState":
-        """The same over a store with other rows, or none: the log behind them is to be replayed."""
+        """Return the same over a store with other rows, or none: their log is to be replayed."""
         memory = self.overlay.limits
         return DataState(self.backing, folded=folded, limits=self.limits, memory=memory)
 
@@ -70,7 +70,7 @@ class DataState(UnfoldedHistory):
         return execute.refuse(request, error, self.sessions.head, self.limits)
 
     def read_results(self, text: bytes) -> list[bytes | None]:
-        """What the operations of a transaction returned, from its body."""
+        """Return what the operations of a transaction returned, from its body."""
         return body.results(text)
 
     def preview(
@@ -132,7 +132,7 @@ class DataState(UnfoldedHistory):
         head: bool = False,
         ops: Operations = (),
     ) -> int:
-        """How many tuples an iterator covers; `ops` as for `select`."""
+        """Return how many tuples an iterator covers; `ops` as for `select`."""
         reader, shape = self._drafted(ops, at) if ops else self._reader(at, head=head)
         return reading.count(reader, shape, Query(space, index, iterator, key))
 
@@ -147,7 +147,7 @@ class DataState(UnfoldedHistory):
         return Scan(reader, shape, query, keeps=keeps)
 
     def spaces(self) -> dict[str, SpaceDefinition]:
-        """All spaces that can be seen, by name."""
+        """Return all visible spaces, by name."""
         return {space.name: space for space in self.schemas.shown.spaces}
 
     def digest_scan(self, ref: object = None) -> DigestScan:

@@ -35,7 +35,7 @@ PASSWORD: Final = ("salt", "iterations", "stored", "server")
 
 
 def enable(draft: EffectDraft, key: object) -> None:
-    """From here on who may do what is looked up. Nothing if it is so already; never taken back.
+    """Enable users: rights are checked from here on, for good. Does nothing if they are.
 
     `key`: 32 random bytes, from which the salts of unknown users are derived.
     """
@@ -67,7 +67,7 @@ def create_user(draft: EffectDraft, name: object, options: object) -> None:
 
 
 def alter_user(draft: EffectDraft, name: object, options: object) -> None:
-    """Another password, or whether a certificate of that name logs in."""
+    """Change the password, and whether a certificate of that name logs the user in."""
     rights, label = _rights(draft), _name(name)
     before = rights.auth.get(label)
     if before is None:

@@ -17,17 +17,17 @@ Work = Callable[[], bool]
 
 
 class BackgroundWork(Protocol):
-    """Where work that may take long is done, in order."""
+    """Does work that may take long, in order."""
 
     def put(self, work: Work) -> None:
-        """Do it as soon as what came before is done."""
+        """Do it as soon as the work before it is done."""
 
     def end(self) -> bool:
         """Let what runs come to its end; false if it hangs. `put` begins anew."""
 
 
 class _Switching:
-    """How soon a thread gives way to another: often, as long as any works beside a busy loop."""
+    """How soon threads yield the interpreter: often, while any works beside a busy loop."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -43,7 +43,7 @@ class _Switching:
             self._count += 1
 
     def end_work(self) -> None:
-        """It has ended."""
+        """Note that work in a thread has ended."""
         with self._lock:
             self._count -= 1
             if not self._count:
@@ -55,7 +55,7 @@ _SWITCHING = _Switching()
 
 @contextlib.contextmanager
 def switching_often() -> Iterator[None]:
-    """Who works in a thread meanwhile holds the interpreter for `SWITCH_S` at a time, not more.
+    """Let threads hold the interpreter for `SWITCH_S` at a time at most, inside the block.
 
     One call into C holds it for as long as it takes; by itself the interpreter waits 5 ms.
     """
@@ -74,7 +74,7 @@ class Thread:
         self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
 
     def put(self, work: Work) -> None:
-        """Do it in the thread, which is begun if there is none."""
+        """Do it in the thread, which is started if there is none."""
         if self._thread is None:
             _SWITCHING.begin_work()
             self._thread = threading.Thread(target=self._serve, name="log writer", daemon=True)

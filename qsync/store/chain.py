@@ -22,7 +22,7 @@ Row = tuple[int, bytes]
 
 @dataclass(slots=True)
 class ChainVerification:
-    """How far the chain holds. `fault` says what stopped it; `at` and `offset` say where."""
+    """How far the chain holds. `fault`: why it ends; `at` and `offset`: where."""
 
     last: Index = NO_INDEX
     term: Term = NO_TERM
@@ -95,7 +95,7 @@ def entries(rows: Iterable[Row], *, first: Index, last: Index) -> list[Entry]:
 
 
 def joined(records: Iterable[bytes], *, bytes_max: int) -> bytes:
-    """Whole records from the first on, until they have `bytes_max`; one where there is one."""
+    """Return whole records from the first on, up to `bytes_max`; at least one if there is one."""
     parts: list[bytes] = []
     for batch in records:
         parts.append(batch)
@@ -143,7 +143,7 @@ def crc_at(batch: bytes, index: int) -> Crc:
 
 
 class EntryReads(ABC):
-    """How a log is read, whatever holds its records."""
+    """Reads a log, whatever holds its records."""
 
     last: Index
 
@@ -173,7 +173,7 @@ class EntryReads(ABC):
         """
 
     def stored(self) -> Iterator[bytes]:
-        """Everything up to `last` in order, a record at a time."""
+        """Return everything up to `last` in order, a record at a time."""
         newest, begins = b"", self.begins
         for first, batch in self._rows(begins):
             if first > self.last:
@@ -197,5 +197,5 @@ class EntryReads(ABC):
         return batches(self._rows(first), first=first, last=last, bytes_max=bytes_max)
 
     def read(self, first: Index, *, bytes_max: int) -> bytes:
-        """Whole records from the one that holds `first` on. Raises Compacted."""
+        """Return whole records from the one that holds `first` on. Raises Compacted."""
         return joined((batch for _, batch in self._rows(first)), bytes_max=bytes_max)

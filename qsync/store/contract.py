@@ -1,4 +1,4 @@
-"""What a store promises, be it made of LMDB (for nodes) or of memory (for tests, simulation)."""
+"""The contract of a store: in segments and LMDB for nodes, in memory for tests and simulation."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ there is nothing that this one can have forgotten (membership.md M5)."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Whose directory it is. `cluster`, `instance` and `replica` never change once written.
+    """The identity of a directory. `cluster`, `instance` and `replica` never change once written.
 
     `founders`: the members that the cluster was founded with, each with the instance of its
     directory; none in a directory that was not there then (membership.md M1 c).
@@ -35,7 +35,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveredLog:
-    """What a log holds when it is opened.
+    """The content of a log when it is opened.
 
     `quarantined` says what is damaged at or below the durable mark; such a log can be read up to
     `last` but takes no writes until `start_over`. `untrusted`: with it term and vote are lost, so
@@ -100,10 +100,10 @@ class Log(Protocol):
         """
 
     def write(self, write: Write) -> None:
-        """One durable commit: cut, append, ballot, confirmed. Raises StoreError, nothing half."""
+        """Write one durable commit: cut, append, ballot, confirmed. Whole, or raises StoreError."""
 
     def stored(self) -> Iterator[bytes]:
-        """Every entry behind `start` in order, as it is stored, some at a time."""
+        """Return every entry behind `start` in order, as it is stored, some at a time."""
 
     def entries(self, first: Index, last: Index) -> list[Entry]:
         """The entries `first..last`; none when `last` is below `first`.
@@ -160,7 +160,7 @@ class FoldedRows(Protocol):
 
     @property
     def folded(self) -> Index:
-        """Everything up to here is in the rows."""
+        """The index up to which everything is in the rows."""
 
     @property
     def puts(self) -> Sequence[tuple[bytes, bytes]]:
@@ -192,7 +192,7 @@ class Spaces(Protocol):
         """Take the rows and the index in one transaction, lazily durable."""
 
     def folding(self, fold: FoldedRows, rows_max: int) -> Generator[Wait | None, None, None]:
-        """The same in steps of so many rows, some of them to be waited for (see `Wait`).
+        """Fold in steps of so many rows, some of them to be waited for (see `Wait`).
 
         Reads between steps see none of it.
 
@@ -207,10 +207,10 @@ class Spaces(Protocol):
 
     @property
     def sums(self) -> Sums:
-        """What the rows of each space add up to, at index `folded`; kept by every fold."""
+        """The sums over the rows of each space at index `folded`; every fold keeps them."""
 
     def view(self) -> RowsView:
-        """All rows as they are now; to be closed soon, for it keeps what is overwritten."""
+        """Return all rows as they are now; close it soon, for it keeps what is overwritten."""
 
     def importing(self, head: SnapshotHead) -> RowsImport:
         """Begin to take the rows of a snapshot beside these, or go on. Only one at a time."""
@@ -232,7 +232,7 @@ class Spaces(Protocol):
 
 
 class StoreDirectory(Protocol):
-    """Where a node keeps what it has: locked as long as it is open."""
+    """The directory of a node: locked as long as it is open."""
 
     identity: Identity
     path: Path
@@ -244,7 +244,7 @@ class StoreDirectory(Protocol):
 
 
 class Opened(NamedTuple):
-    """How often a log was opened, and the device and inode of the file that is open since."""
+    """How often a log was opened, and the device and inode of its open file."""
 
     times: int = 1
     device: int = 0
@@ -260,13 +260,13 @@ class PlacedLog(Log, Protocol):
 
     @property
     def opened(self) -> Opened:
-        """Of the file that it is in."""
+        """The file that the log is in."""
 
     def gone(self) -> str | None:
         """Why it is not where it was any more; None while it is."""
 
     def bytes_used(self) -> int:
-        """What it takes of its place."""
+        """The bytes that it takes of its place."""
 
 
 class PlacedSpaces(Spaces, Protocol):
@@ -276,4 +276,4 @@ class PlacedSpaces(Spaces, Protocol):
     """Why the rows were made anew when they were opened."""
 
     def bytes_used(self) -> int:
-        """What they take of their place."""
+        """The bytes that they take of their place."""

@@ -1,4 +1,4 @@
-"""One hash over rows in order, to compare replicas by."""
+"""A hash over rows in order, to compare replicas by."""
 
 from collections.abc import Iterable
 from hashlib import blake2b

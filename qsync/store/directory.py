@@ -59,12 +59,12 @@ class Directory:
 
     @property
     def log(self) -> Path:
-        """Where the log, the ballot and the archive are."""
+        """The folder of the log, the ballot and the archive."""
         return self.path / "log"
 
     @property
     def data(self) -> Path:
-        """Where the folded spaces are."""
+        """The folder of the folded spaces."""
         return self.path / "data"
 
     def renew_instance(self) -> None:
@@ -93,7 +93,7 @@ class Directory:
         self.format = least
 
     def probe(self) -> float:
-        """How long this disk takes to make a page durable: the median in seconds."""
+        """Measure how long this disk takes to make a page durable: the median in seconds."""
         page, times = bytes(_PROBE_BYTES), []
         file = self.path / "probe"
         try:

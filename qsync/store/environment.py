@@ -36,7 +36,7 @@ Verify = Callable[["Transaction[bytes]", Databases], None]
 
 
 class _Form(NamedTuple):
-    """How an environment is opened, and opened anew."""
+    """How an environment is opened, and reopened."""
 
     databases: tuple[str, ...]
     durable: bool
@@ -181,7 +181,7 @@ class Environment:
 
     @property
     def opened(self) -> Opened:
-        """Of the file that was opened last."""
+        """The file that was opened last."""
         return self._opened[1]
 
     def gone(self) -> str | None:
@@ -248,7 +248,7 @@ class Environment:
         return env, dbs
 
     def _check(self, env: lmdb.Environment, dbs: Databases) -> None:
-        """What was opened anew is what was open before, by its file and by what it says."""
+        """Check that what was reopened is what was open before, by its file and its content."""
         self._stay()
         if self._form.verify is not None:
             with env.begin() as txn:
@@ -302,7 +302,7 @@ def rows(env: Environment, name: str, *, start: bytes = b"") -> Iterator[tuple[b
 def _chunk(
     txn: "Transaction[bytes]", *, env: Environment, name: str, start: bytes, size: int
 ) -> tuple[list[tuple[bytes, bytes]], bool]:
-    """Up to `size` rows, fewer if they are large, and whether there may be more."""
+    """Return up to `size` rows, fewer if they are large, and whether there may be more."""
     found: list[tuple[bytes, bytes]] = []
     room = _CHUNK_BYTES_MAX
     with txn.cursor(db=env.db(name)) as cursor:
@@ -339,7 +339,7 @@ def identity_of(file: Path | str) -> tuple[int, int] | None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Whole or not at all, whatever happens. Its name is safe once the directory is flushed."""
+    """Write a file whole or not at all. Its name is safe once the directory is flushed."""
     unready = path.with_name(f"{path.name}.new")
     with unready.open("wb") as file:
         file.write(content)
@@ -358,7 +358,7 @@ def sync_directory(path: Path) -> None:
 
 
 def set_aside_before(path: Path) -> Iterator[Path]:
-    """What was set aside of a directory so far."""
+    """Return what was set aside of a directory so far."""
     return (aside for aside in _asides(path) if aside.exists())
 
 

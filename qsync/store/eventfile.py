@@ -99,7 +99,7 @@ class EventFile:
 
 
 def clock() -> str:
-    """What tells the monotonic clock of this machine, since it was booted, from all others."""
+    """Return a text that identifies this machine's monotonic clock since it was booted."""
     try:
         return _BOOT.read_text("ascii").strip()
     except OSError:
@@ -134,7 +134,7 @@ class Life:
     generation: int
 
     def records(self) -> Iterator[list[object]]:
-        """Whole frames one after the other; with STOPPED at last where there was more."""
+        """Return whole frames one after the other; STOPPED at last where more followed."""
         last = 0
         for record in self._read():
             last = int(str(record[1]))
@@ -162,7 +162,7 @@ class Life:
 
 
 def lives(directory: Path) -> list[Life]:
-    """All lives of a node of which something is there, in order, since one that said nothing."""
+    """Return all recorded lives of a node in order, after the last one without a record."""
     found: list[Life] = []
     generation = 1
     for number, path in sorted(_numbered(directory / FOLDER).items()):

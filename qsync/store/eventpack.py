@@ -73,7 +73,7 @@ _WROTE: Final = int(What.WROTE)
 
 
 def pack(record: Record) -> bytes:
-    """As few bytes as it takes little time to make."""
+    """Pack numbers into few bytes, quickly."""
     kind = record[0]
     try:
         if kind == _WROTE:

@@ -1,4 +1,4 @@
-"""What the disk and LMDB complain about, as errors of our tree."""
+"""Errors of the disk and of LMDB, as errors of our tree."""
 
 import errno
 import os
@@ -75,7 +75,7 @@ def map_full(path: Path, limit: int) -> DiskFull:
 
 
 def _no_room(path: Path) -> bool:
-    """Whether the filesystem, or the largest file this process may write, is used up."""
+    """Return whether the filesystem, or the largest file of this process, is used up."""
     soft, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     files = [file.stat().st_size for file in path.glob("*.mdb")] if path.is_dir() else []
     if soft != resource.RLIM_INFINITY and soft - max(files, default=0) < ROOM_MIN:

@@ -1,4 +1,4 @@
-"""What stands beside the folded rows: the format they are in, and the index at which they hold."""
+"""What stands beside the folded rows: their format, and the index at which they are exact."""
 
 import struct
 from typing import Final, NamedTuple, Self
@@ -19,13 +19,13 @@ class Head(NamedTuple):
     folded: Index
 
     def pack(self) -> bytes:
-        """As it is stored, behind the format."""
+        """Encode it as it is stored, behind the format."""
         body = _HEAD.pack(FORMAT, self.folded)
         return seals.sealed(body, seals.seal(HEAD_KEY, body))
 
     @classmethod
     def unpack(cls, stored: bytes) -> Self | None:
-        """None when it is of another format, or damaged."""
+        """Decode it; None when it is of another format, or damaged."""
         body = seals.opened(HEAD_KEY, stored)
         if body is None or len(body) != _HEAD.size:
             return None

@@ -43,12 +43,12 @@ _ROWS, _META = ROWS.decode(), META.decode()
 
 
 def beside(data: Path) -> Path:
-    """Where rows are imported."""
+    """Return the path at which rows are imported."""
     return data.with_name(f"{data.name}.new")
 
 
 def former(data: Path) -> Path:
-    """Where rows are that others have replaced, until they are removed."""
+    """Return the path of rows that others have replaced, until they are removed."""
     return data.with_name(f"{data.name}.old")
 
 
@@ -115,7 +115,7 @@ class StoredImport:
 
     @property
     def taken(self) -> int:
-        """So many chunks are here, durably."""
+        """The number of chunks that are here, durably."""
         return self._taken
 
     def take_chunk(self, chunk: bytes) -> None:
@@ -137,7 +137,7 @@ class StoredImport:
         self._sums, self._taken = sums, found.number
 
     def finish(self) -> None:
-        """All rows are here: whoever opens the folder from now on finds them."""
+        """Complete the import: from now on the folder is opened with these rows."""
         check_all(self.head, self._sums)
 
         def commit(txn: "Transaction[bytes]") -> None:
@@ -174,7 +174,7 @@ def pending(data: Path) -> SnapshotHead | None:
 
 
 def is_finished(data: Path) -> bool:
-    """Is all of it there?"""
+    """Return whether all of it is there."""
     return mark.read(beside(data) / MARK) is not None
 
 
@@ -198,7 +198,7 @@ def put_in_place(data: Path) -> None:
 
 
 def settle(data: Path, *, begins: Index) -> None:
-    """At a start, before rows are opened: what was under way is brought to its end, or forgotten.
+    """At a start, before rows are opened: complete or forget what was under way.
 
     `begins`: behind which index the log begins. Where that is the one of rows that wait, the log
     was begun anew for them. Rows that are not ahead of where it begins are of no use.

@@ -21,7 +21,7 @@ FILE: Final = "lives.json"
 
 
 class Lives:
-    """Of a directory in memory; `LivesFile` is that of one on a disk.
+    """The lives of a directory in memory; `LivesFile` keeps those of one on a disk.
 
     `old`: the instance of which this directory is an old copy; as long as it is that one it counts
     for nothing. `why`: how that was found; it stays when the directory has become another instance.
@@ -40,7 +40,7 @@ class Lives:
         self._keep()
 
     def heard(self, instance: str, said: DirectoryLife) -> None:
-        """Another directory is in that life, and no later one is known. Raises StoreError.
+        """Note that another directory is in that life, the latest known. Raises StoreError.
 
         What cannot be written counts until this node stops.
         """
@@ -48,11 +48,11 @@ class Lives:
             self._keep()
 
     def is_old(self, instance: str) -> bool:
-        """Was that directory found to be an old copy?"""
+        """Return whether that directory was found to be an old copy."""
         return bool(self.old) and self.old == instance
 
     def withdraw(self, instance: str, why: str) -> None:
-        """It was found that this is an old copy of that instance. Raises StoreError as `heard`."""
+        """Note that this is an old copy of that instance. Raises StoreError as `heard`."""
         self.old, self.why = instance, why
         self._keep()
 

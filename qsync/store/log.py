@@ -44,12 +44,12 @@ _BATCHES, _META, _ARCHIVE = "batches", "meta", "archive"
 
 
 def _beside(log: Path) -> Path:
-    """Where a log is made before it takes its place."""
+    """Return the path at which a log is made before it takes its place."""
     return log.with_name(f"{log.name}.new")
 
 
 def is_missing(log: Path) -> bool:
-    """Is there no log, nor one that waits beside its place to follow one that was set aside?
+    """Return whether there is no log, nor one that waits to follow one that was set aside.
 
     The latter has the ballot of the former: a crash came between two steps of starting over.
     """
@@ -78,7 +78,7 @@ def _prepare(ready: Path, environment: Callable[[Path], Environment], ballot: Ba
 
 
 class UntrimmedLog(chain.EntryReads):
-    """What begins with the first entry for ever: a start brings it to segments first."""
+    """A log that begins with the first entry for ever: a start brings it to segments first."""
 
     @property
     def start(self) -> LogStart:
@@ -153,7 +153,7 @@ class LmdbLog(UntrimmedLog):
         return judged.recovered(checked, identity=self.identity, dropped=dropped)
 
     def write(self, write: Write) -> None:
-        """One durable commit: cut, append, ballot and confirmed. Raises StoreError."""
+        """Write one durable commit: cut, append, ballot and confirmed. Raises StoreError."""
         if self.quarantined is not None:
             raise Damaged(f"the log takes no writes: {self.quarantined}")
         base, crc = self.last, self._crc
@@ -186,7 +186,7 @@ class LmdbLog(UntrimmedLog):
         self.last, self._crc, self._ballot = last, crc, write.ballot
 
     def read(self, first: Index, *, bytes_max: int) -> bytes:
-        """Whole records from the one that holds `first` on, in one short look."""
+        """Return whole records from the one that holds `first` on, in one short look."""
         if first > self.last:
             return b""
         return self._env.read(lambda txn: self._records(txn, first, bytes_max))
@@ -219,7 +219,7 @@ class LmdbLog(UntrimmedLog):
         self.quarantined = self._unreadable = None
 
     def bytes_used(self) -> int:
-        """How much of the disk the log takes."""
+        """The bytes that the log takes of the disk."""
         if self._opened_env is None:
             return (self._path / FILE).stat().st_size
         return self._opened_env.bytes_used()
@@ -260,7 +260,7 @@ class LmdbLog(UntrimmedLog):
 
     @property
     def opened(self) -> Opened:
-        """Of the file that it is in."""
+        """The file that it is in."""
         return self._env.opened
 
     def gone(self) -> str | None:

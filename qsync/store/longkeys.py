@@ -37,7 +37,7 @@ def read(stored: Pair) -> Pair:
 
 
 def bounds(lo: bytes, hi: bytes) -> Pair:
-    """Where in the store rows with `lo <= key < hi` are; a few others may be there too."""
+    """Return where stored rows with `lo <= key < hi` are; a few others may be there, too."""
     last = hi if len(hi) <= HEAD_SIZE else hi[:HEAD_SIZE] + b"\xff" * (HASH_SIZE + 1)
     return lo[:HEAD_SIZE], last
 

@@ -1,4 +1,4 @@
-"""May rows that are on the disk be trusted? The mark beside them, and a look at every page."""
+"""Decides whether rows on the disk can be trusted: by a mark beside them, and every page."""
 
 import os
 import shutil
@@ -46,7 +46,7 @@ class Marking:
 
     @property
     def must_change(self) -> bool:
-        """Does the beginning of a change take a flush?"""
+        """Whether the beginning of a change takes a flush."""
         return self._clean
 
     def begin_change(self) -> None:
@@ -64,7 +64,7 @@ class Marking:
             self._changing = False
 
     def flushed(self, changes: int) -> None:
-        """All changes up to that number are on the disk."""
+        """Note that all changes up to that number are on the disk."""
         with self._lock:
             if self.changes == changes and not self._clean and not self._changing:
                 # First: when writing fails the mark may say so all the same, and must be changed.
@@ -72,7 +72,7 @@ class Marking:
                 write(self._file, CLEAN)
 
     def distrust(self) -> None:
-        """Something in the file is not as it was written."""
+        """Note that something in the file is not as it was written."""
         self._is_trusted = False
 
     def seal(self, file: Path) -> None:
@@ -118,7 +118,7 @@ def distrust(path: Path, boot: str) -> str | None:
 
 
 def _damage(file: Path) -> str | None:
-    """What is wrong with pages, rows or sums; every one of them is looked at."""
+    """Return what is wrong with pages, rows or sums; all of them are checked."""
     pages = Pages(file)
     try:
         tables = pages.tables()

@@ -73,7 +73,7 @@ class MemoryLog(chain.EntryReads):
         return judged.recovered(checked, identity=self.identity, dropped=dropped, start=self._start)
 
     def write(self, write: Write) -> None:
-        """One commit: cut, append, ballot and confirmed. Raises `fault`."""
+        """Write one commit: cut, append, ballot and confirmed. Raises `fault`."""
         self.begin_write(write)
         self.finish()
 
@@ -147,7 +147,7 @@ class MemoryLog(chain.EntryReads):
         self.write(recovery.begin_anew(self._ballot, untrusted=untrusted))
 
     def close(self) -> None:
-        """What was written stays; open again with `recover`."""
+        """Close it. What was written stays; open again with `recover`."""
 
     # ------------------------------------------------------------------------------- accidents
 
@@ -283,7 +283,7 @@ class MemorySpaces:
         self.folded = fold.folded
 
     def folding(self, fold: FoldedRows, rows_max: int) -> Generator[Wait | None, None, None]:
-        """The same after as many steps as the rows need; nothing is done before the end."""
+        """Fold after as many steps as the rows need; nothing is done before the end."""
         for _ in range(0, len(fold.puts) + len(fold.deletes), max(1, rows_max)):
             yield None
         self.fold(fold)
@@ -301,7 +301,7 @@ class MemorySpaces:
 
     @property
     def sums(self) -> Sums:
-        """What each group of rows adds up to."""
+        """The sums over each group of rows."""
         found, changes = Sums(), SealChanges()
         for key, value in self._rows.items():
             name = longkeys.stored_key(key)
@@ -310,7 +310,7 @@ class MemorySpaces:
         return found
 
     def scrub(self, rows_max: int) -> bool:  # noqa: ARG002 - memory is looked at in one go
-        """All rows are as they were folded; raises Rebuilding when one is not."""
+        """Check that all rows are as they were folded. Raises Rebuilding when one is not."""
         self._check(*self._rows)
         return True
 

@@ -39,7 +39,7 @@ class MemoryRowsView:
         return found
 
     def close(self) -> None:
-        """Nothing was kept for it."""
+        """Do nothing: nothing was kept for it."""
 
 
 class MemoryImport:
@@ -53,7 +53,7 @@ class MemoryImport:
 
     @property
     def taken(self) -> int:
-        """So many chunks are here."""
+        """The number of chunks that are here."""
         return self._taken
 
     def take_chunk(self, chunk: bytes) -> None:
@@ -73,7 +73,7 @@ class MemoryImport:
         self._rows, self._taken, self.finished = [], 0, False
 
     def close(self) -> None:
-        """What was taken stays."""
+        """Close it; what was taken stays."""
 
     def contents(self) -> dict[bytes, bytes]:
         """Keys and values as they were folded."""

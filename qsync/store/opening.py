@@ -47,14 +47,14 @@ def open_stored_log(directory: Directory) -> PlacedLog:
 
 
 def is_log_missing(directory: Directory) -> bool:
-    """Is there none, nor one that waits to follow one that was set aside?"""
+    """Return whether there is no log, nor one that waits to follow one that was set aside."""
     if directory.format == FORMAT_WITH_LMDB:
         return is_missing(directory.log)
     return log_is_missing(directory.log)
 
 
 def is_log(path: Path) -> bool:
-    """Does a log stand there, in whichever form?"""
+    """Return whether there is a log, in any form."""
     return (path / FILE).is_file() or has_segments(path)
 
 

@@ -40,7 +40,7 @@ Row = tuple[bytes, bytes]
 
 
 class Db(NamedTuple):
-    """One tree, as its MDB_db says."""
+    """One tree, as its MDB_db describes it."""
 
     flags: int
     depth: int
@@ -177,7 +177,7 @@ class Pages:
             yield from self._below(low | high << 16 | above << 32, depth - 1, kind)
 
     def _rows_of(self, page: bytes, number: int, places: tuple[int, ...], wanted: int) -> list[Row]:
-        """What the nodes of a leaf hold. A start does this for every row: no call of its own."""
+        """Return what the nodes of a leaf hold. A start does this for every row."""
         rows: list[Row] = []
         unpack, limit = _NODE.unpack_from, self._size
         for place in places:

@@ -23,7 +23,7 @@ INCOMING: Final = ".incoming"
 
 
 class ReceivedSnapshot:
-    """Of one head. In any thread, one call at a time; a stop at any moment loses no whole chunk."""
+    """A snapshot as it arrives. Any thread, one call at a time; a stop loses no whole chunk."""
 
     def __init__(self, spaces: Spaces, folder: Path | None, head: SnapshotHead) -> None:
         """Go on with what is there of this very snapshot. `folder`: None where no file is wanted.
@@ -58,12 +58,12 @@ class ReceivedSnapshot:
 
     @property
     def taken(self) -> int:
-        """So many chunks are here, durably; none where all are."""
+        """The number of chunks that are here, durably; None where all are."""
         return self.rows.taken
 
     @property
     def is_whole(self) -> bool:
-        """All of it is here."""
+        """Whether all of it is here."""
         return self.rows.finished
 
     def take_chunk(self, chunk: bytes) -> None:
@@ -141,7 +141,7 @@ class _IncomingFile:
         return True
 
     def begin_with_head(self) -> None:
-        """Nothing but the head is in it. Raises StoreError."""
+        """Begin with nothing but the head. Raises StoreError."""
         self.close()
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -171,7 +171,7 @@ class _IncomingFile:
             raise faults.typed(error, self._path) from error
 
     def put_in_place(self) -> None:
-        """It is whole. Raises StoreError."""
+        """Put a whole snapshot in place. Raises StoreError."""
         try:
             _flush(self._file)
             self.close()
@@ -201,7 +201,7 @@ class _IncomingFile:
 
 
 def newest_incoming(folder: Path) -> SnapshotHead | None:
-    """Of which snapshot some came; None where of none. Raises StoreError."""
+    """Return the newest snapshot of which some came; None without any. Raises StoreError."""
     try:
         for path in sorted(folder.glob(f"*{INCOMING}"), reverse=True):
             with path.open("rb") as file:
@@ -216,7 +216,7 @@ def newest_incoming(folder: Path) -> SnapshotHead | None:
 
 
 def remove_incoming(folder: Path, *, keep: Index) -> None:
-    """At a start: what came of snapshots that nobody waits for any more. Raises StoreError."""
+    """At a start, remove what came of snapshots that are not wanted any more. Raises StoreError."""
     try:
         for each in folder.glob(f"*{INCOMING}"):
             if each.stem != snapshot_path(folder, keep).stem:

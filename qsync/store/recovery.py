@@ -1,4 +1,4 @@
-"""What to make of a log that was just read: whole, torn above the durable mark, or damaged."""
+"""Judges a log that was just read: whole, torn above the durable mark, or damaged."""
 
 from dataclasses import dataclass, replace
 
@@ -31,7 +31,7 @@ class RecoveredTail:
         dropped: int,
         start: LogStart = EMPTY,
     ) -> RecoveredLog:
-        """As told to whoever opens the log. What was trimmed was confirmed (membership.md M6 g)."""
+        """What the opened log holds. What was trimmed was confirmed (membership.md M6 g)."""
         confirmed = min(self.numbers.confirmed, checked.last)
         return RecoveredLog(
             ballot=self.numbers.ballot,
@@ -64,7 +64,7 @@ def judge(stored: bytes | None, checked: ChainVerification) -> RecoveredTail:
 
 
 def _damage(numbers: Meta, checked: ChainVerification) -> str | None:
-    """What is wrong at or below the durable mark."""
+    """Return what is wrong at or below the durable mark."""
     mark = numbers.durable
     if checked.last < mark:
         return f"{checked.fault or f'the log ends at {checked.last}'}; {mark} was durable"

@@ -67,7 +67,7 @@ def rows_forward(
     size: int,
     seen: bytes | None,
 ) -> list[StoredRow]:
-    """Up to `size` stored rows from `lo` on and below `hi`, without the one that was `seen`."""
+    """Return up to `size` stored rows from `lo` on and below `hi`, without the one `seen`."""
     found: list[StoredRow] = []
     with txn.cursor(db=rows) as cursor:
         here = cursor.set_range(lo) if lo else cursor.first()
@@ -91,7 +91,7 @@ def rows_backward(
     size: int,
     seen: bytes | None,  # noqa: ARG001 - what was seen is not below `hi`
 ) -> list[StoredRow]:
-    """Up to `size` stored rows below `hi` and from `lo` on, last first."""
+    """Return up to `size` stored rows below `hi` and from `lo` on, last first."""
     found: list[StoredRow] = []
     with txn.cursor(db=rows) as cursor:
         here = cursor.prev() if cursor.set_range(hi) else cursor.last()
@@ -105,7 +105,7 @@ def rows_backward(
 
 
 def numbers_of(path: Path, kept: dict[bytes, bytes]) -> tuple[Head, Sums]:
-    """What stands beside the rows. Raises Damaged."""
+    """Return what stands beside the rows. Raises Damaged."""
     head = Head.unpack(kept[HEAD_KEY]) if HEAD_KEY in kept else Head(Index(0))
     sums = mark.stored_sums(kept)
     if head is None or sums is None:

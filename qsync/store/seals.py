@@ -52,7 +52,7 @@ class Sum(NamedTuple):
 
 
 class Sums:
-    """One `Sum` for every group of rows; groups without rows are not there."""
+    """One `Sum` for every group of rows; groups without rows have none."""
 
     def __init__(self, groups: Iterable[tuple[bytes, Sum]] = ()) -> None:
         self.groups: dict[bytes, Sum] = dict(groups)
@@ -77,7 +77,7 @@ class Sums:
 
 
 class SealChanges:
-    """What rows that come and go change of the sums."""
+    """Changes of the sums by rows that come and go."""
 
     def __init__(self) -> None:
         self._groups: dict[bytes, list[int]] = {}
@@ -107,12 +107,12 @@ class SealChanges:
         return True
 
     def remove(self, key: bytes, was: bytes) -> None:
-        """What was stored there is not there any more."""
+        """Take a stored row out of the sums."""
         former = seal_of(was)
         self.count(key, -1, -former, -former * former)
 
     def count(self, key: bytes, rows: int, first: int, second: int) -> None:
-        """So many more of all three."""
+        """Add so many to all three."""
         found = self._groups.get(key[:GROUP_SIZE])
         if found is None:
             self._groups[key[:GROUP_SIZE]] = [rows, first, second]
@@ -137,7 +137,7 @@ class SealChanges:
 
 
 def pack(group: bytes, found: Sum) -> bytes:
-    """As it is stored."""
+    """Encode them as they are stored."""
     body = _SUM.pack(found.rows, found.first, found.second, 0)[:-SEAL_SIZE]
     return sealed(body, seal(group, body))
 

@@ -40,14 +40,14 @@ _DIGITS: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotFile:
-    """One of them, by its name alone: nothing was read."""
+    """One snapshot file, by its name alone: nothing was read."""
 
     path: Path
     index: Index
 
     @property
     def bytes_used(self) -> int:
-        """What it takes of the disk. Raises StoreError."""
+        """The bytes that it takes of the disk. Raises StoreError."""
         try:
             return self.path.stat().st_size
         except OSError as error:
@@ -72,7 +72,7 @@ def write_snapshot(folder: Path, view: RowsView, start: LogStart) -> SnapshotFil
 def writing_snapshot(
     folder: Path, view: RowsView, start: LogStart
 ) -> Generator[Wait, None, SnapshotFile]:
-    """The same by the chunk, each to be waited for (see `Wait`). Left half-way none is there."""
+    """Write a snapshot chunk by chunk, each to be waited for (see `Wait`); whole or not at all."""
     assert view.folded == start.index, (view.folded, start.index)
     path = snapshot_path(folder, start.index)
     unready = path.with_suffix(UNREADY)
@@ -103,7 +103,7 @@ class _ChunkFile:
         self._chunks = chunks(view)
 
     def write_next(self) -> None:
-        """One more, until there is none."""
+        """Write one more chunk, until there is none."""
         chunk = next(self._chunks, None)
         if chunk is not None:
             write_frame(self._file, chunk.encode())
@@ -113,12 +113,12 @@ class _ChunkFile:
 
 
 def snapshot_path(folder: Path, index: Index) -> Path:
-    """Where the snapshot at that index is kept."""
+    """Return the path of the snapshot at that index."""
     return folder / f"{index:0{_DIGITS}}{SUFFIX}"
 
 
 def snapshot_files(folder: Path) -> list[SnapshotFile]:
-    """Those that are there, oldest first. Raises StoreError."""
+    """Return the snapshot files, oldest first. Raises StoreError."""
     try:
         found = [
             SnapshotFile(path=each, index=Index(int(each.stem)))
@@ -190,7 +190,7 @@ def write_frame(file: BinaryIO, content: bytes) -> None:
 
 
 def frame_ends(file: BinaryIO) -> Iterator[int]:
-    """Where the head ends, and then each chunk, as far as they are whole. Raises OSError."""
+    """Return the ends of the head and of each whole chunk. Raises OSError."""
     size, end = file.seek(0, os.SEEK_END), 0
     while size - end >= LENGTH_SIZE:
         file.seek(end)

@@ -19,7 +19,7 @@ from qsync.store.snapshot import RowsView, SnapshotHead
 
 
 class StoredSnapshot(NamedTuple):
-    """What a snapshot says of itself. `time`: when it was written, in seconds since 1970."""
+    """One snapshot by its head. `time`: when it was written, in seconds since 1970."""
 
     head: SnapshotHead
     bytes_used: int
@@ -33,7 +33,7 @@ class SnapshotFolder(Protocol):
         """Before any is counted: those that are there stay, whatever comes."""
 
     def files(self) -> list[SnapshotFile]:
-        """Those that are there, oldest first."""
+        """Return the snapshot files, oldest first."""
 
     def look(self, file: SnapshotFile) -> StoredSnapshot:
         """Read its head. Raises Damaged."""
@@ -60,7 +60,7 @@ class DiskFolder:
             raise faults.typed(error, self.path) from error
 
     def files(self) -> list[SnapshotFile]:
-        """By their names alone."""
+        """Return the snapshot files by their names alone."""
         return snapshot_files(self.path)
 
     def look(self, file: SnapshotFile) -> StoredSnapshot:
@@ -78,5 +78,5 @@ class DiskFolder:
         return writing_snapshot(self.path, view, start)
 
     def remove_old(self, *, keep: int) -> list[SnapshotFile]:
-        """And what was half written."""
+        """Remove old ones, and unfinished ones."""
         return remove_old(self.path, keep=keep)

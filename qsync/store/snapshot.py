@@ -62,7 +62,7 @@ class RowsView(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotHead:
-    """What the chunks hold: all rows exact at `start`, which add up to `sums`."""
+    """The head: all rows of the chunks are exact at `start`, and add up to `sums`."""
 
     start: LogStart
     sums: Sums
@@ -73,11 +73,11 @@ class SnapshotHead:
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """How many rows there are."""
         return sum(each.rows for each in self.sums.groups.values())
 
     def encode(self) -> bytes:
-        """As bytes that say themselves whether they are whole."""
+        """Encode it with a checksum."""
         start = self.start.encode()
         parts = [_HEAD.pack(_HEAD_MAGIC, VERSION, len(start), len(self.sums.groups)), start]
         for group, each in sorted(self.sums.groups.items()):
@@ -100,7 +100,7 @@ class SnapshotChunk(NamedTuple):
     rows: list[StoredRow]
 
     def encode(self) -> bytes:
-        """As bytes that say themselves whether they are whole."""
+        """Encode it with a checksum."""
         parts = [_CHUNK.pack(_CHUNK_MAGIC, self.number, len(self.rows))]
         for key, stored in self.rows:
             parts += (_ROW.pack(len(key), len(stored)), key, stored)
@@ -117,7 +117,7 @@ class RowsImport(Protocol):
 
     @property
     def taken(self) -> int:
-        """So many chunks are here, durably; none where all rows are."""
+        """The number of chunks that are here, durably; None where all are."""
 
     def take_chunk(self, chunk: bytes) -> None:
         """The next chunk. Raises Damaged, StoreError, and nothing of it was taken."""
@@ -161,7 +161,7 @@ def decode_head(text: bytes) -> SnapshotHead:
 
 
 def name_of(head: bytes) -> SnapshotName:
-    """Of an encoded head, whatever it tells of older entries. Raises Damaged."""
+    """Return the name of an encoded head, the same for every form of it. Raises Damaged."""
     found = decode_head(head)
     text = found.alone().encode() if found.start.terms else head
     return SnapshotName(found.start.index, Crc(_CRC.unpack(text[-_CRC.size :])[0]))
@@ -173,7 +173,7 @@ def check_seal(chunk: bytes) -> None:
 
 
 def rows_in(chunk: bytes) -> int:
-    """How many rows a chunk says that it has."""
+    """Return how many rows a chunk says that it has."""
     return int(_CHUNK.unpack_from(chunk)[2])
 
 

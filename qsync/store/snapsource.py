@@ -1,4 +1,4 @@
-"""Where the chunks of a snapshot are read from to be sent: a file of DIR/snap, or the rows."""
+"""Sources of a snapshot's chunks: a file of DIR/snap, or the rows."""
 
 import os
 from array import array
@@ -32,7 +32,7 @@ class SnapshotSource(Protocol):
     """Size of all chunks; 0 where nobody counted."""
 
     def read_chunk(self, number: int) -> bytes:
-        """That chunk, counted from 1; none of its bytes behind the last.
+        """Return that chunk, counted from 1; none of its bytes behind the last.
 
         Raises Damaged, StoreError, and SnapshotLost when it can be read no more.
         """
@@ -41,7 +41,7 @@ class SnapshotSource(Protocol):
         """Size of the first `count` chunks."""
 
     def close(self) -> None:
-        """Nothing more is read."""
+        """Close it; nothing more is read."""
 
 
 class FileSource:
@@ -71,7 +71,7 @@ class FileSource:
         self.snapshot_bytes = self.bytes_of(self.chunks)
 
     def read_chunk(self, number: int) -> bytes:
-        """That chunk, with a checksum that holds."""
+        """Return that chunk, whose checksum is right."""
         if number > self.chunks:
             return b""
         try:
@@ -82,7 +82,7 @@ class FileSource:
         return chunk
 
     def bytes_of(self, count: int) -> int:
-        """By where they end."""
+        """Return the bytes up to a chunk, by where chunks end."""
         return int(self._ends[count] - self._ends[0]) - count * LENGTH_SIZE
 
     def close(self) -> None:
@@ -111,7 +111,7 @@ class ViewSource:
         self._sizes = [0]
 
     def read_chunk(self, number: int) -> bytes:
-        """That chunk; rows are read over to come back to an earlier one."""
+        """Return that chunk; for an earlier one the rows are read again."""
         if number != self._next:
             self._chunks = chunks(self._view, first=number)
         self._next = number + 1
@@ -122,7 +122,7 @@ class ViewSource:
         return text
 
     def bytes_of(self, count: int) -> int:
-        """Of those that were read."""
+        """Return the bytes of the chunks that were read."""
         return self._sizes[min(count, len(self._sizes) - 1)]
 
     def close(self) -> None:

@@ -127,7 +127,7 @@ class SpaceStore:
             pass
 
     def folding(self, fold: FoldedRows, rows_max: int) -> Generator[Wait | None, None, None]:
-        """The same in steps of so many rows, in one transaction: nothing is done before the end.
+        """Fold in steps of so many rows, in one transaction: nothing is done before the end.
 
         Best in key order: neighbours share a page, and a page is written once.
         """
@@ -194,7 +194,7 @@ class SpaceStore:
         return True
 
     def view(self) -> StoredRowsView:
-        """All rows as they are now, for any thread."""
+        """Return all rows as they are now, for any thread."""
         return StoredRowsView(self._env, self._path)
 
     def importing(self, head: SnapshotHead) -> StoredImport:
@@ -217,7 +217,7 @@ class SpaceStore:
         return digest(self.scan(lo, hi))
 
     def bytes_used(self) -> int:
-        """How much of the disk the rows take."""
+        """The bytes that the rows take of the disk."""
         return self._env.bytes_used()
 
     def close(self) -> None:
@@ -232,7 +232,7 @@ class SpaceStore:
         self._env.close()
 
     def _lost(self, why: str) -> Rebuilding:
-        """From now on nobody vouches for the file, unless it is made anew."""
+        """Note that the file cannot be trusted any more, unless it is made anew."""
         self._mark.distrust()
         return Rebuilding(f"rows that are stored cannot be trusted: {why}")
 
@@ -264,7 +264,7 @@ class SpaceStore:
     def _fetch(
         self, lo: bytes, hi: bytes, size: int, seen: bytes | None, *, reverse: bool = False
     ) -> list[StoredRow]:
-        """Up to `size` stored rows of a range, without the one that was `seen`."""
+        """Return up to `size` stored rows of a range, without the one that was `seen`."""
         fetch = rows_backward if reverse else rows_forward
         try:
             return fetch(self._view or self._begin(), self._rows, lo, hi, size=size, seen=seen)
@@ -273,7 +273,7 @@ class SpaceStore:
 
 
 def _is_at_home(path: Path, home: tuple[int, int] | None) -> bool:
-    """Is the directory above the one that it was? Else there is nothing of ours to mend."""
+    """Return whether the directory above is still the same; else there is nothing to mend."""
     try:
         return identity_of(path.parent) == home
     except StoreError:
@@ -335,7 +335,7 @@ class _Change:
 
 
 class _Scrub:
-    """How far a look at all rows has come, and the sums of what it has seen."""
+    """How far a check of all rows has come, and the sums of the rows so far."""
 
     def __init__(self) -> None:
         self.at = b""

@@ -30,7 +30,7 @@ SAMPLES = 32
 
 
 class WriterMode(StrEnum):
-    """Where writes run. `AUTO` starts by a probe of the disk and follows its manners."""
+    """Where writes run. `AUTO` starts with a probe of the disk, then goes by its times."""
 
     AUTO = "auto"
     INLINE = "inline"
@@ -38,7 +38,7 @@ class WriterMode(StrEnum):
 
 
 def choose(probe_s: float) -> WriterMode:
-    """Where to write on a disk that takes `probe_s` to make a page durable."""
+    """Return where to write on a disk that takes `probe_s` to make a page durable."""
     return WriterMode.INLINE if probe_s < INLINE_S_MAX else WriterMode.THREAD
 
 
@@ -78,7 +78,7 @@ class Choice:
 
     @property
     def median_s(self) -> float:
-        """Of the recent writes in this mode."""
+        """The median of the recent writes in this mode, in seconds."""
         return statistics.median(self._times) if self._times else 0.0
 
     @property
@@ -118,7 +118,7 @@ class LogWriter:
 
     @property
     def busy_s(self) -> float:
-        """How long the present write has taken so far; 0 without one."""
+        """How long the present write has taken so far, in seconds; 0 without one."""
         return 0.0 if self.busy_since is None else self._clock() - self.busy_since
 
     def submit(self, write: Write, done: Done) -> None:

@@ -1,4 +1,4 @@
-"""Where a trimmed log begins: a small file beside the segments, replaced as a whole."""
+"""The beginning of a trimmed log: a small file beside the segments, replaced as a whole."""
 
 import struct
 import zlib
@@ -34,14 +34,14 @@ class LogBeginning(NamedTuple):
     start: LogStart
 
     def pack(self) -> bytes:
-        """As it is stored."""
+        """Encode it as it is stored."""
         body = self.start.alone().encode()
         head = _HEAD.pack(_MAGIC, _VERSION, self.log, self.first, self.tails, len(body))
         return head + body + _CRC.pack(zlib.crc32(head + body))
 
 
 def unpack_beginning(stored: bytes) -> LogBeginning | None:
-    """None when it does not verify."""
+    """Decode it; None when its checksum is wrong."""
     if len(stored) < _HEAD.size + _CRC.size:
         return None
     body, (checksum,) = stored[: -_CRC.size], _CRC.unpack_from(stored, len(stored) - _CRC.size)

@@ -22,7 +22,7 @@ class SegmentCopy:
 
     @property
     def confirmed(self) -> int:
-        """As far as its records say."""
+        """The confirmed index, as its records say."""
         return min(int(self._found.numbers.confirmed), self.last)
 
     @property
@@ -49,7 +49,7 @@ class SegmentCopy:
 
 
 class PlacedBatch(NamedTuple):
-    """Where the entries of a record are: for those who do harm to it."""
+    """The places of a record's entries, for tests that damage them."""
 
     path: Path
     offset: int

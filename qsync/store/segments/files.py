@@ -30,7 +30,7 @@ _DIGITS: Final = 12
 
 
 def segment_path(folder: Path, number: int) -> Path:
-    """Where the segment of this number is."""
+    """Return the path of the segment of this number."""
     return folder / f"{number:0{_DIGITS}}{SUFFIX}"
 
 
@@ -45,7 +45,7 @@ def segment_numbers(folder: Path) -> list[int]:
 
 
 def has_segments(folder: Path) -> bool:
-    """Is there a log of this form?"""
+    """Return whether there is a log of this form."""
     return folder.is_dir() and bool(segment_numbers(folder))
 
 
@@ -133,12 +133,12 @@ def _remove_gently(path: Path) -> None:
 
 
 def write_whole(handle: int, data: bytes, at: int) -> None:
-    """All of it: the system may take less at once."""
+    """Write all of it: the system may take less at once."""
     done = os.pwrite(handle, data, at)
     while done < len(data):
         done += os.pwrite(handle, data[done:], at + done)
 
 
 def sectors(size: int) -> int:
-    """As many whole sectors as are in so many bytes, in bytes."""
+    """Return the bytes of as many whole sectors as are in so many bytes."""
     return size // SECTOR * SECTOR

@@ -45,7 +45,7 @@ _BYTES = bytes(range(256))
 
 
 class SegmentHeader(NamedTuple):
-    """What a segment begins with: whose it is, and all that was in force before its records.
+    """The head of a segment: its owner, and all that was in force before its records.
 
     `keeps`: the number of the first segment that counts; what is below may be gone.
     """
@@ -81,7 +81,7 @@ class RecordHead(NamedTuple):
 
     @property
     def size(self) -> int:
-        """What the record takes of its segment."""
+        """The bytes that the record takes of its segment."""
         return padded(HEAD_SIZE + self.length)
 
     @property
@@ -108,7 +108,7 @@ class RecordDraft(NamedTuple):
 
 
 def padded(size: int) -> int:
-    """So many bytes in whole sectors."""
+    """Return so many bytes, rounded up to whole sectors."""
     return -(-size // SECTOR) * SECTOR
 
 
@@ -221,14 +221,14 @@ def verifies(head: RecordHead, record: bytes, *, seed: int) -> bool:
 
 
 def is_torn(head: RecordHead, record: bytes) -> bool:
-    """Of a record whose checksum does not hold: was some sector of it never written?"""
+    """Return whether some sector of a record with a wrong checksum was never written."""
     if head.kind & NOT_MASKED:
         return False
     return any(record[at : at + SECTOR] == _BLANK for at in range(0, len(record), SECTOR))
 
 
 def is_written(sector: bytes) -> bool:
-    """Is anything there but the zeros that it was filled with?"""
+    """Return whether anything is there but the zeros that it was filled with."""
     return bool(sector.strip(b"\0"))
 
 
@@ -240,7 +240,7 @@ def masked(payload: bytes, mask: int) -> bytes:
 
 
 def pack_mark(log: bytes, sequence: int) -> bytes:
-    """That the record of this number was flushed."""
+    """Encode the mark that the record of this number was flushed."""
     body = _MARK.pack(_MARK_MAGIC, log, sequence)
     return body + _CRC.pack(zlib.crc32(body))
 

@@ -1,4 +1,4 @@
-"""Where entries are: one point for many records, and every place where the log was cut."""
+"""The places of entries: a point for many records, and every place where the log was cut."""
 
 from array import array
 from bisect import bisect_left, bisect_right
@@ -57,7 +57,7 @@ class SparseIndex:
         self.last = Index(last)
 
     def plan(self, first: int) -> ReadPlan:
-        """How to read from the record on that holds `first`."""
+        """Return how to read from the record on that holds `first`."""
         at = max(bisect_right(self._firsts, first) - 1, 0)
         begin = RecordPlace(0, 0)
         if self._firsts:
@@ -67,7 +67,7 @@ class SparseIndex:
         return ReadPlan(begin, borders, self.last)
 
     def tails_below(self, number: int) -> int:
-        """How many archived tails are in segments below this one."""
+        """Return how many archived tails are in segments below this one."""
         return bisect_left(self.tails, RecordPlace(number, 0))
 
     def forget_below(self, number: int) -> None:

@@ -137,7 +137,7 @@ class SegmentLog(chain.EntryReads):
         return WHOLE if self._beginning is None else self._beginning.start
 
     def write(self, write: Write) -> None:
-        """One durable commit: cut, append, ballot and confirmed. Raises StoreError."""
+        """Write one durable commit: cut, append, ballot and confirmed. Raises StoreError."""
         if self.quarantined is not None:
             raise Damaged(f"the log takes no writes: {self.quarantined}")
         assert self._writer is not None, "recover first"
@@ -187,7 +187,7 @@ class SegmentLog(chain.EntryReads):
 
     @property
     def _former_tails(self) -> int:
-        """So many tails were archived in segments that are gone, or in a log before this one."""
+        """The number of tails in segments that are gone, or in a log before this one."""
         return 0 if self._beginning is None else self._beginning.tails
 
     def trim(self, start: LogStart) -> None:
@@ -266,13 +266,13 @@ class SegmentLog(chain.EntryReads):
             self.recover()
 
     def bytes_used(self) -> int:
-        """How much of the disk the log takes."""
+        """The bytes that the log takes of the disk."""
         writer = self._writer
         return 0 if writer is None else writer.bytes_used - writer.bytes_freed
 
     @property
     def opened(self) -> Opened:
-        """Of the folder that it is in: segments come and go."""
+        """The folder that it is in: segments come and go."""
         return _opened(self._path) if self._writer is None else self._writer.opened
 
     def gone(self) -> str | None:
@@ -287,7 +287,7 @@ class SegmentLog(chain.EntryReads):
             writer.close()
 
     def _rows(self, first: Index) -> Iterator[chain.Row]:
-        """What counts of the records from the one on that holds `first`. Raises Compacted."""
+        """Return what counts of the records from the one with `first` on. Raises Compacted."""
         if first > self.last:
             return
         self._reach(first)
@@ -312,7 +312,7 @@ class SegmentLog(chain.EntryReads):
         return self.entries(index, index)[0].crc
 
     def _cut_off(self, above: Index, write: Write) -> bytes:
-        """Everything above `above` as the archive keeps it."""
+        """Return everything above `above`, as the archive keeps it."""
         with self._locks.of_index:
             number = self._former_tails + len(self._index.tails) + 1
         return archive.pack(
@@ -329,7 +329,7 @@ class SegmentLog(chain.EntryReads):
         )
 
     def _tail_above(self, above: Index, number: int, start: LogStart) -> Tail:
-        """What a log that begins elsewhere leaves of this one: what nobody knew as confirmed."""
+        """Return what a log that begins elsewhere leaves of this one: what was not confirmed."""
         return Tail(
             number=number,
             first=Index(above + 1),

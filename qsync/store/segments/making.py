@@ -19,17 +19,17 @@ _LOG_ID_BYTES: Final = 16
 
 
 def beside(log: Path) -> Path:
-    """Where a log is made before it takes its place."""
+    """Return the path at which a log is made before it takes its place."""
     return log.with_name(f"{log.name}.new")
 
 
 def former(log: Path) -> Path:
-    """Where a log is that another one has replaced, until it is removed."""
+    """Return the path of a log that another one has replaced, until it is removed."""
     return log.with_name(f"{log.name}.old")
 
 
 def log_is_missing(log: Path) -> bool:
-    """Is there no log, nor one that waits beside its place to follow one that was set aside?
+    """Return whether there is no log, nor one that waits to follow one that was set aside.
 
     The latter has the ballot of the former: a crash came between two steps of starting over.
     """

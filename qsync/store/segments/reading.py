@@ -22,7 +22,7 @@ class RecordReader:
         self._number = 0
 
     def rows(self, plan: ReadPlan, first: int) -> Iterator[chain.Row]:
-        """What counts of the records from the one on that holds `first`."""
+        """Return what counts of the records from the one on that holds `first`."""
         borders = iter(plan.borders)
         limit, beyond = self._next_border(borders, plan)
         place = plan.begin
@@ -63,7 +63,7 @@ class RecordReader:
     def _next_border(
         self, borders: Iterator[tuple[int, RecordPlace]], plan: ReadPlan
     ) -> tuple[int, RecordPlace | None]:
-        """Up to which index what comes now counts, and where to go on behind it."""
+        """Return up to which index the next records count, and where to continue behind it."""
         found = next(borders, None)
         return (plan.last, None) if found is None else (found[0] - 1, found[1])
 

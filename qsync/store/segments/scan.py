@@ -26,7 +26,7 @@ from qsync.store.segments.window import SegmentWindow
 
 @dataclass(slots=True)
 class LogScan:
-    """What was found. `offset`: where in segment `number` the next record goes.
+    """The result of a scan. `offset`: where in segment `number` the next record goes.
 
     `fault`: what is wrong at or below what was flushed. `newest`: the numbers of the newest record
     whose head verifies, be it behind the fault; `doubtful`: there may have been a newer one.
@@ -65,7 +65,7 @@ class LogScan:
         return EMPTY if self.beginning is None else self.beginning.start
 
     def reaches(self, start: LogStart) -> bool:
-        """Does it hold the entry that it is said to begin behind, or what comes after it?"""
+        """Whether it holds the entry that it is said to begin behind, or later ones."""
         last = self.index.last
         return last > start.index or (last, self.numbers.crc) == (start.index, start.crc)
 
@@ -88,7 +88,7 @@ class LogScanner:
         self._found = LogScan()
 
     def scan(self) -> LogScan:
-        """All of it."""
+        """Scan all of it."""
         found = self._found
         try:
             self._numbers = segment_numbers(self._folder)
@@ -115,7 +115,7 @@ class LogScanner:
         return found
 
     def _begin(self) -> None:
-        """Where the log begins: segments before that were trimmed, or are about to be."""
+        """Find where the log begins: segments before that were trimmed, or are about to be."""
         found, stored = self._found, read_beginning(self._folder)
         if stored is None:
             return
@@ -127,7 +127,7 @@ class LogScanner:
             self._numbers = [each for each in self._numbers if each >= found.first]
 
     def _end(self, *, sealed: bool) -> None:
-        """Is that all that there must be?"""
+        """Note as damage what is missing at the end of the scan."""
         found = self._found
         start = found.start
         if found.fault is None and start.index and not found.reaches(start):
@@ -163,7 +163,7 @@ class LogScanner:
             raise faults.unreadable(error, self._folder / MARK) from error
 
     def _is_unbegun(self, number: int, window: SegmentWindow) -> bool:
-        """Of a segment behind one that was not ended: was there a kill between the two steps?"""
+        """Return whether a kill came between the end of a segment and the next one's beginning."""
         return number == self._numbers[-1] and window.first_written(SECTOR) is None
 
     def _enter(
@@ -277,7 +277,7 @@ class LogScanner:
             self._give_up(why or f"record {sequence} is missing", window, at, found.number)
 
     def _newer_behind(self, window: SegmentWindow, at: int) -> bool:
-        """Is there a record behind `at`? It was written only when all before it were flushed."""
+        """Return whether a record is behind `at`: all before it were flushed then."""
         seed = form.salt(self._found.log, self._found.number)
         here = window.first_written(at)
         while here is not None:

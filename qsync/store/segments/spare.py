@@ -25,21 +25,21 @@ class SpareMaker(Protocol):
         """Wait for it, or make one of `size` now. Raises StoreError."""
 
     def close(self) -> None:
-        """What is under way comes to its end soon, or is given up."""
+        """End what is under way soon, or give it up."""
 
 
 class SpareInPlace:
     """Made when it is needed: where threads are in the way."""
 
     def prepare(self, folder: Path, size: int) -> None:
-        """Nothing yet."""
+        """Do nothing yet."""
 
     def take_spare(self, folder: Path, size: int) -> None:
         """Now."""
         _make(folder, size, pause=lambda: None)
 
     def close(self) -> None:
-        """Nothing is under way."""
+        """Do nothing: nothing is under way."""
 
 
 class SpareInThread:
@@ -103,7 +103,7 @@ class _Filling:
 
 
 class _GivenUp(Exception):
-    """Nobody needs it any more."""
+    """The file is not needed any more."""
 
 
 def _make(folder: Path, size: int, *, pause: Callable[[], None]) -> None:

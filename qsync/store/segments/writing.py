@@ -30,7 +30,7 @@ from qsync.store.segments.spare import SpareMaker
 
 @dataclass(slots=True, kw_only=True)
 class LogEnd:
-    """Where the log ends: the next record goes to `offset` of segment `number`.
+    """The end of the log: the next record goes to `offset` of segment `number`.
 
     `former`: what stands in the sector before it, by which the file is known again.
     """
