@@ -8,10 +8,11 @@ from pathlib import Path
 from admin.backup import catalogue, keys, places, pruning, restoring, taking, verifying
 from admin.backup.log_archive import Progress
 from admin.backup.manifest import BackupManifest
+from admin.backup.new_cluster import NewNode
 from admin.backup.places import BackupPlace
 from admin.backup.points import WantedPoint
 from admin.backup.pruning import KeptBackups, PrunePlan
-from admin.backup.restoring import NewNode, RestorePlan
+from admin.backup.restoring import RestorePlan
 from admin.backup.sealing import SealedPlace
 from admin.backup.verifying import BackupVerification
 from qsync.client import targets

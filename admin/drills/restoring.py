@@ -15,8 +15,8 @@ from pathlib import Path
 from admin.backup import catalogue, places, restoring, taking
 from admin.backup.archiving import Archiver, ArchivingOptions
 from admin.backup.failures import BackupGap, NoBackup
+from admin.backup.new_cluster import NewNode
 from admin.backup.points import WantedPoint
-from admin.backup.restoring import NewNode
 from admin.certs import NODE_DIRECTORY
 from admin.cluster import surveys
 from admin.lab import lab as labs

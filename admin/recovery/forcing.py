@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from admin.backup.new_cluster import AuditNote, NewNode, found_cluster
 from admin.backup.replaying import DecidedLog
-from admin.backup.restoring import AuditNote, NewNode, found_cluster
 from admin.certs import laying
 from admin.recovery.failures import RecoveryRefused
 from admin.recovery.survey import RecoverySurvey

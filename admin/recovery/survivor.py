@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from admin.backup.restoring import FILE
+from admin.backup.new_cluster import FILE
 from admin.cluster import logs
 from admin.cluster.logs import StoppedLog
 from election.messages import Index, Replica, Term

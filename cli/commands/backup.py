@@ -282,7 +282,7 @@ def restore(
     Restores the newest point, unless --to-index or --to-time select another. The new cluster has
     its own id, no client sessions and one member; other nodes join it as usual.
     """
-    from admin.backup import restoring  # noqa: PLC0415 - only here
+    from admin.backup import new_cluster, restoring  # noqa: PLC0415 - only here
     from admin.backup.points import WantedPoint  # noqa: PLC0415 - the same
 
     if to_index is not None and to_time is not None:
@@ -291,10 +291,10 @@ def restore(
         index=to_index, time=None if to_time is None else _moment(to_time), backup=chosen
     )
     options = set_options(settings) | ({} if listen is None else {"listen": listen})
-    node = restoring.NewNode(directory=directory, options=options)
+    node = new_cluster.NewNode(directory=directory, options=options)
     found = load(place, key)
     if dry_run:
-        restoring.check_empty(directory)
+        new_cluster.check_empty(directory)
         plan, _ = restoring.plan(found, wanted)
         _tell_plan(plan, "would restore")
         return

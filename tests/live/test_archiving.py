@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from admin.backup import catalogue, points, restoring, taking, verifying
+from admin.backup import catalogue, new_cluster, points, restoring, taking, verifying
 from admin.backup.archiving import Archiver, ArchivingOptions
 from admin.backup.places import Folder
 from admin.backup.points import WantedPoint
@@ -109,7 +109,7 @@ def test_the_log_is_kept_through_a_failover_and_any_moment_of_it_is_restored(
         assert len(found.log) <= 4, "what is short is made one part"
         for wanted, last in ((WantedPoint(time=moment), 10), (WantedPoint(), 21)):
             directory = tmp_path / f"n-{last}"
-            node = restoring.NewNode(directory=directory)
+            node = new_cluster.NewNode(directory=directory)
             restoring.restore(found, wanted, node, lambda *_: None)
             assert shown_rows(directory) == [[n, f"v{n}"] for n in range(1, last + 1)]
         made = taking.take_backup(place, qsync_cluster.addresses, TakingOptions())

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import qsync
-from admin.backup import Backups, catalogue, points, restoring, taking, verifying
+from admin.backup import Backups, catalogue, new_cluster, points, restoring, taking, verifying
 from admin.backup.archiving import Archiver, ArchivingOptions
 from admin.backup.failures import (
     BackupDamaged,
@@ -14,9 +14,9 @@ from admin.backup.failures import (
     BackupKeyRefused,
     BackupPlaceLost,
 )
+from admin.backup.new_cluster import NewNode
 from admin.backup.places import Folder
 from admin.backup.points import WantedPoint
-from admin.backup.restoring import NewNode
 from admin.backup.taking import TakingOptions
 from election.messages import Index
 from qsync.client.one_node import NodeConnection
@@ -247,8 +247,8 @@ def test_a_directory_that_is_not_empty_is_refused_before_anything_is_read(
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").touch()
     with pytest.raises(ConfigError, match=r"it holds thesis\.tex"):
-        restoring.check_empty(tmp_path / "full")
-    restoring.check_empty(tmp_path / "none")
+        new_cluster.check_empty(tmp_path / "full")
+    new_cluster.check_empty(tmp_path / "none")
 
 
 async def test_programs_do_what_the_commands_do(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import fsspec
 import pytest
 from fsspec import AbstractFileSystem
 
-from admin.backup import catalogue, places, points, restoring, verifying
+from admin.backup import catalogue, new_cluster, places, points, restoring, verifying
 from admin.backup.failures import (
     BackupDamaged,
     BackupGap,
@@ -130,7 +130,7 @@ def test_sessions_members_and_misfit_settings_do_not_come_along() -> None:
     spaces, _ = folded(history, history.last)
     assert list(spaces.scan(*schema.keys_of(schema.SESSION)))
     member = Member(Replica(1), Instance(77), name="n1", address="127.0.0.1:1")
-    dropped = restoring.found_anew(spaces, member)
+    dropped = new_cluster.found_anew(spaces, member)
     assert dropped == ("replication.synchro_quorum = 3",)
     assert not list(spaces.scan(*schema.keys_of(schema.SESSION)))
     assert len(list(spaces.scan(*schema.keys_of(schema.CLUSTER)))) == 1
@@ -146,10 +146,10 @@ def test_only_what_goes_on_for_a_cluster_descends_from_it() -> None:
     first = Ancestor(generation=0, cluster="first", index=5, term=2)
     second = Ancestor(generation=1, cluster="second", index=9, term=1 << 24)
     for each in (first, second):
-        restoring.found_anew(spaces, member, each)
+        new_cluster.found_anew(spaces, member, each)
     rows = [row for _, row in spaces.scan(*schema.keys_of(schema.ANCESTORS))]
     assert ancestors_of(rows) == [first, second]
-    restoring.found_anew(spaces, member)
+    new_cluster.found_anew(spaces, member)
     assert not list(spaces.scan(*schema.keys_of(schema.ANCESTORS)))
 
 
@@ -242,7 +242,7 @@ def test_a_damaged_backup_is_not_restored(tmp_path: Path) -> None:
     part = found.backups[-1].parts[1].name
     content = place.read(part)
     place.write(part, content[:-1] + b"x")
-    node = restoring.NewNode(directory=tmp_path / "n1")
+    node = new_cluster.NewNode(directory=tmp_path / "n1")
     (node.directory / "lost+found").mkdir(parents=True)
     with pytest.raises(BackupDamaged, match=r"000002\.rows is not as it was written"):
         restoring.restore(found, WantedPoint(), node, lambda *_: None)
@@ -260,7 +260,7 @@ def test_a_damaged_backup_is_not_restored(tmp_path: Path) -> None:
 def test_what_a_new_cluster_of_one_is_cannot_be_chosen(tmp_path: Path, name: str) -> None:
     history, place = lived(3), Folder(tmp_path / "place")
     kept(place, history)
-    node = restoring.NewNode(directory=tmp_path / "n1", options={name: str(tmp_path / "other")})
+    node = new_cluster.NewNode(directory=tmp_path / "n1", options={name: str(tmp_path / "other")})
     with pytest.raises(ConfigError, match=f"{name} is not chosen"):
         restoring.restore(catalogue.load(place), WantedPoint(), node, lambda *_: None)
     assert not node.directory.exists()
@@ -274,7 +274,7 @@ def test_a_restore_that_was_killed_anywhere_begins_anew(tmp_path: Path) -> None:
     """And until it has come to its end nobody can start what is there."""
     history, place = lived(11), Folder(tmp_path / "place")
     kept(place, history)
-    node = restoring.NewNode(directory=tmp_path / "n1")
+    node = new_cluster.NewNode(directory=tmp_path / "n1")
     killed = 0
 
     def dies_after(calls: int) -> Progress:

@@ -12,9 +12,9 @@ from admin.backup import catalogue, keys, manifest, names, restoring, verifying
 from admin.backup.deriving import SECRET_CHARS_MIN
 from admin.backup.failures import BackupDamaged, BackupKeyRefused
 from admin.backup.manifest import PlaceManifest
+from admin.backup.new_cluster import NewNode
 from admin.backup.places import Folder
 from admin.backup.points import WantedPoint
-from admin.backup.restoring import NewNode
 from admin.backup.sealing import SealedPlace
 from admin.doctor import facts
 from cli.exits import Exit

@@ -10,10 +10,10 @@ import pytest
 from admin.backup import catalogue, keys, manifest, names, pruning, restoring, verifying
 from admin.backup.failures import BackupDamaged, BackupKeyRefused
 from admin.backup.key_pairs import OpeningKey, SealingKey
+from admin.backup.new_cluster import NewNode
 from admin.backup.places import Folder
 from admin.backup.points import WantedPoint
 from admin.backup.pruning import KeptBackups
-from admin.backup.restoring import NewNode
 from admin.backup.sealing import SealedPlace
 from admin.doctor import facts
 from cli.exits import Exit
