@@ -1,4 +1,4 @@
-"""Whether a replica takes a request as it stands: may it write, is it news, is it well founded."""
+"""Whether a replica takes a request now: it may write, the request is new, and well founded."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -50,7 +50,7 @@ def grounded(log: LogIndex, request: Request) -> Request:
 
 
 def not_new(seen: Once) -> errors.QsyncError:
-    """What is said of a request that is no news, and of which nothing is known."""
+    """Return the answer to a request that is not new, and of which nothing is known."""
     if seen is Once.STALE:
         return errors.SessionExpired(
             "the request's number is below those the client said it knows",
@@ -63,7 +63,7 @@ def not_new(seen: Once) -> errors.QsyncError:
 
 
 def trimmed(log: LogIndex, known: KnownRequest) -> errors.QsyncError:
-    """What is said of a request whose entry is not in the log any more.
+    """Return the answer to a request whose entry is not in the log any more.
 
     Its session says where it was decided, and whether it was rolled back or refused, and by which
     error; the words of that stood in the entry, and so did the results of what was done.

@@ -31,7 +31,7 @@ _HEAD: Final = re.compile(r"[1-9][0-9]{0,17}:[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class AuditHead:
-    """Where a trail ends: how many lines it has, and the hash of the last."""
+    """The end of a trail: how many lines it has, and the hash of the last."""
 
     number: int = 0
     hash: str = BEGIN
@@ -116,7 +116,7 @@ def note_offline(directory: Path, event: str, time: str, fields: Mapping[str, ob
 
 
 def _account() -> str:
-    """Whose process this is, by the machine."""
+    """Return the account that this process runs under."""
     number = os.getuid()
     try:
         return pwd.getpwuid(number).pw_name
@@ -125,7 +125,7 @@ def _account() -> str:
 
 
 def heads_told(lines: Iterable[tuple[str, str]], instance: str) -> Iterator[AuditHead]:
-    """What the trail of one node holds of the trail of another. Lines that were changed do not."""
+    """Return the heads of another node's trail in a trail. Changed lines do not count."""
     for _, text in lines:
         try:
             said = _read(text)
@@ -136,7 +136,7 @@ def heads_told(lines: Iterable[tuple[str, str]], instance: str) -> Iterator[Audi
 
 
 def lines_of(files: Iterable[Path]) -> Iterator[tuple[str, str]]:
-    """All lines with their places, FILE:LINE, from 1. Raises OSError."""
+    """Return all lines with their places, FILE:LINE, from 1. Raises OSError."""
     for path in files:
         with path.open("rb") as file:
             for number, found in enumerate(file, 1):
@@ -144,7 +144,7 @@ def lines_of(files: Iterable[Path]) -> Iterator[tuple[str, str]]:
 
 
 def fields_of(text: str) -> dict[str, object]:
-    """What a line says. Raises ValueError if it is none, or was changed."""
+    """Return the fields of a line. Raises ValueError if it is none, or was changed."""
     return _read(text)
 
 

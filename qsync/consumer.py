@@ -1,4 +1,4 @@
-"""Who still needs the log: a member, a reader of changes, a backup, each with a place in it."""
+"""Consumers of the log: members, readers of changes, backups, each with a place in it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ ABOUT_CHARACTERS_MAX: Final = 1000
 
 
 class ConsumerKind(StrEnum):
-    """What it is."""
+    """The kinds of consumers."""
 
     REPLICA = "replica"
     """A member of the configuration, named by the uuid of its directory. The leader moves it."""
@@ -41,7 +41,7 @@ class Consumer:
     let_go: bool = False
 
     def row(self) -> list[object]:
-        """As it is stored."""
+        """Return it as a row."""
         return [self.name, self.kind.value, int(self.index), self.about, self.let_go]
 
 

@@ -27,7 +27,7 @@ LASTS_S, LASTS_S_MAX = 3600.0, 86_400.0
 
 @dataclass(slots=True)
 class ArmedFault:
-    """One point. `left`: how often it still strikes; None until it is disarmed, or `until` then."""
+    """One armed point. `left`: how often it still strikes; None until disarmed or `until`."""
 
     point: Fault
     until: float
@@ -87,7 +87,7 @@ class FaultPoints:
 
     @property
     def any_armed(self) -> bool:
-        """Something is, or was until it had struck as often as it was to."""
+        """Whether any point is armed, or was until it had struck its number of times."""
         return bool(self._armed)
 
     def expire(self) -> None:
@@ -99,12 +99,12 @@ class FaultPoints:
             self._changed()
 
     def seconds(self, point: Fault) -> float | None:
-        """Of an armed point; None when it is not armed or has struck as often as it was to."""
+        """Return the seconds of an armed point; None when it is not armed, or is used up."""
         found = self._armed.get(point)
         return None if found is None or found.left == 0 else found.seconds
 
     def strike(self, point: Fault) -> float | None:
-        """As `seconds`, and it counts. Each point is struck from one thread only."""
+        """Return the same and count the strike. Each point is struck from one thread only."""
         found = self._armed.get(point)
         if found is None or found.left == 0:
             return None

@@ -36,17 +36,17 @@ def parse(text: str) -> frozenset[str]:
 
 
 def text_of(features: Iterable[str]) -> str:
-    """What `parse` reads."""
+    """Return a text that `parse` reads."""
     return ",".join(sorted(features))
 
 
 def enabled(settings: Mapping[str, str]) -> frozenset[str]:
-    """Those that a log names by its shared settings."""
+    """Return the features that a log has enabled, by its shared settings."""
     return parse(settings.get(SETTING, ""))
 
 
 def words_of(features: Iterable[str], release: str) -> tuple[str, ...]:
-    """How a handshake tells of them, and which release says so."""
+    """Return features and release as words of a handshake."""
     return (f"{_RELEASE}{release}", *(_WORD + name for name in sorted(features)))
 
 

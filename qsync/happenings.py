@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 
 class Gravity(StrEnum):
-    """How grave an event is, in the words of every log."""
+    """The severity of an event, in the words of every log."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -119,6 +119,6 @@ HAPPENINGS: Final[dict[str, HappeningKind]] = {
 
 
 def severity_of(name: str) -> Gravity:
-    """Of an event; one of another release, which is unknown here, is said like any other."""
+    """Return the severity of an event; unknown ones of other releases get the ordinary one."""
     found = HAPPENINGS.get(name)
     return Gravity.INFO if found is None else found.severity

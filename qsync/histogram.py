@@ -14,7 +14,7 @@ BOUNDS: tuple[float, ...] = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """What a histogram held at one moment, or gained between two."""
+    """The content of a histogram at one moment, or its growth between two."""
 
     counts: tuple[int, ...] = ()
     seconds: float = 0.0
@@ -29,7 +29,7 @@ class Spread:
 
     @property
     def count(self) -> int:
-        """How many things."""
+        """The number of durations."""
         return sum(self.counts)
 
     def quantile(self, share: float) -> float | None:
@@ -48,7 +48,7 @@ class Spread:
         return self.longest
 
     def since(self, former: "Spread") -> "Spread":
-        """What came after `former`; everything, if this is not a continuation of it."""
+        """Return what came after `former`; everything, if this does not continue it."""
         pairs = list(zip(self.counts, former.counts, strict=False))
         fell = any(now < then for now, then in pairs) or any(former.counts[len(pairs) :])
         if fell or self.seconds < former.seconds:
@@ -59,7 +59,7 @@ class Spread:
 
     @classmethod
     def total(cls, parts: "Iterable[Spread]") -> "Spread":
-        """All of them together."""
+        """Return the sum of several."""
         counts = [0] * (len(BOUNDS) + 1)
         seconds = longest = 0.0
         for part in parts:
@@ -81,11 +81,11 @@ class Histogram:
         self._longest = 0.0
 
     def add(self, seconds: float, count: int = 1) -> None:
-        """So many things took so long each."""
+        """Add so many durations of that length."""
         self._counts[bisect_left(BOUNDS, seconds)] += count
         self._seconds += seconds * count
         self._longest = max(self._longest, seconds)
 
     def spread(self) -> Spread:
-        """What it holds now."""
+        """Return the present content."""
         return Spread(tuple(self._counts), self._seconds, self._longest)

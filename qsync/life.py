@@ -44,7 +44,7 @@ class KnownLives:
         return known
 
     def remember(self, instance: str, said: DirectoryLife) -> bool:
-        """It says that it is in that life, and no later one is known. Is that news?"""
+        """Note the life that a directory says it is in; return whether it is the latest and new."""
         assert self.later(instance, said) is None
         if self._known.get(instance) == said:
             return False

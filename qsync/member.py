@@ -1,4 +1,4 @@
-"""Who belongs to a cluster: a replica id, the directory behind it, its role, name and address."""
+"""Members of a cluster: replica id, the directory behind it, role, name and address."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -71,7 +71,7 @@ class Member:
 
     @property
     def votes(self) -> bool:
-        """Is it a voter?"""
+        """Whether it is a voter."""
         return self.role is MemberRole.VOTER
 
 

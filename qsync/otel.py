@@ -94,7 +94,7 @@ class CallSpan:
             self._span.set_attribute("server.port", port)
 
     def settled(self, ask: PendingRequest) -> None:
-        """It is answered, one way or the other."""
+        """End the span: the request has its answer or error."""
         span, request = self._span, ask.request
         span.set_attribute("qsync.attempts", self._attempts)
         if isinstance(request, WriteRequest) and request.session and request.seq:
@@ -123,7 +123,7 @@ class CallSpan:
 
 
 def _operation(request: Request) -> tuple[str, str]:
-    """What is asked, in one word, and of which space; nothing where that is several or none."""
+    """Return operation and space of a request, for the name of its span; nothing if several."""
     if isinstance(request, WriteRequest):
         codes = {Op(int(str(each[0]))).name.lower() for each in request.ops}
         spaces = {str(each[1]) for each in request.ops if each[0] in _OF_SPACES}

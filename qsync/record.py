@@ -1,4 +1,4 @@
-"""What the log holds: entries with a binary header and a CBOR body, never encoded again."""
+"""Entries of the log: a binary header and a CBOR body, never encoded again."""
 
 import struct
 import zlib
@@ -107,7 +107,7 @@ class Entry:
 
 
 class LimboRef(NamedTuple):
-    """What a CONFIRM, ROLLBACK or PROMOTE speaks of: entries of `owner`, at or from `lsn`."""
+    """The entries that a CONFIRM, ROLLBACK or PROMOTE is about: of `owner`, at or from `lsn`."""
 
     owner: Replica
     lsn: Lsn
@@ -129,7 +129,7 @@ def read_instance(text: str) -> Instance:
 
 
 def instance_text(instance: Instance) -> str:
-    """As a UUID, which is how people see it."""
+    """Return an instance as a UUID, the form for people."""
     digits = f"{instance:032x}"
     parts = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
     return "-".join(parts)

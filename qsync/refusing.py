@@ -47,7 +47,7 @@ class PendingRefusal(NamedTuple):
 
 
 def waiting(replica: Replica, request: Request, error: errors.QsyncError) -> PendingRefusal | None:
-    """What the refusal of a request waits for; None if it may be told at once."""
+    """Return what the refusal of a request waits for; None if it may be sent at once."""
     if not isinstance(error, RESTS_ON_DATA) or replica.machine.leader is None:
         return None
     replicated_log = replica.machine.replicated_log
@@ -64,7 +64,7 @@ def waiting(replica: Replica, request: Request, error: errors.QsyncError) -> Pen
 
 
 def _needs_quorum(shape: Schema, request: Request) -> bool:
-    """As for answers that change nothing: all but those about asynchronous spaces only."""
+    """Return whether a quorum is needed: not for refusals about asynchronous spaces only."""
     read = [each[1] for each in request.reads if len(each) > 1 and each[0] != "p"]
     return any(_is_sync(shape, ref) for ref in [*read, *map(_named, request.ops)])
 

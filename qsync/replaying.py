@@ -35,7 +35,7 @@ class UntrustedRows:
 
 
 def follow(state: DataState, event: LogEvent) -> None:
-    """One thing that happened to the log."""
+    """Follow one change of the log."""
     if isinstance(event, LogAppended):
         state.apply(event.entries)
     elif isinstance(event, LogRolledBack):
@@ -70,7 +70,7 @@ def _apply(state: DataState, tail: Tail, first: int, last: int) -> None:
 
 
 def next_stop(replicated_log: ReplicatedLog, *, after: int, entries_max: int) -> int:
-    """Where to pause after so many entries: not between a stretch and the ROLLBACK that made it."""
+    """Return where to pause after so many entries: never between victims and their ROLLBACK."""
     end = after + entries_max
     stretch = replicated_log.limbo.stretch_at(end)
     return end if stretch is None else int(stretch.rollback)

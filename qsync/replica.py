@@ -97,14 +97,14 @@ class Replica:
 
     @property
     def raw(self) -> DataState:
-        """The same even while it is made anew: for its counts, never for what it holds."""
+        """The same even while it is made anew: for its counts, never for its rows."""
         if self.lost is None:
             self.absorb()
         return self._state
 
     @property
     def is_full(self) -> bool:
-        """Do the rows in memory weigh too much, as far as they were absorbed?"""
+        """Whether the rows in memory weigh too much, as far as they were absorbed."""
         return self._state.overlay.is_full
 
     def start(self) -> None:
@@ -224,7 +224,7 @@ class Replica:
     # -- settings
 
     def configure(self, config: CoreConfig) -> None:
-        """Another configuration of this node's own; what the cluster shares still counts first."""
+        """Change this node's own configuration; what the cluster shares still overrides it."""
         self._own = config
         self._follow_settings()
 

@@ -80,7 +80,7 @@ def refuse_unknown(config: CoreConfig, settings: Mapping[str, str]) -> None:
 
 
 def admit(settings: Mapping[str, str], who: str, known: frozenset[str]) -> None:
-    """May that peer be sent this log? Raises WrongVersion when it could not read it."""
+    """Check that a peer's release can read this log. Raises WrongVersion."""
     why = features.lacking(features.enabled(settings), known)
     if why:
         raise errors.WrongVersion(

@@ -46,7 +46,7 @@ class Fields:
         self._at = 0
 
     def refused(self, wanted: str) -> ProtocolError:
-        """To be raised: names the message, the field's place and what was wanted there."""
+        """Return the error: it names the message, the field's place and what was wanted there."""
         return ProtocolError(f"{self._what}: field {self._at} is not {wanted}")
 
     def any(self) -> object:
@@ -57,11 +57,11 @@ class Fields:
         raise ProtocolError(f"{self._what}: {len(self._values)} fields are too few")
 
     def more(self) -> bool:
-        """Is there another field?"""
+        """Whether there is another field."""
         return self._at < len(self._values)
 
     def present(self) -> bool:
-        """Is there another field, and is it not nil? A nil is skipped."""
+        """Return whether there is another field that is not nil. A nil is skipped."""
         if self._at < len(self._values) and self._values[self._at] is not None:
             return True
         self._at += 1
@@ -147,7 +147,7 @@ class Fields:
 
 
 def led_term(number: int) -> Term:
-    """Nobody leads term 0, so a peer that says so is refused."""
+    """Return the term of a leader or a vote. Raises ProtocolError for term 0, which has none."""
     if number:
         return Term(number)
     raise ProtocolError("nobody leads term 0 or may vote in it")

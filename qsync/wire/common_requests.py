@@ -98,7 +98,7 @@ class _PlainReader:
         self.at = 1
 
     def number(self, major: int) -> int:
-        """What the next head says, which must be of this major type."""
+        """Return the number in the next head, which must be of this major type."""
         data, at = self._data, self.at
         small = data[at] - major
         if 0 <= small < _INLINE:
@@ -130,7 +130,7 @@ class _PlainReader:
         return self._data[begin:end]
 
     def nil(self) -> None:
-        """Nothing."""
+        """Take a nil."""
         if self._data[self.at] != cbor.NIL:
             raise _UnusualError
         self.at += 1

@@ -1,4 +1,4 @@
-"""Where a fresh connection stands, and what moves it on: the whole handshake as one table."""
+"""The states of a fresh connection and their transitions: the whole handshake as one table."""
 
 from enum import StrEnum
 from typing import Final
@@ -7,7 +7,7 @@ from qsync.errors import ProtocolError
 
 
 class ConnectionState(StrEnum):
-    """Where a connection stands."""
+    """The states of a connection."""
 
     GREETING = "greeting"
     HELLO = "hello"
@@ -17,7 +17,7 @@ class ConnectionState(StrEnum):
 
 
 class SessionInput(StrEnum):
-    """What moves a connection on."""
+    """The inputs that change the state."""
 
     GREETING = "greeting"
     HELLO = "hello"
@@ -42,7 +42,7 @@ TABLE: Final = {
 
 
 def next_state(state: ConnectionState, said: SessionInput) -> ConnectionState:
-    """Where it stands then. Raises ProtocolError."""
+    """Return the next state. Raises ProtocolError."""
     found = TABLE.get((state, said))
     if found is None:
         raise ProtocolError(f"{said.value} does not fit the state {state.value}")

@@ -15,7 +15,7 @@ _WORD: Final = "ancestor:"
 
 
 class Descent(StrEnum):
-    """What the other side's cluster is to ours."""
+    """The relation of the other side's cluster to ours."""
 
     NONE = "none"
     """The same one, or a foreign one."""
@@ -28,7 +28,7 @@ class Descent(StrEnum):
 
 
 def words_of(ancestors: Iterable[str]) -> tuple[str, ...]:
-    """How a handshake tells of them."""
+    """Return the descent as words of a handshake."""
     return tuple(_WORD + each for each in ancestors)
 
 
@@ -40,7 +40,7 @@ def told_in(words: Iterable[str]) -> frozenset[str]:
 def between(
     mine: str, my_words: Iterable[str], theirs: str | None, their_words: Iterable[str]
 ) -> Descent:
-    """What the cluster `theirs` is to `mine`, by what both say."""
+    """Return the relation of the cluster `theirs` to `mine`, by what both say."""
     if theirs is None or theirs == mine:
         return Descent.NONE
     my_ancestors, their_ancestors = told_in(my_words), told_in(their_words)
@@ -53,12 +53,12 @@ def between(
 
 
 def superseded_node(name: str, by: str) -> Superseded:
-    """What is said of a node whose history goes on in that cluster."""
+    """Return the error for a node whose history goes on in that cluster."""
     return Superseded(f"{name} is superseded: its history goes on in cluster {by}")
 
 
 def two_recoveries(mine: str, theirs: str) -> SplitBrain:
-    """What is said to a sibling."""
+    """Return the error for a sibling."""
     return SplitBrain(
         f"clusters {mine} and {theirs} were both made of one cluster, by two recoveries",
         hint="choose one, and stop the other: nothing brings them together",

@@ -118,7 +118,7 @@ class SealedFrames(Frames):
 
 
 def seal(*parts: bytes) -> bytes:
-    """One payload, in parts, framed as between members."""
+    """Return one payload, given in parts, framed as between members."""
     size = crc = 0
     for part in parts:
         size += len(part)
@@ -128,7 +128,7 @@ def seal(*parts: bytes) -> bytes:
 
 
 def frame(payload: bytes) -> bytes:
-    """One payload, framed."""
+    """Return one payload, framed."""
     return LENGTH.pack(len(payload)) + payload
 
 

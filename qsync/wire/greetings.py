@@ -1,4 +1,4 @@
-"""What both sides of a fresh connection say of themselves: greeting and hello, also as bytes."""
+"""Greeting and hello: what both sides of a fresh connection say of themselves, and its bytes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ MAGIC: Final = "qsync"
 
 
 class Party(StrEnum):
-    """What the dialer is."""
+    """The kind of the dialer."""
 
     PEER = "peer"
     CLIENT = "client"
@@ -65,7 +65,7 @@ class Hello:
 
 
 def check_hello(mine: Greeting, hello: Hello) -> None:
-    """May this dialer talk to us? Raises WrongVersion or ForeignCluster.
+    """Check that this dialer may talk to us. Raises WrongVersion or ForeignCluster.
 
     Whether a peer's id and instance are a known member's is for the node to say.
     """
@@ -86,7 +86,7 @@ def check_hello(mine: Greeting, hello: Hello) -> None:
 
 
 def check_greeting(mine: Hello, greeting: Greeting, *, replica: Replica | None) -> None:
-    """Is this the acceptor we wanted? Raises WrongVersion or ForeignCluster."""
+    """Check that this is the wanted acceptor. Raises WrongVersion or ForeignCluster."""
     if mine.version not in greeting.versions:
         raise WrongVersion(f"{greeting.name} speaks {greeting.versions}, not {mine.version}")
     if mine.cluster is not None and mine.cluster != greeting.cluster:
@@ -150,7 +150,7 @@ def decode_hello(payload: bytes) -> Hello:
 
 
 def _acting(party: Party, fields: cbor.Fields) -> str | None:
-    """What is last in the hello of a client; in that of a peer it is the proof."""
+    """Return the last field of a client's hello; in that of a peer it is the proof."""
     if party is Party.PEER or not fields.more():
         return None
     return fields.text_or_none(limits.NAME_CHARS_MAX)

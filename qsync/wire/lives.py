@@ -1,4 +1,4 @@
-"""How a handshake tells in which life a directory is, and how far its log goes (M7 c).
+"""The life of a directory and the end of its log, as words of a handshake (M7 c).
 
 Both are words among the features, so that releases which know neither go on as before.
 """

@@ -38,12 +38,12 @@ class PackedRows(NamedTuple):
 
     @property
     def entries(self) -> int:
-        """How many there are."""
+        """The number of entries."""
         return len(self.crcs) // _CRC_SIZE
 
 
 class PackedEntries(NamedTuple):
-    """What was packed, and the byte of the batch at which to go on."""
+    """Packed entries, and the byte of the batch at which to go on."""
 
     stop: int
     rows: PackedRows
@@ -64,7 +64,7 @@ class PackedAnswer(NamedTuple):
 
 
 def fitting(asked: int, opening: int) -> int:
-    """How many of so many rows go into one answer."""
+    """Return how many of so many rows fit into one answer."""
     return min(asked, ENTRIES_MAX, ANSWER_BYTES_MAX // (HEADER_SIZE + opening + _CRC_SIZE))
 
 
@@ -89,7 +89,7 @@ def follows(batch: bytes, crc: int) -> bool:
 
 
 def skip(batch: bytes, count: int) -> int:
-    """Where in a batch the entry after so many others begins. Raises RecordDamage."""
+    """Return where the entry after so many others begins. Raises RecordDamage."""
     at = 0
     for _ in range(count):
         at = _after(batch, at)

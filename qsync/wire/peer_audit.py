@@ -1,4 +1,4 @@
-"""What replicas tell each other of their audit trails: how many lines there are, and a hash."""
+"""Messages between replicas about their audit trails: the number of lines, and a hash."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -32,7 +32,7 @@ def encode(message: PeerAudit) -> bytes:
 
 
 def is_head(payload: bytes) -> bool:
-    """Is it one of these? Their type stands behind the head of an array of five."""
+    """Return whether it is one of these, by the type behind the head of an array of five."""
     return payload[:3] == bytes((cbor.ARRAY | 5, _U8, AUDIT_HEAD))
 
 

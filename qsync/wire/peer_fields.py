@@ -57,7 +57,7 @@ RareMessage = (
 
 
 def fields_of(message: RareMessage) -> list[object]:
-    """What a rare message is an array of."""
+    """Return the fields of a rare message, which is an array."""
     match message:
         case RequestVote(term=term, candidate=who, position=place, pre=pre, transfer=transfer):
             return [ASK_VOTE, term, who, place.term, place.index, pre, transfer]

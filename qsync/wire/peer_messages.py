@@ -1,4 +1,4 @@
-"""What replicas say to each other, as bytes and back.
+"""Messages between replicas, as bytes and back.
 
 `encode` and `encode_append` give whole sealed frames, `decode` takes a payload. Append, Heartbeat
 and the responses to them are most of the traffic: they are packed by hand with fixed-width CBOR

@@ -1,4 +1,4 @@
-"""What replicas tell each other of their stored rows: at which index to compare, and the sums."""
+"""Messages between replicas about their stored rows: where to compare, and the sums."""
 
 import itertools
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ def encode(message: PeerSums) -> bytes:
 
 
 def is_sums(payload: bytes) -> bool:
-    """Is it one of these? Their type stands behind the head of an array of four."""
+    """Return whether it is one of these, by the type behind the head of an array of four."""
     return payload[:3] == bytes((cbor.ARRAY | 4, _U8, SUMS))
 
 

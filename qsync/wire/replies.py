@@ -1,4 +1,4 @@
-"""What clients hear, as bytes and back: `[id, 0, ...]`, or `[id, number of an error, ...]`.
+"""Replies to clients, as bytes and back: `[id, 0, ...]`, or `[id, number of an error, ...]`.
 
 Encoders give whole frames, `decode` takes a payload. The replies to writes and gets are packed by
 hand: a general encoder costs as much as the rest of the request.
@@ -114,7 +114,7 @@ def failed(id: int, error: QsyncError) -> bytes:
 
 
 def decode(payload: bytes) -> tuple[int, list[object] | QsyncError]:
-    """Whose reply it is, and its values or its error. Raises ProtocolError."""
+    """Return the id of a reply, and its values or its error. Raises ProtocolError."""
     values = cbor.loads_array(payload)
     if len(values) > 1:
         id, number = values[:2]
@@ -126,7 +126,7 @@ def decode(payload: bytes) -> tuple[int, list[object] | QsyncError]:
 
 
 def read_committed(values: list[object]) -> CommittedReply:
-    """What `committed` said. Raises ProtocolError."""
+    """Return the values of `committed`. Raises ProtocolError."""
     if len(values) == _COMMITTED_SIZE:
         term, at, lsn, acks, results, duplicate = values
         if (

@@ -1,4 +1,4 @@
-"""What clients ask, as bytes and back: `[id, verb, ...]`.
+"""Requests of clients, as bytes and back: `[id, verb, ...]`.
 
 `encode` and `encode_put` give whole frames, `decode` takes a payload. What is inside of operations
 and keys is looked at by `qsync.data`, not here.
@@ -153,7 +153,7 @@ def decode(payload: bytes) -> Request:
 
 
 def decode_any(payload: bytes) -> Request:
-    """The same by the general decoder, which judges what is wrong with a request."""
+    """Decode it by the general decoder, which says what is wrong with a request."""
     values = cbor.loads_array(payload)
     id, verb = values[:2] if len(values) > 1 else (None, None)
     if type(id) is not int or not 0 <= id <= limits.U64_MAX:

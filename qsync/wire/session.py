@@ -103,7 +103,7 @@ class Acceptor:
         return hello
 
     def _relative(self, descent: Descent, hello: Hello) -> QsyncError:
-        """It has proved that it knows our secret, and is of another generation."""
+        """Return the error for a dialer of a related cluster, which has proved our secret."""
         theirs, mine = str(hello.cluster), self.greeting.cluster
         if descent is Descent.SIBLING:
             return two_recoveries(mine, theirs)
@@ -120,7 +120,7 @@ class Acceptor:
         return framed
 
     def proven(self, payload: bytes, keys: PasswordKeys) -> bool:
-        """Does the client's proof hold? Raises ProtocolError for what is none."""
+        """Return whether the client's proof is right. Raises ProtocolError for what is none."""
         self.state = next_state(self.state, SessionInput.PROOF)
         fields = cbor.Fields(cbor.loads_array(payload), "proof")
         if fields.text() != SessionInput.PROOF:
@@ -264,7 +264,7 @@ class Dialer:
         raise error
 
     def _believe(self, error: QsyncError, proof: bytes, greeting: Greeting) -> None:
-        """What we are to do something about must be proved. Raises AccessDenied, Superseded."""
+        """Check the proof of what we must act on. Raises AccessDenied, Superseded."""
         heard = (self._heard, self._said, proof, self._secret)
         has, who = proofs.FEATURE in greeting.features, greeting.name
         if isinstance(error, Superseded) and self._descent is Descent.DESCENDANT:

@@ -1,4 +1,4 @@
-"""What replicas say to each other to bring a snapshot from a leader to a follower that asked."""
+"""Messages that bring a snapshot from a leader to a follower that asked for it."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -82,7 +82,7 @@ def encode(message: SnapshotMessage) -> bytes:
 
 
 def is_of_snapshot(payload: bytes) -> bool:
-    """Is it one of these? Their type stands behind the head of an array."""
+    """Return whether it is one of these, by the type behind the head of an array."""
     return payload[:3] in _KINDS
 
 

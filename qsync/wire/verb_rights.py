@@ -112,7 +112,7 @@ def check_whole() -> None:
 
 
 def needs_of(user: str, request: verbs.Request) -> Needs:
-    """What the request takes, beside the right to be here at all. Raises AccessDenied."""
+    """Return the rights that a request needs, besides that to log in. Raises AccessDenied."""
     right = VERB_RIGHTS.get(verb_of(request))
     if right is None:
         raise AccessDenied("there is no row for it in the table of rights")
@@ -120,7 +120,7 @@ def needs_of(user: str, request: verbs.Request) -> Needs:
 
 
 def verb_of(request: verbs.Request) -> Verb:
-    """What is asked."""
+    """Return the verb of a request."""
     if isinstance(request, verbs.PlainRequest):
         return request.verb
     return VERB_OF[type(request)]

@@ -1,4 +1,4 @@
-"""What clients may ask: every request, as a value."""
+"""Requests of clients, each as a value."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ Value = object
 
 
 class Verb(IntEnum):
-    """What is asked."""
+    """The verb of a request."""
 
     PING = 1
     SCHEMA = 2
