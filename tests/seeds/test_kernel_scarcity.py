@@ -13,20 +13,8 @@ from qsync.sim.plan import Plan
 from qsync.sim.run import SeedReport, play
 from qsync.sim.world import World
 from qsync.store.contract import FoldedRows
+from tests.seeds.quiet import QUIET
 
-QUIET = (
-    "loss",
-    "late",
-    "failure",
-    "drift",
-    "modes",
-    "sizes",
-    "unfenced",
-    "own_settings",
-    "little_room",
-    "snapshots",
-    "retention",
-)
 EVENTS, MANY = 900, 1500
 ENTRIES_MIN = 10
 """More than a leader writes when it begins."""

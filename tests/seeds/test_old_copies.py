@@ -13,20 +13,8 @@ from qsync.sim.kernel.machine import MemberMachine
 from qsync.sim.plan import Plan
 from qsync.sim.run import SeedReport, play
 from qsync.sim.world import World
+from tests.seeds.quiet import QUIET
 
-QUIET = (
-    "loss",
-    "late",
-    "failure",
-    "drift",
-    "modes",
-    "sizes",
-    "unfenced",
-    "own_settings",
-    "little_room",
-    "snapshots",
-    "retention",
-)
 EVENTS = 2500
 COPIED_S, AWAY_S, BACK_S, HEALED_S = 1.0, 1.2, 2.2, 4.0
 """Virtual seconds: when the copy is made, who is stopped then, when it is put back, and the end."""
