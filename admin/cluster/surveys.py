@@ -8,7 +8,13 @@ from enum import StrEnum
 
 from admin.cluster import ask, sides, troubles
 from admin.cluster.troubles import either
-from admin.cluster.unreachable import UnreachableNode, closed_to_us, hearsay, unreachable
+from admin.cluster.unreachable import (
+    UnreachableNode,
+    closed_to_us,
+    hearsay,
+    nobody_answers,
+    unreachable,
+)
 from qsync.client.one_node import TIMEOUT_S
 from qsync.errors import ConfigError, Unavailable
 from qsync.member import WITHOUT_VOTE
@@ -90,12 +96,16 @@ def survey(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> ClusterSurvey
     """Ask the seeds, learn of the other members and ask them too.
 
     It is of one cluster (`sides`): that of the first seed that is not superseded. Raises
-    Unavailable when nobody answers.
+    Unavailable when nobody answers, AccessDenied when somebody is there who does not let us ask.
     """
     answers = ask.statuses(seeds, timeout)
     if not any(isinstance(each, NodeStatus) for each in answers.values()):
-        silences = {address: str(answer) for address, answer in answers.items()}
-        raise Unavailable("no node answers", details={"nodes": silences})
+        raise nobody_answers(
+            [
+                unreachable(0, "", address, answer=answer, closed=None)
+                for address, answer in answers.items()
+            ]
+        )
     while True:
         heard = [each for each in answers.values() if isinstance(each, NodeStatus)]
         ours, apart = sides.parted(heard)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from qsync import features
 from qsync.data.grants import USER, Rights, denied
 from qsync.data.schema import Schema
-from qsync.errors import AccessDenied, QsyncError, StoreError, WrongOperation
+from qsync.errors import AccessDenied, QsyncError, Rebuilding, StoreError, WrongOperation
 from qsync.node.auditing import DATA_OPS, AuditTrail
 from qsync.node.connection import Connection
 from qsync.rights import LOCAL_ADMIN, ROLES, Need, Privilege
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 EVERYBODY: Final = "*"
 """As a name in a RightsRequest."""
-_NOBODY: Final = Rights({}, (), ())
+UNKNOWN: Final = Rights({}, (), ())
 """While the rows are made anew nobody knows what they will say of users."""
 
 
@@ -60,7 +60,7 @@ def rights_of(replica: "Replica") -> Rights | None:
     """Return the confirmed rights; None where the cluster has no users."""
     found = replica.raw.schemas.shown.rights
     if replica.lost is not None and features.USERS in features.enabled(replica.settings):
-        return _NOBODY
+        return UNKNOWN
     return found
 
 
@@ -76,6 +76,8 @@ def refusal(
     user = turn.user
     if turn.allowed.covers(rights, user, request) and _is_of_data(request):
         return None
+    if rights is UNKNOWN and user != LOCAL_ADMIN:
+        return Rebuilding("the rows that say who may do what are made anew")
     audit = None if noting is None else noting.audit
     try:
         needs = verb_rights.needs_of(user, request)

@@ -12,6 +12,7 @@ from qsync.data.grants import Rights
 from qsync.errors import AccessDenied, Overloaded, Unavailable
 from qsync.node.auditing import AuditTrail
 from qsync.node.connection import Connection
+from qsync.node.guard import UNKNOWN
 from qsync.node.origins import origin_of
 from qsync.rights import LOCAL_ADMIN, Need, Privilege
 from qsync.tls.names import Bearer
@@ -170,12 +171,12 @@ class Logins:
         have failed meanwhile: Overloaded then, whatever was proven.
         """
         self._check_pace(asked.user, asked.address)
+        rights = self._known_rights()
         if not proven or not asked.known:
             self.delays.failed(_keys(asked.user, asked.address), self._now())
             self._audit.note_failure(asked.user, asked.address, WRONG)
             raise AccessDenied(WRONG)
         self.delays.succeeded(_by_name(asked.user))
-        rights = self._rights()
         if rights is not None:
             rights.check(asked.user, [Need(Privilege.SESSION)], lambda _: None)
         self._audit.note_login(asked.user, asked.address)
@@ -205,6 +206,8 @@ class Logins:
     def _known_rights(self) -> Rights | None:
         """Return the known rights. Raises Unavailable where users are required and none are known.
 
+        Nobody is told that his password is wrong while that is not known.
+
         A node that never had the rows of users knows of none, whatever its cluster has.
         """
         rights = self._rights()
@@ -213,6 +216,11 @@ class Logins:
                 "this node knows of no users yet, and lets in nobody but its owner",
                 hint="ask another member; the owner makes the first user by qsync.sock in its"
                 " directory",
+            )
+        if rights is UNKNOWN:
+            raise Unavailable(
+                "this node makes its rows anew, and does not know its users until that is done",
+                hint="ask another member",
             )
         return rights
 

@@ -81,6 +81,10 @@ def test_the_first_user_may_do_everything_and_nobody_comes_in_without(operator: 
     assert operator("user", "show") == "root: session, super, usage; by roles super\n"
     operator("user", "show", as_={}, code=4)
     assert "QSYNC_USER" in operator.err
+    for command in ("status", "doctor"):
+        operator(command, as_={}, code=4)
+        assert "no node lets us ask" in operator.err
+        assert "do the nodes run" not in operator.err
     operator("user", "show", as_={USER: "root", PASSWORD: "wrong horse"}, code=4)
 
 

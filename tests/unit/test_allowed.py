@@ -9,11 +9,12 @@ import pytest
 from qsync import audit
 from qsync.config.sections import AuditSection
 from qsync.data.request import Op
-from qsync.errors import AccessDenied
+from qsync.errors import AccessDenied, Rebuilding
 from qsync.node import guard
 from qsync.node.allowed import SPACES_MAX, AllowedQuestions
 from qsync.node.auditing import AuditTrail
 from qsync.node.connection import Connection
+from qsync.rights import LOCAL_ADMIN
 from qsync.wire.verbs import CountRequest, GetRequest, Request, SelectRequest, WriteRequest
 from tests.node.lone import Lone, row
 
@@ -63,6 +64,18 @@ def ann(tmp_path: Path) -> Iterator[Asker]:
 
 def get(space: str | int) -> GetRequest:
     return GetRequest(1, space, 0, [1])
+
+
+def test_while_rows_are_made_anew_nobody_lacks_a_right_and_the_owner_has_all(ann: Asker) -> None:
+    """What a right is judged by is not known then; what was found before counts for nothing."""
+    assert not ann.refused(get("mine"))
+    ann.lone.replica.lose("a row is not as it was stored")
+    rights = guard.rights_of(ann.lone.replica)
+    assert rights is not None
+    asked = (rights, ann.lone.replica, ann.connection, get("mine"), ann)
+    assert isinstance(guard.refusal(*asked), Rebuilding)
+    ann.connection.turn.user = LOCAL_ADMIN
+    assert guard.refusal(*asked) is None
 
 
 def test_a_read_is_looked_up_once_for_each_space(ann: Asker) -> None:

@@ -165,6 +165,23 @@ def test_where_users_are_required_nobody_comes_in_before_one_is_known() -> None:
     door.knock(right=True)
 
 
+def test_while_the_rows_are_made_anew_nobody_s_password_is_called_wrong() -> None:
+    """Also of who was asked before: it is no failure, and slows nobody."""
+    door = Door()
+    asked = door.logins.challenge_of(Hello(party=Party.CLIENT, user="ann", nonce=bytes(32)), "")
+    assert asked is not None
+    door.rights = guard.UNKNOWN
+    for _ in range(2 * logins.FAILURES_FREE):
+        with pytest.raises(Unavailable, match="makes its rows anew"):
+            door.knock(right=True)
+        with pytest.raises(Unavailable, match="makes its rows anew"):
+            door.logins.judge(asked, proven=True)
+        with pytest.raises(Unavailable, match="makes its rows anew"):
+            door.logins.certify("ann", "")
+    door.rights = RIGHTS
+    door.knock(right=True)
+
+
 @pytest.mark.parametrize(
     ("auth", "password", "stays"),
     [
