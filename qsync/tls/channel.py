@@ -245,7 +245,7 @@ class TlsSocket:
                 raise BlockingIOError
             return self._decrypted(waiting)
         if self._handshake.received >= HANDSHAKE_BYTES_MAX:
-            raise self._over(f"no end of the handshake in {HANDSHAKE_BYTES_MAX} bytes")
+            raise _over(self, f"no end of the handshake in {HANDSHAKE_BYTES_MAX} bytes")
         raise BlockingIOError
 
     def _shake(self) -> None:
@@ -257,7 +257,7 @@ class TlsSocket:
         except ssl.SSLError as error:
             with contextlib.suppress(OSError):
                 self._say()  # the alert, which tells the other side why
-            raise self._over(words(error)) from None
+            raise _over(self, words(error)) from None
         self._say()
         self.open = True
         self.identity = names.named_in(self.certificate)
@@ -268,11 +268,7 @@ class TlsSocket:
         """What TLS itself has to say. It is little, and a kernel that takes none of it is stuck."""
         self._ciphertext += self._outgoing.read()
         if not self._push():
-            raise self._over("the other side takes no bytes of the handshake")
-
-    def _over(self, why: str) -> TlsFailed:
-        self.failed = True
-        return TlsFailed(why)
+            raise _over(self, "the other side takes no bytes of the handshake")
 
     def _decrypted(self, asked: int) -> bytes:
         """All that the records hold that have come. Raises BlockingIOError, TlsFailed.
@@ -343,3 +339,9 @@ class TlsSocket:
             return False
         self._ciphertext = self._ciphertext[taken:]
         return not self._ciphertext
+
+
+def _over(handshake: TlsSocket, why: str) -> TlsFailed:
+    """The error to be raised: this one will never be open."""
+    handshake.failed = True
+    return TlsFailed(why)
