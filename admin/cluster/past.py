@@ -46,8 +46,8 @@ def merged(events: Mapping[int, Iterable[Answer]], names: Mapping[int, str]) -> 
     """The events of all nodes, oldest first."""
     found = [
         _event(each, names.get(id, str(id)), names)
-        for id, told in events.items()
-        for each in told
+        for id, timeline in events.items()
+        for each in timeline
         if severity_of(fields.text(each, "event")) in _LEVELS
     ]
     return sorted(found, key=lambda each: each.time)
@@ -57,22 +57,22 @@ def leaderships(
     events: Mapping[int, Iterable[Answer]], names: Mapping[int, str]
 ) -> list[Leadership]:
     """Every term that a node says it won, or that others say it led; newest first."""
-    accounts = {id: list(told) for id, told in events.items()}
+    accounts = {id: list(timeline) for id, timeline in events.items()}
     found: dict[int, Leadership] = {}
-    for told in accounts.values():
-        for each in _followed(told, names):
+    for timeline in accounts.values():
+        for each in _followed(timeline, names):
             earlier = found.get(each.term)
             found[each.term] = each if earlier is None or each.since < earlier.since else earlier
-    for id, told in accounts.items():
-        for each in _won(told, names.get(id, str(id))):
+    for id, timeline in accounts.items():
+        for each in _won(timeline, names.get(id, str(id))):
             found[each.term] = each
-    last = _ends(event for told in accounts.values() for event in told)
+    last = _ends(event for timeline in accounts.values() for event in timeline)
     return [replace(found[term], ended=last.get(term)) for term in sorted(found, reverse=True)]
 
 
-def _followed(told: list[Answer], names: Mapping[int, str]) -> Iterable[Leadership]:
+def _followed(timeline: list[Answer], names: Mapping[int, str]) -> Iterable[Leadership]:
     """What a follower knows of it: the leader itself may be silent now."""
-    for each in told:
+    for each in timeline:
         leader, term = fields.integer(each, "leader"), fields.integer(each, "term")
         if fields.text(each, "event") == "follows" and leader and term:
             yield Leadership(
@@ -84,10 +84,10 @@ def _followed(told: list[Answer], names: Mapping[int, str]) -> Iterable[Leadersh
             )
 
 
-def _ends(told: Iterable[Answer]) -> dict[int, float]:
+def _ends(timeline: Iterable[Answer]) -> dict[int, float]:
     """When the leader of a term was missed for the last time, unless it was seen again since."""
     ends: dict[int, float] = {}
-    for each in sorted(told, key=_time):
+    for each in sorted(timeline, key=_time):
         what, term = fields.text(each, "event"), fields.integer(each, "term")
         if what in {"leader_gone", "leader_silent", "stepped_down"}:
             ends[term] = _time(each)
@@ -96,10 +96,10 @@ def _ends(told: Iterable[Answer]) -> dict[int, float]:
     return ends
 
 
-def _won(told: list[Answer], name: str) -> Iterable[Leadership]:
+def _won(timeline: list[Answer], name: str) -> Iterable[Leadership]:
     """A node's own account. What it noted since it last led or followed tells why."""
     signs: list[Answer] = []
-    for each in told:
+    for each in timeline:
         what = fields.text(each, "event")
         if what == "elected":
             reason, since = _reason(signs)
@@ -135,13 +135,13 @@ def _reason(signs: list[Answer]) -> tuple[str, float | None]:
     return "nobody led", None
 
 
-def _event(told: Answer, node: str, names: Mapping[int, str]) -> PastEvent:
-    name = fields.text(told, "event")
+def _event(answer: Answer, node: str, names: Mapping[int, str]) -> PastEvent:
+    name = fields.text(answer, "event")
     level = _LEVELS[severity_of(name)]
-    rest = {key: value for key, value in told.items() if key not in {"time", "event"}}
+    rest = {key: value for key, value in answer.items() if key not in {"time", "event"}}
     said = {key: _word(key, value, names) for key, value in rest.items()}
     return PastEvent(
-        time=_time(told),
+        time=_time(answer),
         node=node,
         name=name,
         level=level,
@@ -156,8 +156,8 @@ def _word(key: str, value: object, names: Mapping[int, str]) -> str:
     return str(value)
 
 
-def _time(told: Answer) -> float:
+def _time(answer: Answer) -> float:
     try:
-        return datetime.fromisoformat(fields.text(told, "time")).timestamp()
+        return datetime.fromisoformat(fields.text(answer, "time")).timestamp()
     except ValueError:
         return 0.0

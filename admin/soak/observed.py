@@ -42,25 +42,25 @@ def observe(lines: Iterable[RecordedLine]) -> list[ObservedOperation]:
 
 
 def _observed(begun: RecordedLine, ended: RecordedLine | None) -> list[ObservedOperation]:
-    told = ended or begun
-    kind = _KINDS.get(told.type, CompletionType.INFO)
+    last = ended or begun
+    kind = _KINDS.get(last.type, CompletionType.INFO)
     operation = Operation(
         number=begun.index,
         process=begun.process,
         f=begun.f,
-        value=_value(told, kind),
+        value=_value(last, kind),
         begun=begun.index,
-        ended=None if kind is CompletionType.INFO else told.index,
+        ended=None if kind is CompletionType.INFO else last.index,
         key=_key(begun),
         kind=kind,
-        session=told.session or None,
-        seq=told.seq or None,
-        index=told.at,
-        term=told.term,
-        floor=told.floor or None,
-        floor_term=told.floor_term or None,
+        session=last.session or None,
+        seq=last.seq or None,
+        index=last.at,
+        term=last.term,
+        floor=last.floor or None,
+        floor_term=last.floor_term or None,
     )
-    one = ObservedOperation(operation=operation, space=begun.space, consistency=told.consistency)
+    one = ObservedOperation(operation=operation, space=begun.space, consistency=last.consistency)
     if begun.name != "mixed":
         return [one]
     # It wrote a note of the same value, in the same transaction.
@@ -68,11 +68,11 @@ def _observed(begun: RecordedLine, ended: RecordedLine | None) -> list[ObservedO
     return [one, replace(one, operation=note, space="notes")]
 
 
-def _value(told: RecordedLine, kind: CompletionType) -> object:
+def _value(last: RecordedLine, kind: CompletionType) -> object:
     """Nobody knows what a transaction without an answer has read, only what it would write."""
-    if told.f == "txn" and kind is not CompletionType.OK and isinstance(told.value, list):
-        return [step for step in told.value if step[0] != "r"]
-    return told.value
+    if last.f == "txn" and kind is not CompletionType.OK and isinstance(last.value, list):
+        return [step for step in last.value if step[0] != "r"]
+    return last.value
 
 
 def _key(begun: RecordedLine) -> object:

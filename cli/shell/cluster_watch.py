@@ -70,23 +70,23 @@ def news(former: NodeStanding, now: NodeStanding) -> list[str]:
     """Return the changes, in sentences."""
     if not former.node:
         return []
-    told: list[str] = []
+    sentences: list[str] = []
     if former.reached and not now.reached:
-        told.append(f"{former.node} does not answer")
+        sentences.append(f"{former.node} does not answer")
     elif now.reached and not former.reached and former.node == now.node:
-        told.append(f"{now.node} answers again")
+        sentences.append(f"{now.node} answers again")
     if not now.reached:
-        return told
+        return sentences
     if former.leader != now.leader:
         if now.leader is None:
-            told.append(f"nobody leads any more (term {now.term})")
+            sentences.append(f"nobody leads any more (term {now.term})")
         else:
             was = f"{former.leader} -> " if former.leader else ""
-            told.append(f"leader moved {was}{now.leader}, term {now.term}")
+            sentences.append(f"leader moved {was}{now.leader}, term {now.term}")
     if former.node == now.node and former.leader == now.leader:
-        told += [f"{name} is away" for name in now.away if name not in former.away]
-        told += [f"{name} is back" for name in former.away if name not in now.away]
-    return told
+        sentences += [f"{name} is away" for name in now.away if name not in former.away]
+        sentences += [f"{name} is back" for name in former.away if name not in now.away]
+    return sentences
 
 
 def _nothing() -> None:

@@ -93,8 +93,8 @@ async def transaction(shell: ShellCore, _rest: str) -> None:
     if txn is not None:
         shell.voices.result(f"open, operations so far: {txn.size}; box.commit() or box.rollback()")
     if shell.box.unknown is not None:
-        told = f"unknown: the write of token {shell.box.unknown}"
-        shell.voices.result(f"{told}; \\retry asks again, \\resolve without doing it")
+        unknown = f"unknown: the write of token {shell.box.unknown}"
+        shell.voices.result(f"{unknown}; \\retry asks again, \\resolve without doing it")
     if last is None:
         shell.voices.result("nothing was written yet")
         return
@@ -115,19 +115,19 @@ async def trace(shell: ShellCore, rest: str) -> None:
         shell.voices.result("nothing was written yet; \\trace INDEX shows any entry of the log")
         return
     index = int(rest) if rest.isdigit() else last.index if last is not None else 0
-    told: dict[str, Mapping[str, object]] = {}
+    traces: dict[str, Mapping[str, object]] = {}
     for name, address in shell.box.members.items():
         try:
-            told[name] = await shell.box.place.traced(address, index)
+            traces[name] = await shell.box.place.traced(address, index)
         except QsyncError as error:
             shell.voices.result(f"{name}: {error.message}")
-    for line in _story(told, index):
+    for line in _story(traces, index):
         shell.voices.result(line)
 
 
-def _story(told: Mapping[str, Mapping[str, object]], index: int) -> list[str]:
+def _story(traces: Mapping[str, Mapping[str, object]], index: int) -> list[str]:
     """Return what the nodes know of an entry, by time."""
-    entries = [each["entry"] for each in told.values() if isinstance(each.get("entry"), dict)]
+    entries = [each["entry"] for each in traces.values() if isinstance(each.get("entry"), dict)]
     if not entries:
         return [f"no node that answers has entry {index}"]
     entry = entries[0]
@@ -136,18 +136,18 @@ def _story(told: Mapping[str, Mapping[str, object]], index: int) -> list[str]:
     of = f"{entry['kind']} of term {entry['term']}, lsn {entry['lsn']} of node {entry['origin']}"
     lines = [f"entry {index}: {of}, {entry['bytes']} bytes"]
     events: list[tuple[float, str]] = [(made, "made by the leader")]
-    names = {each.get("node"): name for name, each in told.items()}
-    for name, each in told.items():
+    names = {each.get("node"): name for name, each in traces.items()}
+    for name, each in traces.items():
         marks = each["marks"]
         for what, who, at in marks if isinstance(marks, list) else []:
             whose = f" by {names.get(who, who)}" if who else ""
             events.append((float(at), f"{name}: {what}{whose}"))
     lines += [f"  {(at - made) * _MILLI:+9.3f} ms  {what}" for at, what in sorted(events)]
-    outcomes = ", ".join(f"{name} {each['fate']}" for name, each in told.items())
+    outcomes = ", ".join(f"{name} {each['fate']}" for name, each in traces.items())
     lines.append(f"now: {outcomes}")
     if len({each["crc"] for each in entries if isinstance(each, dict)}) > 1:
         lines.append("the nodes do not have the same entry there: their logs differ")
-    if not any(each["marks"] for each in told.values()):
+    if not any(each["marks"] for each in traces.values()):
         lines.append("no times were kept for it; they are from now on")
     return lines
 

@@ -25,16 +25,16 @@ class ReadSet:
         self.snapshot = 0
         self.looks = 0
 
-    def saw(self, place: Place, told: OperationResult) -> None:
+    def saw(self, place: Place, result: OperationResult) -> None:
         """The oldest index is what all is checked against."""
         read = spaces.was_read(*place)
         if read not in self.reads:
             self.reads.append(read)
         self.looks += 1
-        where: list[object] = [ReadKind.LOG_POSITION, told.at, told.term]
+        where: list[object] = [ReadKind.LOG_POSITION, result.at, result.term]
         if where not in self.places:
             self.places.append(where)
-        self.snapshot = min(self.snapshot or told.at, told.at)
+        self.snapshot = min(self.snapshot or result.at, result.at)
 
     def commit(self, ops: list[list[object]]) -> WriteOperation:
         """Do it, if nothing of what was read has changed."""
@@ -66,7 +66,7 @@ def _txn_steps(operation: OperationRecord, asked: list[list[object]]) -> Steps:
     own: dict[int, list[int]] = {}
     ops: list[list[object]] = []
     done: list[list[object]] = []
-    told = OperationResult(type="ok")
+    result = OperationResult(type="ok")
     for f, key, value in asked:
         assert isinstance(key, int)
         if f == "append":
@@ -75,16 +75,16 @@ def _txn_steps(operation: OperationRecord, asked: list[list[object]]) -> Steps:
             ops.append(spaces.append(key, value))
             done.append([f, key, value])
             continue
-        told = yield ReadOperation(places=((LISTS, key),))
-        if not told.ok:
+        result = yield ReadOperation(places=((LISTS, key),))
+        if not result.ok:
             return
-        seen.saw((LISTS, key), told)
-        held = spaces.shown(LISTS, told.rows[0])
+        seen.saw((LISTS, key), result)
+        held = spaces.shown(LISTS, result.rows[0])
         assert held is None or isinstance(held, list)
         done.append([f, key, [*(held or ()), *own.get(key, ())]])
     if ops or seen.looks > 1:
-        told = yield seen.commit(ops)
-    if told.ok:
+        result = yield seen.commit(ops)
+    if result.ok:
         operation.value = done
 
 
@@ -96,11 +96,11 @@ def _swap(mind: OperationGenerator) -> Begun:
     )
 
     def steps() -> Steps:
-        told = yield ReadOperation(places=((REGISTERS, key),))
-        if told.ok:
+        result = yield ReadOperation(places=((REGISTERS, key),))
+        if result.ok:
             seen = ReadSet()
-            seen.saw((REGISTERS, key), told)
-            operation.value = [spaces.shown(REGISTERS, told.rows[0]), value]
+            seen.saw((REGISTERS, key), result)
+            operation.value = [spaces.shown(REGISTERS, result.rows[0]), value]
             yield seen.commit([spaces.put(REGISTERS, key, value)])
 
     return operation, steps()
@@ -116,11 +116,11 @@ def _move(mind: OperationGenerator) -> Begun:
     def steps() -> Steps:
         seen, ops = ReadSet(), []
         for place, change in changes:
-            told = yield ReadOperation(places=(place,))
-            if not told.ok:
+            result = yield ReadOperation(places=(place,))
+            if not result.ok:
                 return
-            seen.saw(place, told)
-            held = spaces.shown(place[0], told.rows[0])
+            seen.saw(place, result)
+            held = spaces.shown(place[0], result.rows[0])
             assert isinstance(held, int)
             ops.append(spaces.put(*place, held + change))
         yield seen.commit(ops)
@@ -136,13 +136,13 @@ def _count(mind: OperationGenerator) -> Begun:
     def steps() -> Steps:
         seen, found = ReadSet(), dict[str, object]()
         for place in spaces.accounts(keys):
-            told = yield ReadOperation(places=(place,))
-            if not told.ok:
+            result = yield ReadOperation(places=(place,))
+            if not result.ok:
                 return
-            seen.saw(place, told)
-            found[spaces.account(*place)] = spaces.shown(place[0], told.rows[0])
-        told = yield seen.commit([])
-        if told.ok:
+            seen.saw(place, result)
+            found[spaces.account(*place)] = spaces.shown(place[0], result.rows[0])
+        result = yield seen.commit([])
+        if result.ok:
             operation.value = found
 
     return operation, steps()

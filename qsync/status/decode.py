@@ -28,18 +28,18 @@ def read(kind: type[T], answer: Mapping[str, object]) -> T:
     Members that are not known are left out: a newer node has more of them.
     """
     errors = {name: UNTOLD for name in names(kind) if name not in answer}
-    told: dict[str, object] = {}
+    given: dict[str, object] = {}
     for name, value in answer.items():
         failure = _failure(kind, name, value)
         if failure is not None:
             errors[name] = failure
         else:
-            told[name] = value
-    told.pop("errors", None)
+            given[name] = value
+    given.pop("errors", None)
     try:
-        found = msgspec.convert(told, kind, strict=False)
+        found = msgspec.convert(given, kind, strict=False)
     except msgspec.ValidationError:
-        found = _lenient(kind, told, "", errors)
+        found = _lenient(kind, given, "", errors)
     return msgspec.structs.replace(found, errors=errors)
 
 
@@ -52,13 +52,15 @@ def _failure(kind: type[BoxInfo], name: str, value: object) -> str | None:
     return None if own else str(value["error"])
 
 
-def _lenient(kind: type[Any], told: Mapping[str, object], path: str, errors: dict[str, str]) -> Any:  # noqa: ANN401 - of that kind
+def _lenient(
+    kind: type[Any], given: Mapping[str, object], path: str, errors: dict[str, str]
+) -> Any:  # noqa: ANN401 - of that kind
     """Field by field, into the structs below too."""
     kept: dict[str, object] = {}
     for name, wanted in _kinds(kind).items():
-        if name not in told:
+        if name not in given:
             continue
-        value, at = told[name], f"{path}.{name}" if path else name
+        value, at = given[name], f"{path}.{name}" if path else name
         try:
             kept[name] = msgspec.convert(value, wanted, strict=False)
         except msgspec.ValidationError as error:

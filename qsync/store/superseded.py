@@ -16,9 +16,9 @@ def supersede(path: Path, *, cluster: str, where: str) -> None:
 
     `where`: its address, or the directory of its first member.
     """
-    told = {"cluster": cluster, "where": where}
+    said = {"cluster": cluster, "where": where}
     try:
-        write_whole(path / FILE, json.dumps(told).encode() + b"\n")
+        write_whole(path / FILE, json.dumps(said).encode() + b"\n")
         sync_directory(path)
     except OSError as error:
         raise faults.typed(error, path) from error
@@ -27,16 +27,16 @@ def supersede(path: Path, *, cluster: str, where: str) -> None:
 def check(path: Path) -> None:
     """Raises Superseded when the history of this directory goes on elsewhere."""
     try:
-        told = json.loads((path / FILE).read_text("utf-8"))
+        said = json.loads((path / FILE).read_text("utf-8"))
     except FileNotFoundError:
         return
     except (OSError, ValueError):
-        told = {}
-    if not isinstance(told, dict):
-        told = {}
-    where = told.get("where", told.get("directory", "another place"))
+        said = {}
+    if not isinstance(said, dict):
+        said = {}
+    where = said.get("where", said.get("directory", "another place"))
     raise Superseded(
-        f"{path} was superseded: its history goes on in cluster {told.get('cluster', 'unknown')}, "
+        f"{path} was superseded: its history goes on in cluster {said.get('cluster', 'unknown')}, "
         f"at {where}",
         hint="`qsync log` and `qsync dump` read this one. To have this machine in the new cluster: "
         "`qsync init DIR --join TARGET` with an empty directory, start it, `qsync member add`",

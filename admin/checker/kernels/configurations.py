@@ -127,18 +127,20 @@ def steps(evidence: Evidence) -> RuleFinding:
         life.own.append(change)
         found.facts += 1
         node, where = events.node[at], f"the configuration at {change.index}"
-        told: list[tuple[str, FollowedConfiguration | None]] = []
+        wrong: list[tuple[str, FollowedConfiguration | None]] = []
         turned = change.voters ^ former.voters
         if len(turned) > 1:
             names = sorted({replica for replica, _ in turned})
-            told.append((f"{where} changes {len(turned)} voters at once, of nodes {names}", former))
+            wrong.append(
+                (f"{where} changes {len(turned)} voters at once, of nodes {names}", former)
+            )
         reached = _reached(events, confirmed.get(node, []), at, life.confirmed)
         if before is not None and reached < before.index:
-            told.append((f"{where} came before that at {before.index} was decided", before))
+            wrong.append((f"{where} came before that at {before.index} was decided", before))
         promoted = promotes.get((life.leads, node), 0)
         if reached < promoted:
-            told.append((f"{where} came before its PROMOTE at {promoted} was confirmed", None))
-        for message, other in told:
+            wrong.append((f"{where} came before its PROMOTE at {promoted} was confirmed", None))
+        for message, other in wrong:
             rows = walk.shows(other, change)
             text = f"node {node}: {message}"
             found.broken(STEPS, text, rows, node=node, index=change.index, term=change.term)
@@ -186,9 +188,9 @@ def quorums(evidence: Evidence) -> RuleFinding:
             first = placed.setdefault((change.index, change.term), change)
             if first.voters != change.voters:
                 nodes = f"nodes {events.node[first.at]} and {node}"
-                told = f"{nodes} follow different voters by entry {change.index} of term {term}"
+                text = f"{nodes} follow different voters by entry {change.index} of term {term}"
                 rows = walk.shows(first, change)
-                found.broken(QUORUMS, told, rows, node=node, index=change.index, term=term)
+                found.broken(QUORUMS, text, rows, node=node, index=change.index, term=term)
     return found
 
 
@@ -202,12 +204,12 @@ def _elected(walk: ConfigurationWalk, at: int, votes: dict[Pair, int], found: Ru
     wanted = majority(len(follows.voters))
     if len(have) < wanted:
         of = sorted(replica for replica, _ in follows.voters)
-        told = (
+        text = (
             f"node {node} leads term {term} with the votes of {sorted(n for n, _ in have)} among "
             f"the voters {of} and their directories; {wanted} are a majority"
         )
         rows = (*walk.shows(follows), *events.shows(*have.values(), at))
-        found.broken(QUORUMS, told, rows, node=node, term=term)
+        found.broken(QUORUMS, text, rows, node=node, term=term)
 
 
 def _counted(walk: ConfigurationWalk, at: int, found: RuleFinding) -> None:
@@ -222,9 +224,9 @@ def _counted(walk: ConfigurationWalk, at: int, found: RuleFinding) -> None:
         known.append(len(life.former.voters))
     if not any(majority(count) <= quorum <= count for count in known):
         node, index = events.node[at], events.index[at]
-        told = f"node {node} confirmed {index} by a quorum of {quorum} of {known[0]} voters"
+        text = f"node {node} confirmed {index} by a quorum of {quorum} of {known[0]} voters"
         rows = (*walk.shows(life.follows), *events.shows(at))
-        found.broken(QUORUMS, told, rows, node=node, index=index, term=events.term[at])
+        found.broken(QUORUMS, text, rows, node=node, index=index, term=events.term[at])
 
 
 # -- who is left out
@@ -249,8 +251,8 @@ def removed(evidence: Evidence) -> RuleFinding:
         was, now = (generation_of(Term(each)) for each in (events.term[first], term))
         if was != now and whose not in mixed:
             mixed.add(whose)
-            told = f"node {node} was of generation {was}, and takes part in {now}, in term {term}"
-            found.broken(REMOVED, told, events.shows(first, at), node=node, term=term)
+            text = f"node {node} was of generation {was}, and takes part in {now}, in term {term}"
+            found.broken(REMOVED, text, events.shows(first, at), node=node, term=term)
         if name == "leads":
             _left_out(walk, at, found)
     return found
@@ -262,12 +264,12 @@ def _left_out(walk: ConfigurationWalk, at: int, found: RuleFinding) -> None:
     follows, confirmed = walk.of(node).follows, walk.of(node).confirmed
     if follows is None or follows.index > confirmed or walk.pair(node) in follows.voters:
         return
-    told = (
+    text = (
         f"node {node} leads term {term}, and the configuration at {follows.index}, which it knew "
         "as confirmed, does not name it among the voters"
     )
     rows = (*walk.shows(follows), *events.shows(at))
-    found.broken(REMOVED, told, rows, node=node, term=term)
+    found.broken(REMOVED, text, rows, node=node, term=term)
 
 
 def _finding(walk: ConfigurationWalk) -> RuleFinding:
