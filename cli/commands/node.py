@@ -228,8 +228,21 @@ def start(*, directory: Path, files: str | None) -> int:
     """Run the node of a directory that `qsync init` made."""
     path = directory / FILE
     if not path.exists():
-        raise ConfigError(f"there is no {path}", hint=f"`qsync init {directory}` writes one")
+        raise _not_there(directory)
     return _run(NodeConfig.load(path), files)
+
+
+def _not_there(directory: Path) -> ConfigError:
+    from admin.backup.restoring import UNREADY  # noqa: PLC0415 - slow to import
+
+    if (directory / UNREADY).exists():
+        return ConfigError(
+            f"{directory} is not whole: a restore or a recovery was interrupted",
+            hint="repeat that command, which begins anew there",
+        )
+    return ConfigError(
+        f"there is no {directory / FILE}", hint=f"`qsync init {directory}` writes one"
+    )
 
 
 def _run(config: NodeConfig, files: str | None = None) -> int:

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from admin.backup.places import Folder
+from admin.backup.restoring import UNREADY
 from cli.exits import Exit
 from cli.main import run
 from tests.unit.backups import MadeHistory, begin, keep_log, keep_rows
@@ -113,6 +114,18 @@ def test_what_cannot_be_restored_is_refused_in_words(
     assert run(["backup", "restore", str(tmp_path / "place"), str(directory), *args]) == code
     assert said in capsys.readouterr().err
     assert not directory.exists(), "nothing was changed"
+
+
+def test_who_starts_what_is_half_restored_is_told_to_repeat_that(
+    tmp_path: Path, history: MadeHistory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert history.last
+    directory = tmp_path / "n1"
+    directory.mkdir()
+    (directory / UNREADY).write_text("{}\n", "utf-8")
+    assert run(["start", str(directory)]) == Exit.USAGE
+    assert "repeat that command" in capsys.readouterr().err
+    assert run(["backup", "restore", str(tmp_path / "place"), str(directory)]) == Exit.DONE
 
 
 def test_a_place_without_backups_is_named(
