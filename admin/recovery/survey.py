@@ -45,7 +45,10 @@ class OtherLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoverySurvey:
-    """The survivor and all others of its cluster. `pending`: what it did not know as confirmed."""
+    """The survivor and all others of its cluster. `pending`: what it did not know as confirmed.
+
+    `doubt`: why it may lack what it has acked itself; empty where nothing is known of that.
+    """
 
     name: str
     cluster: str
@@ -53,6 +56,7 @@ class RecoverySurvey:
     term: int
     confirmed: int
     others: tuple[OtherLog, ...]
+    doubt: str = ""
 
     @property
     def pending(self) -> int:
@@ -118,6 +122,7 @@ def survey(survivor: Survivor, directories: Sequence[Path] = ()) -> RecoverySurv
         term=survivor.last_term,
         confirmed=survivor.confirmed,
         others=tuple(others),
+        doubt=survivor.doubt,
     )
 
 

@@ -76,6 +76,16 @@ class Survivor:
         return self.replicated_log.confirmed
 
     @property
+    def doubt(self) -> str:
+        """Why it may lack what it once had; empty where nothing is known of that."""
+        lives = self.storage.lives
+        if lives.is_old(self.storage.directory.identity.instance):
+            return f"it is an old copy of its directory: {lives.why}"
+        if not self.storage.recovered.ballot.member:
+            return "its log was damaged, and it had not caught up since"
+        return ""
+
+    @property
     def configuration(self) -> Configuration | None:
         """Who belongs to the cluster, by its log; None on a directory that was only laid out."""
         return self.replicated_log.configurations.in_force

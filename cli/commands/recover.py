@@ -116,6 +116,8 @@ def _show(found: "RecoverySurvey") -> None:
         f"{found.name}: {found.last} entries, the last of term {found.term}; {found.confirmed} "
         f"were known as confirmed, {found.pending} more become confirmed"
     )
+    if found.doubt:
+        text(f"{found.name} may lack what it once had: {found.doubt}")
     for each in found.others:
         text(f"{each.name} at {each.place or 'no address'}: {_compared(each)}")
     known = f"{found.lost} entries are lost for certain" if found.lost else "nothing known is lost"
@@ -143,6 +145,7 @@ def _members(found: "RecoverySurvey") -> dict[str, object]:
         "pending": found.pending,
         "lost": found.lost,
         "unknown": list(found.unknown),
+        "doubt": found.doubt or None,
         "others": [
             {
                 "name": each.name,

@@ -188,7 +188,7 @@ def open_storage(config: NodeConfig, *, files: WhoseFiles = WhoseFiles.UNSAID) -
         spaces = SpaceStore(directory.data, map_size=config.store.map_size)
         recovered = together(recovered, spaces)
         if spaces.folded < recovered.start.index:
-            recovered, why = _with_rows(directory, log, recovered, spaces)
+            recovered, why = _with_rows(directory, log, recovered, spaces, files)
             quarantined = quarantined or why
         probe_s = directory.probe()
         if not config.node.events:
@@ -241,12 +241,17 @@ def together(recovered: RecoveredLog, spaces: Spaces) -> RecoveredLog:
 
 
 def _with_rows(
-    directory: Directory, log: PlacedLog, recovered: RecoveredLog, spaces: SpaceStore
+    directory: Directory,
+    log: PlacedLog,
+    recovered: RecoveredLog,
+    spaces: SpaceStore,
+    files: WhoseFiles,
 ) -> tuple[RecoveredLog, str | None]:
     """The rows are lost, and the log alone cannot make them anew: a snapshot must be there.
 
     Without one the log is of no use: it is set aside, and the node counts again when it has caught
-    up (membership.md M5, a damaged log with term and vote intact). With the reason.
+    up (membership.md M5, a damaged log with term and vote intact). With the reason. Raises Damaged
+    instead where no node is to run: it may be the last log that is left.
     """
     start, folder = recovered.start, directory.path / SNAPSHOTS
     found = restored(spaces, folder, start, last=recovered.last)
@@ -257,6 +262,8 @@ def _with_rows(
         f"rows up to index {start.index} are lost, the log begins behind it, and no snapshot in "
         f"{folder} holds"
     )
+    if files is WhoseFiles.READ:
+        raise Damaged(f"{directory.path}: {why}", hint="its log is as it was; see `qsync log`")
     spaces.wipe()
     log.start_over(why=why)
     return log.recover(), why

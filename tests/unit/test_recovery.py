@@ -10,7 +10,7 @@ from admin.recovery.failures import RecoveryRefused
 from admin.recovery.survey import OtherLog, RecoverySurvey, survey
 from admin.recovery.survivor import opened
 from cli.main import run
-from election.messages import Index
+from election.messages import Ballot, Index, Term
 from election.roles import ElectionMode
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError, Damaged
@@ -163,6 +163,38 @@ def test_a_damaged_survivor_is_refused_and_not_touched(cluster: Path) -> None:
     with pytest.raises(Damaged, match="go on from another node"), opened(cluster / "n1"):
         pass
     assert file.read_bytes() == before
+
+
+def test_a_log_without_its_rows_is_refused_and_stays_where_it_is(cluster: Path) -> None:
+    """A node would set it aside and take all from the leader; here it may be the last one."""
+    storage = open_storage(NodeConfig.load(cluster / "n1/node.yaml", {}))
+    storage.log.trim(start_behind(storage.log.entries(Index(1), Index(9))[4]))
+    storage.close()
+    for _ in range(2):
+        with pytest.raises(Damaged, match="rows up to index 5 are lost"), opened(cluster / "n1"):
+            pass
+    assert not list(cluster.glob("n1/log.*"))
+    with opened(cluster / "n2") as left:
+        found = survey(left, [cluster / "n1"])
+    assert found.others[0].last == 9
+
+
+def test_a_survivor_that_may_lack_what_it_had_is_told_of(
+    cluster: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    storage = open_storage(NodeConfig.load(cluster / "n2/node.yaml", {}))
+    storage.log.write(write([], ballot=Ballot(term=Term(1), vote=None, member=False)))
+    storage.lives.withdraw("another", "it was found")
+    storage.close()
+    assert run(["recover", str(cluster / "n2")]) == 0
+    assert "its log was damaged, and it had not caught up" in capsys.readouterr().out
+    storage = open_storage(NodeConfig.load(cluster / "n1/node.yaml", {}))
+    storage.lives.withdraw(storage.directory.identity.instance, "n3 has met a later life of it")
+    storage.close()
+    assert run(["recover", str(cluster / "n1")]) == 0
+    assert "old copy of its directory: n3 has met a later life" in capsys.readouterr().out
+    assert run(["recover", str(cluster / "n3")]) == 0
+    assert "may lack" not in capsys.readouterr().out
 
 
 def test_a_directory_without_a_configuration_is_no_survivor(tmp_path: Path) -> None:
