@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -14,9 +13,10 @@ from cli import targets
 from cli.exits import CheckFailed
 from cli.options import json_option, timeout_option
 from cli.output import document, say, style, text, value
+from cli.render.entries import EntryLines
 from qsync.client.one_node import NodeConnection
 from qsync.errors import DirectoryLocked
-from qsync.record import Entry, EntryKind, Flags
+from qsync.record import Entry
 from qsync.socket_files import FILE
 
 _SOURCE = click.argument("source", default=targets.default, metavar="[NODE|DIR]")
@@ -44,8 +44,9 @@ def cat(*, source: str, first: int, last: int | None, count: int | None, timeout
         start = found.start()
         if first <= start.index:
             say(f"the log begins at {start.index + 1}: what is before it was trimmed")
+        lines = EntryLines()
         for entry in itertools.islice(logs.entries(found, first, last), count):
-            _print(entry)
+            _print(entry, lines)
 
 
 @log.command(epilog="Example: qsync log verify ./n1")
@@ -92,15 +93,16 @@ def tail(*, source: str, count: int, follow: bool, timeout: float) -> None:
     """
     with _open(source, timeout) as found:
         shown = log_tail.last_entries(found, count)
+        lines = EntryLines()
         for entry in shown:
-            _print(entry)
+            _print(entry, lines)
         if not follow:
             return
         if not isinstance(found, logs.Online):
             raise click.UsageError("--follow wants a running node: this one does not write")
         for event in log_tail.follow(found, shown):
             if not isinstance(event, TailCut):
-                _print(event)
+                _print(event, lines)
             elif style().as_json:
                 value({"cut_above": event.above})
             else:
@@ -143,17 +145,18 @@ def diff(*, left: str, right: str, count: int, timeout: float) -> None:
             ):
                 text(f"{name}: {more} more" if more else f"{name}: nothing more")
                 behind = logs.entries(source, found.common + 1, found.common + min(more, count))
+                lines = EntryLines()
                 for entry in behind if more and count else ():
-                    text(f"  {_line(entry)}")
+                    text(f"  {lines.line(entry)}")
     if found.only_left and found.only_right:
         raise CheckFailed(f"the logs part behind index {found.common}")
 
 
-def _print(entry: Entry) -> None:
+def _print(entry: Entry, lines: EntryLines) -> None:
     if style().as_json:
         value(logs.as_members(entry))
     else:
-        text(_line(entry))
+        text(lines.line(entry))
 
 
 @contextlib.contextmanager
@@ -183,23 +186,3 @@ def _online(source: str, timeout: float) -> Iterator[logs.EntrySource]:
         raise click.UsageError(f"{error}; a directory holds identity.json") from None
     with NodeConnection(address, timeout=timeout) as line:
         yield logs.Online(line)
-
-
-def _line(entry: Entry) -> str:
-    members = logs.as_members(entry)
-    when = datetime.fromtimestamp(entry.time, UTC).strftime("%H:%M:%S.%f")[:-3]
-    kind = EntryKind(entry.kind).name
-    flags = "+".join(flag.name or "" for flag in Flags(entry.flags))
-    what = members.get("ref") or members.get("effects")
-    return (
-        f"{entry.index:>8} t{entry.term} {entry.origin}:{entry.lsn} {when} "
-        f"{kind}{' ' + flags if flags else ''} {_short(what)}"
-    )
-
-
-def _short(what: object) -> str:
-    shown = repr(what)
-    return shown if len(shown) <= _SHOWN_CHARS_MAX else shown[:_SHOWN_CHARS_MAX] + "..."
-
-
-_SHOWN_CHARS_MAX = 120

@@ -109,6 +109,12 @@ def test_what_is_dangerous_says_what_it_would_do_and_asks(shell: Screen) -> None
     shell.until(r"== nil\ntrue")
 
 
+def test_what_would_change_nothing_does_not_ask(shell: Screen) -> None:
+    shell.enter("box.ctl.promote(), 'promoted'")
+    shell.until(r"\npromoted\n")
+    assert "go on?" not in shell.text
+
+
 def test_other_nodes_are_spoken_to_and_all_of_them(shell: Screen) -> None:
     shell.enter("\\all box.info.name")
     shell.until(r"n1: n1\nn2: n2\nn3: n3\n")
