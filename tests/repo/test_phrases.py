@@ -10,6 +10,11 @@ import pytest
 from tests.repo import tree
 
 PHRASES = {
+    "late and thin": "slow and narrow",
+    "is no pass": "exits with 6",
+    "instead of guessing": "default: detected",
+    "there are the labs": "known labs",
+    "lead over on purpose": "leadership",
     "is told to lead": "is asked to",
     "money neither appears": "the total balance never changes",
     "more may go": "can lose N more nodes",
