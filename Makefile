@@ -187,7 +187,7 @@ pictures: $(VENV)/.developed ## screens and a recording for the documents, anew,
 
 docs: $(VENV)/.developed ## the documentation as a site, in build/site; a broken link fails
 	@PYTHONPATH=.build NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --config-file .build/site.yml
-	@echo "open build/site/index.html"
+	@echo "open build/site/index.html; with search: $(BIN)/python -m http.server --directory build/site --bind 127.0.0.1"
 
 news: $(VENV)/.developed ## what the next release notes would say
 	@$(BIN)/towncrier build --draft
