@@ -11,7 +11,6 @@ from tests.repo import tree
 
 PHRASES = {
     "late and thin": "slow and narrow",
-    "is no pass": "exits with 6",
     "instead of guessing": "default: detected",
     "there are the labs": "known labs",
     "lead over on purpose": "leadership",
