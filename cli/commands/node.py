@@ -233,7 +233,7 @@ def start(*, directory: Path, files: str | None) -> int:
 
 
 def _not_there(directory: Path) -> ConfigError:
-    from admin.backup.restoring import UNREADY  # noqa: PLC0415 - slow to import
+    from admin.backup.new_cluster import UNREADY  # noqa: PLC0415 - slow to import
 
     if (directory / UNREADY).exists():
         return ConfigError(
