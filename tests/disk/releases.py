@@ -1,4 +1,4 @@
-"""What each release leaves behind: a node's directory, and words of its on the wire.
+"""What each release leaves behind: its code, a node's directory, and words of its on the wire.
 
 `python -m tests.disk.releases` keeps that of this tree as `tests/disk/kept/VERSION`. It is done
 once for each release, and what is kept is never made anew: later releases must read it.
@@ -51,7 +51,11 @@ from qsync.wire import limits, peer_messages, requests, verbs
 from qsync.wire.frames import LENGTH_SIZE, Frames
 from qsync.wire.session import ConnectionState, Dialer, Hello, Party
 
+ROOT = Path(__file__).parents[2]
 KEPT = Path(__file__).parent / "kept"
+CODE = "code.tar.xz"
+CODES = sorted(KEPT.glob(f"*/{CODE}"))
+"""The code of each release: its nodes run beside those of this tree."""
 CLUSTER = "8c2f6b1e-0c5a-4f62-9d0e-3a7d1b9c4e55"
 ROWS = 300
 FORMAT = [("id", "unsigned"), ("owner", "string"), ("balance", "integer")]
@@ -214,6 +218,20 @@ def keep(folder: Path) -> None:
     (folder / "wire.json").write_text(text + "\n", encoding="utf-8")
 
 
+def keep_code(folder: Path) -> None:
+    """Write down what a node of this release is made of: of the product all that it needs alone."""
+    with tarfile.open(folder / CODE, "w:xz", preset=9) as packed:
+        for package in ("election", "qsync"):
+            packed.add(ROOT / package, package, filter=_source)
+
+
+def _source(found: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    left_out = found.name == "qsync/sim" or found.name.endswith((".so", "__pycache__"))
+    found.uid = found.gid = found.mtime = 0
+    found.uname = found.gname = ""
+    return None if left_out else found
+
+
 @asynccontextmanager
 async def leading(settings: NodeConfig, *, found: bool = False) -> AsyncIterator[str]:
     """A node that takes writes, for the block; where it listens."""
@@ -280,3 +298,4 @@ def _use(address: str) -> dict[str, object]:
 if __name__ == "__main__":
     keep(KEPT / qsync.__version__)
     keep_trimmed(KEPT / qsync.__version__)
+    keep_code(KEPT / qsync.__version__)
