@@ -17,6 +17,7 @@ from qsync.core.ready import LogAppended
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.rounds import HeartbeatRounds, Send
 from qsync.core.stopping import Stopping
+from qsync.core.trimming import carried
 from qsync.record import CONFIG, WAIT_ACK, WAIT_SYNC, Entry, EntryKind, LimboRef, ref_body
 
 _TXN = int(EntryKind.TXN)
@@ -220,10 +221,10 @@ class Leader:
         log = self.replicated_log.log
         # Whose checksum is known: of a log that is far behind it may have some of that already.
         prev = log.known_below(progress.sent)
-        carried = self.replicated_log.limbo.clip_carried(upto)
+        confirmed = carried(self.replicated_log, upto)
         assert prev <= upto <= log.last
         # protocol.md section 3.8: the receiver takes it as it is, so it is of this batch's end.
-        assert carried <= upto
+        assert confirmed <= upto
         send(
             progress.peer,
             Append(
@@ -234,7 +235,7 @@ class Leader:
                 prev_term=log.term_at(prev),
                 prev_crc=log.crc_at(prev),
                 last=upto,
-                confirmed=carried,
+                confirmed=confirmed,
             ),
         )
 

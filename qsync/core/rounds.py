@@ -9,6 +9,7 @@ from qsync.core.progress import Membership, Progress, counted, quorumth
 from qsync.core.reads import LeaderReads
 from qsync.core.ready import ReadSettled
 from qsync.core.replicated_log import ReplicatedLog
+from qsync.core.trimming import carried
 
 WANTED_PROMISES = 5
 """Without a read by lease for so many promises in a row, a leader asks for no more of them."""
@@ -61,7 +62,7 @@ class HeartbeatRounds:
                     epoch=progress.epoch,
                     round=round_,
                     matched=progress.match,
-                    confirmed=replicated_log.limbo.clip_carried(progress.match),
+                    confirmed=carried(replicated_log, progress.match),
                     promise=replicated_log.now < self._wanted_until,
                     admit=progress.membership is Membership.RECRUIT and caught_up,
                 ),

@@ -56,6 +56,17 @@ def _past(
     return terms, tuple((each.first, each.rollback) for each in stretches), forgotten
 
 
+def carried(replicated_log: ReplicatedLog, end: Index) -> Index:
+    """What is said to be confirmed to who has this log up to `end` (protocol.md section 3.8).
+
+    Nothing to who ends before the log begins: it may end inside a rolled-back stretch that was
+    trimmed with it, and is to be sent a snapshot.
+    """
+    if end < replicated_log.log.start.index:
+        return Index(0)
+    return replicated_log.limbo.clip_carried(end)
+
+
 def trim_log(replicated_log: ReplicatedLog, start: LogStart) -> None:
     """Trim the log up to that entry of it (`start_at`), as the disk will.
 
