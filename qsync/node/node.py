@@ -33,7 +33,6 @@ from qsync.node.requests import ClientRequests
 from qsync.node.retained import Retained
 from qsync.node.scrub import Scrubber
 from qsync.node.server import Admission, Server
-from qsync.node.snapshot_export import SnapshotExports
 from qsync.node.snapshot_transfers import SnapshotTransfers
 from qsync.node.status import status
 from qsync.node.strangers import Strangers
@@ -202,11 +201,6 @@ class Node:
     def retained(self) -> Retained:
         """Its snapshots, and the readers for which it keeps its log."""
         return self.queries.retention.seen
-
-    @property
-    def snapshot_exports(self) -> SnapshotExports:
-        """Snapshots of this node that somebody reads."""
-        return self.queries.snapshot_exports
 
     @property
     def fault_points(self) -> FaultPoints:

@@ -71,7 +71,9 @@ class NodeQueries:
             flush=node.reactor.flush,
             effects=node.reactor.effects,
         )
-        self.retention = Retention(node, self.snapshots, self.transfers.sender)
+        self.retention = Retention(
+            node, self.snapshots, self.transfers.sender, self.snapshot_exports
+        )
         self._snapshots: list[tuple[Connection, int, int]] = []
 
     def tasks(self) -> list[Callable[[], Awaitable[None]]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from qsync.consumer import Consumer
 from qsync.core.retention import LogHold
 from qsync.node.checkpoints import Checkpoint
+from qsync.status.storage import SnapshotReaderStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +16,8 @@ class Retained:
     consumers: Sequence[Consumer] = ()
     holds: Sequence[LogHold] = ()
     checkpoints: Sequence[Checkpoint] = ()
+    readers: Sequence[SnapshotReaderStatus] = ()
+    """Who reads a snapshot, such as a backup."""
     is_writing: bool = False
     """A snapshot is being written."""
     snapshot_error: str | None = None

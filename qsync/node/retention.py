@@ -17,6 +17,7 @@ from qsync.data.request import Op, Request
 from qsync.errors import QsyncError, StoreError
 from qsync.node.checkpoints import Checkpoint
 from qsync.node.retained import Retained
+from qsync.node.snapshot_export import SnapshotExports
 from qsync.node.snapshot_sender import SnapshotSender
 from qsync.node.snapshots import SnapshotWriter
 
@@ -40,7 +41,13 @@ class _Seen(NamedTuple):
 class Retention:
     """Retention of one node. Call `sweep` between two batches; one task writes to the disk."""
 
-    def __init__(self, node: "NodeView", snapshots: SnapshotWriter, sender: SnapshotSender) -> None:
+    def __init__(
+        self,
+        node: "NodeView",
+        snapshots: SnapshotWriter,
+        sender: SnapshotSender,
+        exports: SnapshotExports,
+    ) -> None:
         self.interval = SWEEP_INTERVAL
         """After so many seconds it is looked again."""
         self._trimming: LogStart | None = None
@@ -50,14 +57,14 @@ class Retention:
         self._node = node
         self._sender = sender
         self._snapshots = snapshots
+        self._exports = exports
         self._goal: Index | None = None
         """A snapshot of all up to here is written as soon as that is folded."""
         self._tried: tuple[float, Checkpoint | None] = (float("-inf"), None)
         """When the last one was asked for, and the newest snapshot before that."""
         self._leads_since = (0, 0.0)
         self._begins = node.replica.machine.replicated_log.log.start.index
-        self._effects = node.reactor.effects
-        self._wake = self._effects.event()
+        self._wake = node.reactor.effects.event()
 
     @property
     def seen(self) -> Retained:
@@ -67,6 +74,7 @@ class Retention:
             consumers=() if seen is None else seen.consumers,
             holds=() if seen is None else seen.holds,
             checkpoints=self._snapshots.checkpoints.stored,
+            readers=self._exports.readers,
             is_writing=self._snapshots.busy,
             snapshot_error=self._snapshots.error,
             trim_error=self._error,
@@ -123,7 +131,9 @@ class Retention:
     def _stored(self) -> RetentionFacts:
         there, newest = self._snapshots.checkpoints.stored, self._snapshots.checkpoints.newest
         uptime = self._node.uptime()
-        age = uptime if newest is None else max(0.0, self._effects.wall() - newest.time)
+        age = (
+            uptime if newest is None else max(0.0, self._node.reactor.effects.wall() - newest.time)
+        )
         return RetentionFacts(
             folded=Index(self._node.folding.durable),
             snapshots=tuple(each.index for each in there),
@@ -253,18 +263,18 @@ class Retention:
         """Trim the log on disk whenever the log in memory was trimmed; until cancelled."""
         while True:
             if self._trimming is None:
-                self._wake = self._effects.event()
+                self._wake = self._node.reactor.effects.event()
                 await self._wake.wait()
             start = self._trimming
             assert start is not None
             try:
-                await self._effects.in_thread(partial(_trim, self._node, start))
+                await self._node.reactor.effects.in_thread(partial(_trim, self._node, start))
             except StoreError as error:
                 # What is on disk is more than is used: that does no harm but take room.
                 if self._error is None:
                     self._node.timeline.append("trim_failed", {"why": error.message})
                 self._error = error.message
-                await self._effects.sleep(TRIM_RETRY_DELAY)
+                await self._node.reactor.effects.sleep(TRIM_RETRY_DELAY)
                 continue
             self._error = None
             self._trimming = None

@@ -28,7 +28,7 @@ def gc(node: NodeView) -> GcStatus:
             _consumer(node, each) for each in sorted(seen.consumers, key=lambda each: each.index)
         ),
         held_by=_hold(seen.holds[0]) if seen.holds else None,
-        readers=tuple(node.snapshot_exports.readers),
+        readers=tuple(seen.readers),
         retention=machine.config.wal_retention_size,
         trim_error=seen.trim_error,
     )

@@ -13,7 +13,6 @@ from qsync.node.reactor import Reactor
 from qsync.node.requests import ClientRequests
 from qsync.node.retained import Retained
 from qsync.node.server import Server
-from qsync.node.snapshot_export import SnapshotExports
 from qsync.node.snapshot_transfers import SnapshotTransfers
 from qsync.node.timeline import Timeline
 from qsync.replica import Replica
@@ -46,10 +45,6 @@ class NodeView(Protocol):
     @property
     def retained(self) -> Retained:
         """Its snapshots, and the readers for which it keeps its log."""
-
-    @property
-    def snapshot_exports(self) -> SnapshotExports:
-        """Snapshots of this node that somebody reads."""
 
     @property
     def fault_points(self) -> FaultPoints:
