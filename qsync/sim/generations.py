@@ -16,7 +16,7 @@ from qsync.member import Member
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SimulatedCluster:
+class ExploredCluster:
     """The cluster that a directory is of. `ancestors`: those that it was made of, oldest first."""
 
     id: str = "first"
@@ -32,7 +32,7 @@ class SimulatedCluster:
         return len(self.ancestors)
 
 
-FIRST = SimulatedCluster()
+FIRST = ExploredCluster()
 """What everybody is in before a majority is lost."""
 
 
@@ -47,7 +47,7 @@ class GenerationRules:
         """The survivor's whole log is confirmed by it (M8 a)."""
         return last
 
-    def lets_in(self, mine: SimulatedCluster, theirs: SimulatedCluster) -> bool:
+    def lets_in(self, mine: ExploredCluster, theirs: ExploredCluster) -> bool:
         """Clusters are told apart by their ids (M8 b, d)."""
         return mine.id == theirs.id
 
@@ -61,13 +61,13 @@ class RecoverableNode(Protocol):
 
 def begin_anew(
     rules: GenerationRules,
-    former: SimulatedCluster,
+    former: ExploredCluster,
     log: ReplicatedLog,
     member: Member,
     *,
     codec: Codec,
     confirmed: Index,
-) -> SimulatedCluster:
+) -> ExploredCluster:
     """The cluster of one member that goes on where a survivor's log ends.
 
     `log`: the survivor's, all of it decided. `confirmed`: what it knew as that. `member`: under the
@@ -80,7 +80,7 @@ def begin_anew(
         for index in range(log.log.start.index + 1, last + 1)
         if log.limbo.stretch_at(Index(index)) is None
     ]
-    return SimulatedCluster(
+    return ExploredCluster(
         id=f"{former.generation + 2} of {int(member.replica)}",
         ancestors=(*former.ancestors, former.id),
         begins=founded_by(start, member, codec),

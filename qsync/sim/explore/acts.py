@@ -85,7 +85,7 @@ def _enables(host: ExploredNode, before: frozenset[str]) -> None:
 def _deliver(host: ExploredNode, what: object) -> None:
     assert isinstance(what, Delivery)
     host.begin(later=LONG if what.late else 0.0)
-    if what.sender in host.diary.barred:
+    if what.sender in host.diary.release.shut_out:
         return
     host.step(Received(peer=what.sender, message=what.message, instance=what.instance))
 

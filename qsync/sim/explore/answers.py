@@ -42,6 +42,8 @@ class AnswerLog:
         self.me = me
         self.ok: dict[Place, bool] = {}
         """What was told to be committed; true if it is synchronous."""
+        self.before: frozenset[Place] = frozenset()
+        """What of that was told by the same node in an ancestor of its cluster."""
         self.gone: dict[Place, str] = {}
         """What was told to be gone, and in which words."""
         self.outcomes: dict[Name, Outcome] = {}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from election.messages import Index, Replica, Term
 from qsync.sim import properties
-from qsync.sim.explore.answers import AnswerLog, Name, Place
+from qsync.sim.explore.answers import AnswerLog, Name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,12 +19,19 @@ class CountedPlace:
 class RunningRelease:
     """Which features of the log the release knows that runs, and whom it does not let in.
 
-    `barred`: peers that could not read the log; no connection stands between the two.
+    `barred`: peers that could not read the log, `foreign`: those of another cluster; no connection
+    stands between the two.
     """
 
     def __init__(self) -> None:
         self.features: frozenset[str] = frozenset()
         self.barred: frozenset[Replica] = frozenset()
+        self.foreign: frozenset[Replica] = frozenset()
+
+    @property
+    def shut_out(self) -> frozenset[Replica]:
+        """Who is connected to no more, and says nothing that is heard."""
+        return self.barred | self.foreign
 
 
 class GhostState:
@@ -34,8 +41,6 @@ class GhostState:
         self.me = me
         self.answers = AnswerLog(me)
         self.release = RunningRelease()
-        self.foreign: frozenset[Replica] = frozenset()
-        """Peers that are of another cluster."""
         self.voted: tuple[Term, Replica] | None = None
         """The newest vote that it gave."""
         self.led: tuple[tuple[Term, Index], ...] = ()
@@ -53,20 +58,13 @@ class GhostState:
         self.shown_crcs: tuple[int, ...] = ()
         self.lost_crcs: tuple[int, ...] = ()
         """What was on its disk before that was wiped."""
-        self.told_before: frozenset[Place] = frozenset()
-        """What it told clients is committed as a node of an ancestor of its cluster."""
 
     def elsewhere(self) -> "GhostState":
         """Of the same node on an empty directory of a cluster that was made of its own."""
         fresh = GhostState(self.me)
         fresh.release, fresh.lost_crcs = self.release, self.lost_crcs
-        fresh.told_before = self.told_before | self.answers.promised
+        fresh.answers.before = self.answers.before | self.answers.promised
         return fresh
-
-    @property
-    def barred(self) -> frozenset[Replica]:
-        """Who is connected to no more, and says nothing that is heard."""
-        return self.release.barred | self.foreign
 
     def votes(self, term: Term, candidate: Replica) -> None:
         """A vote leaves. Property 5."""

@@ -17,14 +17,14 @@ from qsync.sim import properties
 from qsync.sim.canon import ReferenceLog, ReferenceRecords
 from qsync.sim.explore.diary import CountedPlace, GhostState
 from qsync.sim.explore.plan import StartPlan
-from qsync.sim.generations import SimulatedCluster
+from qsync.sim.generations import ExploredCluster
 from qsync.sim.lives import DurableView, LifeCursor, shows
 
 
 class ClusterDisk(DurableView, Protocol):
     """A disk that knows whose it is."""
 
-    cluster: SimulatedCluster
+    cluster: ExploredCluster
 
 
 class ExaminedNode(Protocol):

@@ -21,7 +21,7 @@ from qsync.sim.explore.diary import GhostState
 from qsync.sim.explore.examine import NodeBefore
 from qsync.sim.explore.plan import StartPlan
 from qsync.sim.explore.platter import Letters
-from qsync.sim.generations import SimulatedCluster
+from qsync.sim.generations import ExploredCluster
 from qsync.sim.trace import TraceColumns, columns_of
 
 
@@ -52,7 +52,7 @@ class PeerConnection(NamedTuple):
     peer: Replica
     instance: Instance
     features: frozenset[str]
-    cluster: SimulatedCluster
+    cluster: ExploredCluster
 
 
 class ExploredNode:
@@ -103,7 +103,7 @@ class ExploredNode:
         self.lives += 1
         release = self.diary.release
         self.core = self.plan.boot(self.platter, self.lives, release.features)
-        release.barred = self.diary.foreign = frozenset()
+        release.barred = release.foreign = frozenset()
         self.core.clock(self.now)
         self.core.start()
         if self.platter.superseded:
@@ -117,10 +117,10 @@ class ExploredNode:
         peer, instance, known, cluster = to
         self.epochs[peer] += 1
         if not self.plan.generations.lets_in(self.platter.cluster, cluster):
-            self.diary.foreign |= {peer}
+            self.diary.release.foreign |= {peer}
             self.happened("refused a foreign cluster")
             return
-        self.diary.foreign -= {peer}
+        self.diary.release.foreign -= {peer}
         try:
             upgrading.admit(self.core.settings, "a peer", known)
         except WrongVersion:
@@ -265,7 +265,7 @@ class ExploredNode:
         if lives.votes(self.me, peer, message, self.platter):
             assert isinstance(message, RequestVoteResponse)
             self.diary.votes(message.asked_term, peer)
-        barred = peer in self.diary.barred
+        barred = peer in self.diary.release.shut_out
         if type(message).__name__ not in self.plan.unheard and not barred:
             self._told.letters.append((peer, message))
 

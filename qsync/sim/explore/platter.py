@@ -12,7 +12,7 @@ from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.messages import Message
 from qsync.core.ready import Write
 from qsync.record import ONE_INSTANCE, Entry, Instance
-from qsync.sim.generations import FIRST, SimulatedCluster
+from qsync.sim.generations import FIRST, ExploredCluster
 from qsync.sim.lives import DurableLog
 from qsync.store.contract import NO_BALLOT
 from qsync.store.memory import MemorySpaces
@@ -101,7 +101,7 @@ class WriteDisk(DurableLog):
         self.superseded = ""
         self.spaces = None if self.spaces is None else MemorySpaces()
 
-    def begin_anew(self, cluster: SimulatedCluster, instance: Instance, term: Term) -> None:
+    def begin_anew(self, cluster: ExploredCluster, instance: Instance, term: Term) -> None:
         """It is the directory of a cluster of its own, which goes on where its log ends."""
         start = cluster.begins
         self.crash()

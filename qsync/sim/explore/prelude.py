@@ -135,19 +135,9 @@ class Prelude:
         self._stalled.discard(int(words[0]))
         self._settle()
 
-    def crash(self, words: list[str]) -> None:
+    def falls(self, word: str, how: str) -> None:
         """A node dies and comes back; all connect anew."""
-        self._falls(self._node(words[0]), "crash")
-
-    def force(self, words: list[str]) -> None:
-        """A cluster is made of what this node has, and of no other."""
-        self._falls(self._node(words[0]), "force")
-
-    def damage(self, words: list[str]) -> None:
-        """The same, and the node finds its log damaged."""
-        self._falls(self._node(words[0]), "damage")
-
-    def _falls(self, me: Replica, how: str) -> None:
+        me = self._node(word)
         self._stalled.discard(int(me))
         others = [each for each in self.hosts.values() if each.me != me]
         self._act(ExplorerAct(me, how, tuple(each.greeting() for each in others)))
@@ -193,6 +183,21 @@ def _all(prelude: Prelude, words: list[str]) -> None:
 def _lose(prelude: Prelude, words: list[str]) -> None:
     """Of a connection that stands one direction does not work."""
     prelude.losing.add((int(words[0]), int(words[1])))
+
+
+def _crash(prelude: Prelude, words: list[str]) -> None:
+    """It dies and comes back."""
+    prelude.falls(words[0], "crash")
+
+
+def _damage(prelude: Prelude, words: list[str]) -> None:
+    """The same, and the node finds its log damaged."""
+    prelude.falls(words[0], "damage")
+
+
+def _force(prelude: Prelude, words: list[str]) -> None:
+    """A cluster is made of what this node has, and of no other."""
+    prelude.falls(words[0], "force")
 
 
 def _create(prelude: Prelude, words: list[str]) -> None:
@@ -260,9 +265,9 @@ _WORDS: dict[str, Callable[[Prelude, list[str]], None]] = {
     "stall": Prelude.stall,
     "flow": Prelude.flow,
     "full": Prelude.full,
-    "crash": Prelude.crash,
-    "damage": Prelude.damage,
-    "force": Prelude.force,
+    "crash": _crash,
+    "damage": _damage,
+    "force": _force,
     "connect": Prelude.connect,
     "beat": _beat,
     "lease": Prelude.lease,

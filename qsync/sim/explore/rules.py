@@ -9,14 +9,14 @@ from qsync.sim.canon import PropertyViolation
 from qsync.sim.explore.answers import Name, Outcome, Place
 from qsync.sim.explore.diary import CountedPlace
 from qsync.sim.explore.host import ExploredNode
-from qsync.sim.generations import SimulatedCluster
+from qsync.sim.generations import ExploredCluster
 
 
 class PropertyView(NamedTuple):
     """What of a node the properties speak of. Equal views break the same properties."""
 
     me: int
-    cluster: SimulatedCluster
+    cluster: ExploredCluster
     terms: tuple[int, ...]
     """Of its log, from index 1 on, and the checksums of the same entries."""
     crcs: tuple[int, ...]
@@ -86,7 +86,7 @@ def view(host: ExploredNode) -> PropertyView:
         leases=leader is not None
         and leader.leases(void=host.core.machine.raft.transfer.is_lease_void),
         told_ok=answers.promised,
-        told_before=diary.told_before,
+        told_before=answers.before,
         told_gone=tuple(sorted(answers.gone.items())),
         outcomes=tuple(sorted(answers.outcomes.items())),
         refused=answers.refused,

@@ -3,7 +3,7 @@
 from typing_extensions import override
 
 from election.messages import Index, Term
-from qsync.sim.generations import GenerationRules, SimulatedCluster
+from qsync.sim.generations import ExploredCluster, GenerationRules
 from qsync.sim.mutants.mutant import Mutant
 
 
@@ -23,14 +23,14 @@ class _DropsPending(GenerationRules):
 
 class _MeetsAll(GenerationRules):
     @override
-    def lets_in(self, mine: SimulatedCluster, theirs: SimulatedCluster) -> bool:
+    def lets_in(self, mine: ExploredCluster, theirs: ExploredCluster) -> bool:
         """Whoever descends from the same cluster."""
         return True
 
 
 class _ByNumber(GenerationRules):
     @override
-    def lets_in(self, mine: SimulatedCluster, theirs: SimulatedCluster) -> bool:
+    def lets_in(self, mine: ExploredCluster, theirs: ExploredCluster) -> bool:
         """Whoever was begun anew as often."""
         return mine.generation == theirs.generation
 
