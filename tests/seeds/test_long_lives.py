@@ -50,6 +50,16 @@ def test_what_is_older_than_all_logs_is_forgotten(two_periods: TwoPeriods) -> No
         assert len(directory.entries) <= invariants.canon.last - base
 
 
+def test_a_life_in_which_disks_are_lost_never_needs_all_of_them() -> None:
+    """No later leader of a cluster whose quorum is N could have a lost disk replaced."""
+    for seed in range(1, 6):
+        life = LongLife(Plan(seed=seed, life=1000 * HOUR))
+        asked = {text for name, text in life.world.swarm.tunings() if name.endswith("quorum")}
+        assert asked == {"N - 1", None}
+    spared = LongLife(Plan(seed=1, life=1000 * HOUR, only=("kill",)))
+    assert ("replication.synchro_quorum", "N") in spared.world.swarm.tunings()
+
+
 def test_a_long_life_is_the_same_again() -> None:
     def digests(seed: int) -> list[str]:
         life = LongLife(Plan(seed=seed, life=1000 * HOUR), period_s=60.0, night_s=400.0)

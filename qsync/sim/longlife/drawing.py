@@ -63,6 +63,8 @@ def draw(plan: Plan, dice: RandomStream) -> Swarm:
     )
     variety = Variety(
         drift=dice.choice((0.0, 0.005)),
+        # In any of its periods: what an operator asks for in one is there in the next.
+        kinds=tuple(each for each in LOSSES if not plan.only or each in plan.only),
         habits=habits,
         outside=max(0, nodes - _FOUNDERS) if "members" in habits else 0,
         retention=retention if "retention" in habits else None,
