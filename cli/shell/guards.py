@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from admin.box.session import Box
-from admin.box.why import changes_nothing
 from cli.shell.dataverbs import DataVerbs
 from qsync.errors import QsyncError
 
@@ -33,6 +32,8 @@ async def consequence(
 ) -> tuple[str, str] | None:
     """Return what a dangerous verb would do, and the name to be typed, if any; else None."""
     if verb in _LEADING:
+        from admin.box.why import changes_nothing  # noqa: PLC0415 - slow to import
+
         answer = await box.why.would(_LEADING[verb])
         return None if changes_nothing(answer.numbers) else (answer.sentence, box.name)
     if verb == "ctl.rollback_synchro_queue":

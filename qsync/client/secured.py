@@ -38,7 +38,10 @@ def dialled(plain: StreamSocket, tls: ClientTls, address: str, certify: Certify)
 async def dialled_stream(
     plain: anyio.abc.SocketStream, tls: ClientTls, address: str, certify: Certify
 ) -> anyio.abc.ByteStream:
-    """Set up TLS over a stream, with the handshake done. Raises as `dialled` does."""
+    """Set up TLS over a stream, with the handshake done. Raises as `dialled` does.
+
+    An end of the stream within the handshake is a ConnectionResetError.
+    """
     try:
         made = await TLSStream.wrap(
             plain,
@@ -48,7 +51,10 @@ async def dialled_stream(
             standard_compatible=False,
         )
     except (ssl.SSLError, anyio.BrokenResourceError, anyio.EndOfStream) as error:
-        raise said_by_tls(error) from None
+        said = said_by_tls(error)
+        if said is error and not isinstance(said, ssl.SSLError):
+            said = ConnectionResetError("the other side hung up within the handshake of TLS")
+        raise said from None
     channel = made.extra(TLSAttribute.ssl_object)  # noqa: S610 - no Django
     certify(_node(names.named_in(channel.getpeercert() or {})), binding.of(channel))
     return made

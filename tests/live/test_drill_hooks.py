@@ -121,7 +121,7 @@ def test_what_a_dead_driver_left_is_undone_when_its_hook_works_again(
             stderr=said,
         )
     try:
-        real.until(lambda: "wait for" in (tmp_path / "said").read_text(), "a follower is paused")
+        real.until(lambda: " wait " in (tmp_path / "said").read_text(), "a follower is paused")
         drill("heal", *here, code=4)  # its driver is alive
         driver.send_signal(signal.SIGKILL)
     finally:

@@ -18,6 +18,7 @@ from admin.metrics.server import open_metrics
 from election.messages import Replica
 from qsync.client.aio import AsyncClient
 from qsync.client.one_node import NodeConnection
+from qsync.client.one_node_aio import AsyncNodeConnection
 from qsync.client.security import ClientTls
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError, QsyncError, Unavailable
@@ -443,3 +444,21 @@ async def test_another_member_s_certificate_is_no_member_s_own(tmp_path: Path) -
         )
         n2 = authority.client(authority.node("n2"))
         assert "FOREIGN_CLUSTER" in await dial(nodes[0], n2, hello=hello)
+
+
+async def test_a_node_that_hangs_up_within_the_handshake_is_unavailable(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    (port,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    address = "{}:{}".format(*port.socket.getsockname()[:2])
+
+    async def hang_up() -> None:
+        for _ in range(2):
+            stream = await port.accept()
+            await stream.receive_some()
+            await stream.aclose()
+
+    async with port, trio.open_nursery() as nursery:
+        nursery.start_soon(hang_up)
+        for _ in range(2):
+            with pytest.raises(Unavailable, match="hung up within the handshake"):
+                await AsyncNodeConnection.open(address, tls=authority.client(None))
