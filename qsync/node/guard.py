@@ -1,5 +1,7 @@
 """Whether a client may ask what it asks, judged where the request arrives.
 
+What goes on after that, such as a long scan or a feed, is judged again (`taken_back`).
+
 The work of one look-up where a cluster has no users, and of a few where the same was asked before
 on the connection (`allowed`). Writes are judged once more where they are executed, by what is
 pending as well (`qsync.data.needs`).
@@ -92,6 +94,14 @@ def refusal(
     except (AccessDenied, StoreError) as error:
         return error
     return None
+
+
+def taken_back(
+    replica: "Replica", connection: Connection, request: verbs.Request
+) -> QsyncError | None:
+    """Return why a request that was allowed when it arrived may not go on; None if it may."""
+    rights = rights_of(replica)
+    return None if rights is None else refusal(rights, replica, connection, request)
 
 
 def _is_of_data(request: verbs.Request) -> bool:

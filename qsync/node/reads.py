@@ -18,11 +18,13 @@ READ_TIMEOUT: Final = 5.0
 
 
 class ReadOutputs(NamedTuple):
-    """The core and the client, as far as reads need them."""
+    """The core, the client and its rights, as far as reads need them."""
 
     step: Callable[[Input], None]
     send: Callable[[Connection, bytes], None]
     fail: Callable[[Connection, int, errors.QsyncError], None]
+    taken_back: Callable[[Connection, verbs.Request], errors.QsyncError | None]
+    """Why a read that was allowed may not go on; None if it may."""
 
 
 class _Question(NamedTuple):
@@ -52,6 +54,9 @@ class ClientReads:
     What one slice does not answer goes on in the next turns of its connection, with its index
     pinned. There is one such scan at a time, so that a pin, which holds up folding, is as short as
     one scan; the others wait, and begin when it is over.
+
+    A read that is not answered where it arrives is judged again at each turn, so it ends when its
+    user's right is taken back.
     """
 
     def __init__(
@@ -125,7 +130,10 @@ class ClientReads:
 
     def _serve(self, connection: Connection, question: _Question) -> _Question | None:
         """Answer, or read a slice; return the question if it needs more slices."""
-        request, asked, waits, _ = question
+        request, asked, waits, turn = question
+        if turn and (denied := self._out.taken_back(connection, request)) is not None:
+            self._give_up(connection, question, denied)
+            return None
         long = self._long
         if long is not None:
             if long.question is question:
@@ -191,6 +199,14 @@ class ClientReads:
             self._out.send(connection, frame)
         self._end_long()
         return None
+
+    def _give_up(
+        self, connection: Connection, question: _Question, error: errors.QsyncError
+    ) -> None:
+        """Refuse a read that may have begun."""
+        if self._long is not None and self._long.question is question:
+            self._end_long()
+        self._out.fail(connection, question.request.id, error)
 
     def _end_long(self) -> None:
         if self._long is not None:

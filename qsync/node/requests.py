@@ -1,6 +1,7 @@
 """Requests of clients: each is submitted or asked, and its answer sent when it is known."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from qsync import errors, refusing
@@ -53,8 +54,9 @@ class ClientRequests:
         self._leader_address = leader_address
         self._now = now
         self._inflight_max = inflight_max
+        taken_back = partial(guard.taken_back, replica)
         self.reads = ClientReads(
-            answers, self.tickets, out=ReadOutputs(step, send, self._fail), now=now
+            answers, self.tickets, out=ReadOutputs(step, send, self._fail, taken_back), now=now
         )
         self.expiry = expiry
         self._parked = ParkedWrites(inflight_max)

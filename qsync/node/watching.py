@@ -168,10 +168,7 @@ class Watching:
 
     def _denied(self, parked: _ForChanges) -> bool:
         """Refuse a question if its user's right was taken back meanwhile; return true if so."""
-        rights = guard.rights_of(self._replica)
-        if rights is None:
-            return False
-        error = guard.refusal(rights, self._replica, parked.connection, parked.request)
+        error = guard.taken_back(self._replica, parked.connection, parked.request)
         if error is not None:
             self._send(parked.connection, replies.failed(parked.id, error))
         return error is not None

@@ -19,7 +19,8 @@ from qsync.core.inputs import Connected, Consistency
 from qsync.core.messages import AppendResponse
 from qsync.data.digest import DigestScan
 from qsync.data.reading import Scan
-from qsync.errors import TooLarge
+from qsync.data.request import Op
+from qsync.errors import AccessDenied, TooLarge
 from qsync.node import due
 from qsync.node.connection import UNSENT_BYTES_MAX
 from qsync.node.effects import Socket
@@ -27,6 +28,7 @@ from qsync.node.listener import Listener, connections_allowed, share
 from qsync.node.node import Node, open_node
 from qsync.node.scans import SLICE_ROWS
 from qsync.node.system import SYSTEM
+from qsync.rights import LOCAL_ADMIN
 from qsync.wire import peer_messages, replies, requests
 from qsync.wire.limits import OPS_MAX
 from qsync.wire.verbs import (
@@ -234,6 +236,52 @@ async def test_long_reads_of_one_client_do_not_wait_for_each_other_in_a_circle(
                 answered += [replies.decode(each)[0] for each in reader.heard()]
                 node.reactor._pass(0.001)
             assert answered == [200, 201]
+
+
+@pytest.mark.parametrize("level", [LOCAL, LINEARIZABLE], ids=["local", "linearizable"])
+async def test_a_long_read_ends_when_the_right_to_it_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: ReadLevel
+) -> None:
+    """The scan that goes on, and those that wait for it, at their next turns."""
+    async with open_node(config(tmp_path, alone=True)) as node:
+        await alone(node)
+        reads, pins = node.requests.reads, node.replica.state.pins
+        with calling(node, CLIENT) as reader:
+            (ann,) = node.reactor.connections()
+            with calling(node, CLIENT) as owner:
+                (own,) = set(node.reactor.connections()) - {ann}
+                own.turn.user = own.turn.login = LOCAL_ADMIN
+                ann.turn.user = ann.turn.login = "ann"
+                filled(node, owner, ROWS)
+                right = ["ann", ["read"], "space", "t"]
+                for made in (
+                    [Op.ENABLE_USERS, bytes(32)],
+                    [Op.CREATE_USER, "root", None],
+                    [Op.CREATE_USER, "ann", None],
+                    [Op.GRANT, *right],
+                ):
+                    owner.ask(requests.encode(WriteRequest(3, b"", 0, 0, 0, [made])))
+                answers = [replies.decode(each)[1] for each in owner.heard()]
+                assert not any(isinstance(each, Exception) for each in answers), answers
+                monkeypatch.setattr(due, "SLICES_SECONDS_MAX", 0.0)  # one slice a pass
+                reader.line.sendall(counts(level, 2))
+                while not reads.scans:
+                    node.reactor._pass(0.01)
+                revoke = requests.encode(WriteRequest(4, b"", 0, 0, 0, [[Op.REVOKE, *right]]))
+                owner.line.sendall(revoke)
+                revoked: list[bytes] = []
+                while not revoked:
+                    node.reactor._pass(0.01)
+                    revoked = owner.heard()
+                assert not isinstance(replies.decode(revoked[0])[1], Exception)
+                told: list[bytes] = []
+                while len(told) < 2:
+                    node.reactor._pass(0.01)
+                    told += reader.heard()
+        refused = [replies.decode(each)[1] for each in told]
+        assert [type(each) for each in refused] == [AccessDenied, AccessDenied]
+        assert not reads.scans
+        assert pins.lowest(1 << 40) == 1 << 40  # nothing is left pinned
 
 
 async def test_who_leaves_in_the_middle_of_a_long_read_leaves_no_pin(
