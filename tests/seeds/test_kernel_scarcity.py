@@ -57,7 +57,7 @@ def held(world: World) -> SeedReport:
     return report
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 3, 5])
 def test_followers_compare_their_rows_with_the_leader_and_agree(seed: int) -> None:
     world = often_compared(quiet(seed))
     held(world)
