@@ -115,15 +115,25 @@ def test_a_life_is_no_short_run(other: list[str], capsys: pytest.CaptureFixture[
     assert f"--life and {other[0]} do not go together" in capsys.readouterr().err
 
 
-@pytest.mark.timeout(600)
+def test_hours_of_a_cluster_keep_every_promise() -> None:
+    _keeps_every_promise(Plan(seed=1, life=4 * HOUR))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
 def test_a_day_of_a_cluster_keeps_every_promise() -> None:
+    _keeps_every_promise(Plan(seed=3200000001, life=24 * HOUR))
+
+
+def _keeps_every_promise(plan: Plan) -> None:
     last = None
-    for period in LongLife(Plan(seed=4, life=24 * HOUR)).periods():
+    for period in LongLife(plan).periods():
         judged = look(period.run)
         assert judged.finding is None, judged.finding
         last = period
     assert last is not None
-    assert last.at >= 24 * HOUR
+    assert plan.life is not None
+    assert last.at >= plan.life
     assert last.totals["restores"] > 0
     assert last.totals["changes of members"] > 0
     assert last.largest["sessions"] == 0

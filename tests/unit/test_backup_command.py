@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from admin.backup.places import Folder
 from admin.backup.new_cluster import UNREADY
+from admin.backup.places import Folder
 from cli.exits import Exit
 from cli.main import run
 from tests.unit.backups import MadeHistory, begin, keep_log, keep_rows
