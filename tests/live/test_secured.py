@@ -89,6 +89,11 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
                 db.users.grant("keeper", role="super")
                 db.users.create("ann", SECRET)
                 db.users.grant("ann", ["read"], space="pets")
+                place = db.space("pets").insert([7, "last"])
+                for address in found.addresses:  # each node knows the users before it is asked
+                    with qsync.connect(address, timeout=20) as near:
+                        near.space("pets").get(7, at_least=place)
+                db.space("pets").delete(7)
             yield Secured(found, home)
         finally:
             found.stop_all()
