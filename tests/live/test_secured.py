@@ -23,7 +23,7 @@ from cli.main import group, run
 from qsync.client import security
 from qsync.client.security import PASSWORD, PASSWORD_FILE, USER
 from qsync.errors import AccessDenied, QsyncError
-from tests.live.real import ROOT
+from tests.live.real import ROOT, caught_up, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 SECRET = "correct horse"
@@ -89,11 +89,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
                 db.users.grant("keeper", role="super")
                 db.users.create("ann", SECRET)
                 db.users.grant("ann", ["read"], space="pets")
-                place = db.space("pets").insert([7, "last"])
-                for address in found.addresses:  # each node knows the users before it is asked
-                    with qsync.connect(address, timeout=20) as near:
-                        near.space("pets").get(7, at_least=place)
-                db.space("pets").delete(7)
+                until(lambda: caught_up(found), "every node knows the users")
             yield Secured(found, home)
         finally:
             found.stop_all()
