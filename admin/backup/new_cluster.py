@@ -3,7 +3,7 @@
 import json
 import shutil
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -178,9 +178,8 @@ def found_anew(spaces: Spaces, member: Member, ancestor: Ancestor | None = None)
         key for key, _ in spaces.scan(*schema.keys_of(schema.ANCESTORS)) if key not in descends
     ]
     dropped: list[str] = []
-    for key, row in spaces.scan(*schema.keys_of(schema.SETTINGS)):
-        name, value = map(str, tuples.stored(row))
-        if name == _QUORUM and quorum.parse(value, unsafe=True).misfit(1) is not None:
+    for key, name, value in shared_settings(spaces):
+        if confirms_nothing_alone(name, value):
             deletes.append(key)
             dropped.append(f"{name} = {value}")
     cluster = schema.Schema(schema.SYSTEM).space(schema.CLUSTER).primary
@@ -194,6 +193,18 @@ def found_anew(spaces: Spaces, member: Member, ancestor: Ancestor | None = None)
     )
     spaces.sync()
     return tuple(dropped)
+
+
+def shared_settings(spaces: Spaces) -> Iterator[tuple[bytes, str, str]]:
+    """Key, name and value of each option that the cluster of these rows shares."""
+    for key, row in spaces.scan(*schema.keys_of(schema.SETTINGS)):
+        name, value = map(str, tuples.stored(row))
+        yield key, name, value
+
+
+def confirms_nothing_alone(name: str, value: str) -> bool:
+    """Return whether a cluster with one member could confirm nothing with this option."""
+    return name == _QUORUM and quorum.parse(value, unsafe=True).misfit(1) is not None
 
 
 def _descent(spaces: Spaces, ancestor: Ancestor | None) -> dict[bytes, bytes]:

@@ -12,20 +12,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from admin.backup.new_cluster import AuditNote, NewNode, found_cluster
+from admin.backup.new_cluster import (
+    AuditNote,
+    NewNode,
+    confirms_nothing_alone,
+    found_cluster,
+    shared_settings,
+)
 from admin.backup.replaying import DecidedLog
 from admin.certs import laying
 from admin.recovery.failures import RecoveryRefused
 from admin.recovery.survey import RecoverySurvey
 from admin.recovery.survivor import Survivor
-from election import quorum
 from election.messages import Index
 from election.roles import ElectionMode
 from qsync.core.generation import first_term_of, generation_of
 from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.settings import overlaid
 from qsync.core.trimming import start_at
-from qsync.data import schema, tuples
 from qsync.data.ancestors import Ancestor
 from qsync.node.assembly import core_config
 from qsync.store.contract import Spaces
@@ -34,7 +38,6 @@ from qsync.store.spaces import SpaceStore
 from qsync.store.superseded import supersede
 
 _OF_THE_OLD = ("peers", "cluster.id", "node.dir", "cluster.secret")
-_QUORUM: Final = "replication.synchro_quorum"
 _MODE: Final = "election.mode"
 
 
@@ -150,8 +153,7 @@ def force(
 
 def _promise(left: Survivor, rows: Spaces) -> float:
     """How long a promise lasts by the survivor's file, and by what the cluster shares there."""
-    stored = (tuples.stored(row) for _, row in rows.scan(*schema.keys_of(schema.SETTINGS)))
-    shared = {str(key): str(text) for key, text, *_ in stored}
+    shared = {name: value for _, name, value in shared_settings(rows)}
     return float(overlaid(core_config(left.config), shared).promise)
 
 
@@ -192,9 +194,7 @@ def _copy(left: Survivor, fresh: SpaceStore) -> None:
 
 def _misfits(own: Mapping[str, str]) -> list[str]:
     """Options with which one member alone would confirm nothing, or never lead."""
-    found = []
-    if _QUORUM in own and quorum.parse(own[_QUORUM], unsafe=True).misfit(1) is not None:
-        found.append(_QUORUM)
+    found = [name for name, value in own.items() if confirms_nothing_alone(name, value)]
     if own.get(_MODE, ElectionMode.CANDIDATE.value) != ElectionMode.CANDIDATE.value:
         found.append(_MODE)
     return found

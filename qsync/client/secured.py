@@ -52,7 +52,7 @@ async def dialled_stream(
         )
     except (ssl.SSLError, anyio.BrokenResourceError, anyio.EndOfStream) as error:
         said = said_by_tls(error)
-        if said is error and not isinstance(said, ssl.SSLError):
+        if said is error:
             said = ConnectionResetError("the other side hung up within the handshake of TLS")
         raise said from None
     channel = made.extra(TLSAttribute.ssl_object)  # noqa: S610 - no Django
