@@ -156,6 +156,8 @@ def _swap(scene: NemesisContext) -> Undo | None:
     def undo() -> None:
         if scene.losses != losses:
             return  # by now it may vote with the new one, and another is lost: both are too many
+        if _may_vote(scene, node) and not _is_whole(scene):
+            return  # the new one is lost by this, and not every other voter is there
         if node.up:
             node.stop(power=False)
         node.exchange(former)
@@ -170,6 +172,21 @@ def _lose(scene: NemesisContext, node: NodePart) -> int:
     node.exchange()
     scene.losses += 1
     return scene.losses
+
+
+def _may_vote(scene: NemesisContext, node: NodePart) -> bool:
+    """Return whether some log may name the node's present directory as a voter.
+
+    Of a node that is down nothing is known, so it may.
+    """
+    pair = (node.me, node.instance)
+    for each in scene.nodes:
+        if not each.up:
+            return True
+        configuration = each.core.machine.replicated_log.configurations.in_force
+        if configuration is not None and pair in configuration.voters:
+            return True
+    return False
 
 
 def _is_whole(scene: NemesisContext) -> bool:
