@@ -10,8 +10,12 @@ from qsync.wire.verbs import WriteRequest
 
 SEED_BYTES: Final = 7
 """With the place of its opening an id has 23 bytes: the most that writes of one tuple pack fast."""
-UNRESOLVED_SPAN_MAX: Final = 5_000
-"""How far numbering may run ahead of an unresolved request before that one is given up."""
+UNRESOLVED_SPAN_MAX: Final = 2_000
+"""How far numbering may run ahead of an unresolved request before that one is given up.
+
+A node keeps the outcomes of all that come after it (`limits.session_outcomes_max`, 4096 if nobody
+sets it), and takes no more when it is full. One that keeps fewer says so (`keep_within`).
+"""
 
 
 class Token(NamedTuple):
@@ -69,6 +73,7 @@ class Numbering:
         self._pending: set[int] = set()
         self._next = 1
         self._low = 1
+        self._span = UNRESOLVED_SPAN_MAX
         self._dice = dice
         self._former: set[bytes] = set()
 
@@ -109,12 +114,16 @@ class Numbering:
         low, pending, unresolved = self._low, self._pending, self.unresolved
         while low < self._next and low not in pending:
             if low in unresolved:
-                if self._next - low <= UNRESOLVED_SPAN_MAX:
+                if self._next - low <= self._span:
                     break
                 del unresolved[low]
             low += 1
         self._low = low
         return low
+
+    def keep_within(self, outcomes: int) -> None:
+        """A node keeps so many outcomes: run at most half as far ahead of an unresolved request."""
+        self._span = min(self._span, outcomes // 2)
 
     def settled(self, seq: int) -> None:
         """Note that the outcome of that number is known."""

@@ -25,6 +25,13 @@ def name_session(ask: PendingRequest, session: bytes) -> None:
     ask.frame = frame_of(ask.request)
 
 
+def forget_below(ask: PendingRequest, low: int) -> None:
+    """Put into a write the lowest number that will be asked for again."""
+    assert isinstance(ask.request, WriteRequest)
+    ask.request = ask.request._replace(low=low)
+    ask.frame = frame_of(ask.request)
+
+
 def frame_of(request: Request) -> bytes:
     """Return its frame. Raises what makes it unsendable."""
     if (

@@ -11,6 +11,8 @@ from qsync.data.request import ExecutedTransaction, Limits, Op, Request
 from qsync.data.schema import Schema, SpaceDefinition
 from qsync.data.users import OPERATIONS as USER_OPERATIONS
 from qsync.errors import (
+    OUTCOMES_MAX,
+    RETRY_AFTER,
     AccessDenied,
     Compacted,
     ConfigError,
@@ -32,6 +34,8 @@ from qsync.errors import (
 )
 
 SESSION_BYTES_MAX = 64
+FULL_SESSION_PAUSE_S = 0.01
+"""A client whose session is full asks again after it: older answers are on their way to it."""
 _INSERT, _REPLACE = int(Op.INSERT), int(Op.REPLACE)
 
 LASTING = (
@@ -151,8 +155,12 @@ def _check_session(request: Request, known: sessions.Table, limits: Limits) -> N
     session = known.get(request.session)
     if session is None:
         raise SessionExpired("the session is not known here; it may have expired")
-    if len(session.outcomes) >= limits.outcomes_max:
-        raise Overloaded(f"the session has {len(session.outcomes)} unforgotten requests, the limit")
+    most = limits.outcomes_max
+    if len(session.outcomes) >= most and not session.forgets_below(request.low):
+        raise Overloaded(
+            f"the session has {len(session.outcomes)} unforgotten requests, the limit",
+            details={OUTCOMES_MAX: most, RETRY_AFTER: FULL_SESSION_PAUSE_S},
+        )
     assert request.seq not in session.outcomes
     if not 0 <= request.low <= request.seq <= keys.INTEGER_MAX:
         raise ProtocolError(f"request {request.seq} of a session cannot have low {request.low}")

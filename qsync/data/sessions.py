@@ -58,6 +58,13 @@ class Session:
         self.low = low
         self.outcomes: dict[int, Outcome] = {}
 
+    def forgets_below(self, low: int) -> bool:
+        """Return whether an outcome is forgotten when requests below `low` are."""
+        outcomes = self.outcomes
+        if low - self.low <= len(outcomes):
+            return any(seq in outcomes for seq in range(self.low, low))
+        return any(seq < low for seq in outcomes)
+
     def record(self, seq: int, low: int, outcome: Outcome) -> None:
         """A request of this session is in the log."""
         if low > self.low:

@@ -6,14 +6,13 @@ from typing import Final, Protocol
 
 from election.messages import Index
 from qsync.core.replicated_log import ReplicatedLog
-from qsync.errors import Damaged, Overloaded, QsyncError
+from qsync.errors import RETRY_AFTER, Damaged, Overloaded, QsyncError
 from qsync.node.connection import Connection
 from qsync.node.effects import Effects
 from qsync.node.system import SYSTEM
 from qsync.record import RecordDamage
 from qsync.store.chain import crc_at
 from qsync.wire import packed, replies, verbs
-from qsync.wire.errors import RETRY_AFTER
 
 STEP_ENTRIES: Final = 512
 STEP_BYTES: Final = 256 << 10

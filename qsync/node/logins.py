@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from qsync.config.sections import ClusterUsers
 from qsync.data.grants import Rights
-from qsync.errors import AccessDenied, Overloaded, Unavailable
+from qsync.errors import RETRY_AFTER, AccessDenied, Overloaded, Unavailable
 from qsync.node.auditing import AuditTrail
 from qsync.node.connection import Connection
 from qsync.node.guard import UNKNOWN
@@ -17,7 +17,6 @@ from qsync.node.origins import origin_of
 from qsync.rights import LOCAL_ADMIN, Need, Privilege
 from qsync.tls.names import Bearer
 from qsync.wire import proofs, scram
-from qsync.wire.errors import RETRY_AFTER
 from qsync.wire.scram import PasswordKeys
 from qsync.wire.session import Acceptor, Hello, Party
 

@@ -7,7 +7,6 @@ from qsync.core import superseding
 from qsync.core.ready import Settled, TransactionFate
 from qsync.node.tickets import AnyTicket, AskTicket, WriteTicket
 from qsync.wire import verbs
-from qsync.wire.errors import RETRY_AFTER
 from qsync.wire.verbs import Verb
 
 _OF_THE_NODE: Final = frozenset({Verb.PING, Verb.STATUS, Verb.LOST})
@@ -118,7 +117,7 @@ def queue_full(limit: int) -> errors.QsyncError:
     """The error for a request that would not wait while the limbo is full."""
     return errors.SyncQueueFull(
         f"the limbo is full (queue_entries_max {limit} or queue_bytes_max)",
-        details={RETRY_AFTER: 0.1},
+        details={errors.RETRY_AFTER: 0.1},
     )
 
 
@@ -126,7 +125,7 @@ def unfolded_full() -> errors.QsyncError:
     """The error for a request that would not wait while memory is full."""
     return errors.Overloaded(
         "the rows that are not folded yet leave no room (store.unfolded_bytes_max)",
-        details={RETRY_AFTER: 0.1},
+        details={errors.RETRY_AFTER: 0.1},
     )
 
 
@@ -134,7 +133,7 @@ def no_room() -> errors.QsyncError:
     """The error for a request that waited for room until its deadline."""
     return errors.Overloaded(
         "there was no room in time, and this attempt wrote nothing",
-        details={RETRY_AFTER: 0.5},
+        details={errors.RETRY_AFTER: 0.5},
     )
 
 
@@ -150,7 +149,7 @@ def refusals_full(limit: int) -> errors.QsyncError:
     """The error when too many refusals wait for their confirmation."""
     return errors.Overloaded(
         f"{limit} refusals wait until they are sure already (inflight_max)",
-        details={RETRY_AFTER: 0.5},
+        details={errors.RETRY_AFTER: 0.5},
     )
 
 
@@ -158,7 +157,7 @@ def parked_full(waiting: str, limit: str) -> errors.QsyncError:
     """The error when too many writers, or too many bytes of them, wait for room."""
     return errors.Overloaded(
         f"{waiting} wait for room already ({limit})",
-        details={RETRY_AFTER: 0.5},
+        details={errors.RETRY_AFTER: 0.5},
     )
 
 
@@ -168,5 +167,5 @@ def unfinished(limit: int) -> errors.QsyncError:
         f"requests that have not arrived whole take more than {limit} bytes"
         " (limits.unfinished_bytes_max)",
         hint="this one was the oldest of them; it was not done, and its connection stays",
-        details={RETRY_AFTER: 0.5},
+        details={errors.RETRY_AFTER: 0.5},
     )

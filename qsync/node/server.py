@@ -9,7 +9,7 @@ from typing import Protocol
 from election.messages import Replica
 from qsync.core.inputs import Input, Received
 from qsync.core.messages import Message
-from qsync.errors import ForeignCluster, Overloaded, ProtocolError, QsyncError
+from qsync.errors import RETRY_AFTER, ForeignCluster, Overloaded, ProtocolError, QsyncError
 from qsync.node import keepalive
 from qsync.node.connection import ClosedBy, Connection
 from qsync.node.effects import Effects, Socket
@@ -23,7 +23,6 @@ from qsync.rights import LOCAL_ADMIN
 from qsync.tls.channel import TlsSocket
 from qsync.tls.errors import TlsFailed
 from qsync.wire import limits, peer_audit, peer_messages, peer_sums, snapshots
-from qsync.wire.errors import RETRY_AFTER
 from qsync.wire.frames import SealedFrames
 from qsync.wire.peer_audit import PeerAudit
 from qsync.wire.peer_sums import PeerSums

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from qsync.errors import Overloaded, QsyncError, SnapshotLost
+from qsync.errors import RETRY_AFTER, Overloaded, QsyncError, SnapshotLost
 from qsync.node.connection import Connection
 from qsync.node.effects import Effects
 from qsync.node.log_export import Send
@@ -16,7 +16,6 @@ from qsync.store import faults
 from qsync.store.beside import SlowCall
 from qsync.store.snapfiles import snapshot_files
 from qsync.wire import replies, verbs
-from qsync.wire.errors import RETRY_AFTER
 
 FEATURE: Final = "snapshot-1"
 """In the greeting of a node that answers SNAPSHOT_READ in this form."""

@@ -4,10 +4,9 @@ from collections import Counter
 from typing import Final, Self
 
 from qsync.config import LimitsSection
-from qsync.errors import Overloaded
+from qsync.errors import RETRY_AFTER, Overloaded
 from qsync.node.connection import Connection
 from qsync.node.origins import origin_of
-from qsync.wire.errors import RETRY_AFTER
 from qsync.wire.session import Acceptor
 
 HANDSHAKE_TIMEOUT: Final = 5.0

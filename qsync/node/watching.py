@@ -8,12 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from qsync.errors import Overloaded, QsyncError, WrongKey
+from qsync.errors import RETRY_AFTER, Overloaded, QsyncError, WrongKey
 from qsync.node import feed, guard
 from qsync.node.connection import Connection
 from qsync.node.feed import FeedBatch, Filter
 from qsync.wire import replies, verbs
-from qsync.wire.errors import RETRY_AFTER
 
 if TYPE_CHECKING:
     from qsync.replica import Replica

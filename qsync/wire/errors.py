@@ -4,11 +4,8 @@ from typing import Final
 
 import cbor2
 
-from qsync.errors import Outcome, QsyncError, error_of
+from qsync.errors import RETRY_AFTER, Outcome, QsyncError, error_of
 from qsync.wire import cbor, limits
-
-RETRY_AFTER: Final = "retry_after"
-"""Among the details of a refusal: in how many seconds it may be tried again."""
 
 
 def error_fields(error: QsyncError) -> list[object]:

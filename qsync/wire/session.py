@@ -11,6 +11,7 @@ import cbor2
 
 from election.messages import Replica
 from qsync.errors import (
+    RETRY_AFTER,
     AccessDenied,
     ProtocolError,
     QsyncError,
@@ -21,7 +22,6 @@ from qsync.life import OldCopy
 from qsync.wire import cbor, limits, proofs, scram
 from qsync.wire.connection_states import ConnectionState, SessionInput, next_state
 from qsync.wire.descent import Descent, between, superseded_node, two_recoveries
-from qsync.wire.errors import RETRY_AFTER
 from qsync.wire.frames import LENGTH_SIZE, frame
 from qsync.wire.greetings import (
     Greeting,

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from election.messages import Index
 from qsync.data import keys, schema
+from qsync.data.execute import FULL_SESSION_PAUSE_S
 from qsync.data.request import EXPIRED, NEW, STALE, KnownRequest, Limits, Request
 from qsync.data.state import DataState
-from qsync.errors import Overloaded, ProtocolError, SessionExpired
+from qsync.errors import OUTCOMES_MAX, RETRY_AFTER, Overloaded, ProtocolError, SessionExpired
 from tests.unit.book import OPEN, SEED, Book, pack, session
 
 SESSION = session(2)
@@ -184,6 +185,20 @@ def test_the_limits_of_sessions_are_reached(book: Book) -> None:
         book.write(PUT, seq=seq)
     with pytest.raises(Overloaded, match="3 unforgotten"):
         book.write(PUT, seq=4)
+
+
+def test_a_full_session_takes_a_request_that_lets_it_forget_another(book: Book) -> None:
+    book.state.limits = Limits(outcomes_max=3)
+    for seq in (1, 2, 3):
+        book.write(PUT, seq=seq)
+    with pytest.raises(Overloaded) as full:
+        book.write(PUT, seq=4, low=1)
+    assert full.value.details == {OUTCOMES_MAX: 3, RETRY_AFTER: FULL_SESSION_PAUSE_S}
+    book.write(PUT, seq=4, low=2)
+    assert isinstance(book.state.known_request(SESSION, 4), KnownRequest)
+    with pytest.raises(Overloaded, match="3 unforgotten"):
+        book.write(PUT, seq=5, low=2)
+    book.write(PUT, seq=9, low=9)
 
 
 @given(st.binary(min_size=1, max_size=48))
