@@ -21,6 +21,7 @@ Look = Callable[[Facts], Iterator[Finding]]
 
 CHECKS: tuple[Look, ...] = (
     leading.leader_writes,
+    leading.majority_lost,
     leading.one_leader,
     leading.leader_agreed,
     leading.quorum_margin,

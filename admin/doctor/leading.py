@@ -54,9 +54,25 @@ def _electing(facts: Facts) -> str:
         return "found a cluster with `qsync init`, or start the members that it was founded with"
     if any(each.denied for each in facts.silent):
         return LOG_IN
-    if away:
-        return f"bring back {majority - len(able)} of {', '.join(away)}, with their data"
-    return "bring back a member that has its data: those that lost it do not vote"
+    if len(able) + len(away) < majority:
+        return f"put an old directory back: those that lost it do not vote; else {_RECOVER}"
+    return f"bring back {majority - len(able)} of {', '.join(away)}, with their data"
+
+
+_RECOVER = "`qsync recover DIR` of a stopped member prints what a new cluster of it would lose"
+
+
+def majority_lost(facts: Facts) -> Iterator[Finding]:
+    """No majority is missing that may be lost for good."""
+    majority = facts.survey.voters // 2 + 1
+    able = [node for node in facts.nodes if not node.recruit and node.part == node.role]
+    away = [each.name for each in facts.silent if not each.denied]
+    if facts.leader is None and able and len(able) < majority <= len(able) + len(away):
+        yield notice(
+            CLUSTER,
+            f"whether {' and '.join(away)} can come back cannot be seen from here",
+            f"if they are lost for good, {_RECOVER}",
+        )
 
 
 def one_leader(facts: Facts) -> Iterator[Finding]:

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from admin.cluster.surveys import ClusterSurvey
 from admin.cluster.unreachable import UnreachableNode
 from admin.doctor import checks, leading
-from admin.doctor.facts import BackupFacts, Facts, NodeSettings, Severity
+from admin.doctor.facts import BackupFacts, Facts, Finding, NodeSettings, Severity
 from cli.main import run
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
@@ -162,6 +163,7 @@ C, W, N = Severity.CRITICAL, Severity.WARNING, Severity.NOTE
 
 CASES: list[tuple[str, Severity, str, str, Trouble]] = [
     ("leader-writes", C, "cluster", "nobody", lambda: facts({1: NOBODY, 2: NOBODY, 3: NOBODY})),
+    ("majority-lost", N, "cluster", "whether n2 and n3 can come", lambda: facts({1: NOBODY}, 2, 3)),
     ("leader-writes", C, "n1", "synchro", lambda: facts({1: {"ro": True, "ro_reason": "synchro"}})),
     ("one-leader", W, "n2", "term 2", lambda: facts({2: {"role": "leader", "term": 2}})),
     ("one-leader", C, "cluster", "of one term", lambda: facts({2: {"role": "leader"}})),
@@ -398,7 +400,21 @@ def test_promote_is_advised_only_where_a_majority_could_vote_for_it() -> None:
     assert "`qsync promote n1` calls one" in fix(facts({1: NOBODY, 2: NOBODY, 3: NOBODY}))
     assert "found a cluster with `qsync init`" in fix(facts({1: new, 2: new}, 3))
     assert "bring back 1 of n2, n3, with their data" in fix(facts({1: NOBODY}, 2, 3))
-    assert "that lost it do not vote" in fix(facts({1: NOBODY, 2: lost, 3: lost}))
+    of_the_rest = fix(facts({1: NOBODY, 2: lost, 3: lost}))
+    assert "that lost it do not vote" in of_the_rest
+    assert "`qsync recover DIR`" in of_the_rest
+
+
+def test_a_majority_is_given_up_only_where_the_silent_ones_would_make_one() -> None:
+    def found(*args: Any) -> tuple[Finding, ...]:
+        (result,) = checks.run(facts(*args), checks.chosen(["majority-lost"]))
+        return result.findings
+
+    lost = {**NOBODY, "recruit": True}
+    assert "`qsync recover DIR`" in found({1: NOBODY}, 2, 3)[0].fix
+    assert not found({1: NOBODY, 2: NOBODY}, 3)
+    assert not found({1: NOBODY, 2: lost, 3: lost})
+    assert not found({}, 2, 3)
 
 
 @pytest.mark.parametrize(
