@@ -145,11 +145,14 @@ def stalls_of(late: Sequence[tuple[float, float]], known: Sequence[NamedStall]) 
     """
     found: list[LoadStall] = []
     run: list[tuple[float, float]] = []
+    until = 0.0
     for each in sorted(late, key=lambda one: one[0] - one[1]):
-        if run and each[0] - each[1] > max(end for end, _ in run) + APART_S:
+        at, seconds = each
+        if run and at - seconds > until + APART_S:
             found.append(_stall(run, known))
-            run = []
+            run, until = [], at
         run.append(each)
+        until = max(until, at)
     return [*found, _stall(run, known)] if run else found
 
 

@@ -41,6 +41,12 @@ def test_pieces_in_a_row_are_summed_for_people() -> None:
     assert str(found).endswith(said)
 
 
+def test_a_stall_of_very_many_answers_is_one_line_and_soon_there() -> None:
+    late = [(10 + number / 1e5, 0.5) for number in range(100_000)]
+    (found,) = stalls_of(late, [])
+    assert found.requests == len(late)
+
+
 def test_no_late_answers_are_no_stalls() -> None:
     assert not stalls_of([], [held("n1", 1.0, 2.0)])
 
