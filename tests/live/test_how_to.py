@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 DOCS = Path(__file__).parents[2] / "docs"
 HOW_TO = DOCS / "how-to"
 BLOCK = re.compile(r"(?ms)^```sh\n(.*?)^```$")
+ADDRESS = re.compile(r"127\.0\.0\.1:(330[1-3])\b")
 PROGRAM = re.compile(r'(?ms)^```python title="([a-z_]+\.py)"\n(.*?)^```$')
 
 
@@ -53,9 +54,10 @@ def told_of_a_lab(page: str, folder: Path) -> subprocess.CompletedProcess[str]:
     home, lab = folder / "state", folder / "state" / "qsync" / "labs" / "lab"
     blocks = commands(page)
     assert blocks[0].startswith("qsync lab up\n")
-    address = labs.create(lab, name="lab", nodes=3, links=True).addresses[0]
+    addresses = labs.create(lab, name="lab", nodes=3, links=True).addresses
     for name, program in PROGRAM.findall((DOCS / page).read_text("utf-8")):
-        (folder / name).write_text(program.replace("127.0.0.1:3301", address), "utf-8")
+        here = ADDRESS.sub(lambda found: addresses[int(found[1]) - 3301], program)
+        (folder / name).write_text(here, "utf-8")
     try:
         return shell("\n".join(blocks), folder, XDG_STATE_HOME=str(home))
     finally:
@@ -78,8 +80,8 @@ def commands(page: str) -> list[str]:
 def test_the_tutorial_goes_as_it_is_told(tmp_path: Path) -> None:
     done = told_of_a_lab("tutorial/first-failover.md", tmp_path)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    assert "[[1, 'ann', 90], [2, 'bob', 10]]" in done.stdout
-    assert "[[1, 'ann', 80], [2, 'bob', 20]]" in done.stdout, "each transfer was done once"
+    assert "[[1, 'ann', 9990], [2, 'bob', 10]]" in done.stdout
+    assert "[[1, 'ann', 7990], [2, 'bob', 2010]]" in done.stdout, "each transfer was done once"
     assert "Degraded: " in done.stdout
     assert "leader-kill passed" in done.stderr
     assert "confirm_older_term: failed" in done.stdout, "a rule that is switched off is noticed"
