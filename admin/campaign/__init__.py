@@ -1,1 +1,1 @@
-"""A campaign: real nodes under load while everything is broken, judged by a checker of its own."""
+"""A campaign: every kind of fault on real nodes under load, with a checker of its own."""

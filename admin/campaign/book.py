@@ -1,4 +1,4 @@
-"""The history of a campaign: told to the checker as it happens, and written down line by line."""
+"""The history of a campaign: passed to the checker as it happens, and written to a file."""
 
 import json
 import time
@@ -31,7 +31,7 @@ class CampaignHistory:
 
     @property
     def figures(self) -> Figures:
-        """What is counted."""
+        """The figures that the campaign counts."""
         return self.checker.figures
 
     @property
@@ -40,25 +40,25 @@ class CampaignHistory:
         return time.monotonic() - self._began
 
     def write_line(self, what: str, **members: object) -> None:
-        """A line of the history."""
+        """Write one line of the history."""
         self.checker.at = round(self.elapsed, 3)
         line = {"at": self.checker.at, "what": what, **members}
         self._file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
     def broken(self, kind: BrokenPromise, text: str) -> None:
-        """A promise that the checker knows nothing of was broken."""
+        """Count a broken promise that the checker cannot see."""
         self.write_line("broken", kind=kind, text=text)
         self.figures.add(kind, text, at=self.checker.at)
         self._file.flush()
 
     def flush(self) -> None:
-        """Everything so far is in the file."""
+        """Write everything so far to the file."""
         self._file.flush()
 
     # -- writes
 
     def invoke(self, *, counter: int | None, strong: bool, client: str) -> int:
-        """A write begins; its value, which no other write has."""
+        """Note that a write begins. Returns its value, which no other write has."""
         self._value += 1
         self.write_line("begin", value=self._value, counter=counter, strong=strong, client=client)
         self.checker.invoke(self._value, counter=counter, strong=strong)
@@ -67,29 +67,29 @@ class CampaignHistory:
     def commit(
         self, value: int, place: WritePlace, number: int | None, *, by: str, token: str | None
     ) -> None:
-        """It was answered as committed."""
+        """Note that a write was answered as committed."""
         self.write_line("commit", value=value, place=list(place), number=number, by=by, token=token)
         self.checker.commit(value, place, number)
 
     def refuse(self, value: int, why: str, *, by: str) -> None:
-        """It was answered as not done."""
+        """Note that a write was answered as not done."""
         self.write_line("refuse", value=value, why=why, by=by)
         self.figures.counts["refused"] += 1
         self.checker.refuse(value, why)
 
     def unknown(self, value: int, token: str, why: str, *, by: str, first: bool) -> None:
-        """Nobody could say. `first`: it is not known from an attempt before."""
+        """Note an unknown outcome. `first`: no earlier attempt was unknown."""
         self.write_line("unknown", value=value, token=token, why=why, by=by)
         self.figures.counts["unknown"] += first
 
     # -- reads
 
     def look(self, counter: int, level: str, node: str, floor: int | None = None) -> OpenRead:
-        """A read of a counter begins."""
+        """Note that a read of a counter begins."""
         return self.checker.look(counter, level, node, floor=floor)
 
     def show(self, look: OpenRead, begun: float, number: int, value: int) -> None:
-        """It was answered."""
+        """Note that a read of a counter was answered."""
         self.write_line(
             "read",
             counter=look.counter,
@@ -104,13 +104,13 @@ class CampaignHistory:
         self.checker.show(look, number, value)
 
     def reach(self, who: str, floor: WritePlace, seen: WritePlace) -> None:
-        """A read showed the log up to `seen`, and had to show at least the entry `floor`."""
+        """Note that a read showed the log up to `seen`, and had to show at least `floor`."""
         self.write_line("place", who=who, floor=list(floor), seen=list(seen))
         self.figures.counts["places"] += 1
         self.checker.reach(who, floor, seen)
 
     def find(self, value: int, who: str, *, must: bool, gone: bool, found: bool) -> None:
-        """A read for one write was answered."""
+        """Note that a read for one write was answered."""
         self.write_line("find", value=value, who=who, must=must, gone=gone, found=found)
         self.figures.counts["lookups"] += 1
         if found and gone:
@@ -121,7 +121,7 @@ class CampaignHistory:
     # -- the end
 
     def end(self, stored: dict[str, StoredState]) -> None:
-        """What the nodes hold."""
+        """Pass what the nodes hold at the end to the checker."""
         for node, held in stored.items():
             self.write_line(
                 "stored",

@@ -1,4 +1,4 @@
-"""The whole campaign: a lab, its load, its nemesis, and the verdict."""
+"""Runs a whole campaign: a lab, its load, its faults, and the verdict."""
 
 import shutil
 import tempfile
@@ -32,12 +32,12 @@ TELL_S = 10.0
 WRITERS, ASKERS = 6, 2
 LOOK_S = 0.3
 OPTIONS = {"cluster.tag": "lab"}
-"""Its nodes may be broken on purpose, and write down what they do."""
+"""Options of the lab: fault points may be armed, and nodes record events."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignPlan:
-    """What was asked for. `keep`: where everything is left, a directory that is not there yet.
+    """What to run. `keep`: the new directory in which everything is left.
 
     `secure`: the nodes speak TLS and have users; the load is of their administrator.
     """
@@ -65,7 +65,7 @@ Teller = Callable[[str], None]
 
 
 def run(plan: CampaignPlan, tell: Teller) -> CampaignResult:
-    """Do it all. Ends every process it started, also when it is interrupted."""
+    """Run the campaign. Ends every process that it started, also when interrupted."""
     began = time.monotonic()
     with (
         founding.directory(plan.keep, of="campaign") as directory,
@@ -172,7 +172,7 @@ class CampaignRun:
             self.book.flush()
 
     async def _end(self) -> None:
-        """Everything in doubt is asked for, and all that is stored compared with what was told."""
+        """Resolve every unknown write, and compare what is stored with what was answered."""
         self.doing = "the end"
         try:
             await self.writing.ask_the_rest()

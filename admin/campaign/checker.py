@@ -1,4 +1,4 @@
-"""Judges a campaign as it goes on. It knows nothing of the database but what clients were told.
+"""Checks a campaign while it runs, from nothing but the requests and answers of its clients.
 
 Every write has a value of its own. A synchronous write also adds one to a counter and leaves its
 value in it, so that the number says how many were committed before it: numbers go up in the order
@@ -21,7 +21,7 @@ Value: TypeAlias = int
 
 
 class WritePlace(NamedTuple):
-    """Of a write in the log, as its receipt says."""
+    """The place of a write in the log, as its receipt says."""
 
     term: int
     at: int
@@ -31,7 +31,7 @@ NOWHERE = WritePlace(0, 0)
 
 
 class Fate(Enum):
-    """What the client was told of a write, so far."""
+    """The outcome of a write that its client knows so far."""
 
     OPEN = auto()
     COMMITTED = auto()
@@ -40,7 +40,7 @@ class Fate(Enum):
 
 @dataclass(slots=True)
 class CampaignWrite:
-    """One write. `counter` None: of a space without counters. `strong`: it may not be lost."""
+    """One write. `counter` is None in a space without counters. `strong`: must not be lost."""
 
     value: Value
     counter: int | None
@@ -63,24 +63,24 @@ class OpenRead:
 
 
 class StoredState(NamedTuple):
-    """What one node holds at the end: writes with how often each was done, and the counters."""
+    """What one node holds at the end: how often each write was applied, and the counters."""
 
     journal: Mapping[Value, tuple[int, int]]
-    """Of each counted write its counter, and how often it was done."""
+    """For each counted write: its counter, and how often it was applied."""
     notes: Mapping[Value, int]
-    """Of each other write, how often it was done."""
+    """For each other write: how often it was applied."""
     counters: Mapping[int, tuple[int, Value]]
-    """How high, and the value of the last write."""
+    """For each counter: its number, and the value of its last write."""
 
 
 @dataclass(slots=True)
 class Checker:
-    """Feed it everything in the order in which it happened; what is wrong goes to `figures`."""
+    """Takes events in the order in which they happened, and counts violations in `figures`."""
 
     figures: Figures = field(default_factory=Figures)
     at: float = 0.0
     newest: WritePlace = NOWHERE
-    """Of the strong writes that were answered, the last in the log."""
+    """The last answered strong write in the log."""
     written: dict[Value, CampaignWrite] = field(default_factory=dict)
     _floors: dict[int, int] = field(default_factory=dict)
     _begun: dict[int, int] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class Checker:
     # -- writes
 
     def invoke(self, value: Value, *, counter: int | None, strong: bool) -> None:
-        """A write is about to be sent, for the first time."""
+        """Note that a write is about to be sent for the first time."""
         floor = 0 if counter is None else self._floors.get(counter, 0)
         self.written[value] = CampaignWrite(
             value=value, counter=counter, strong=strong, floor=floor
@@ -100,7 +100,7 @@ class Checker:
             self._begun[counter] = self._begun.get(counter, 0) + 1
 
     def commit(self, value: Value, place: WritePlace, number: int | None) -> None:
-        """The answer was: committed, there; `number` where the answer has it."""
+        """Note the answer: committed at this place; `number` if the answer has it."""
         write = self.written[value]
         if write.fate is Fate.REFUSED:
             self._wrong(f"write {value} was refused ({write.told}), then committed at {place}")
@@ -128,7 +128,7 @@ class Checker:
         self._know(write.counter, number, value, "its receipt")
 
     def refuse(self, value: Value, why: str) -> None:
-        """The answer was: not done, and never will be."""
+        """Note the answer: not done, and never will be."""
         write = self.written[value]
         if write.fate is Fate.COMMITTED:
             self._wrong(f"write {value} was committed at {write.place}, then refused: {why}")
@@ -139,12 +139,12 @@ class Checker:
     # -- reads
 
     def look(self, counter: int, level: str, node: str, *, floor: int | None = None) -> OpenRead:
-        """A read begins. What it must show: all that is known now, or the `floor` it asks for."""
+        """Note that a read begins: it must show all that is known now, or its `floor`."""
         known = self._floors.get(counter, 0) if floor is None else floor
         return OpenRead(counter=counter, floor=known, level=level, node=node)
 
     def show(self, look: OpenRead, number: int, value: Value) -> None:
-        """A read of a counter was answered."""
+        """Check the answer to a read of a counter."""
         who = f"a {look.level} read of {look.node}"
         if number < look.floor:
             self._add(
@@ -162,18 +162,18 @@ class Checker:
             self._know(look.counter, number, value, who)
 
     def reach(self, who: str, floor: WritePlace, seen: WritePlace) -> None:
-        """A read showed the log up to `seen`, and had to show at least the entry `floor`."""
+        """Check that a read, which showed the log up to `seen`, showed at least `floor`."""
         if misses(places.LogPlace(seen.at, seen.term), places.LogPlace(floor.at, floor.term)):
             text = f"{who} showed a log up to {seen.at} of term {seen.term}"
             self._add(BrokenPromise.STALE, f"{text}, not {floor.at} of term {floor.term}")
 
     def look_for(self, value: Value) -> bool:
-        """Must a strong read that begins now find this write?"""
+        """Return whether a strong read that begins now must find this write."""
         write = self.written[value]
         return write.strong and write.fate is Fate.COMMITTED
 
     def find(self, value: Value, who: str, *, must: bool, found: bool) -> None:
-        """A read for one write was answered. `must`: it had to be there."""
+        """Check the answer to a read for one write. `must`: it had to be there."""
         if found:
             self.meet(value, who)
         elif must:
@@ -182,11 +182,11 @@ class Checker:
             )
 
     def look_out(self, value: Value) -> bool:
-        """May no read that begins now find this write?"""
+        """Return whether no read that begins now may find this write."""
         return self.written[value].fate is Fate.REFUSED
 
     def meet(self, value: Value, who: str, *, gone: bool = False) -> None:
-        """A read showed this write. `gone`: it had been refused before the read began."""
+        """Note that a read showed this write. `gone`: refused before the read began."""
         write = self.written.get(value)
         if write is None:
             self._wrong(f"{who} showed {value}, which nobody wrote")
@@ -198,7 +198,7 @@ class Checker:
     # -- the end
 
     def end(self, stored: Mapping[str, StoredState]) -> None:
-        """What each node holds, by name, when all is put right and nothing is under way."""
+        """Check what each node holds at the end, after healing, when nothing is under way."""
         for node, held in stored.items():
             self._end_of(node, held)
         for counter in sorted({key[0] for key in self._numbers}):
@@ -249,7 +249,7 @@ class Checker:
                 )
 
     def _order(self, counter: int) -> None:
-        """Numbers go up in the order of receipts."""
+        """Check that the numbers of a counter rise in the order of receipts."""
         known = sorted(
             (write.number, write.place, write.value)
             for write in self.written.values()
@@ -260,7 +260,7 @@ class Checker:
                 self._wrong(f"write {second} follows {first}, but {after} is not after {before}")
 
     def _know(self, counter: int, number: int, value: Value, who: str) -> None:
-        """That number of the counter is that write's, and all after it must be higher."""
+        """Note which write has this number of the counter; all later numbers must be higher."""
         other = self._numbers.setdefault((counter, number), value)
         if other != value:
             self._wrong(

@@ -1,4 +1,4 @@
-"""What a campaign does to its nodes, drawn from the seed round by round."""
+"""The faults of a campaign, chosen by the seed for each round."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from qsync.faults import Fault
 
 
 class StrikeKind(StrEnum):
-    """A way to break something."""
+    """A kind of fault."""
 
     KILL = "kill"
     KILL_LEADER = "kill-leader"
@@ -59,7 +59,7 @@ FAULTS: Mapping[StrikeKind, tuple[Fault, ...]] = {
     StrikeKind.LOSE_MESSAGES: (Fault.LOSE_CONFIRM, Fault.LOSE_ROLLBACK),
     StrikeKind.OPERATORS: (Fault.PROMOTE, Fault.DEMOTE),
 }
-"""What each does; of two, one or the other."""
+"""The faults that each kind may inject; where there are two, one of them."""
 _WHOM = {
     StrikeKind.KILL_LEADER: "the leader: ",
     StrikeKind.KILL_MAJORITY: "a majority at once: ",
@@ -84,7 +84,7 @@ BESIDE_SHARE = 0.7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strike:
-    """`after` so many seconds of the round, for so long. `seed`: for its choices."""
+    """One fault: when it begins in the round, and how long it lasts. `seed`: its choices."""
 
     kind: StrikeKind
     after: float
@@ -93,7 +93,7 @@ class Strike:
 
 
 def kinds_without(names: Collection[str]) -> list[StrikeKind]:
-    """All but these. Raises ConfigError for one that there is not, and when none is left."""
+    """All kinds but these. Raises ConfigError for an unknown kind, or if none is left."""
     unknown = sorted(set(names) - set(StrikeKind))
     if unknown:
         raise ConfigError(
@@ -107,7 +107,7 @@ def kinds_without(names: Collection[str]) -> list[StrikeKind]:
 
 
 def draw(dice: Random, kinds: Collection[StrikeKind], *, seconds: float = ROUND_S) -> list[Strike]:
-    """One round."""
+    """Choose the faults of one round."""
     left = list(kinds)
     found: list[Strike] = []
     for _ in range(dice.randint(*STRIKES)):

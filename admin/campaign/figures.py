@@ -1,15 +1,15 @@
-"""What a campaign counts: broken promises, which must all be none, and how much was tried."""
+"""The figures of a campaign: broken promises, which must be 0, and how much was tried."""
 
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 SHOWN_MAX = 20
-"""So many of a kind are told in full; all are counted."""
+"""How many violations of a kind are shown in full; all are counted."""
 
 
 class BrokenPromise(StrEnum):
-    """A promise that was not kept."""
+    """A kind of promise that was broken."""
 
     LOST = "lost"
     DOUBLED = "doubled"
@@ -44,7 +44,7 @@ class PromiseViolation:
 
 @dataclass(slots=True)
 class Figures:
-    """All that is counted. `violations` holds the first few of each kind."""
+    """All figures. `violations` holds the first few of each kind."""
 
     broken: Counter[BrokenPromise] = field(default_factory=Counter)
     violations: list[PromiseViolation] = field(default_factory=list)
@@ -52,14 +52,14 @@ class Figures:
     faults: Counter[str] = field(default_factory=Counter)
 
     def add(self, kind: BrokenPromise, text: str, *, at: float = 0.0) -> None:
-        """A promise was broken."""
+        """Count a broken promise."""
         self.broken[kind] += 1
         if self.broken[kind] <= SHOWN_MAX:
             self.violations.append(PromiseViolation(kind=kind, text=text, at=at))
 
     @property
     def clean(self) -> bool:
-        """Every promise was kept."""
+        """Return whether every promise was kept."""
         return not self.broken.total()
 
     def sentence(self) -> str:

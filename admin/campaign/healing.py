@@ -1,4 +1,4 @@
-"""Puts everything right after a round, waits until the cluster says so, and compares its nodes."""
+"""Removes all faults after a round, waits until the cluster is whole, and compares nodes."""
 
 import signal
 import time
@@ -20,7 +20,7 @@ from qsync.client.blocking import connect
 from qsync.errors import QsyncError, Unavailable
 
 HEAL_S = 180.0
-"""A cluster that was put right and takes no writes for so long takes none any more."""
+"""How long a healed cluster may take no writes before the round has failed."""
 MEET_S = 90.0
 LOOK_S = 0.3
 ASK_S = 2.0
@@ -55,7 +55,7 @@ async def heal(nodes: Nodes, book: CampaignHistory) -> bool:
 
 
 def missing(found: ClusterSurvey) -> str:
-    """What keeps a cluster from being whole; nothing when it is."""
+    """Return what keeps a cluster from being whole; empty if it is whole."""
     strangers = [each.name for each in found.samples if each.recruit or each.stranger]
     verdict = surveys.judge(found)
     if verdict.health is not ClusterHealth.HEALTHY:
@@ -66,7 +66,7 @@ def missing(found: ClusterSurvey) -> str:
 async def compare(
     nodes: Nodes, book: CampaignHistory, writing: Writing, operators: CampaignOperators
 ) -> None:
-    """Let everything that is under way end, and compare what the nodes hold."""
+    """Wait until nothing is under way, and compare what the nodes hold."""
     writing.close_gate()
     try:
         while writing.under_way or operators.under_way:  # noqa: ASYNC110 - of two, seldom
@@ -77,7 +77,7 @@ async def compare(
 
 
 async def stored(nodes: Nodes) -> dict[str, StoredState]:
-    """All that each node holds, of a cluster that nobody writes to."""
+    """Return everything that each node holds, while nobody writes."""
     return await trio.to_thread.run_sync(_stored, nodes)
 
 

@@ -1,4 +1,4 @@
-"""The processes of a campaign: which of them are to run, and which ended by themselves."""
+"""The node processes of a campaign: which should run, and which ended by themselves."""
 
 import contextlib
 import signal
@@ -31,28 +31,28 @@ class Nodes:
 
     @property
     def all(self) -> Sequence[LabNode]:
-        """Running or not."""
+        """Return the names of all nodes, running or not."""
         return self.lab.nodes
 
     def life(self, node: LabNode) -> int:
-        """Which process of this node it is now; another number as soon as it is to end."""
+        """Return the number of this node's process, which changes when it is asked to end."""
         return self._lives[node.id]
 
     @asynccontextmanager
     async def held(self, *nodes: LabNode) -> AsyncGenerator[None]:
-        """Nobody else starts, ends or stops these meanwhile."""
+        """Prevent others from starting, ending or stopping these nodes meanwhile."""
         async with contextlib.AsyncExitStack() as stack:
             for node in sorted(nodes, key=lambda each: each.id):
                 await stack.enter_async_context(self._locks[node.id])
             yield
 
     def start(self, node: LabNode) -> None:
-        """It is to run."""
+        """Start the node."""
         self.lab.start(node)
         self._wanted.add(node.id)
 
     async def kill(self, node: LabNode) -> None:
-        """It ends at once."""
+        """Kill the node."""
         self._lives[node.id] += 1
         self._wanted.discard(node.id)
         process = node.process
@@ -61,39 +61,39 @@ class Nodes:
             await trio.to_thread.run_sync(process.wait_gone, 10.0)
 
     def signal(self, node: LabNode, number: signal.Signals) -> None:
-        """If it runs."""
+        """Send a signal to the node, if it runs."""
         process = node.process
         if process is not None:
             process.send(number)
 
     def room(self, node: LabNode, *, full: bool) -> None:
-        """Whether its files may grow."""
+        """Allow or forbid the node's files to grow."""
         process = node.process
         if process is not None:
             process.limit_files(0 if full else None)
 
     def wipe(self, node: LabNode, *, identity: bool) -> None:
-        """Of a node that does not run; without its `identity` it is a new disk."""
+        """Delete the data of a stopped node; with its `identity` too, it is a new disk."""
         self.lab.wipe(node)
         if identity:
             (node.dir / IDENTITY).unlink(missing_ok=True)
 
     def put_aside(self, node: LabNode, aside: Path) -> None:
-        """What a node that does not run has; there is nothing in its place."""
+        """Move the directory of a stopped node away; nothing takes its place."""
         aside.mkdir()
         for part in (*PARTS, IDENTITY):
             if (node.dir / part).exists():
                 (node.dir / part).rename(aside / part)
 
     def put_back(self, node: LabNode, aside: Path) -> None:
-        """Instead of what it has now."""
+        """Put the directory back, in place of the present one."""
         self.wipe(node, identity=True)
         for part in sorted(aside.iterdir()):
             part.rename(node.dir / part.name)
         aside.rmdir()
 
     async def watch_for_ever(self) -> None:
-        """Note whoever ends although nobody ended it."""
+        """Note each process that ends although nobody ended it."""
         while True:
             for node in self.all:
                 if node.id in self._wanted and node.process is None:

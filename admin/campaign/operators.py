@@ -1,4 +1,4 @@
-"""Operators that promote, demote and clear in quick turns, and listen to every answer."""
+"""Operators that promote, demote and clear in quick succession, and await every answer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ from qsync.errors import QsyncError
 from qsync.wire.verbs import ClearRequest, DemoteRequest, PromoteRequest, Request
 
 ASKED_S = 5.0
-"""What the node is told to take at the most."""
+"""The time limit that a request gives the node."""
 PATIENCE_S = 60.0
-"""When a node that nobody ended has not answered by then, it never will."""
+"""How long to wait for a node that was not ended; then it counts as unanswered."""
 TURN_S = 0.3
 
 
 class OperatorVerb(StrEnum):
-    """What operators of a campaign ask for."""
+    """What an operator asks for."""
 
     PROMOTE = "promote"
     DEMOTE = "demote"
@@ -36,7 +36,7 @@ VERBS = tuple(OperatorVerb)
 
 
 class CampaignOperators:
-    """Of one campaign."""
+    """The operators of one campaign."""
 
     def __init__(self, book: CampaignHistory, nodes: Nodes, nursery: trio.Nursery) -> None:
         self._book = book
@@ -45,7 +45,7 @@ class CampaignOperators:
         self.under_way = 0
 
     async def quick_turns(self, dice: Random, seconds: float) -> None:
-        """One after the other, without waiting for the answers."""
+        """Send requests one after the other, without waiting for the answers."""
         with trio.move_on_after(seconds):
             while True:
                 node = dice.choice(self._nodes.all)
@@ -85,7 +85,7 @@ class CampaignOperators:
 
 @dataclass(slots=True, kw_only=True)
 class OperatorRequest:
-    """An operation. `life`: which process of the node it was. `sent`: it knows of it."""
+    """One request. `life`: the number of the node's process. `sent`: the node got it."""
 
     node: LabNode
     verb: OperatorVerb

@@ -20,7 +20,7 @@ from qsync.wire.verbs import GetRequest, ReadLevel
 
 EVERY_S = 0.03
 PATIENCE_S = 20.0
-"""Longer than any node sleeps."""
+"""How long to wait for an answer: longer than any node is stopped."""
 OPEN_MAX = 400
 AGAIN_S = 0.3
 LEVELS = ("linearizable", "lease", "local", "receipt", "lookup", "gone")
@@ -36,7 +36,7 @@ class Reading:
         self._seed = seed
 
     async def read_for_ever(self, name: str, address: str) -> None:
-        """From one node, over one connection as long as it holds."""
+        """Read from one node, over one connection as long as it lasts."""
         dice = Random(f"{self._seed} reader {name}")  # noqa: S311 - replays, hides nothing
         while True:
             try:
@@ -73,7 +73,7 @@ class Reading:
             self._book.show(look, begun, *((row[1], row[2]) if row else (0, 0)))
 
     async def _at_least(self, wire: Wire, name: str, dice: Random) -> None:
-        """The receipt of a write is the floor: that write and all before it must be there."""
+        """Read with the receipt of a write, which must be shown with all writes before it."""
         if not self._writing.receipts:
             return
         receipt, counter, number, _ = dice.choice(list(self._writing.receipts))
@@ -85,11 +85,11 @@ class Reading:
         self._book.show(look, begun, *((row[1], row[2]) if row else (0, 0)))
 
     def _newest(self, level: str) -> WritePlace:
-        """What a read that begins now must show; what one replica shows now may be older."""
+        """Read the newest state; a read from one replica may be older."""
         return NOWHERE if level == "local" else self._book.checker.newest
 
     async def _look_for(self, wire: Wire, name: str, dice: Random, *, gone: bool) -> None:
-        """A write of its own: one that was answered of late, or one that was refused."""
+        """Look for one write: one that was answered recently, or one that was refused."""
         values = self._writing.refused if gone else self._writing.recent
         if not values:
             return

@@ -12,7 +12,7 @@ _PAGE: Final = 2000
 
 
 def prepare(client: Client) -> None:
-    """Make the spaces."""
+    """Create the spaces."""
     unsigned = "unsigned"
     client.schema.create_space(
         COUNTED, is_sync=True, format=[("id", unsigned), ("number", unsigned), ("value", unsigned)]
@@ -28,7 +28,7 @@ def prepare(client: Client) -> None:
 
 
 def counted(value: int, counter: int) -> list[Operation]:
-    """A synchronous write: one more in the counter, whose last write it is, and in the journal.
+    """Send a synchronous write: add one to the counter, and a row to the journal.
 
     Done twice it would count twice, in both.
     """
@@ -39,12 +39,12 @@ def counted(value: int, counter: int) -> list[Operation]:
 
 
 def noted(value: int) -> list[Operation]:
-    """A write into the asynchronous space."""
+    """Send a write to the asynchronous space."""
     return [upsert(NOTES, [value, 1], [("+", "times", 1)])]
 
 
 def stored(client: Client) -> StoredState:
-    """All that the node of a direct client holds now."""
+    """Return everything that the node of a direct client holds now."""
     return StoredState(
         journal={row[0]: (row[1], row[2]) for row in _rows(client, JOURNAL)},
         notes={row[0]: row[1] for row in _rows(client, NOTES)},

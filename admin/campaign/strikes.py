@@ -1,4 +1,4 @@
-"""Does to the nodes what was drawn, and undoes it."""
+"""Injects the chosen faults into the nodes, and removes them."""
 
 import contextlib
 import shutil
@@ -30,14 +30,14 @@ JUMP_S = 3600.0
 
 @dataclass(slots=True, kw_only=True)
 class Strikes:
-    """Everything that can be done."""
+    """All faults of a campaign, by kind."""
 
     nodes: Nodes
     book: CampaignHistory
     operators: CampaignOperators
 
     async def perform(self, strike: Strike) -> None:
-        """When its time in the round has come, and until it is undone."""
+        """Wait for the fault's time in the round, inject it, and remove it later."""
         await trio.sleep(strike.after)
         dice = Random(strike.seed)  # noqa: S311 - replays, hides nothing
         self.book.figures.faults[strike.kind] += 1
@@ -45,14 +45,14 @@ class Strikes:
         self.book.write_line("undone", kind=strike.kind, seed=strike.seed)
 
     def struck(self, strike: Strike, *nodes: LabNode, **more: object) -> None:
-        """Write it down."""
+        """Note the fault in the history."""
         names = [node.name for node in nodes]
         self.book.write_line("strike", kind=strike.kind, nodes=names, lasts=strike.lasts, **more)
 
     # -- processes
 
     async def kill(self, strike: Strike, dice: Random) -> None:
-        """One, or many at once."""
+        """Kill one node, or several at once."""
         every = list(self.nodes.all)
         match strike.kind:
             case StrikeKind.KILL_LEADER:
@@ -71,7 +71,7 @@ class Strikes:
                 self.nodes.start(victim)
 
     async def pause(self, strike: Strike, dice: Random) -> None:
-        """Stopped in the middle of whatever it does."""
+        """Stop a process at an arbitrary moment, then resume it."""
         leader = strike.kind is StrikeKind.PAUSE_LEADER
         victim = await self.leader(dice) if leader else dice.choice(self.nodes.all)
         async with self.nodes.held(victim):
@@ -85,7 +85,7 @@ class Strikes:
     # -- links
 
     async def spoil(self, strike: Strike, dice: Random) -> None:
-        """All links of one node, or those to or from another one."""
+        """Break all links of one node, or those to or from another node."""
         names = [node.name for node in self.nodes.all]
         one = dice.choice(names)
         other = dice.choice([None, *(name for name in names if name != one)])
@@ -101,7 +101,7 @@ class Strikes:
     # -- directories
 
     async def lose_disk(self, strike: Strike, dice: Random) -> None:
-        """A node that starts with nothing."""
+        """Restart a node without its data."""
         victim = dice.choice(self.nodes.all)
         async with self.nodes.held(victim):
             self.struck(strike, victim)
@@ -112,7 +112,7 @@ class Strikes:
             self.nodes.start(victim)
 
     async def swap(self, strike: Strike, dice: Random) -> None:
-        """Another directory, an empty one, and then the one it had before."""
+        """Restart a node on an empty directory, then on its old one."""
         victim = dice.choice(self.nodes.all)
         aside = victim.dir / "aside"
         async with self.nodes.held(victim):
@@ -126,7 +126,7 @@ class Strikes:
             self.nodes.start(victim)
 
     async def detach(self, strike: Strike, dice: Random) -> None:
-        """Its log is not where it was, and comes back; the process runs all the time."""
+        """Move the log of a running node away, and put it back."""
         victim = dice.choice(self.nodes.all)
         log, away = victim.dir / "log", victim.dir / "log.away"
         async with self.nodes.held(victim):
@@ -144,7 +144,7 @@ class Strikes:
     # -- disks and clocks
 
     async def fill(self, strike: Strike, dice: Random) -> None:
-        """No file may grow."""
+        """Forbid the node's files to grow, as on a full disk."""
         victim = dice.choice(self.nodes.all)
         if not await self.serves(victim):
             return  # a node may well refuse to begin on a full disk
@@ -156,7 +156,7 @@ class Strikes:
             self.nodes.room(victim, full=False)
 
     async def arm(self, strike: Strike, dice: Random) -> None:
-        """A fault point of one node."""
+        """Arm a fault point of one node."""
         leader = dice.random() < 0.5  # noqa: PLR2004 - half
         victim = await self.leader(dice) if leader else dice.choice(self.nodes.all)
         point, seconds = _point(strike.kind, dice)
@@ -175,12 +175,12 @@ class Strikes:
     # -- operators
 
     async def operate(self, strike: Strike, dice: Random) -> None:
-        """In quick turns."""
+        """Promote, demote and clear in quick succession."""
         self.struck(strike)
         await self.operators.quick_turns(dice, strike.lasts)
 
     async def serves(self, node: LabNode) -> bool:
-        """It runs, and has begun to."""
+        """Return whether the node runs and has started to serve."""
 
         def look() -> bool:
             with unanswered():
@@ -191,7 +191,7 @@ class Strikes:
         return await trio.to_thread.run_sync(look)
 
     async def leader(self, dice: Random) -> LabNode:
-        """Who leads, as far as anybody says; else any node."""
+        """Return the leader that a node names; otherwise any node."""
 
         def look() -> str | None:
             with unanswered():
@@ -205,7 +205,7 @@ class Strikes:
 
 @contextmanager
 def unanswered() -> Iterator[None]:
-    """Whoever is asked may be dead, or asleep."""
+    """Ignore a missing answer: the node may be dead or stopped."""
     with contextlib.suppress(QsyncError):
         yield
 

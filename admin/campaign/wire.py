@@ -1,4 +1,4 @@
-"""One open connection to one node with any number of questions under way. It repeats nothing."""
+"""One connection to one node, with any number of open requests. It repeats none."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ _Answer = list[object] | QsyncError
 
 
 class RequestTimedOut(Exception):
-    """A question got no answer."""
+    """A request got no answer in time."""
 
 
 class ConnectionLost(RequestTimedOut):
@@ -24,11 +24,11 @@ class ConnectionLost(RequestTimedOut):
 
 
 class Silent(RequestTimedOut):
-    """The connection stands, and there is no answer."""
+    """The connection is open, but there is no answer."""
 
 
 class Wire:
-    """A connection on which questions are asked without waiting for earlier answers."""
+    """A connection that sends requests without waiting for earlier answers."""
 
     def __init__(self, node: AsyncNodeConnection) -> None:
         self.broken = trio.Event()
@@ -40,11 +40,11 @@ class Wire:
 
     @property
     def open(self) -> int:
-        """How many questions are under way."""
+        """The number of open requests."""
         return len(self._waiting)
 
     async def ask(self, make: Callable[[int], Request], *, patience: float) -> list[object]:
-        """The values of the answer. Raises the error that was answered, or RequestTimedOut."""
+        """Return the values of the answer. Raises the answered error, or RequestTimedOut."""
         number = next(self._numbers)
         answered = self._waiting[number] = trio.Event()
         try:

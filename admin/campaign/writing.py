@@ -1,4 +1,4 @@
-"""Clients that write, and others that are given their tokens when nobody could say."""
+"""Clients that write, and other clients that resolve their unknown writes by token."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -22,12 +22,12 @@ from qsync.wire.verbs import WriteRequest
 THINK_S = 0.02
 TIMEOUT_S = 3.0
 WRITES_MAX = 300
-"""After so many a client hangs up, and another one takes its place."""
+"""How many writes a client does before another client replaces it."""
 AGAIN_S = 1.0
 AGAIN_SHARE = 0.05
-"""Of the writes that were answered; they are sent once more, from elsewhere, with their token."""
+"""The share of answered writes that another client sends again, with their token."""
 COUNTED_SHARE, NOTED_SHARE = 0.7, 0.2
-"""The rest goes into the asynchronous space, but asks for a quorum."""
+"""Writes with a counter, and asynchronous ones. The rest is synchronous, in that space, too."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class Sent:
     asks: list[PendingRequest] = field(default_factory=list)
 
     def named(self) -> None:
-        """Note the token of the first time it was sent."""
+        """Note the token of the first attempt."""
         request = self.asks[0].request if self.asks else None
         if not self.token and isinstance(request, WriteRequest):
             self.token = str(Token(request.session, request.seq))
@@ -66,18 +66,18 @@ class Writing:
         self._resolving = False
 
     def close_gate(self) -> None:
-        """Nobody begins a write any more."""
+        """Let no client begin another write."""
         if self._gate is None:
             self._gate = trio.Event()
 
     def open_gate(self) -> None:
-        """Everybody goes on."""
+        """Let all clients go on."""
         if self._gate is not None:
             self._gate.set()
             self._gate = None
 
     async def write_for_ever(self, number: int) -> None:
-        """One client after the other."""
+        """Write for ever, with one client after the other."""
         dice = Random(f"{self._seed} writer {number}")  # noqa: S311 - replays, hides nothing
         lives = 0
         while True:
@@ -92,7 +92,7 @@ class Writing:
                 await trio.sleep(dice.random() * AGAIN_S)
 
     async def ask_for_ever(self) -> None:
-        """Ask for what is in doubt, over one connection after the other."""
+        """Resolve unknown writes for ever, over one connection after the other."""
         lives = 0
         while True:
             lives += 1
@@ -107,7 +107,7 @@ class Writing:
             await trio.sleep(AGAIN_S)
 
     async def ask_the_rest(self) -> None:
-        """At the end: everything in doubt, twice, each time by another client."""
+        """Resolve all unknown writes at the end: twice, each time by another client."""
         for turn in range(2):
             async with connect_async(self._addresses, timeout=TIMEOUT_S * 3) as db:
                 for _ in range(len(self.doubts)):

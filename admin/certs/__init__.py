@@ -1,8 +1,8 @@
-"""Certificates of a cluster: made, looked at, judged."""
+"""Makes, shows and verifies the certificates of a cluster."""
 
 from typing import Final
 
 ADMINISTRATOR: Final = "root"
-"""Who lays a cluster out gets the certificate of that user, the first one that it is to have."""
+"""The user whose certificate the founder of a cluster gets: its first user."""
 NODE_DIRECTORY: Final = "tls"
-"""Where a node's own are, below its directory."""
+"""The directory of a node's certificates, below its own."""

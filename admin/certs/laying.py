@@ -1,4 +1,4 @@
-"""Lays out the certificates of a new cluster: one authority, each node its own, one administrator.
+"""Makes the certificates of a new cluster: of the authority, each node, and an administrator.
 
 The key of the authority stays in `certs`, which goes to no host: what a node needs is in its own
 directory.
@@ -14,17 +14,17 @@ from admin.certs.making import CA_CERTIFICATE, CA_KEY, KeyPair
 from qsync.errors import ConfigError
 
 DIRECTORY: Final = "certs"
-"""Below the directory of a cluster: the authority, and the certificates of people."""
+"""The directory of the authority and of users' certificates, below the cluster's."""
 OPTIONS: Final = {
     "tls.certificate": f"{NODE_DIRECTORY}/node.crt",
     "tls.key": f"{NODE_DIRECTORY}/node.key",
     "tls.ca": f"{NODE_DIRECTORY}/{CA_CERTIFICATE}",
 }
-"""What is set in a node's file, beside which its directory is."""
+"""The options of a node's file; paths are relative to that file."""
 
 
 def lay_out(directory: Path, cluster: str, *, name: str) -> None:
-    """An authority in `directory/certs`, and an administrator's certificate. Raises ConfigError."""
+    """Make an authority in `directory/certs` and an administrator. Raises ConfigError."""
     where = directory / DIRECTORY
     making.make_authority(where, name=name)
     where.chmod(0o700)
@@ -32,7 +32,7 @@ def lay_out(directory: Path, cluster: str, *, name: str) -> None:
 
 
 def certify_administrator(directory: Path, cluster: str) -> None:
-    """A certificate of the administrator, to replace the present one. Raises ConfigError."""
+    """Make a new certificate of the administrator. Raises ConfigError."""
     where = directory / DIRECTORY
     making.make_user(
         KeyPair(certificate=where / CA_CERTIFICATE, key=where / CA_KEY),
@@ -44,12 +44,12 @@ def certify_administrator(directory: Path, cluster: str) -> None:
 
 
 def add_node(directory: Path, node: Path, *, cluster: str, name: str, hosts: Iterable[str]) -> None:
-    """What a node of that cluster needs, into its directory. Raises ConfigError."""
+    """Make the certificate of a node, in the node's directory. Raises ConfigError."""
     certify_node(directory / DIRECTORY, node, cluster=cluster, name=name, hosts=hosts)
 
 
 def check_authority(where: Path) -> None:
-    """Has that directory an authority that can sign? Raises ConfigError."""
+    """Check that the directory has an authority that can sign. Raises ConfigError."""
     for path in (where / CA_CERTIFICATE, where / CA_KEY):
         if not path.is_file():
             raise ConfigError(
@@ -59,7 +59,7 @@ def check_authority(where: Path) -> None:
 
 
 def certify_node(where: Path, node: Path, *, cluster: str, name: str, hosts: Iterable[str]) -> None:
-    """The same, by the authority in the directory `where`. Raises ConfigError."""
+    """Make a node's certificate with the authority in `where`. Raises ConfigError."""
     into = node / NODE_DIRECTORY
     authority = KeyPair(certificate=where / CA_CERTIFICATE, key=where / CA_KEY)
     pair = KeyPair.named(into, "node")
@@ -70,7 +70,7 @@ def certify_node(where: Path, node: Path, *, cluster: str, name: str, hosts: Ite
 def certify_alone(
     where: Path, node: Path, *, cluster: str, name: str, hosts: Iterable[str]
 ) -> None:
-    """The same, of the only node of a new cluster; and an administrator's beside it."""
+    """Make the certificates of the only node of a new cluster and of an administrator."""
     certify_node(where, node, cluster=cluster, name=name, hosts=hosts)
     making.make_user(
         KeyPair(certificate=where / CA_CERTIFICATE, key=where / CA_KEY),

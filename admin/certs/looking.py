@@ -1,4 +1,4 @@
-"""Looks at certificates in files: whom they name, who signed them, until when, what is wrong."""
+"""Shows and verifies certificates in files: names, issuer, dates, and what is wrong."""
 
 import ipaddress
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from qsync.tls import names
 from qsync.tls.names import Bearer, CertifiedName
 
 SOON_DAYS: Final = 30
-"""With so many days left a certificate is to be replaced."""
+"""The number of days before its end from which a certificate should be replaced."""
 _PRIVATE_MASK: Final = 0o077
 
 
@@ -40,7 +40,7 @@ class ShownCertificate:
 
 @dataclass(frozen=True, slots=True)
 class CertificateFault:
-    """One thing that is wrong, and the fix. `grave`: it will not work."""
+    """One thing that is wrong, and the fix. `grave`: the certificate will not work."""
 
     file: Path
     what: str
@@ -49,7 +49,7 @@ class CertificateFault:
 
 
 def look(path: Path) -> list[ShownCertificate]:
-    """The certificates in a file, in its order. Raises ConfigError."""
+    """Return the certificates in a file, in its order. Raises ConfigError."""
     return [_shown(each) for each in _read(path)]
 
 
@@ -62,7 +62,7 @@ def judge(
     hosts: Sequence[str] = (),
     now: datetime | None = None,
 ) -> list[CertificateFault]:
-    """All that is wrong with a certificate: chain, dates, names, key. Raises ConfigError."""
+    """Verify a certificate: chain, dates, names, key. Raises ConfigError."""
     chain, trusted, at = _read(certificate), _read(ca), now or datetime.now(UTC)
     found = [
         *_dates(certificate, chain, at),
@@ -131,7 +131,7 @@ def _dates(
 def _chain(
     path: Path, chain: Sequence[x509.Certificate], ca: Path, trusted: Sequence[x509.Certificate]
 ) -> Iterator[CertificateFault]:
-    """Each is signed by the next one, and the last by an authority that is trusted."""
+    """Check that each is signed by the next, and the last by a trusted authority."""
     for below, above in pairwise(chain):
         if not _signed(below, above):
             yield CertificateFault(

@@ -28,7 +28,7 @@ EARLIER: Final = timedelta(minutes=5)
 """Certificates begin before now, for machines whose clocks are behind."""
 CA_CERTIFICATE, CA_KEY = "ca.crt", "ca.key"
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
-"""Hosts that every certificate of a node names: whoever is on its machine may check them."""
+"""Hosts that every certificate of a node names, for clients on the same machine."""
 _PRIVATE, _PUBLIC = 0o600, 0o644
 _COMMON_NAME_CHARS_MAX: Final = 64
 
@@ -54,7 +54,7 @@ def make_authority(
     overwrite: bool = False,
     now: datetime | None = None,
 ) -> KeyPair:
-    """An authority of its own, in `ca.crt` and `ca.key`. Its `days` count from `now`.
+    """Make an authority, in `ca.crt` and `ca.key`. Its `days` count from `now`.
 
     Raises ConfigError where there is one, unless told to overwrite, or what writing raises.
     """
@@ -94,7 +94,7 @@ def make_node(
     overwrite: bool = False,
     now: datetime | None = None,
 ) -> KeyPair:
-    """The certificate of a node: for both ends of a connection. `hosts`: where clients dial it.
+    """Make a node's certificate, for both ends of a connection. `hosts`: where clients dial it.
 
     Raises ConfigError.
     """
@@ -123,7 +123,7 @@ def make_user(
     overwrite: bool = False,
     now: datetime | None = None,
 ) -> KeyPair:
-    """The certificate of a user: for the end that dials. Raises ConfigError."""
+    """Make a user's certificate, for the end that dials. Raises ConfigError."""
     named = CertifiedName(cluster, Bearer.USER, name)
     purpose = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
     return _make_leaf(
@@ -244,7 +244,7 @@ def _refuse_existing(pair: KeyPair, *, overwrite: bool) -> None:
 
 
 def _write(pair: KeyPair, chain: Sequence[x509.Certificate], key: EllipticCurvePrivateKey) -> None:
-    """Key first: a node that looks in between finds no pair, and stays with what it has."""
+    """Write the key first: a node that reads in between finds no pair and keeps the old one."""
     text = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
@@ -261,7 +261,7 @@ def _write(pair: KeyPair, chain: Sequence[x509.Certificate], key: EllipticCurveP
 
 
 def _replace(path: Path, data: bytes, mode: int) -> None:
-    """The whole file or none, and never readable by more people than it is meant for."""
+    """Replace a file atomically, never readable by more users than intended."""
     fresh = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
     opened = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     with os.fdopen(opened, "wb") as file:

@@ -1,4 +1,4 @@
-"""Every node of a cluster reads its certificates again, now and not within its next second."""
+"""Makes every node of a cluster read its certificates again at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from qsync.wire.verbs import PlainRequest, Verb
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReloadedCertificate:
-    """What a node uses from then on. `expires`: seconds since 1970.
+    """The certificate that a node uses from then on. `expires`: seconds since 1970.
 
     `error`: why it is not what is in the files, or why the node did not answer.
     """
@@ -23,7 +23,7 @@ class ReloadedCertificate:
 
 
 def reload_all(seeds: Sequence[str], *, timeout: float) -> list[ReloadedCertificate]:
-    """Ask every member, one after the other. Raises Unavailable when none answers."""
+    """Ask every member, one after the other. Raises Unavailable if none answers."""
     found = surveys.survey(seeds, timeout=timeout)
     asked = [_reloaded(each.name, each.address, timeout) for each in found.samples]
     return asked + [ReloadedCertificate(node=each.name, error=each.why) for each in found.silent]

@@ -1,1 +1,1 @@
-"""Looks a cluster over: small checks, each from facts to findings with a fix."""
+"""Diagnoses a cluster: small checks, each from facts to findings with a fix."""

@@ -79,7 +79,7 @@ CHECKS: tuple[Look, ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """One check and what it found; nothing is good."""
+    """One check and its findings; no findings means that it passed."""
 
     name: str
     about: str
@@ -87,17 +87,17 @@ class CheckResult:
 
 
 def name_of(check: Look) -> str:
-    """What a check is called on the command line."""
+    """Return the name of a check on the command line."""
     return check.__name__.replace("_", "-")
 
 
 def about(check: Look) -> str:
-    """What a check claims, in a sentence."""
+    """Return what a check claims, as a sentence."""
     return (check.__doc__ or "").partition("\n")[0]
 
 
 def chosen(names: Iterable[str]) -> list[Look]:
-    """The checks of these names; all without any. Raises ConfigError naming those there are."""
+    """Return the checks of these names, or all. Raises ConfigError that lists the names."""
     wanted = list(names)
     known = {name_of(check): check for check in CHECKS}
     for name in wanted:
@@ -107,7 +107,7 @@ def chosen(names: Iterable[str]) -> list[Look]:
 
 
 def run(facts: Facts, checks: Iterable[Look] = CHECKS) -> list[CheckResult]:
-    """Every check on the same facts, in order."""
+    """Run every check on the same facts, in order."""
     return [
         CheckResult(name=name_of(each), about=about(each), findings=tuple(each(facts)))
         for each in checks
@@ -115,6 +115,6 @@ def run(facts: Facts, checks: Iterable[Look] = CHECKS) -> list[CheckResult]:
 
 
 def wrong(results: Iterable[CheckResult]) -> list[Finding]:
-    """What is more than something to know, the worst first."""
+    """Return the findings that are more than notes, the worst first."""
     found = [each for result in results for each in result.findings if each.severity.wrong]
     return sorted(found, key=lambda each: list(Severity).index(each.severity))

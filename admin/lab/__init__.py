@@ -1,1 +1,1 @@
-"""Clusters of real processes on this machine: founded, started, kept, ended."""
+"""Clusters of real processes on this machine: founding, starting, stopping them."""

@@ -1,4 +1,4 @@
-"""Founds a cluster: where it is put, and a configuration and a directory for each member."""
+"""Founds a cluster: chooses where, and makes a configuration and a directory for each member."""
 
 import shutil
 import tempfile
@@ -40,12 +40,12 @@ def directory(keep: Path | None, *, of: str) -> Iterator[Path]:
 FILE = "node.yaml"
 ANON = "replication.anon"
 PORT = 3301
-"""Where a host without a port listens; further members on one host take the next ones."""
+"""The port of a host without one; further members on the same host use the next ports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundingMember:
-    """One node that is laid out: who it is, where it is reached, where its directory is."""
+    """One new node: its id and name, its address and its directory."""
 
     id: int
     name: str
@@ -61,7 +61,7 @@ class FoundingMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """A cluster that is new. `founded`: these directories are its first voters."""
+    """A new cluster. `founded`: its directories are the first voters."""
 
     cluster: str
     members: tuple[FoundingMember, ...]
@@ -69,7 +69,7 @@ class Layout:
 
 
 def single(directory: Path, options: Mapping[str, str], *, secure: bool = False) -> Layout:
-    """One node. With `peers` among the options it is a place in a cluster that is elsewhere.
+    """Found one node. With `peers` among the options it belongs to a cluster elsewhere.
 
     `secure`: over TLS, with an authority of its own. Raises ConfigError, also when there is a
     configuration already.
@@ -96,7 +96,7 @@ def single(directory: Path, options: Mapping[str, str], *, secure: bool = False)
 def several(
     directory: Path, hosts: Sequence[str], options: Mapping[str, str], *, secure: bool = False
 ) -> Layout:
-    """A directory for each host, n1 and so on, with one cluster id and all of them as members.
+    """Make a directory for each host, n1 and so on, with one cluster id and all as members.
 
     A host may have a port; each node listens at its own address. `secure`: over TLS, with an
     authority of their own. Raises ConfigError.
@@ -128,7 +128,7 @@ def several(
 
 
 def _check_trust(addresses: Sequence[Address], options: Mapping[str, str], *, secure: bool) -> None:
-    """Without TLS only on this machine, or where somebody says that the network is safe."""
+    """Refuse addresses beyond this machine without TLS, unless `insecure` is set."""
     chosen = secure or "insecure" in options or any(key.startswith("tls.") for key in options)
     public = next((each for each in addresses if not each.loopback), None)
     if public is not None and not chosen:
@@ -140,14 +140,14 @@ def _check_trust(addresses: Sequence[Address], options: Mapping[str, str], *, se
 
 
 def laying_options() -> dict[str, str]:
-    """What names a node's certificate in its file. Raises ConfigError."""
+    """Return the options that name a node's certificate in its file. Raises ConfigError."""
     from admin.certs import laying  # noqa: PLC0415 - slow to import, only where it is used
 
     return laying.OPTIONS
 
 
 def _certify(directory: Path, made: Layout) -> None:
-    """Its authority, an administrator's certificate, and one for each member."""
+    """Make the authority, an administrator's certificate, and one for each member."""
     from admin.certs import laying  # noqa: PLC0415 - slow to import, only where it is used
 
     laying.lay_out(directory, made.cluster, name="qsync")
@@ -165,7 +165,7 @@ def joining(
     authority: Path | None = None,
     anonymous: bool = False,
 ) -> Layout:
-    """A directory for one more node of a cluster that runs.
+    """Make the directory of one more node of a running cluster.
 
     It gets a replica id that nobody has, and the members as its peers. It is a stranger until it is
     added (`admin.cluster.membership`); or an anonymous replica, which is not. `authority`: the
@@ -229,7 +229,7 @@ def _certify_one(where: Path, made: Layout, member: FoundingMember) -> None:
 
 
 def anonymous_id(cluster: ClusterSurvey) -> int:
-    """The last replica id that is free: members take those from the first one on.
+    """Return the last free replica id; members use the first free ones.
 
     Raises ConfigError.
     """
@@ -237,7 +237,7 @@ def anonymous_id(cluster: ClusterSurvey) -> int:
 
 
 def _free(cluster: ClusterSurvey) -> list[int]:
-    """Replica ids that neither members nor anonymous replicas have, in order."""
+    """Return the replica ids that neither members nor anonymous replicas have, in order."""
     taken = {id for each in cluster.samples for id, _, _ in each.nodes}
     taken |= {it.id for each in cluster.samples for it in each.replication_anon.replicas}
     free = [id for id in range(1, MEMBERS_MAX + 1) if id not in taken]
@@ -249,7 +249,7 @@ def _free(cluster: ClusterSurvey) -> list[int]:
 
 
 def next_id(cluster: ClusterSurvey) -> int:
-    """The replica id after those that members have and transactions bear; else one that is free.
+    """Return the id after those of members and of origins in the log, otherwise a free one.
 
     Raises ConfigError when there are as many members as there may be.
     """
@@ -291,7 +291,7 @@ def _address(host: str, *, taken: Sequence[Address]) -> Address:
 
 
 def _lay_out(cluster: str, members: Sequence[FoundingMember], *, founded: bool) -> Layout:
-    """Write all, or nothing when one is there already."""
+    """Write all directories, or none if one of them exists already."""
     for each in members:
         if each.file.exists():
             raise ConfigError(f"{each.file} exists already", hint="edit it, or delete it first")

@@ -1,4 +1,4 @@
-"""A cluster of real node processes on this machine, in the background, to try things on."""
+"""A lab: a cluster of real node processes on this machine, in the background."""
 
 import json
 import os
@@ -34,7 +34,7 @@ GRACE_S = 3.0
 """How long a node may take to stop by itself before it is killed."""
 DEFAULT_NAME = "lab"
 DEFAULT_PORT = 3301
-"""Where the first node of a lab listens that was given no directory, if nobody else does."""
+"""The port of the first node of a lab in the state directory, if it is free."""
 _FORMAT = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _DATA = ("log", "data", "archive", "snap")
@@ -48,7 +48,7 @@ class NoSuchLab(ConfigError):
 
 
 class LabExists(ConfigError):
-    """There is a lab there already."""
+    """A lab exists there already."""
 
     code = "LAB_EXISTS"
     number = 73
@@ -70,7 +70,7 @@ class LabNode:
 
     @property
     def log(self) -> Path:
-        """What it says while it runs."""
+        """The file of its log lines."""
         return self.dir / LOG_FILE
 
     @property
@@ -82,14 +82,14 @@ class LabNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lab:
-    """A laid-out cluster: a directory with a state file and one directory a node."""
+    """A lab: a directory with a state file and one directory for each node."""
 
     name: str
     dir: Path
     cluster: str
     nodes: tuple[LabNode, ...]
     links: LinkPlan | None = None
-    """How the nodes reach each other, where a proxy carries their links."""
+    """The links between the nodes, if a proxy carries them."""
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -98,11 +98,11 @@ class Lab:
 
     @property
     def directories(self) -> dict[int, Path]:
-        """Of the nodes, by id."""
+        """The directories of the nodes, by id."""
         return {node.id: node.dir for node in self.nodes}
 
     def node(self, name: str) -> LabNode:
-        """A node by name or id. Raises ConfigError naming those there are."""
+        """Return a node by name or id. Raises ConfigError that lists the nodes."""
         for node in self.nodes:
             if name in {node.name, str(node.id)}:
                 return node
@@ -111,7 +111,7 @@ class Lab:
 
     @property
     def control(self) -> Control:
-        """Where the links are told how to be. Raises ConfigError in a lab without a proxy."""
+        """The control address of the proxy. Raises ConfigError in a lab without one."""
         if self.links is None:
             raise ConfigError(
                 f"the nodes of lab {self.name} are connected directly, so no link can be spoiled",
@@ -161,22 +161,22 @@ class Lab:
             process.wait_gone(GRACE_S)
 
     def kill(self, node: LabNode) -> None:
-        """End it as a power cut would end the process: without a word."""
+        """Kill the node with SIGKILL, as a power cut would."""
         self.send(node, signal.SIGKILL)
 
     def pause(self, node: LabNode) -> None:
-        """Stop it in the middle of whatever it does, and wait until it does nothing more."""
+        """Stop the process at an arbitrary moment, and wait until it has stopped."""
         process = node.process
         self.send(node, signal.SIGSTOP)
         if process is not None:
             process.wait_paused(GRACE_S)
 
     def resume(self, node: LabNode) -> None:
-        """Let it go on."""
+        """Resume a paused node."""
         self.send(node, signal.SIGCONT)
 
     def stop_all(self) -> None:
-        """End every process; all are asked first, so that they stop at the same time."""
+        """End every process. All get the signal first, so that they stop at the same time."""
         running = [process for node in self.nodes if (process := node.process) is not None]
         for process in running:
             process.send(signal.SIGTERM)
@@ -188,7 +188,7 @@ class Lab:
             proxy.end(grace=GRACE_S)
 
     def wipe(self, node: LabNode) -> None:
-        """Forget everything a stopped node has, as if its disk were new."""
+        """Delete the data of a stopped node, as if its disk were new."""
         if node.process is not None:
             raise StillRunning(f"{node.name} runs", hint=f"`qsync lab kill {node.name}` first")
         for part in _DATA:
@@ -219,13 +219,13 @@ class StillRunning(QsyncError):
 
 
 def home() -> Path:
-    """Where labs live that were given no directory."""
+    """Return the directory of labs that were created without a directory."""
     state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     return Path(state) / "qsync" / "labs"
 
 
 def place(name: str = DEFAULT_NAME, directory: Path | None = None) -> Path:
-    """The directory of a lab. Raises ConfigError for a name that is none."""
+    """Return the directory of a lab. Raises ConfigError for an invalid name."""
     if directory is not None:
         return directory.absolute()
     if not is_name(name):
@@ -235,12 +235,12 @@ def place(name: str = DEFAULT_NAME, directory: Path | None = None) -> Path:
 
 
 def is_name(text: str) -> bool:
-    """May a lab be called so?"""
+    """Return whether this is a valid name of a lab."""
     return _NAME.fullmatch(text) is not None
 
 
 def register(name: str, directory: Path) -> None:
-    """Let a lab that lives elsewhere be found by its name. Raises LabExists, ConfigError."""
+    """Register a lab in another directory under its name. Raises LabExists, ConfigError."""
     link, there = home() / name, place(name)
     if there == directory.resolve():
         return
@@ -257,7 +257,7 @@ def register(name: str, directory: Path) -> None:
 
 
 def exists(directory: Path) -> bool:
-    """Is there a lab?"""
+    """Return whether a lab exists there."""
     return (directory / STATE_FILE).is_file()
 
 
@@ -271,7 +271,7 @@ def create(
     links: bool = False,
     secure: bool = False,
 ) -> Lab:
-    """Lay out a new lab: free ports, a configuration for each node, the state file last.
+    """Create a lab: free ports, a configuration for each node, the state file last.
 
     With `links` the nodes reach each other through a proxy that can spoil every directed link;
     `secure`: over TLS, with certificates of their own.
@@ -305,7 +305,7 @@ def create(
 
 
 def add_node(lab: Lab) -> tuple[Lab, LabNode]:
-    """Lay out one more node of a lab; the lab with it, and the node.
+    """Create one more node of a lab. Returns the lab with it, and the node.
 
     It belongs to nobody yet: it is a stranger until it is added (`qsync member add`). Its links are
     not carried by the lab's proxy. It is set up as the first node is. Raises ConfigError when there
@@ -328,14 +328,14 @@ def add_node(lab: Lab) -> tuple[Lab, LabNode]:
 
 
 def refounded(lab: Lab, cluster: str) -> Lab:
-    """The lab when its nodes are those of another cluster. Written down."""
+    """Write down that the nodes belong to another cluster now, and return that lab."""
     anew = replace(lab, cluster=cluster)
     _store(anew)
     return anew
 
 
 def load(directory: Path) -> Lab:
-    """The lab laid out there. Raises NoSuchLab or ConfigError."""
+    """Load the lab in that directory. Raises NoSuchLab or ConfigError."""
     path = directory / STATE_FILE
     try:
         found = json.loads(path.read_text("utf-8"))
@@ -367,7 +367,7 @@ def _lay_out_links(nodes: Sequence[LabNode]) -> LinkPlan:
 
 
 def names() -> Sequence[str]:
-    """The labs that have a name: those below the state directory, and those that were told of."""
+    """Return the labs with a name: those in the state directory, and registered ones."""
     if not home().is_dir():
         return []
     return sorted(path.name for path in home().iterdir() if exists(path))

@@ -11,7 +11,7 @@ from admin.links.rules import DirectedLink, LinkPlan
 
 CONFIG_FILE = "node.yaml"
 _OWN = ("node.id", "node.name", "node.dir", "cluster.id", "cluster.name", "listen", "peers")
-"""What is another for each node, or follows from the lab."""
+"""Options that differ between nodes, or follow from the lab."""
 DEFAULTS = {
     "election.timeout": "1s",
     "replication.timeout": "250ms",
@@ -22,7 +22,7 @@ happens in a lab is to be checked."""
 
 
 class LabPlace(Protocol):
-    """A node of a lab: who it is, where it listens, where its directory is."""
+    """A node of a lab: its id and name, its address and its directory."""
 
     @property
     def id(self) -> int:
@@ -42,7 +42,7 @@ class LabPlace(Protocol):
 
 
 class LabPlan(Protocol):
-    """A lab: what it is called, and who is in it."""
+    """A lab: its name and its nodes."""
 
     @property
     def name(self) -> str:
@@ -79,7 +79,7 @@ def config_text(lab: LabPlan, node: LabPlace, options: Mapping[str, str]) -> str
 
 
 def _breakable(options: Mapping[str, str]) -> dict[str, str]:
-    """A lab that says that it may be broken lets drills arm the fault points of its nodes."""
+    """Allow fault points on the nodes if the tag of the lab allows drills."""
     return {"node.faults": "true"} if options.get("cluster.tag") in ALLOWED_TAGS else {}
 
 
@@ -93,7 +93,7 @@ def _peer_line(lab: LabPlan, node: LabPlace, peer: LabPlace) -> str:
 
 
 def options_of(path: Path) -> dict[str, str]:
-    """What is set in a file that other nodes of the lab share, by dotted key."""
+    """Return the options of a file that all nodes of the lab share, by dotted key."""
     from qsync.config import NodeConfig  # noqa: PLC0415 - reads YAML, which others of a lab do not
 
     config = NodeConfig.load(path, {})

@@ -1,4 +1,4 @@
-"""A small cluster of real processes that a test may break: what the pytest plugin hands out."""
+"""A small cluster of real processes that a test may break: the pytest fixture."""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -19,7 +19,7 @@ from qsync.errors import ConfigError, Unavailable
 NODES = 3
 UP_TIMEOUT_S = 20.0
 TIMEOUT_S = 10.0
-"""How long waiting for a fact may take by default."""
+"""The default time limit of the methods that wait."""
 _ASKED_AGAIN_S = 0.02
 
 
@@ -85,17 +85,17 @@ class Playground:
 
     @property
     def leader(self) -> str | None:
-        """Who takes writes now."""
+        """Return the name of the leader that takes writes, or None."""
         return self._leader_among(self.names)
 
     # -- breaking it
 
     def kill(self, node: str) -> None:
-        """SIGKILL; back when the process is gone."""
+        """Kill the node with SIGKILL, and wait until its process is gone."""
         self.lab.kill(self.lab.node(node))
 
     def kill_leader(self) -> str:
-        """SIGKILL whoever leads; its name. Raises Unavailable when nobody does."""
+        """Kill the leader and return its name. Raises Unavailable without a leader."""
         leader = self.leader
         if leader is None:
             raise Unavailable("nobody leads, so there is no leader to kill")
@@ -103,7 +103,7 @@ class Playground:
         return leader
 
     def pause(self, node: str) -> None:
-        """SIGSTOP: it hangs in the middle of whatever it does."""
+        """Stop the process with SIGSTOP, at an arbitrary moment."""
         self.lab.pause(self.lab.node(node))
 
     def resume(self, node: str) -> None:
@@ -111,7 +111,7 @@ class Playground:
         self.lab.resume(self.lab.node(node))
 
     def partition(self, *groups: Collection[str]) -> None:
-        """Only nodes of the same group reach each other; who is in none reaches nobody."""
+        """Let nodes reach only their own group; nodes of no group are isolated."""
         known = self.names
         for name in (name for group in groups for name in group):
             self.lab.node(name)  # raises ConfigError naming those there are
@@ -136,7 +136,7 @@ class Playground:
         surveys.wait_answers(one.address, timeout=UP_TIMEOUT_S)
 
     def heal(self) -> None:
-        """Every link is whole, every paused node goes on, every killed one runs again."""
+        """Remove all faults: mend links, resume paused nodes, start killed ones."""
         self.lab.control.heal()
         for node in self.lab.nodes:
             if node.process is None:
@@ -149,7 +149,7 @@ class Playground:
     def wait_writable(
         self, *, timeout: float = TIMEOUT_S, among: Collection[str] | None = None
     ) -> str:
-        """Wait until a node takes writes; its name. `among`: only these count."""
+        """Wait until a node takes writes, and return its name. `among`: only these count."""
         wanted = list(self.names if among is None else among)
         found: list[str] = []
 
@@ -176,7 +176,7 @@ class Playground:
     def wait_until(
         self, fact: Callable[[], bool], what: str, *, timeout: float = TIMEOUT_S
     ) -> None:
-        """Ask again and again. Raises Unavailable saying what did not come."""
+        """Poll a condition. Raises Unavailable that names what did not happen."""
         deadline = time.monotonic() + timeout
         while not fact():
             if time.monotonic() > deadline:

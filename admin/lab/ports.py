@@ -1,4 +1,4 @@
-"""Ports for nodes that come back to the same address: free now, and nobody's by chance later."""
+"""Ports for nodes that restart at the same address: free now, and not taken by chance later."""
 
 import contextlib
 import random
@@ -11,7 +11,7 @@ from qsync.errors import StoreError
 
 LOOPBACK = "127.0.0.1"
 FIRST = 10_000
-"""Below are the ports that services are known by."""
+"""The first port to use; lower ones belong to well-known services."""
 TRIES_MAX = 4096
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _EPHEMERAL_DEFAULT = (32768, 60999)
@@ -25,7 +25,7 @@ class NoFreePort(StoreError):
 
 
 def free_ports(count: int, *, wanted: range = range(0)) -> list[int]:
-    """Loopback ports that nobody uses, all different: those `wanted`, if all of them are free.
+    """Return free loopback ports, all different: those `wanted`, if all of them are free.
 
     They lie outside the range from which the kernel takes the ports of outgoing connections: a
     port in it may be taken while its node is down, even by a client that dials that very node
@@ -64,7 +64,7 @@ def _free(candidates: Sequence[int], count: int) -> list[int]:
 
 
 def ephemeral() -> tuple[int, int]:
-    """The first and the last port that the kernel gives to outgoing connections."""
+    """Return the first and last port that the kernel uses for outgoing connections."""
     try:
         first, last = _EPHEMERAL.read_text("ascii").split()
         return int(first), int(last)

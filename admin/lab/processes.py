@@ -32,7 +32,7 @@ class OsProcess:
 
     @property
     def alive(self) -> bool:
-        """It runs, or is paused; a zombie does not, unless threads of it still hold its files."""
+        """Whether it runs or is paused. A zombie counts only while its threads hold files."""
         _reap(self.pid)
         fields = _stat(self.pid)
         if fields is None or not self._is(fields):
@@ -41,7 +41,7 @@ class OsProcess:
 
     @property
     def paused(self) -> bool:
-        """It was stopped by a signal and did not go on yet."""
+        """Whether a signal has stopped it, and it was not resumed."""
         fields = _stat(self.pid)
         return fields is not None and self._is(fields) and fields[_STATE] in {"T", "t"}
 
@@ -53,7 +53,7 @@ class OsProcess:
         return (int(fields[_UTIME]) + int(fields[_STIME])) / os.sysconf("SC_CLK_TCK")
 
     def send(self, number: signal.Signals) -> bool:
-        """Send a signal; False when the process is gone. Nobody else can be hit."""
+        """Send a signal. Returns False if the process is gone; no other process can get it."""
         with _handle(self) as handle:
             if handle is None:
                 return False
@@ -64,7 +64,7 @@ class OsProcess:
             return True
 
     def limit_files(self, size: int | None) -> None:
-        """No file of it may grow beyond `size`; None lifts the limit."""
+        """Limit the size to which its files may grow; None removes the limit."""
         with contextlib.suppress(ProcessLookupError):
             _, hard = resource.prlimit(self.pid, resource.RLIMIT_FSIZE)
             soft = hard if size is None else size
@@ -92,7 +92,7 @@ class OsProcess:
         return self.paused
 
     def end(self, *, grace: float) -> None:
-        """Ask it to stop, paused or not; after `grace` seconds do not ask any more."""
+        """End it with SIGTERM, also if it is paused, and with SIGKILL after `grace` seconds."""
         self.send(signal.SIGTERM)
         self.send(signal.SIGCONT)
         if not self.wait_gone(grace):
@@ -104,7 +104,7 @@ class OsProcess:
 
 
 def start(command: Sequence[str], *, log: Path, env: Mapping[str, str]) -> OsProcess:
-    """Start a program in a session of its own; what it says goes to `log`."""
+    """Start a program in a session of its own; its output goes to `log`."""
     appending = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     pid = os.posix_spawn(
         command[0],
@@ -121,7 +121,7 @@ def start(command: Sequence[str], *, log: Path, env: Mapping[str, str]) -> OsPro
 
 
 def identify(pid: int) -> OsProcess:
-    """The process that has this pid now. Raises ProcessLookupError."""
+    """Return the process that has this pid now. Raises ProcessLookupError."""
     fields = _stat(pid)
     if fields is None:
         raise ProcessLookupError(f"no process {pid}")
@@ -136,7 +136,7 @@ def write_pid_file(path: Path, process: OsProcess) -> None:
 
 
 def read_pid_file(path: Path) -> OsProcess | None:
-    """The process noted there, alive or not; None without a readable note."""
+    """Return the process in the pid file, alive or not; None without a readable file."""
     try:
         noted = json.loads(path.read_text("utf-8"))
         return OsProcess(pid=int(noted["pid"]), started=int(noted["started"]))

@@ -1,4 +1,4 @@
-"""The authority of a secure lab and all certificates replaced by new ones, while it runs.
+"""Replaces the authority and all certificates of a secure lab while it runs.
 
 In three steps, and whoever stops behind one leaves a lab that works: everybody trusts both
 authorities; everybody shows a certificate of the new one; nobody trusts the old one. Files are
@@ -16,7 +16,7 @@ from admin.lab.lab import Lab, LabNode
 from admin.lab.ports import LOOPBACK
 
 _NEW: Final = "new"
-"""Where the new authority is meanwhile, below the directory of certificates."""
+"""The directory of the new authority meanwhile, below that of the certificates."""
 
 
 class CertificateRotation:
@@ -35,11 +35,11 @@ class CertificateRotation:
         self.both = _numbers(old) | self.new
 
     def trust_both(self) -> None:
-        """Nodes and clients believe whom either authority has signed for."""
+        """Let nodes and clients trust both authorities."""
         self._trust(self._both)
 
     def certify(self, node: LabNode) -> str:
-        """The node shows a certificate of the new authority; its number."""
+        """Give the node a certificate of the new authority, and return its serial number."""
         pair = making.make_node(
             self._authority,
             KeyPair.named(node.dir / NODE_DIRECTORY, "node"),
@@ -51,7 +51,7 @@ class CertificateRotation:
         return looking.look(pair.certificate)[0].serial
 
     def certify_clients(self) -> None:
-        """So do the clients."""
+        """Give the clients certificates of the new authority."""
         making.make_user(
             self._authority,
             KeyPair.named(self._certs, ADMINISTRATOR),
@@ -61,7 +61,7 @@ class CertificateRotation:
         )
 
     def trust_new(self) -> None:
-        """Nobody believes the old authority any more, and the new one has its place."""
+        """Let nobody trust the old authority any more; the new one takes its place."""
         self._trust(self._authority.certificate.read_bytes())
         self._authority.key.replace(self._certs / CA_KEY)
 

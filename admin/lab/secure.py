@@ -1,4 +1,4 @@
-"""A lab whose nodes speak TLS, and which has users: its certificates, and who its clients are."""
+"""A lab with TLS and users: its certificates, and the login of its clients."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,12 +14,12 @@ _TIMEOUT_S: Final = 20.0
 
 
 def is_secure(directory: Path) -> bool:
-    """Has the lab in that directory certificates?"""
+    """Return whether the lab in that directory has certificates."""
     return (directory / _CERTS).is_dir()
 
 
 def client_tls(directory: Path) -> ClientTls | None:
-    """How the administrator of a lab speaks to it; None where it speaks no TLS."""
+    """Return the TLS settings of the lab's administrator; None in a lab without TLS."""
     if not is_secure(directory):
         return None
     where = directory.absolute() / _CERTS
@@ -31,7 +31,7 @@ def client_tls(directory: Path) -> ClientTls | None:
 
 
 def lay_out(directory: Path, lab: LabPlan) -> dict[str, str]:
-    """Make everybody's certificates; the options that name them in a node's file."""
+    """Make all certificates. Returns the options that name them in a node's file."""
     from admin.certs import laying  # noqa: PLC0415 - slow to import, only where it is used
 
     laying.lay_out(directory, lab.cluster, name=f"qsync lab {lab.name}")
@@ -49,7 +49,7 @@ def add_nodes(directory: Path, lab: LabPlan, nodes: Iterable[LabPlace]) -> dict[
 
 
 def certify_administrator(directory: Path, lab: LabPlan) -> None:
-    """Another certificate for who administers the lab: of the cluster that it is now."""
+    """Make a new certificate for the administrator, of the present cluster of the lab."""
     from admin.certs import laying  # noqa: PLC0415 - slow to import, only where it is used
 
     laying.certify_administrator(directory, lab.cluster)
