@@ -3,36 +3,13 @@
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from admin.drills import drawing, reader, report
+from admin.drills import drawing, kinds, reader, report
 from admin.drills.comparison import RunSeries
 from admin.drills.model import Drill
-from admin.drills.verbs import (
-    backups,
-    certificates,
-    disks,
-    fault_points,
-    links,
-    members,
-    operators,
-    processes,
-    restarts,
-)
-from admin.drills.verbs.catalogue import VERBS
 
 FOLDER, PAGE = "pictures", "gallery.md"
 PICTURE_BYTES_MAX = 64 * 1024
 """A picture that is larger is of a run that was too long for a page with forty of them."""
-_KINDS: Mapping[str, str] = {
-    processes.__name__: "Processes",
-    links.__name__: "Links",
-    disks.__name__: "Disks",
-    fault_points.__name__: "Inside a node",
-    restarts.__name__: "Operations",
-    operators.__name__: "Operations",
-    certificates.__name__: "Operations",
-    members.__name__: "Members",
-    backups.__name__: "Backups",
-}
 
 _ABOUT = (
     "A run of every drill, each on three nodes that were processes of one machine, drawn as in its "
@@ -72,26 +49,13 @@ def image(drill: Drill) -> str:
 def gallery(have: Collection[str]) -> str:
     """Return the page."""
     parts = ["# All drills at a glance", _ABOUT]
-    for kind, drills in by_kind().items():
-        parts.append(f"## {kind}")
+    drills_of_ours = [reader.load(reader.find(name)) for name in reader.own_names()]
+    for kind, drills in kinds.by_kind(drills_of_ours).items():
+        parts.append(f"## {kind.capitalize()}")
         parts += [text for drill in drills for text in _entry(drill, have)]
     return (
         "\n\n".join([*parts, "This page is written by `python -m admin.drills.reference`."]) + "\n"
     )
-
-
-def by_kind() -> dict[str, list[Drill]]:
-    """Return all drills of the package, by what their method breaks first."""
-    found: dict[str, list[Drill]] = {kind: [] for kind in dict.fromkeys(_KINDS.values())}
-    for name in reader.own_names():
-        drill = reader.load(reader.find(name))
-        found[_kind(drill)].append(drill)
-    return {kind: drills for kind, drills in found.items() if drills}
-
-
-def _kind(drill: Drill) -> str:
-    verbs = [VERBS[step.verb] for step in drill.method]
-    return next(_KINDS[type(verb).__module__] for verb in verbs if verb.spec.faults)
 
 
 def _entry(drill: Drill, have: Collection[str]) -> Iterator[str]:

@@ -182,7 +182,8 @@ def _crashes(step: Step) -> tuple[str, ...]:
 
 def needs(drill: Drill) -> list[str]:
     """Return what a cluster must have for it, for people and scripts."""
-    wanted = [f"{drill.guards.min_voters} voters"]
+    voters = drill.guards.min_voters
+    wanted = ["1 voter" if voters == 1 else f"{voters} voters"]
     if any(VERBS[step.verb].spec.needs_links for step in drill.method):
         wanted.append("links")
     if _needs_points(drill):

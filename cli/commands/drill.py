@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from admin.drills import preflight, reader
+from admin.drills import kinds, preflight, reader
 from admin.drills.failures import DrillNotHealed, DrillStopped
 from admin.drills.model import Drill
 from admin.lab import lab as labs
@@ -43,24 +43,34 @@ def drill() -> None:
 @drill.command(name="list", epilog="Example: qsync drill list --json")
 @json_option
 def list_() -> None:
-    """List the drills of the catalogue."""
-    found = [reader.load(reader.find(name)) for name in reader.names()]
+    """List the drills of the catalogue, by what they break first."""
+    found = kinds.by_kind(reader.load(reader.find(name)) for name in reader.names())
     if style().as_json:
         rows = [
             {
                 "name": each.name,
+                "kind": kind,
                 "title": each.title,
                 "needs": preflight.needs(each),
                 "not_simulated": preflight.not_simulated(each),
             }
-            for each in found
+            for kind, drills in found.items()
+            for each in drills
         ]
         document("drills", drills=rows)
         return
-    for each in found:
-        real = preflight.not_simulated(each)
-        needs = preflight.needs(each) + ([f"no --simulate: {', '.join(real)}"] if real else [])
-        text(f"{each.name:<28} {each.title}  [{', '.join(needs)}]")
+    for number, (kind, drills) in enumerate(found.items()):
+        text(("\n" if number else "") + f"{kind.capitalize()}:")
+        for each in drills:
+            text(f"  {each.name:<28} {each.title}  [{_needs(each)}]")
+    say("in brackets: what the cluster must have; `qsync drill show DRILL` prints a drill's file")
+
+
+def _needs(drill: Drill) -> str:
+    real = preflight.not_simulated(drill)
+    return ", ".join(
+        preflight.needs(drill) + ([f"no --simulate: {', '.join(real)}"] if real else [])
+    )
 
 
 @drill.command(epilog="Example: qsync drill show leader-kill > mine.yaml")

@@ -29,7 +29,8 @@ def test_the_gallery_has_every_drill_once_and_the_pictures_that_there_are() -> N
         assert page.count(f"### [{name}]({name}.md)") == 1
     assert page.count(".svg)") == 1
     assert "](pictures/chaos.svg)" in page
-    assert list(gallery.by_kind())[:3] == ["Processes", "Links", "Disks"]
+    headings = [line for line in page.splitlines() if line.startswith("## ")]
+    assert headings[:3] == ["## Processes", "## Links", "## Disks"]
 
 
 def test_a_drill_is_drawn_by_the_run_with_the_median_rto_on_the_fewest_nodes(
