@@ -47,7 +47,7 @@ FILES: Final = {
     ),
     "bash": DeploymentFile(
         file="qsync.bash",
-        about="Completion of commands and options in bash.",
+        about="Completion in bash: commands, options, drills, guides.",
         goes="~/.local/share/bash-completion/completions/qsync",
     ),
     "zsh": DeploymentFile(

@@ -12,7 +12,7 @@ from admin.drills.failures import DrillNotHealed, DrillStopped
 from admin.drills.model import Drill
 from admin.lab import lab as labs
 from admin.lab.lab import Lab
-from cli import drill_places
+from cli import completions, drill_places
 from cli.ending import interrupted_politely
 from cli.examples import examples
 from cli.exits import CheckFailed
@@ -30,7 +30,7 @@ _HOOKS = click.option(
     metavar="FILE",
     help="Run on a real cluster, with the commands of this file.",
 )
-_DRILL = click.argument("drill", metavar="DRILL")
+_DRILL = click.argument("drill", metavar="DRILL", shell_complete=completions.drills)
 
 
 @click.group(
@@ -89,7 +89,7 @@ def show(*, drill: str) -> None:
         "qsync drill lint --schema > drill.schema.json",
     )
 )
-@click.argument("files", nargs=-1, metavar="[DRILL]...")
+@click.argument("files", nargs=-1, metavar="[DRILL]...", shell_complete=completions.drills)
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of drill files instead.")
 @json_option
 def lint(*, files: tuple[str, ...], schema: bool) -> None:
@@ -115,7 +115,7 @@ def lint(*, files: tuple[str, ...], schema: bool) -> None:
 @drill.command(
     epilog=examples("qsync drill hooks systemd > hooks.yaml", "qsync drill hooks hooks.yaml")
 )
-@click.argument("file", required=False, metavar="[PRESET|FILE]")
+@click.argument("file", required=False, metavar="[PRESET|FILE]", shell_complete=completions.hooks)
 @json_option
 def hooks(*, file: str | None) -> None:
     """Print a file of hooks to begin with, or check one of your own.

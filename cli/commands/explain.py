@@ -2,7 +2,7 @@
 
 import click
 
-from cli import explanations
+from cli import completions, explanations
 from cli.examples import examples
 from cli.exits import Exit
 from cli.options import json_option
@@ -13,7 +13,7 @@ from qsync.errors import ConfigError
 @click.command(
     epilog=examples("qsync explain OUTCOME_UNKNOWN", "qsync explain 5", "qsync explain list")
 )
-@click.argument("code", default="list")
+@click.argument("code", default="list", shell_complete=completions.errors)
 @json_option
 def explain(*, code: str) -> None:
     """Explain an error code, such as NOT_LEADER, or an exit code, such as 4.

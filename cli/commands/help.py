@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from cli import guides
+from cli import completions, guides
 from cli.examples import examples
 from cli.guides import Guide
 from cli.options import json_option
@@ -12,7 +12,7 @@ from cli.output import document, show, style, text
 
 
 @click.command(epilog=examples("qsync help", "qsync help secure-a-cluster", "qsync help member"))
-@click.argument("topic", default="")
+@click.argument("topic", default="", shell_complete=completions.topics)
 @json_option
 @click.pass_context
 def help_command(ctx: click.Context, /, *, topic: str) -> None:
