@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import cbor2
 
+from admin.cluster import space_names
 from election.messages import Index, Replica
 from qsync import record
 from qsync.client.one_node import NodeConnection
@@ -84,6 +85,10 @@ class Online:
         """The last entry, by its answers."""
         return decode.status(replies.read_map(self.line.ask(PlainRequest(1, Verb.STATUS)))).last
 
+    def space_names(self) -> dict[int, str]:
+        """The names of its spaces by id, as they are now."""
+        return space_names.of_node(self.line)
+
 
 def start_of(line: NodeConnection) -> LogStart:
     """Behind which entry the log of a running node begins."""
@@ -102,6 +107,8 @@ class StoppedLog:
 
     log: "PlacedLog"
     recovered: "RecoveredLog"
+    data: Path
+    """Where the rows are."""
 
     def batches(self, first: int, last: int | None) -> Iterator[bytes]:
         """Read from its files; what was trimmed is not there."""
@@ -122,6 +129,14 @@ class StoppedLog:
         """The last entry, by its records."""
         return self.log.last
 
+    def space_names(self) -> dict[int, str]:
+        """The names of its spaces by id, as they were when it stopped. Raises StoreError."""
+        return space_names.of_directory(self.data)
+
+
+OpenedLog = Online | StoppedLog
+"""The log of a node, which knows its spaces beside it."""
+
 
 @contextlib.contextmanager
 def stopped(path: Path) -> Iterator[StoppedLog]:
@@ -134,7 +149,7 @@ def stopped(path: Path) -> Iterator[StoppedLog]:
         Directory(path, wanted=identity_of(path)) as directory,
         contextlib.closing(open_stored_log(directory)) as log,
     ):
-        yield StoppedLog(log, log.recover())
+        yield StoppedLog(log, log.recover(), directory.data)
 
 
 @dataclass(slots=True)

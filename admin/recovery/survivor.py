@@ -53,7 +53,7 @@ class Survivor:
     @property
     def log(self) -> StoppedLog:
         """Its log, to be compared with others."""
-        return StoppedLog(self.storage.log, self.storage.recovered)
+        return StoppedLog(self.storage.log, self.storage.recovered, self.path / "data")
 
     @property
     def last(self) -> Index:

@@ -15,7 +15,7 @@ from cli.options import json_option, timeout_option
 from cli.output import document, say, style, text, value
 from cli.render.entries import EntryLines
 from qsync.client.one_node import NodeConnection
-from qsync.errors import DirectoryLocked
+from qsync.errors import DirectoryLocked, StoreError
 from qsync.record import Entry
 from qsync.socket_files import FILE
 
@@ -25,6 +25,9 @@ _SOURCE = click.argument("source", default=targets.default, metavar="[NODE|DIR]"
 @click.group(epilog="Example: qsync log cat 127.0.0.1:3301 --from 100 --count 20")
 def log() -> None:
     """Read or verify the log of one node.
+
+    Entries hold the ids of spaces. For people they are shown with the names that the node has for
+    them now, and by id where it has none, such as spaces that were dropped.
 
     NODE is an address (or a lab: its first node). DIR is the directory of a node: read directly
     while the node is stopped, asked through its socket while it runs.
@@ -44,7 +47,7 @@ def cat(*, source: str, first: int, last: int | None, count: int | None, timeout
         start = found.start()
         if first <= start.index:
             say(f"the log begins at {start.index + 1}: what is before it was trimmed")
-        lines = EntryLines()
+        lines = _lines(found)
         for entry in itertools.islice(logs.entries(found, first, last), count):
             _print(entry, lines)
 
@@ -93,7 +96,7 @@ def tail(*, source: str, count: int, follow: bool, timeout: float) -> None:
     """
     with _open(source, timeout) as found:
         shown = log_tail.last_entries(found, count)
-        lines = EntryLines()
+        lines = _lines(found)
         for entry in shown:
             _print(entry, lines)
         if not follow:
@@ -144,12 +147,28 @@ def diff(*, left: str, right: str, count: int, timeout: float) -> None:
                 (right, other, found.only_right),
             ):
                 text(f"{name}: {more} more" if more else f"{name}: nothing more")
-                behind = logs.entries(source, found.common + 1, found.common + min(more, count))
-                lines = EntryLines()
-                for entry in behind if more and count else ():
-                    text(f"  {lines.line(entry)}")
+                if more and count:
+                    _show_some(source, found.common + 1, found.common + min(more, count))
     if found.only_left and found.only_right:
         raise CheckFailed(f"the logs part behind index {found.common}")
+
+
+def _show_some(source: logs.OpenedLog, first: int, last: int) -> None:
+    lines = _lines(source)
+    for entry in logs.entries(source, first, last):
+        text(f"  {lines.line(entry)}")
+
+
+def _lines(source: logs.OpenedLog) -> EntryLines:
+    """Entries for people, in the names that the spaces have now; JSON has their ids."""
+    if style().as_json:
+        return EntryLines({})
+    try:
+        names = source.space_names()
+    except StoreError as error:
+        say(f"spaces are shown by number, as the rows cannot be read: {error.message}")
+        names = {}
+    return EntryLines(names)
 
 
 def _print(entry: Entry, lines: EntryLines) -> None:
@@ -160,7 +179,7 @@ def _print(entry: Entry, lines: EntryLines) -> None:
 
 
 @contextlib.contextmanager
-def _open(source: str, timeout: float) -> Iterator[logs.EntrySource]:
+def _open(source: str, timeout: float) -> Iterator[logs.OpenedLog]:
     path = Path(source)
     if (path / "identity.json").exists():
         try:
@@ -179,7 +198,7 @@ def _open(source: str, timeout: float) -> Iterator[logs.EntrySource]:
 
 
 @contextlib.contextmanager
-def _online(source: str, timeout: float) -> Iterator[logs.EntrySource]:
+def _online(source: str, timeout: float) -> Iterator[logs.OpenedLog]:
     try:
         address = targets.resolve(source)[0]
     except ValueError as error:

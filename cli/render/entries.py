@@ -1,7 +1,7 @@
 """An entry of a log as one line for people."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from admin.cluster import logs
@@ -13,10 +13,10 @@ _BYTES_SHOWN_MAX = 16
 
 
 class EntryLines:
-    """Names spaces as far as it has seen their definitions pass; the others have a number."""
+    """Names spaces by the definitions that pass, and before those by `names`; else by number."""
 
-    def __init__(self) -> None:
-        self._names = {each.id: each.name for each in schema.SYSTEM}
+    def __init__(self, names: Mapping[int, str]) -> None:
+        self._names = {each.id: each.name for each in schema.SYSTEM} | dict(names)
 
     def line(self, entry: Entry) -> str:
         """Index, term, origin, time, kind and what it did."""
