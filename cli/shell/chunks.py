@@ -1,6 +1,9 @@
 """Splits text into chunks: one if it is one, else statement by statement, as if typed."""
 
+import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
 
 from cli.shell.failures import LuaSyntax
 from cli.shell.pasted import clean
@@ -10,6 +13,19 @@ COMMAND = "\\"
 
 Compile = Callable[[str, str], object]
 """Makes a chunk of a text with a name. Raises LuaSyntax."""
+_GOES_ON: Final = re.compile(r"\\\n?\Z")
+"""A string in quotes goes over the end of its line where a backslash stands before that."""
+_PLACE: Final = re.compile(r"\A\S+?:\d+: ")
+_OPENED: Final = re.compile(r"(.+) expected \(to close (.+) at line (\d+)\)")
+_LONG: Final = re.compile(r"unfinished long (string|comment) \(starting at line (\d+)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class MissingEnd:
+    """Why a text is no chunk yet. `in_line`: more lines are no help."""
+
+    why: str
+    in_line: bool = False
 
 
 def chunks(compile_: Compile, text: str, *, name: str) -> list[str]:
@@ -48,14 +64,36 @@ def statements(compile_: Compile, text: str) -> Iterator[str]:
 
 
 def unfinished(compile_: Compile, source: str) -> bool:
-    """Return whether the text only lacks its end."""
+    """Return whether the text only lacks lines."""
+    found = missing_end(compile_, source)
+    return found is not None and not found.in_line
+
+
+def missing_end(compile_: Compile, source: str) -> MissingEnd | None:
+    """Return what the end of the text lacks; None for a chunk, and for what no end would mend."""
     if source.startswith(COMMAND):
-        return False
+        return None
     try:
         compile_(clean(source).text, "=shell")
     except LuaSyntax as error:
-        return error.unfinished
-    return False
+        return _missing(error.message, source) if error.unfinished else None
+    return None
+
+
+def _missing(message: str, source: str) -> MissingEnd:
+    said = _PLACE.sub("", message).partition(" near ")[0]
+    if said == "unfinished string":
+        in_line = _GOES_ON.search(source) is None
+        return MissingEnd("a quote is open: close it on its line", in_line)
+    if found := _LONG.fullmatch(said):
+        kind, line = found.groups()
+        return MissingEnd(f"the long {kind} of line {line} is open: `]]` closes it")
+    if found := _OPENED.fullmatch(said):
+        end, begin, line = found.groups()
+        return MissingEnd(f"it lacks {end}, to close {begin} of line {line}")
+    if said.endswith(" expected"):
+        return MissingEnd(f"it lacks {said.removesuffix(' expected')}")
+    return MissingEnd("a value or a statement is cut off")
 
 
 def _compiles(compile_: Compile, source: str) -> bool:

@@ -574,11 +574,16 @@ env._G = env
 local main = {}
 
 function main.compile(source, name)
-    local f = checked_load("return " .. source, name, env)
+    local f, cut_off = checked_load("return " .. source, name, env)
     if f then return f end
     local err
     f, err = checked_load(source, name, env)
-    return f or nil, err
+    if f then return f end
+    -- An expression such as `{1,` is no statement at all, but it may go on.
+    if not err:find("near <eof>", 1, true) and cut_off:find("near <eof>", 1, true) then
+        err = cut_off
+    end
+    return nil, err
 end
 
 local function resolved(...)

@@ -12,6 +12,7 @@ from typing import Final
 import trio
 from prompt_toolkit import PromptSession
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
+from prompt_toolkit.buffer import ValidationState
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import is_searching
@@ -21,12 +22,13 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
+from prompt_toolkit.validation import ValidationError
 from pygments.lexers.scripting import LuaLexer
 from typing_extensions import override
 
 from admin.box.opening import open_box
 from cli.shell import opened
-from cli.shell.chunks import unfinished
+from cli.shell.chunks import MissingEnd, missing_end
 from cli.shell.cluster_watch import Watcher
 from cli.shell.complete import candidates, hint_line
 from cli.shell.failures import first_of
@@ -178,11 +180,22 @@ class Editor:
     def _toolbar(self) -> str:
         session = self._session
         assert session is not None
-        before = session.default_buffer.document.text_before_cursor
-        found = hint_line(before, shutil.get_terminal_size().columns - 1)
+        document = session.default_buffer.document
+        waits = "" if document.current_line.strip() else self._waits_for(document)
+        width = shutil.get_terminal_size().columns - 1
+        found = waits or hint_line(document.text_before_cursor, width)
         return (
             f" {found}" if found else r" Tab completes  Alt-Enter new line  Ctrl-R history  \help"
         )
+
+    def _waits_for(self, document: Document) -> str:
+        """Why Enter made a new line; nothing on the first one."""
+        talk = self._talk
+        assert talk is not None
+        if document.line_count == 1:
+            return ""
+        found = missing_end(talk.runtime.compile, document.text)
+        return "" if found is None else _not_complete(found)
 
 
 async def _aside(read: Callable[[], str]) -> str:
@@ -242,6 +255,7 @@ class HistoryFile(FileHistory):
 def _keys(talk: InteractiveShell) -> KeyBindings:
     """Enter runs what is whole, and goes on to the next line with what is not.
 
+    Where a quote is open the next line would be no help: Enter says so, and nothing is lost.
     While a line of the history is searched for it takes the one that is shown, as everywhere.
     """
     keys = KeyBindings()
@@ -252,16 +266,24 @@ def _keys(talk: InteractiveShell) -> KeyBindings:
         if buffer.complete_state is not None and buffer.complete_state.current_completion:
             buffer.complete_state = None
             return
-        if unfinished(talk.runtime.compile, buffer.text):
-            buffer.insert_text("\n")
-        else:
+        found = missing_end(talk.runtime.compile, buffer.text)
+        if found is None:
             buffer.validate_and_handle()
+        elif found.in_line:
+            buffer.validation_state = ValidationState.INVALID
+            buffer.validation_error = ValidationError(len(buffer.text), _not_complete(found))
+        else:
+            buffer.insert_text("\n")
 
     @keys.add("escape", "enter")
     def _newline(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
 
     return keys
+
+
+def _not_complete(found: MissingEnd) -> str:
+    return f"not complete: {found.why}; Ctrl-C drops it"
 
 
 def _continuation(width: int, _line: int, _wrapped: int) -> str:

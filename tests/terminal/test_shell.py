@@ -36,10 +36,17 @@ def test_the_prompt_names_cluster_node_role_and_term(shell: Screen) -> None:
 
 def test_a_statement_goes_on_until_it_is_whole(shell: Screen) -> None:
     shell.enter("for i = 1, 2 do")
-    shell.until(r"\.\.\. *\n")
+    shell.until(r"\.\.\. *\n(.|\n)*not complete: it lacks 'end'")
     shell.enter("print('row', i)")
     shell.enter("end")
     shell.until(r"row +1\nrow +2\n")
+
+
+def test_an_open_quote_is_said_and_what_was_typed_stays(shell: Screen) -> None:
+    shell.enter("'whole' .. ' not")
+    shell.until(r"not complete: a quote is open: close it on its line; Ctrl-C drops it")
+    shell.enter(" any more'")
+    shell.until(r"\nwhole not any more\n")
 
 
 def test_a_transaction_goes_over_several_prompts_and_shows(shell: Screen, here: Lab) -> None:
