@@ -6,7 +6,7 @@ from typing import NamedTuple
 ERROR_MODULES = (
     "qsync.errors",
     "qsync.client.closed",
-    "admin.lab.lab",
+    "admin.lab.failures",
     "admin.lab.ports",
     "admin.drills.demo",
     "admin.box.session",

@@ -9,7 +9,8 @@ from admin.drills.model import Condition, Step
 from admin.drills.place import DrillPlace
 from admin.drills.targets import Names
 from admin.drills.undo_log import UndoLog, UndoStep
-from admin.lab.lab import Lab, LabNode, NotRunning
+from admin.lab.failures import NotRunning
+from admin.lab.lab import Lab, LabNode
 from admin.lab.processes import OsProcess
 from admin.workload.clients import Workload
 from qsync.errors import ConfigError, NotLeader

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from admin.cluster.surveys import ClusterSurvey
-from admin.lab.lab import LabExists
+from admin.lab.failures import LabExists
 from qsync.config import Address, NodeConfig
 from qsync.errors import ConfigError
 from qsync.member import MEMBERS_MAX

@@ -12,15 +12,17 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from admin.lab import processes
+from admin.lab.failures import LabExists, NoSuchLab, NotRunning, StillRunning
+from admin.lab.metrics_places import metrics_beside, metrics_places
 from admin.lab.node_file import CONFIG_FILE, config_text, options_of
-from admin.lab.ports import LOOPBACK, free_ports
+from admin.lab.ports import LOOPBACK, free_ports, more_free_ports
 from admin.lab.processes import OsProcess
 from admin.lab.secure import add_nodes, is_secure, lay_out
 from admin.links.control import Control
 from admin.links.rules import LinkPlan, ports_needed
 from admin.links.rules import lay_out as lay_out_links
 from election.messages import Replica
-from qsync.errors import ConfigError, QsyncError
+from qsync.errors import ConfigError
 from qsync.store.eventfile import note_wiped
 from qsync.store.opening import Founder, found
 from qsync.store.private import make_private
@@ -40,20 +42,6 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _DATA = ("log", "data", "archive", "snap")
 
 
-class NoSuchLab(ConfigError):
-    """There is no lab of that name or in that directory."""
-
-    code = "NO_SUCH_LAB"
-    number = 72
-
-
-class LabExists(ConfigError):
-    """A lab exists there already."""
-
-    code = "LAB_EXISTS"
-    number = 73
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabNode:
     """One member. Everything it has is below `dir`."""
@@ -62,6 +50,13 @@ class LabNode:
     name: str
     address: str
     dir: Path
+    metrics: str | None = None
+    """Where it serves its figures, if it does."""
+
+    @property
+    def ports(self) -> list[int]:
+        """Those it listens at."""
+        return [int(each.rpartition(":")[2]) for each in (self.address, self.metrics) if each]
 
     @property
     def config(self) -> Path:
@@ -204,20 +199,6 @@ class Lab:
                 link.unlink()
 
 
-class NotRunning(QsyncError):
-    """The node does not run, so nothing was done to it."""
-
-    code = "NOT_RUNNING"
-    number = 70
-
-
-class StillRunning(QsyncError):
-    """The node is running, so its files are not touched."""
-
-    code = "STILL_RUNNING"
-    number = 71
-
-
 def home() -> Path:
     """Return the directory of labs that were created without a directory."""
     state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
@@ -283,9 +264,10 @@ def create(
             f"there is a lab in {directory}", hint="`qsync lab up` without --nodes starts it again"
         )
     wanted = range(0) if first_port is None else range(first_port, first_port + nodes)
+    ports = free_ports(nodes, wanted=wanted)
+    places = zip(ports, metrics_places(options or {}, nodes, ports), strict=True)
     members = tuple(
-        LabNode(id=n, name=f"n{n}", address=f"{LOOPBACK}:{port}", dir=directory / f"n{n}")
-        for n, port in enumerate(free_ports(nodes, wanted=wanted), start=1)
+        _node(directory, n, port, metrics) for n, (port, metrics) in enumerate(places, start=1)
     )
     lab = Lab(
         name=name,
@@ -315,16 +297,22 @@ def add_node(lab: Lab) -> tuple[Lab, LabNode]:
     id = next((each for each in range(1, NODES_MAX + 1) if each not in used), None)
     if id is None:
         raise ConfigError(f"lab {lab.name} has {len(used)} nodes, and that is the limit")
+    given = options_of(lab.nodes[0].config)
     (port,) = free_ports(1)
-    node = LabNode(id=id, name=f"n{id}", address=f"{LOOPBACK}:{port}", dir=lab.dir / f"n{id}")
+    node = _node(lab.dir, id, port, metrics_beside(lab.nodes[0].metrics, [port]))
     grown = replace(lab, nodes=(*lab.nodes, node))
     make_private(node.dir)
-    given = options_of(lab.nodes[0].config)
     if is_secure(lab.dir):
         given |= add_nodes(lab.dir, lab, [node])
     node.config.write_text(config_text(grown, node, given), "utf-8")
     _store(grown)
     return grown, node
+
+
+def _node(directory: Path, id: int, port: int, metrics: str | None) -> LabNode:
+    name = f"n{id}"
+    address = f"{LOOPBACK}:{port}"
+    return LabNode(id=id, name=name, address=address, dir=directory / name, metrics=metrics)
 
 
 def refounded(lab: Lab, cluster: str) -> Lab:
@@ -359,11 +347,9 @@ def load(directory: Path) -> Lab:
 
 
 def _lay_out_links(nodes: Sequence[LabNode]) -> LinkPlan:
-    used = {int(node.address.rpartition(":")[2]) for node in nodes}
-    ports = free_ports(ports_needed(len(nodes)) + len(used))
-    return lay_out_links(
-        [node.name for node in nodes], (port for port in ports if port not in used)
-    )
+    used = {port for node in nodes for port in node.ports}
+    ports = more_free_ports(ports_needed(len(nodes)), used)
+    return lay_out_links([node.name for node in nodes], iter(ports))
 
 
 def names() -> Sequence[str]:
@@ -381,13 +367,16 @@ def _store(lab: Lab) -> None:
 
 
 def _as_json(lab: Lab) -> str:
-    nodes = [{k: v for k, v in asdict(node).items() if k != "dir"} for node in lab.nodes]
-    links = None if lab.links is None else lab.links.as_json()
     state = {
         "format": _FORMAT,
         "name": lab.name,
         "cluster": lab.cluster,
-        "nodes": nodes,
-        "links": links,
+        "nodes": [_described(node) for node in lab.nodes],
+        "links": None if lab.links is None else lab.links.as_json(),
     }
     return json.dumps(state, indent=2) + "\n"
+
+
+def _described(node: LabNode) -> dict[str, object]:
+    """What is not where it is, and not left out."""
+    return {k: v for k, v in asdict(node).items() if k != "dir" and v is not None}

@@ -10,6 +10,7 @@ from admin.lab.tags import ALLOWED_TAGS
 from admin.links.rules import DirectedLink, LinkPlan
 
 CONFIG_FILE = "node.yaml"
+METRICS = "metrics.listen"
 _OWN = ("node.id", "node.name", "node.dir", "cluster.id", "cluster.name", "listen", "peers")
 """Options that differ between nodes, or follow from the lab."""
 DEFAULTS = {
@@ -40,6 +41,10 @@ class LabPlace(Protocol):
     def dir(self) -> Path:
         """Its directory."""
 
+    @property
+    def metrics(self) -> str | None:
+        """Where it serves its figures, if it does."""
+
 
 class LabPlan(Protocol):
     """A lab: its name and its nodes."""
@@ -67,7 +72,8 @@ def config_text(lab: LabPlan, node: LabPlace, options: Mapping[str, str]) -> str
         "node": [f"id: {node.id}", f"name: {node.name}", f"dir: {json.dumps(str(node.dir))}"],
         "cluster": [f"id: {lab.cluster}", f"name: {lab.name}"],
     }
-    for key, value in (DEFAULTS | _breakable(options) | dict(options)).items():
+    own = {} if node.metrics is None else {METRICS: node.metrics}
+    for key, value in (DEFAULTS | _breakable(options) | dict(options) | own).items():
         section, _, option = key.partition(".")
         sections.setdefault(section, []).append(f"{option}: {json.dumps(value)}")
     lines = [f"# Node {node.name} of the lab {lab.name}; `qsync config check` explains it."]

@@ -3,7 +3,7 @@
 import contextlib
 import random
 import socket
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -41,6 +41,12 @@ def free_ports(count: int, *, wanted: range = range(0)) -> list[int]:
     if len(found) < count:
         raise NoFreePort(f"{count} free ports wanted on {LOOPBACK}, {len(found)} found")
     return found
+
+
+def more_free_ports(count: int, used: Collection[int]) -> list[int]:
+    """As `free_ports`, and none of those that are meant for something that does not run yet."""
+    found = free_ports(count + len(used))
+    return [port for port in found if port not in used][:count]
 
 
 def _free(candidates: Sequence[int], count: int) -> list[int]:

@@ -14,6 +14,7 @@ from admin.certs import ADMINISTRATOR
 from admin.cluster import surveys
 from admin.cluster.surveys import ClusterSurvey
 from admin.lab import lab as labs
+from admin.lab.failures import LabExists
 from admin.lab.lab import Lab, LabNode
 from admin.lab.secure import have_users, is_secure
 from cli import targets
@@ -22,6 +23,7 @@ from cli.commands.links import cut, heal, links, slow
 from cli.examples import examples
 from cli.options import Duration, json_option, set_options
 from cli.output import document, say, style, text
+from cli.render.lab import line_of, row_of, state_of
 from qsync.errors import QsyncError
 
 
@@ -122,7 +124,7 @@ def up(
             dir=found.dir,
             leader=verdict.leader,
             seconds=seconds,
-            nodes=[_row(node) for node in found.nodes],
+            nodes=[row_of(node) for node in found.nodes],
         )
     else:
         _table(found)
@@ -185,7 +187,9 @@ def ps(*, name: str, directory: Path | None) -> None:
     """List the nodes and their processes."""
     found = _load(name, directory)
     if style().as_json:
-        document("lab", name=found.name, dir=found.dir, nodes=[_row(node) for node in found.nodes])
+        document(
+            "lab", name=found.name, dir=found.dir, nodes=[row_of(node) for node in found.nodes]
+        )
     else:
         _table(found)
 
@@ -310,9 +314,9 @@ def _make_or_load(
     if labs.exists(where):
         found = targets.load_lab(where)
         if secure and not is_secure(where):
-            raise labs.LabExists(f"the lab in {where} speaks no TLS, and cannot be made to")
+            raise LabExists(f"the lab in {where} speaks no TLS, and cannot be made to")
         if nodes not in {None, len(found.nodes)} or settings:
-            raise labs.LabExists(
+            raise LabExists(
                 f"there is a lab with {len(found.nodes)} nodes in {where}",
                 hint="leave --nodes and --set out to start it; `lab down --remove` deletes it",
             )
@@ -340,42 +344,22 @@ def _register(name: str, directory: Path) -> str:
         return name
     own = directory.absolute().name
     if labs.is_name(own):
-        with contextlib.suppress(labs.LabExists):
+        with contextlib.suppress(LabExists):
             labs.register(own, directory)
     return own
 
 
-def _state(node: LabNode) -> str:
-    process = node.process
-    if process is None:
-        return "stopped"
-    return "paused" if process.paused else "running"
-
-
-def _row(node: LabNode) -> dict[str, object]:
-    process = node.process
-    return {
-        "name": node.name,
-        "id": node.id,
-        "address": node.address,
-        "state": _state(node),
-        "pid": None if process is None else process.pid,
-        "dir": node.dir,
-    }
-
-
 def _table(found: Lab) -> None:
     for node in found.nodes:
-        row = _row(node)
-        text(f"{row['name']:<4} {row['address']:<21} {row['state']:<8} pid {row['pid'] or '-'}")
+        text(line_of(found, node))
     say(f"in {found.dir}")
 
 
 def _told(found: Lab, node: LabNode, what: str) -> None:
     if style().as_json:
-        document("lab", name=found.name, did=what, node=_row(node))
+        document("lab", name=found.name, did=what, node=row_of(node))
     else:
-        say(f"{node.name} {what}; it is {_state(node)} now")
+        say(f"{node.name} {what}; it is {state_of(node)} now")
 
 
 def _wait(found: Lab, until: Callable[[], ClusterSurvey]) -> ClusterSurvey:

@@ -11,7 +11,10 @@ import pytest
 import yaml
 
 from admin.lab import lab, ports, processes
+from admin.lab.failures import LabExists, NoSuchLab
+from admin.lab.node_file import config_text, options_of
 from admin.lab.processes import OsProcess
+from cli.main import run
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
 from tests.live import real
@@ -53,7 +56,7 @@ def test_a_lab_may_be_told_to_write_nothing_down(tmp_path: Path) -> None:
 
 def test_a_lab_is_not_made_twice(tmp_path: Path) -> None:
     lab.create(tmp_path / "x", name="x", nodes=1)
-    with pytest.raises(lab.LabExists):
+    with pytest.raises(LabExists):
         lab.create(tmp_path / "x", name="x", nodes=1)
 
 
@@ -64,7 +67,7 @@ def test_a_lab_has_one_to_thirty_one_nodes(tmp_path: Path, count: int) -> None:
 
 
 def test_what_is_no_lab_is_said_to_be_none(tmp_path: Path) -> None:
-    with pytest.raises(lab.NoSuchLab, match="no lab"):
+    with pytest.raises(NoSuchLab, match="no lab"):
         lab.load(tmp_path)
     (tmp_path / lab.STATE_FILE).write_text('{"format": 1}')
     with pytest.raises(ConfigError, match="damaged"):
@@ -207,3 +210,54 @@ def test_a_process_is_there_as_long_as_one_of_its_threads(tmp_path: Path) -> Non
         process.send(signal.SIGKILL)
         assert process.wait_gone(10)
     assert not process.alive
+
+
+def test_each_node_gets_a_port_for_its_figures_which_it_keeps(tmp_path: Path) -> None:
+    options = {"metrics.listen": "127.0.0.1:0"}
+    made = lab.create(tmp_path / "x", name="x", nodes=3, options=options, links=True)
+    assert lab.load(tmp_path / "x") == made
+    ports = [port for node in made.nodes for port in node.ports]
+    assert made.links is not None
+    ports += [made.links.control, *made.links.ports.values()]
+    assert len(set(ports)) == len(ports) == 3 + 3 + 1 + 6
+    grown, node = lab.add_node(made)
+    for each in grown.nodes:
+        assert NodeConfig.load(each.config, {}).metrics.listen == each.metrics
+    assert set(node.ports).isdisjoint(ports)
+    assert len(node.ports) == 2
+
+
+def test_a_node_is_laid_out_anew_with_the_port_of_its_own_figures(tmp_path: Path) -> None:
+    """Drills write the file of a node again from that of another one."""
+    made = lab.create(tmp_path / "x", name="x", nodes=2, options={"metrics.listen": "[::1]:0"})
+    first, second = made.nodes
+    again = yaml.safe_load(config_text(made, second, options_of(first.config)))
+    assert again["metrics"]["listen"] == second.metrics != first.metrics
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        ("127.0.0.1:9301", r"2 nodes of one machine cannot share a port"),
+        ("nowhere", r"metrics.listen = 'nowhere': is not host:port"),
+    ],
+)
+def test_a_place_for_figures_that_cannot_be_is_refused(
+    tmp_path: Path, place: str, why: str
+) -> None:
+    with pytest.raises(ConfigError, match=why):
+        lab.create(tmp_path / "x", name="x", nodes=2, options={"metrics.listen": place})
+    assert not (tmp_path / "x").exists()
+
+
+def test_the_list_of_nodes_says_where_their_figures_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = {"metrics.listen": "127.0.0.1:0"}
+    made = lab.create(tmp_path / "x", name="x", nodes=1, options=options)
+    assert run(["lab", "ps", "--dir", str(made.dir)]) == 0
+    place = made.nodes[0].metrics
+    shown = f"n1   {made.addresses[0]:<21} stopped  pid -        http://{place}/\n"
+    assert capsys.readouterr().out == shown
+    assert run(["lab", "ps", "--dir", str(made.dir), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["nodes"][0]["metrics"] == place

@@ -8,7 +8,8 @@ from typing_extensions import override
 from admin.drills.live import LiveCluster
 from admin.drills.model import Step
 from admin.drills.verbs.verb import Remedy, StepVerb, VerbSpec
-from admin.lab.lab import Lab, LabNode, StillRunning
+from admin.lab.failures import StillRunning
+from admin.lab.lab import Lab, LabNode
 from qsync.faults import Fault
 from qsync.store import faults
 from qsync.store.segments.copied import last_batch

@@ -15,7 +15,8 @@ from admin.drills.probes import all_in_touch, has_caught_up, member_has_caught_u
 from admin.drills.undo_log import UndoStep
 from admin.drills.values import TEXT_SCHEMA, OptionKind
 from admin.drills.verbs.verb import StepVerb, VerbSpec
-from admin.lab.lab import Lab, LabNode, StillRunning
+from admin.lab.failures import StillRunning
+from admin.lab.lab import Lab, LabNode
 from admin.lab.node_file import config_text, options_of
 from qsync import features
 from qsync.errors import Unavailable
