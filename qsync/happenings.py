@@ -1,8 +1,10 @@
-"""What happens on a node, by name: how grave each is, and what it means.
+"""What happens on a node, by name: how grave each is, and the sentence that says it.
 
-The timeline, the log on standard error, `qsync top` and `box.events` call them by these names.
+The timeline, the log on standard error and `box.events` call them by these names. The dashboard,
+the status page and the reference have the sentences.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -17,108 +19,171 @@ class Gravity(StrEnum):
 
 
 class HappeningKind(NamedTuple):
-    """One kind of event."""
+    """One kind of event. `sentences`: what the node does or did, with its fields in braces.
+
+    Its name stands before it: `n1 follows n2 in term 7`. The first one counts whose fields are
+    all there.
+    """
 
     severity: Gravity
-    about: str
+    sentences: tuple[str, ...]
 
 
-def _debug(about: str) -> HappeningKind:
-    return HappeningKind(Gravity.DEBUG, about)
+def _debug(*sentences: str) -> HappeningKind:
+    return HappeningKind(Gravity.DEBUG, sentences)
 
 
-def _info(about: str) -> HappeningKind:
-    return HappeningKind(Gravity.INFO, about)
+def _info(*sentences: str) -> HappeningKind:
+    return HappeningKind(Gravity.INFO, sentences)
 
 
-def _warning(about: str) -> HappeningKind:
-    return HappeningKind(Gravity.WARNING, about)
+def _warning(*sentences: str) -> HappeningKind:
+    return HappeningKind(Gravity.WARNING, sentences)
 
 
-def _error(about: str) -> HappeningKind:
-    return HappeningKind(Gravity.ERROR, about)
+def _error(*sentences: str) -> HappeningKind:
+    return HappeningKind(Gravity.ERROR, sentences)
 
 
 HAPPENINGS: Final[dict[str, HappeningKind]] = {
     # -- the process
-    "started": _info("the node has its directory and begins to take part"),
-    "stopped": _info("the node has ended in order"),
-    "leaving": _info("a leader that stops or cannot write hands over first"),
-    "options": _info("options were changed while it runs"),
-    "faults": _warning("fault points were armed or disarmed: something will break on purpose"),
-    "mishap": _error("a mistake of qsync itself cost one connection; the traceback is with it"),
-    "stalled": _warning("everything stood still for a second or longer, and the cause"),
-    "no_local_socket": _warning("there is no socket for the owner of the node, and why"),
-    "refused": _warning("a connection was refused, and why"),
-    "certificate_read": _info("files of certificates changed, and the new ones are in use"),
-    "certificate_refused": _warning("files of certificates changed and cannot be used"),
+    "started": _info("started as process {pid}, in term {term}"),
+    "stopped": _info("stopped in order"),
+    "leaving": _info("hands over before it stops leading: {why}"),
+    "options": _info("changed options while it runs: {given}"),
+    "faults": _warning("will break on purpose: these fault points are armed: {armed}"),
+    "mishap": _error("met a mistake of qsync itself, which cost one connection: {error}"),
+    "stalled": _warning("stood still for {ms} ms: {cause}"),
+    "no_local_socket": _warning("has no socket for the owner of its directory: {why}"),
+    "refused": _warning("refused a connection: {why}"),
+    "certificate_read": _info("uses new certificates, which are good until {expires}"),
+    "certificate_refused": _warning("cannot use the new files of its certificates: {error}"),
     # -- elections
-    "member": _info("it votes from now on"),
-    "member_changed": _info("a change of the members was made, or refused"),
-    "anonymous_over": _info("the lease of an anonymous replica has ended: it is forgotten"),
-    "admitted": _info("a leader says that it counts from now on"),
-    "campaign": _info("it asks for votes"),
-    "pre_vote": _debug("it asks whether it would get votes"),
-    "votes": _debug("it votes for a candidate"),
-    "follows": _info("it follows a leader"),
-    "elected": _info("it leads a new term"),
-    "stepped_down": _warning("it leads no longer, and why"),
-    "fenced": _warning("it hears too few voters to lead, so it steps down"),
-    "leader_gone": _warning("the leader's process is gone"),
-    "leader_silent": _warning("the leader was not heard for too long"),
-    "leader_resigned": _info("the leader gave up of its own accord"),
-    "two_leaders": _error("two nodes say that they lead one term, which can never be"),
-    "split_brain": _error("another node decided otherwise on the same transactions"),
-    # -- leadership that is handed over
-    "promote": _info("it becomes the owner of the limbo"),
-    "promote_failed": _warning("it did not become the owner of the limbo"),
-    "demote_failed": _warning("the owner of the limbo could not give it up"),
-    "prefers": _info("it hands over to a voter that is preferred"),
-    "handing_over": _info("it waits until the next leader has all of the log"),
-    "hands_over": _info("it tells the next leader to campaign"),
-    "hand_over_failed": _warning("the next leader did not have the log in time"),
-    "hand_over_refused": _warning("the leader did not hand over when it was asked to"),
-    "transfer_failed": _warning("the next leader did not take over in time"),
-    "superseded": _error("it takes no part any more"),
-    "superseded_by": _error("its history goes on in another cluster: it serves nothing any more"),
-    "old_copy": _error(
-        "its directory is an old copy, as another member has proved: a new instance"
+    "member": _info("votes from now on, as it has the whole log"),
+    "member_changed": _info(
+        "did not make the change {what} of member {replica}: {refused}",
+        "made the change {what} of member {replica}",
     ),
-    "life_unwritten": _error("in which life a directory is could not be written down, and why"),
-    "superseded_unwritten": _error("that it is superseded could not be written down, and why"),
+    "anonymous_over": _info("forgot the anonymous replica {name}: its lease ended"),
+    "admitted": _info("is counted by the leader {by} from now on"),
+    "campaign": _info("asks for votes in term {term}"),
+    "votes": _debug("votes for {candidate} in term {term}"),
+    "follows": _info("follows {leader} in term {term}"),
+    "elected": _info("won the election of term {term}"),
+    "stepped_down": _warning("stepped down in term {term}: {why}"),
+    "fenced": _warning("may not lead in term {term} any more: {why}"),
+    "leader_gone": _warning("sees that the process of {leader}, leader of term {term}, is gone"),
+    "leader_silent": _warning("has not heard {leader}, leader of term {term}, for too long"),
+    "leader_resigned": _info("hears that {leader}, leader of term {term}, resigned"),
+    "two_leaders": _error(
+        "found two leaders of term {term}, nodes {first} and {second}, which can never be"
+    ),
+    "split_brain": _error("found a split brain: {what}"),
+    # -- leadership that is handed over
+    "promote": _info(
+        "owns the limbo in term {term}, from entry {index} on",
+        "stands for election after term {term}, as an operator asked",
+    ),
+    "promote_failed": _warning("was not elected when an operator asked: refused by {nays}"),
+    "demote_failed": _warning("did not give up the limbo: transactions are pending ({pending})"),
+    "prefers": _info("hands over to {to}, a preferred voter"),
+    "handing_over": _info("waits until {to} has all of the log, to hand over"),
+    "hands_over": _info("hands over to {to} in term {term}"),
+    "hand_over_failed": _warning("did not hand over: {to} did not have the log in time"),
+    "hand_over_refused": _warning("was not given the lead by {leader}, whom it asked to hand over"),
+    "transfer_failed": _warning("did not hand over: {to} did not take over in time"),
+    "superseded": _error("takes no part any more: its cluster goes on as {by}"),
+    "superseded_by": _error(
+        "serves nothing any more: its history goes on in the cluster {cluster}"
+    ),
+    "old_copy": _error("found its directory to be an old copy, so it is a new instance: {why}"),
+    "life_unwritten": _error("could not write down which directory is that of {of}: {why}"),
+    "superseded_unwritten": _error("could not write down that it is superseded: {why}"),
     # -- the log
-    "configuration": _info("other voters count from now on"),
-    "rollback": _warning("transactions of the limbo are rolled back, and why"),
-    "cut": _error("entries that were never confirmed left the log"),
-    "overruled": _error("a rollback by a deposed leader does not hold"),
-    "trimmed": _debug("the log begins later: what is folded and in a snapshot left it"),
-    "trim_failed": _warning("the log could not be made shorter"),
-    "consumer_let_go": _warning("the log is no longer kept for a consumer"),
-    "consumers_unwritten": _warning("what consumers have read could not be written down"),
-    "audit_unwritten": _error("the audit trail lacks a line; that it lacks more is only counted"),
-    "audit_cut": _error("another node's audit trail has lost lines that were there"),
+    "configuration": _info("counts these voters from now on: {voters}"),
+    "rollback": _warning("rolled back transactions ({transactions}), from entry {first}: {why}"),
+    "cut": _error("cut its log above entry {above} ({entries}), which was never confirmed: {why}"),
+    "overruled": _error(
+        "shows entries from {first} on again: a deposed leader had rolled them back in {rollback}"
+    ),
+    "trimmed": _debug("trimmed its log, which begins with entry {begins} now"),
+    "trim_failed": _warning("could not trim its log: {why}"),
+    "consumer_let_go": _warning(
+        "keeps the log no longer for {name}, which lagged by {bytes} bytes"
+    ),
+    "consumers_unwritten": _warning("could not write down what consumers have read: {why}"),
+    "audit_unwritten": _error(
+        "could not write a line of its audit trail (further ones are only counted): {why}"
+    ),
+    "audit_cut": _error("found that the audit trail of {node} has {has} lines and had {had}"),
     # -- snapshots
-    "snapshot": _info("a snapshot was written"),
-    "snapshot_failed": _warning("a snapshot was not written, sent or received, and why"),
-    "snapshot_sent": _info("another node has a snapshot of this one"),
-    "snapshot_installed": _info("the log begins at a snapshot of the leader"),
-    "snapshot_damaged": _error("a snapshot does not hold what was written"),
-    "snapshot_unreadable": _error("a snapshot cannot be read"),
+    "snapshot": _info("wrote a snapshot up to entry {index}"),
+    "snapshot_failed": _warning(
+        "could not send a snapshot to {to}: {why}",
+        "could not take the snapshot of {from}: {why}",
+        "could not write a snapshot: {why}",
+    ),
+    "snapshot_sent": _info("sent a snapshot up to entry {index} to {to}: {bytes} bytes"),
+    "snapshot_installed": _info(
+        "took a snapshot of the leader: its log begins behind entry {index}"
+    ),
+    "snapshot_damaged": _error("found the snapshot {file} damaged: {why}"),
+    "snapshot_unreadable": _error(
+        "cannot read the snapshot {file}: {why}", "cannot read its snapshots: {why}"
+    ),
     # -- the disk
-    "disk_failed": _error("the log can not be written or read"),
-    "directory_gone": _error("the log is not where it was any more"),
-    "fold_failed": _error("confirmed rows could not be written to the spaces"),
-    "close_failed": _warning("the directory could not be closed in order"),
-    "spaces_lost": _error("the rows on disk are damaged; they are made anew"),
-    "spaces_rebuilt": _info("the rows were made anew from the log"),
-    "spaces_installed": _info("the rows were taken from a snapshot of the leader"),
-    "spaces_differ": _error("rows here are not the leader's"),
-    "events_stopped": _warning("what happens inside is no longer written down for the checker"),
+    "disk_failed": _error("cannot write or read its log: {why}"),
+    "directory_gone": _error("does not find its directory where it was: {why}"),
+    "fold_failed": _error("could not write confirmed rows to the spaces: {why}"),
+    "close_failed": _warning("could not close its directory in order: {why}"),
+    "spaces_lost": _error("found its rows damaged, and makes them anew from the log: {why}"),
+    "spaces_rebuilt": _info(
+        "made its rows anew from {entries} entries of the log, in {seconds} s",
+        "makes its rows anew from the log: {why}",
+    ),
+    "spaces_installed": _info("took its rows from a snapshot up to entry {index}, in {seconds} s"),
+    "spaces_differ": _error("has other rows than the leader in {spaces}, at entry {index}"),
+    "events_stopped": _warning("no longer writes down for the checker what happens inside: {why}"),
 }
 """Every event that a node tells of."""
+
+_WHY: Final = {
+    "quorum_lost": "too few voters answered",
+    "paused": "the process was paused for too long",
+    "higher_term": "another node was in a later term",
+    "demote": "an operator asked for it",
+    "superseded": "its cluster went on elsewhere",
+    "mode_off": "its election mode was set to off",
+    "mode_voter": "its election mode was set to voter",
+    "synchro_timeout": "they were not confirmed in time",
+    "operator": "an operator asked for it",
+    "configuration": "the change of the members had no quorum",
+}
+"""Codes of reasons, as the log has them, in words."""
 
 
 def severity_of(name: str) -> Gravity:
     """Return the severity of an event; unknown ones of other releases get the ordinary one."""
     found = HAPPENINGS.get(name)
     return Gravity.INFO if found is None else found.severity
+
+
+def why_in_words(code: str) -> str:
+    """Return a reason in words; what is no code is words already."""
+    return _WHY.get(code, code)
+
+
+def sentence(name: str, said: Mapping[str, str]) -> str:
+    """Return what happened, to stand after the name of the node. `said`: the fields, as text.
+
+    An event of another release, or one that says less there, is shown with its fields.
+    """
+    found = HAPPENINGS.get(name)
+    words = {**said, **({"why": why_in_words(said["why"])} if "why" in said else {})}
+    for each in () if found is None else found.sentences:
+        try:
+            return each.format_map(words)
+        except KeyError:
+            continue  # the next one says less
+    fields = " ".join(f"{key}={value}" for key, value in said.items())
+    return f"{name} {fields}".rstrip()

@@ -4,12 +4,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from admin.cluster import event_words, fields
+from admin.cluster import fields
 from admin.cluster.fields import Answer
-from qsync.happenings import Gravity, severity_of
+from qsync.happenings import Gravity, sentence, severity_of, why_in_words
 
 _LEVELS = {Gravity.ERROR: "E", Gravity.WARNING: "W", Gravity.INFO: "I"}
 """Of what is shown; the rest only repeats what others say better."""
+_NODES = frozenset({"leader", "candidate", "to", "by", "from", "replica"})
+"""Fields that hold the id of a node."""
+_LISTS = frozenset({"voters", "nays"})
+"""Fields that hold ids of several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,13 +130,17 @@ def _reason(signs: list[Answer]) -> tuple[str, float | None]:
             return "the leader's process was gone", _time(each)
         if what == "leader_silent":
             return "the leader was silent", _time(each)
+        if what == "leader_resigned":
+            return "the leader resigned", _time(each)
+        if what == "stepped_down":
+            return f"it had stepped down: {why_in_words(fields.text(each, 'why'))}", _time(each)
         if what == "promote" and "index" not in each:
             return "promoted by an operator", _time(each)
         if what == "campaign" and each.get("promoted"):
             return "the leader handed over", _time(each)
     if any(fields.text(each, "event") == "started" for each in signs):
         return "after a start", None
-    return "nobody led", None
+    return "no leader was known", None
 
 
 def _event(answer: Answer, node: str, names: Mapping[int, str]) -> PastEvent:
@@ -146,14 +154,26 @@ def _event(answer: Answer, node: str, names: Mapping[int, str]) -> PastEvent:
         name=name,
         level=level,
         words=" ".join(f"{key}={value}" for key, value in said.items()),
-        sentence=event_words.sentence(name, said),
+        sentence=sentence(name, {key: said[key] for key in rest if rest[key] is not None}),
     )
 
 
 def _word(key: str, value: object, names: Mapping[int, str]) -> str:
-    if key in {"leader", "candidate", "to", "by"} and isinstance(value, int):
-        return names.get(value, str(value))
-    return str(value)
+    match value:
+        case int() if key in _NODES:
+            return _name(value, names)
+        case list() if key in _LISTS:
+            return ", ".join(_name(each, names) for each in value) or "nobody"
+        case list():
+            return ", ".join(map(str, value)) or "none"
+        case dict():
+            return ", ".join(f"{name}={inside}" for name, inside in value.items()) or "none"
+        case _:
+            return str(value)
+
+
+def _name(id: object, names: Mapping[int, str]) -> str:
+    return names.get(id, str(id)) if isinstance(id, int) else str(id)
 
 
 def _time(answer: Answer) -> float:

@@ -155,9 +155,11 @@ def fault_points() -> Iterator[str]:
 
 
 def happenings() -> Iterator[str]:
-    """What a node tells of."""
-    yield from _table("event", "severity", "what it means")
-    yield from (f"| `{name}` | {each.severity} | {each.about} |" for name, each in ALL.items())
+    """What a node tells of, each in the sentence that people see; fields are in italics."""
+    yield from _table("event", "severity", "what the node did or found")
+    for name, each in ALL.items():
+        said = "; or: ".join(re.sub(r"{(\w+)}", r"*\1*", one) for one in each.sentences)
+        yield f"| `{name}` | {each.severity} | {said} |"
 
 
 def commands() -> Iterator[str]:

@@ -10,17 +10,8 @@ from contextlib import contextmanager
 import pytest
 
 from qsync.config.sections import LogFormat, LogLevel
-from qsync.happenings import HAPPENINGS, Gravity, severity_of
 from qsync.node import logs
 from qsync.node.logs import LEFT_OUT, LINE_SECONDS, LINES_AT_ONCE, NodeLog
-from tests.repo import tree
-
-_TELLS = re.compile(r'(?:add_event|timeline\.append|Note|say)\(\s*"(?P<name>[a-z_]+)"')
-_NAMED = {
-    *("mishap", "campaign", "pre_vote", "admitted", "promote_failed", "demote_failed"),
-    *("certificate_read", "certificate_refused", "audit_cut"),
-}
-"""Told by a constant, or by a name that is chosen."""
 
 
 class Clock:
@@ -102,13 +93,3 @@ def test_a_program_with_a_node_inside_gets_the_lines_where_it_likes(
     with caplog.at_level(logging.INFO, logger="qsync.node"):
         NodeLog("n1", "lab", now=Clock()).tell("elected", {"term": 2})
     assert [each.getMessage() for each in caplog.records] == ["elected"]
-
-
-def test_every_event_that_the_code_tells_of_has_a_severity_and_a_meaning() -> None:
-    told = set(_NAMED)
-    for package in ("election", "qsync"):
-        for path in (tree.ROOT / package).rglob("*.py"):
-            told |= {each["name"] for each in _TELLS.finditer(path.read_text(encoding="utf-8"))}
-    assert told - set(HAPPENINGS) == set()
-    assert set(HAPPENINGS) - told == set()
-    assert severity_of("of a later release") is Gravity.INFO
