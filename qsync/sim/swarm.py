@@ -90,6 +90,7 @@ class SwarmLimits:
     index_window: int = WINDOW_ENTRIES
     index_step: int = STEP_ENTRIES
     fold_rows_max: int = 200
+    session_outcomes_max: int = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,13 +271,18 @@ def draw(plan: Plan, dice: RandomStream, more: RandomStream) -> Swarm:
     )
 
 
+FEW_ENTRIES = 2
 SMALL_BATCH = 8
 """Entries, and so many the index of the log knows exactly then."""
 
 
+FEW_OUTCOMES = 4
+"""Kept of a session, so that one unresolved write soon fills it."""
+
+
 def _limits(dice: RandomStream, without: frozenset[str]) -> SwarmLimits:
     drawn = SwarmLimits(
-        append_entries_max=dice.choice((1, 2, SMALL_BATCH, 4096)),
+        append_entries_max=dice.choice((1, FEW_ENTRIES, SMALL_BATCH, 4096)),
         append_bytes_max=dice.choice((300, 4 << 20)),
         queue_entries_max=dice.choice((4, 100_000)),
     )
@@ -284,6 +290,8 @@ def _limits(dice: RandomStream, without: frozenset[str]) -> SwarmLimits:
         drawn = replace(drawn, index_window=8, index_step=4)
     if drawn.append_bytes_max < 1000 and drawn.queue_entries_max < 1000:
         drawn = replace(drawn, fold_rows_max=2)
+    if drawn.append_entries_max == FEW_ENTRIES and drawn.queue_entries_max < 1000:
+        drawn = replace(drawn, session_outcomes_max=FEW_OUTCOMES)
     return SwarmLimits() if "limits" in without else drawn
 
 

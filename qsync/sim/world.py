@@ -334,7 +334,10 @@ def _config(drawn: Swarm) -> NodeConfig:
                 f"store: {{fold_interval: {_ms(timing.fold_interval)},"
                 f" fold_rows_max: {drawn.limits.fold_rows_max}}}"
             ),
-            f"limits: {{session_ttl: {_ms(drawn.load.session_ttl)}}}",
+            (
+                f"limits: {{session_ttl: {_ms(drawn.load.session_ttl)},"
+                f" session_outcomes_max: {drawn.limits.session_outcomes_max}}}"
+            ),
         )
     )
     return NodeConfig.loads(text)
