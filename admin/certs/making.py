@@ -5,7 +5,6 @@ read metrics, too.
 """
 
 import ipaddress
-import os
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from qsync.errors import ConfigError
+from qsync.store.private import write_private
 from qsync.tls.names import Bearer, CertifiedName
 
 AUTHORITY_DAYS: Final = 3650
@@ -29,7 +29,7 @@ EARLIER: Final = timedelta(minutes=5)
 CA_CERTIFICATE, CA_KEY = "ca.crt", "ca.key"
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 """Hosts that every certificate of a node names, for clients on the same machine."""
-_PRIVATE, _PUBLIC = 0o600, 0o644
+_PUBLIC = 0o644
 _COMMON_NAME_CHARS_MAX: Final = 64
 
 
@@ -254,18 +254,7 @@ def _write(pair: KeyPair, chain: Sequence[x509.Certificate], key: EllipticCurveP
     try:
         pair.key.parent.mkdir(parents=True, exist_ok=True)
         pair.certificate.parent.mkdir(parents=True, exist_ok=True)
-        _replace(pair.key, text, _PRIVATE)
-        _replace(pair.certificate, pem, _PUBLIC)
+        write_private(pair.key, text)
+        write_private(pair.certificate, pem, mode=_PUBLIC)
     except OSError as error:
         raise ConfigError(f"{error.filename} cannot be written: {error.strerror}") from None
-
-
-def _replace(path: Path, data: bytes, mode: int) -> None:
-    """Replace a file atomically, never readable by more users than intended."""
-    fresh = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
-    opened = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with os.fdopen(opened, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)

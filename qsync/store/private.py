@@ -1,11 +1,13 @@
-"""Directories into which no other user of the machine may look."""
+"""Directories and files into which no other user of the machine may look."""
 
 import os
 import stat
+import uuid
 from pathlib import Path
 from typing import Final
 
 _OWNER_ONLY: Final = 0o700
+_FILE_OF_OWNER: Final = 0o600
 
 
 def make_private(path: Path) -> None:
@@ -25,3 +27,18 @@ def make_private(path: Path) -> None:
         mode = stat.S_IMODE(found.st_mode)
         if mode & stat.S_IRWXO and found.st_uid == os.geteuid():
             path.chmod(mode & ~stat.S_IRWXO)
+
+
+def write_private(path: Path, content: bytes, *, mode: int = _FILE_OF_OWNER) -> None:
+    """Write a file whole or not at all, at no time readable by more people than it is meant for.
+
+    `mode`: who that is; its owner alone by default. A file that is there is replaced. Raises
+    OSError.
+    """
+    fresh = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+    opened = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(opened, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
