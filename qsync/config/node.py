@@ -97,7 +97,17 @@ class NodeConfig:
     @classmethod
     def template(cls, values: Mapping[str, str] | None = None) -> str:
         """A commented YAML file: `values` (dotted keys) are set, all else shows its default."""
-        return cls.load(None, {}, values).to_yaml()
+        return cls.draft(values or {}).to_yaml()
+
+    @classmethod
+    def draft(cls, values: Mapping[str, str]) -> Self:
+        """What a file with these values (dotted keys) will say. No node runs by a draft.
+
+        A file of a secret is not read: its name is relative to where the draft will be written.
+        """
+        reader = SettingsReader(known=_OPTIONS)
+        reader.flags(values)
+        return cls._build(reader, None, drafted=True)
 
     @classmethod
     def schema(cls) -> dict[str, object]:
@@ -146,7 +156,7 @@ class NodeConfig:
         return render(values, live=set(self.places), about=about, heads=heads)
 
     @classmethod
-    def _build(cls, reader: SettingsReader, path: Path | None) -> Self:
+    def _build(cls, reader: SettingsReader, path: Path | None, *, drafted: bool = False) -> Self:
         parsed: dict[str, object] = {}
         for setting in reader.settings.values():
             described = _OPTIONS[general(setting.key)]
@@ -163,7 +173,8 @@ class NodeConfig:
             places["peers"] = peer_places[0]
         if path is not None:
             _from_file(parsed, places, path)
-        secret = _secret(parsed, places, reader.problems, path)
+        _keep_last_secret(parsed, places)
+        secret = NO_SECRET if drafted else _secret(parsed, places, reader.problems, path)
         if reader.problems:
             raise refusal(reader.problems)
         made = _make(cls, {"places": places, "secret": secret, **_arguments(parsed)})
@@ -183,6 +194,13 @@ def _from_file(parsed: dict[str, object], places: Mapping[str, SettingOrigin], p
         if written is not None and places.get(key, SettingOrigin(str(path))).where == str(path):
             assert isinstance(written, Path)
             parsed[key] = path.parent / written
+
+
+def _keep_last_secret(parsed: dict[str, object], places: dict[str, SettingOrigin]) -> None:
+    """Of the two ways to name it the later source counts, as of two values of one option."""
+    named = [key for key in places if key in {_SECRET, _SECRET_FILE} and parsed[key]]
+    if len({places[key].source for key in named}) > 1:
+        del parsed[named[0]], places[named[0]]
 
 
 def _secret(

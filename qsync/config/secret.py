@@ -9,6 +9,8 @@ CHARS_MIN: Final = 16
 """A shorter one can be guessed."""
 CHARS_MAX: Final = 1024
 SHOWN: Final = "(set, not shown)"
+FILE: Final = "secret"
+"""Where it is in the directory of a node that was laid out, beside the configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,6 @@ def read(path: Path) -> Secret:
     return parse(text)
 
 
-def fresh() -> str:
+def fresh() -> Secret:
     """A new random secret, for whoever lays out a cluster."""
-    return secrets.token_urlsafe(32)
+    return Secret(secrets.token_urlsafe(32))

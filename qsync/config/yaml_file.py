@@ -26,6 +26,11 @@ class SettingOrigin(NamedTuple):
     def __str__(self) -> str:
         return f"{self.where}:{self.line}:{self.column}" if self.line else self.where
 
+    @property
+    def source(self) -> str:
+        """What it is among: one file, the variables, or the flags."""
+        return self.where if self.line else self.where.rpartition(" ")[0]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:

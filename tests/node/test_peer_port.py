@@ -17,9 +17,9 @@ from tests.node.three import configs, leaders, link, running, until
 async def test_members_with_one_secret_are_a_cluster_and_one_without_it_is_kept_out(
     tmp_path: Path,
 ) -> None:
-    secret = fresh()
+    secret = fresh().text
     changed = {n: {"cluster.secret": secret} for n in (1, 2)}
-    found = configs(tmp_path, changed=changed | {3: {"cluster.secret": fresh()}})
+    found = configs(tmp_path, changed=changed | {3: {"cluster.secret": fresh().text}})
     async with running(found) as nodes:
         await until(lambda: link(nodes[0], 2) == link(nodes[1], 1) == "up", "1 and 2 agree")
         await until(lambda: "ACCESS_DENIED" in link(nodes[0], 3), "1 is refused by 3")

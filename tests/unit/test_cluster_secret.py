@@ -19,7 +19,7 @@ def test_a_secret_is_used_and_never_shown() -> None:
 
 
 def test_a_written_file_reads_back_with_its_secret() -> None:
-    config = NodeConfig.load(None, {}, {"cluster.secret": fresh()})
+    config = NodeConfig.load(None, {}, {"cluster.secret": TEXT})
     assert NodeConfig.loads(config.to_yaml()).secret == config.secret
 
 
@@ -61,5 +61,31 @@ def test_a_refusal_does_not_show_it_either(written: str) -> None:
 
 
 def test_a_fresh_secret_is_good_and_never_the_same() -> None:
-    assert NodeConfig.load(None, {}, {"cluster.secret": fresh()}).secret
+    assert NodeConfig.load(None, {}, {"cluster.secret": fresh().text}).secret
     assert fresh() != fresh()
+
+
+def test_of_two_ways_to_name_it_the_later_source_counts(tmp_path: Path) -> None:
+    """A variable or a flag replaces what a file says, as of every other option."""
+    (tmp_path / "secret").write_text("of-the-directory\n", "utf-8")
+    path = tmp_path / "node.yaml"
+    path.write_text("cluster: {secret_file: secret}\n", "utf-8")
+    env = {"QSYNC_CLUSTER__SECRET": TEXT}
+    assert NodeConfig.load(path, env).secret.text == TEXT
+    assert NodeConfig.load(path, {}, {"cluster.secret": TEXT}).secret.text == TEXT
+    assert NodeConfig.load(path, {"QSYNC_CLUSTER__SECRET": ""}).secret.text == "of-the-directory"
+    path.write_text(f"cluster: {{secret: {TEXT}}}\n", "utf-8")
+    env = {"QSYNC_CLUSTER__SECRET_FILE": str(tmp_path / "secret")}
+    assert NodeConfig.load(path, env).secret.text == "of-the-directory"
+    both = {"cluster.secret": TEXT, "cluster.secret_file": str(tmp_path / "secret")}
+    with pytest.raises(ConfigError, match=r"given beside cluster\.secret"):
+        NodeConfig.load(None, {}, both)
+
+
+def test_a_draft_names_a_file_that_is_not_there_yet(tmp_path: Path) -> None:
+    draft = NodeConfig.draft({"cluster.secret_file": "secret"})
+    (tmp_path / "node.yaml").write_text(draft.to_yaml(), "utf-8")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        NodeConfig.load(tmp_path / "node.yaml", {})
+    (tmp_path / "secret").write_text(TEXT, "utf-8")
+    assert NodeConfig.load(tmp_path / "node.yaml", {}).secret.text == TEXT
