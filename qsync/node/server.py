@@ -265,7 +265,7 @@ class Server:
 
     def _refuse(self, connection: Connection, acceptor: Acceptor, error: QsyncError) -> None:
         """Answer the last payload with the reason for closing; the caller closes the connection."""
-        self._count(error.code.lower())
+        self._count(error.code.lower(), error.message[: limits.REFUSAL_CHARS_MAX])
         self._reactor.send(connection, acceptor.refuse(error))
         self._reactor.flush()
 
@@ -357,8 +357,9 @@ class Server:
             self._reactor.flush()
             raise
 
-    def _count(self, why: str) -> None:
+    def _count(self, why: str, told: str = "") -> None:
+        """Count a refusal. `told`: what the other side was answered, if it was."""
         self.refused[why] = self.refused.get(why, 0) + 1
         say = self._admission.say
         if say is not None:
-            say("refused", {"why": why})
+            say("refused", {"why": why, "told": told} if told else {"why": why})
