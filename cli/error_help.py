@@ -90,8 +90,8 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "A user lacks a right (`details` name it and the space), has not logged in or has a wrong "
         "password; or a member does not know the cluster's secret.",
         "`qsync user show` prints your user and privileges; a user with role super grants more "
-        "(`qsync user grant`). QSYNC_USER and QSYNC_PASSWORD select the user to log in as. Give "
-        "all members the same `cluster.secret`.",
+        "(`qsync user grant`). QSYNC_USER and QSYNC_PASSWORD select the user to log in as. All "
+        "members need the same secret: `qsync init` puts it into the file `secret`.",
     ),
     "OVERLOADED": ErrorHelp(
         "Too many requests are waiting: a limit is reached, such as connections_max, "

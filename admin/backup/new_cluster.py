@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from admin.backup.replaying import DecidedLog
+from admin.lab import cluster_secret
 from election import quorum
 from election.messages import Index, Replica, Term
 from qsync import audit
 from qsync.config import NodeConfig
+from qsync.config.secret import Secret
 from qsync.core.generation import first_ballot, founded_by
 from qsync.core.logstart import LogStart
 from qsync.core.ready import Write
@@ -48,14 +50,20 @@ class NewNode:
     directory: Path
     options: Mapping[str, str] = field(default_factory=dict)
 
-    def config(self, cluster: str) -> str:
-        """The text of its configuration. Raises ConfigError."""
+    def config(self, cluster: str, *, descends: bool) -> tuple[NodeConfig, Secret]:
+        """A draft of its configuration, and the secret that is put beside it. Raises ConfigError.
+
+        A cluster that descends from another one has the same secret, or none as that one had: its
+        nodes prove to those of the other that they are superseded.
+        """
         fixed = sorted({"peers", "cluster.id", "node.dir"} & set(self.options))
         if fixed:
             raise ConfigError(
                 f"{fixed[0]} is not chosen: it is a new cluster of one node in {self.directory}"
             )
-        return NodeConfig.template({**self.options, "cluster.id": cluster})
+        kept = cluster_secret.taken if descends else cluster_secret.founding
+        options, secret = kept(self.options)
+        return NodeConfig.draft({**options, "cluster.id": cluster}), secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,16 +111,15 @@ def found_cluster(
     rows. Raises ConfigError when something is in the directory, StoreError.
     """
     cluster = str(uuid.uuid4())
-    text = node.config(cluster)
-    config = NodeConfig.loads(text, where="--set")
+    draft, secret = node.config(cluster, descends=ancestor is not None)
     check_empty(node.directory)
     _begin(node.directory, cluster)
     instance = str(uuid.uuid4())
     member = Member(
-        Replica(config.node.id),
+        Replica(draft.node.id),
         read_instance(instance),
-        name=config.node.name,
-        address=str(config.address),
+        name=draft.node.name,
+        address=str(draft.address),
     )
     identity = Identity(
         cluster=cluster,
@@ -137,7 +144,9 @@ def found_cluster(
             if start.index:
                 new_log.begin_at(start)
     noted.write(node.directory)
-    _finish(node.directory, text)
+    cluster_secret.put(node.directory, secret)
+    _finish(node.directory, draft.to_yaml())
+    config = NodeConfig.load(node.directory / FILE, {})
     return FoundedCluster(config=config, index=start.index, rows=rows, dropped=dropped)
 
 

@@ -24,7 +24,7 @@ from admin.lab import secure
 from admin.lab.lab import Lab, LabNode
 from admin.lab.node_file import config_text, options_of
 from admin.workload.restored import RestoredPoint
-from qsync.config import NodeConfig
+from qsync.config import NodeConfig, secret
 from qsync.errors import ConfigError
 from qsync.store.environment import write_whole
 
@@ -181,6 +181,7 @@ def _restore_first(lab: Lab, node: LabNode, begun: _Begun) -> None:
         secure.certify_administrator(lab.dir, anew)
     options |= _certified(anew, node)
     write_whole(node.config, config_text(anew, node, options).encode())
+    (node.dir / secret.FILE).unlink(missing_ok=True)  # now it names the one of the lab, as it did
     (lab.dir / BEGUN).unlink()
     anew.start(node)
     surveys.wait_writable([node.address], timeout=WRITABLE_S)

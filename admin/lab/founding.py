@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from admin.cluster.surveys import ClusterSurvey
+from admin.lab import cluster_secret
 from admin.lab.failures import LabExists
 from qsync.config import Address, NodeConfig
+from qsync.config.secret import Secret
 from qsync.errors import ConfigError
 from qsync.member import MEMBERS_MAX
 from qsync.node.assembly import found_cluster
@@ -61,33 +63,37 @@ class FoundingMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """A new cluster. `founded`: its directories are the first voters."""
+    """A new cluster. `founded`: its directories are the first voters.
+
+    `has_secret`: each directory has a file with the secret of the cluster.
+    """
 
     cluster: str
     members: tuple[FoundingMember, ...]
     founded: bool
+    has_secret: bool
 
 
 def single(directory: Path, options: Mapping[str, str], *, secure: bool = False) -> Layout:
     """Found one node. With `peers` among the options it belongs to a cluster elsewhere.
 
-    `secure`: over TLS, with an authority of its own. Raises ConfigError, also when there is a
-    configuration already.
+    `secure`: over TLS, with an authority of its own. Without TLS a new cluster gets a secret, for
+    nodes that join later. Raises ConfigError, also when there is a configuration already.
     """
     options = {**options, **(laying_options() if secure else {})}
     if "peers" not in options and not options.get("cluster.id"):
         options = {**options, "cluster.id": str(uuid.uuid4())}
-    text = NodeConfig.template(options)
-    config = NodeConfig.loads(text, where="--set")
+    alone = len(NodeConfig.draft(options).peers) == 1
+    options, secret = cluster_secret.founding(options) if alone else cluster_secret.taken(options)
+    config = NodeConfig.draft(options)
     member = FoundingMember(
         id=config.node.id,
         name=config.node.name,
         address=str(config.address),
         dir=directory,
-        config=text,
+        config=config.to_yaml(),
     )
-    alone = len(config.peers) == 1
-    made = _lay_out(config.cluster.id, [member], founded=alone)
+    made = _lay_out(config.cluster.id, [member], secret, founded=alone)
     if secure:
         _certify(directory, made)
     return made
@@ -99,7 +105,7 @@ def several(
     """Make a directory for each host, n1 and so on, with one cluster id and all as members.
 
     A host may have a port; each node listens at its own address. `secure`: over TLS, with an
-    authority of their own. Raises ConfigError.
+    authority of their own. Without TLS they share a secret. Raises ConfigError.
     """
     options = {**options, **(laying_options() if secure else {})}
     fixed = sorted({"node.id", "node.name", "peers", "listen"} & set(options))
@@ -107,6 +113,7 @@ def several(
         raise ConfigError(f"{fixed[0]} is another one for each member, and follows from the hosts")
     addresses = _addresses(hosts)
     _check_trust(addresses, options, secure=secure)
+    options, secret = cluster_secret.founding(options)
     cluster = options.get("cluster.id") or str(uuid.uuid4())
     peers = ",".join(f"{id}:n{id}@{address}" for id, address in enumerate(addresses, start=1))
     members = []
@@ -121,7 +128,7 @@ def several(
                 config=NodeConfig.template({**options, **own}),
             )
         )
-    made = _lay_out(cluster, members, founded=True)
+    made = _lay_out(cluster, members, secret, founded=True)
     if secure:
         _certify(directory, made)
     return made
@@ -170,7 +177,7 @@ def joining(
     It gets a replica id that nobody has, and the members as its peers. It is a stranger until it is
     added (`admin.cluster.membership`); or an anonymous replica, which is not. `authority`: the
     directory of the cluster's own, which signs a certificate for it; None: it speaks no TLS, or has
-    one. Raises ConfigError.
+    one. The secret that the options name is put into the directory. Raises ConfigError.
     """
     if authority is not None:
         _check_authority(authority)
@@ -206,10 +213,10 @@ def joining(
         "peers": ",".join([*peers, f"{id}:{name}@{own}"]),
         **({ANON: "true"} if anonymous else {}),
     }
+    options, secret = cluster_secret.taken(options)
     text = NodeConfig.template({**settings, **options})
-    NodeConfig.loads(text, where="--set")
     member = FoundingMember(id=id, name=name, address=str(own), dir=directory, config=text)
-    made = _lay_out(first.replicaset.uuid, [member], founded=False)
+    made = _lay_out(first.replicaset.uuid, [member], secret, founded=False)
     if authority is not None:
         _certify_one(authority, made, member)
     return made
@@ -290,7 +297,9 @@ def _address(host: str, *, taken: Sequence[Address]) -> Address:
     return address
 
 
-def _lay_out(cluster: str, members: Sequence[FoundingMember], *, founded: bool) -> Layout:
+def _lay_out(
+    cluster: str, members: Sequence[FoundingMember], secret: Secret, *, founded: bool
+) -> Layout:
     """Write all directories, or none if one of them exists already."""
     for each in members:
         if each.file.exists():
@@ -299,7 +308,8 @@ def _lay_out(cluster: str, members: Sequence[FoundingMember], *, founded: bool) 
             raise ConfigError(f"{each.dir} belongs to a node already", hint="name an empty one")
     for each in members:
         make_private(each.dir)
+        cluster_secret.put(each.dir, secret)
         each.file.write_text(each.config, "utf-8")
     if founded:
         found_cluster([NodeConfig.load(each.file, {}) for each in members])
-    return Layout(cluster=cluster, members=tuple(members), founded=founded)
+    return Layout(cluster=cluster, members=tuple(members), founded=founded, has_secret=bool(secret))

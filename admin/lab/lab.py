@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from admin.lab import processes
+from admin.lab import cluster_secret, processes
 from admin.lab.failures import LabExists, NoSuchLab, NotRunning, StillRunning
 from admin.lab.metrics_places import metrics_beside, metrics_places
 from admin.lab.node_file import CONFIG_FILE, config_text, options_of
@@ -255,7 +255,8 @@ def create(
     """Create a lab: free ports, a configuration for each node, the state file last.
 
     With `links` the nodes reach each other through a proxy that can spoil every directed link;
-    `secure`: over TLS, with certificates of their own.
+    `secure`: over TLS, with certificates of their own. Without TLS they share a secret, in a file
+    of the lab's directory.
     """
     if not 1 <= nodes <= NODES_MAX:
         raise ConfigError(f"a lab has 1 to {NODES_MAX} nodes, not {nodes}")
@@ -276,9 +277,10 @@ def create(
         nodes=members,
         links=_lay_out_links(members) if links else None,
     )
-    for node in lab.nodes:
-        make_private(node.dir)
+    for each in (*(() if directory.exists() else (directory,)), *lab.directories.values()):
+        make_private(each)
     given = {**(options or {}), **(lay_out(directory, lab) if secure else {})}
+    given = cluster_secret.shared(directory.absolute(), given)
     for node in lab.nodes:
         node.config.write_text(config_text(lab, node, given), "utf-8")
     found(lab.cluster, [Founder(replica=Replica(n.id), name=n.name, path=n.dir) for n in members])

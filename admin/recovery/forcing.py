@@ -21,6 +21,7 @@ from admin.backup.new_cluster import (
 )
 from admin.backup.replaying import DecidedLog
 from admin.certs import laying
+from admin.lab import cluster_secret
 from admin.recovery.failures import RecoveryRefused
 from admin.recovery.survey import RecoverySurvey
 from admin.recovery.survivor import Survivor
@@ -108,6 +109,8 @@ def force(
     generation = generation_of(left.term) + 1
     own = _own_options(left)
     unfit = [each for each in _misfits(own) if each not in options]
+    if cluster_secret.taken(options)[1]:
+        own.pop("cluster.secret", None)  # it is named anew, perhaps by its file
     kept = {name: text for name, text in own.items() if name not in unfit}
     noted = AuditNote(
         "forced_recovery",
@@ -201,13 +204,17 @@ def _misfits(own: Mapping[str, str]) -> list[str]:
 
 
 def _own_options(left: Survivor) -> dict[str, str]:
-    """What its file set, but what made it one of several. Paths are whole."""
+    """What its file set, but what made it one of several. Paths are whole.
+
+    The secret goes on: by it the new cluster's nodes tell those of this one that they are
+    superseded (M8 e).
+    """
     config = left.config
     kept = {
         key: text
         for key, text in config.values().items()
         if not key.startswith(_OF_THE_OLD) and config.origin(key) != "default" and text
     }
-    if config.cluster.secret and config.cluster.secret_file is None:
-        kept["cluster.secret"] = config.cluster.secret.text
+    if config.secret:
+        kept["cluster.secret"] = config.secret.text
     return kept

@@ -304,7 +304,8 @@ def restore(
     if not style().as_json:
         say(f"wrote {directory}: {config.node.name} listens on {config.address}")
         say(f"run it with: qsync start {directory}")
-        say(f"others join it: qsync init DIR --join {config.address} --listen HOST:PORT")
+        known = f" --set cluster.secret_file={directory}/secret" if config.secret else ""
+        say(f"others join it: qsync init DIR --join {config.address} --listen HOST:PORT{known}")
 
 
 def _tell_plan(plan: "RestorePlan", what: str, **more: object) -> None:

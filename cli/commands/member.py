@@ -28,7 +28,7 @@ _SHOWN = 8
     epilog=examples(
         "qsync member list",
         "# prepare a node on its host, start it, and make it a member",
-        "qsync init n4 --join 10.0.0.1:3301 --listen 10.0.0.4:3301",
+        "qsync init n4 --join 10.0.0.1:3301 --listen 10.0.0.4:3301 --secure",
         "qsync start n4",
         "qsync member add 10.0.0.4:3301 --dry-run",
     )

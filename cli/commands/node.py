@@ -82,9 +82,12 @@ def init(
     The configuration is written to DIRECTORY/node.yaml, or with --cluster to DIRECTORY/n1/node.yaml
     and so on. With --join the node is prepared for a cluster that runs already: start it, then
     `qsync member add` makes it a member. With --anonymous it follows without being a member: it
-    serves reads and counts in no quorum. If the cluster has a secret, pass --set
-    cluster.secret_file=FILE. With --secure nodes and clients use TLS and certificates; keep
-    DIRECTORY/certs private.
+    serves reads and counts in no quorum.
+
+    Without TLS the nodes of a cluster prove to each other that they know its secret. It is made
+    here, and is the file `secret` in the directory of each node: keep it private. A node that joins
+    needs it: --set cluster.secret_file=FILE copies FILE into its directory. With --secure nodes and
+    clients use TLS and certificates; keep DIRECTORY/certs private.
     """
     options = set_options(settings)
     _check_hosts(hosts, cluster=cluster)
@@ -107,17 +110,25 @@ def init(
             nodes=[_row(m) for m in made.members],
         )
         return
-    for each in made.members:
-        say(f"wrote {each.file}: {each.name} listens on {each.address}")
+    _say_made(made, directory, cluster=cluster)
     first = made.members[0]
-    if cluster:
-        say(f"copy each directory to its host, and run there: qsync start {first.dir.name}")
-    else:
-        say(f"run it with: qsync start {directory}")
     if secure and join is None:
         _say_how(directory, first.address)
     if not made.founded:
         _say_next(first, join, anonymous=anonymous)
+
+
+def _say_made(made: "Layout", directory: Path, *, cluster: bool) -> None:
+    for each in made.members:
+        say(f"wrote {each.file}: {each.name} listens on {each.address}")
+    if cluster:
+        first = made.members[0].dir.name
+        say(f"copy each directory to its host, and run there: qsync start {first}")
+    else:
+        say(f"run it with: qsync start {directory}")
+    if made.has_secret:
+        where = "the file `secret` in each directory" if cluster else f"{directory}/secret"
+        say(f"members know each other by {where}: keep it private; a node that joins needs it")
 
 
 def _check_founding(ca_dir: Path | None, *, anonymous: bool) -> None:
@@ -180,9 +191,10 @@ def _joining(
     anonymous: bool,
 ) -> "Layout":
     from admin.cluster import ask, surveys  # noqa: PLC0415 - asks a cluster, which others need not
-    from admin.lab import founding  # noqa: PLC0415 - reads and writes more than most commands
+    from admin.lab import cluster_secret, founding  # noqa: PLC0415 - reads and writes files
 
     found = surveys.survey(join)
+    cluster_secret.check_joining(options, ask.greeting(found.samples[0].address))
     about = replies.read_map(ask.value(found.samples[0].address, RightsRequest(1)))
     if about.get("users"):  # until it has their rows it does not know of them
         options = {"cluster.users": ClusterUsers.REQUIRED.value, **options}

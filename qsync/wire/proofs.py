@@ -86,7 +86,10 @@ def _proof(secret: bytes, what: bytes, *said: bytes) -> bytes:
 
 
 def _refused(secret: bytes, *, has: bool, who: str) -> QsyncError:
-    hint = "cluster.secret or cluster.secret_file must be the same on all members"
+    hint = (
+        "cluster.secret or the content of cluster.secret_file must be the same on all members; "
+        "`qsync init` puts it into the file `secret` of each directory"
+    )
     if not secret and not has:
         return ProtocolError(f"the handshake with {who} does not hold: bytes were changed in it")
     if not secret:

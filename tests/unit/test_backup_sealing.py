@@ -20,6 +20,7 @@ from admin.doctor import facts
 from cli.exits import Exit
 from cli.main import run
 from qsync import audit
+from qsync.config import NodeConfig
 from qsync.errors import ConfigError, WrongFormat
 from tests.unit.backups import CLUSTER, MadeHistory, begin, keep_log, keep_rows, shown_rows
 
@@ -73,6 +74,8 @@ def test_with_its_key_all_of_it_is_whole_and_can_be_restored(made: Path, tmp_pat
         said = audit.fields_of(line[1])
         assert (said["event"], said["cluster"], said["address"]) == ("restored", CLUSTER, "local")
     assert rows[0] == rows[1] != []
+    made_known = {NodeConfig.load(tmp_path / f"n{n}/node.yaml", {}).secret.text for n in (0, 1)}
+    assert len(made_known - {""}) == 2, "each is a new cluster, with a secret of its own"
 
 
 def test_no_file_of_it_holds_what_it_seals(made: Path) -> None:

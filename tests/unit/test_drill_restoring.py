@@ -102,5 +102,7 @@ def check_whole(directory: Path, *, former: str) -> None:
     node = NodeConfig.load(now.nodes[0].config, {})
     assert node.cluster.id == now.cluster != former
     assert node.cluster.name == "shop", "its file is that of a lab's node"
+    assert node.secret
+    assert not (node.node.dir / "secret").exists(), "it is the one of the lab"
     assert len(restoring.points(directory, since=0.0)) == 1
     assert not (directory / restoring.BEGUN).exists()

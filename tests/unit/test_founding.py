@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import run
-from qsync.config import NodeConfig
+from qsync.config import NodeConfig, secret
 
 HOSTS = ("10.0.0.1", "10.0.0.2:4000", "10.0.0.1")
 OPEN = ("--set", "insecure=true")
@@ -98,3 +98,57 @@ def test_a_place_in_a_cluster_that_is_elsewhere_founds_nothing(
     told = json.loads(capsys.readouterr().out)
     assert not told["founded"]
     assert told["nodes"][0]["address"] == "127.0.0.1:3302"
+
+
+def secret_of(directory: Path) -> str:
+    """What its configuration knows, which stands in a file of its own that only the owner reads."""
+    config = NodeConfig.load(directory / "node.yaml", {})
+    assert config.secret
+    assert config.values()["cluster.secret_file"] == secret.FILE
+    assert stat.S_IMODE((directory / secret.FILE).stat().st_mode) == 0o600
+    assert config.secret.text not in (directory / "node.yaml").read_text("utf-8")
+    return config.secret.text
+
+
+def test_a_new_cluster_has_a_secret_that_its_members_share_and_nobody_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    local = ["127.0.0.1"] * 3
+    assert run(["init", "--cluster", str(tmp_path / "c"), *local]) == 0
+    assert run(["init", "--cluster", str(tmp_path / "d"), *HOSTS, *OPEN, "--json"]) == 0
+    assert run(["init", str(tmp_path / "alone")]) == 0
+    told = capsys.readouterr()
+    found = {name: {secret_of(tmp_path / name / f"n{n}") for n in (1, 2, 3)} for name in "cd"}
+    assert [len(each) for each in found.values()] == [1, 1]
+    every = {*found["c"], *found["d"], secret_of(tmp_path / "alone")}
+    assert len(every) == 3, "each cluster has another one"
+    assert not [text for text in every if text in told.out + told.err]
+    assert "a node that joins needs it" in told.err
+
+
+def test_a_secret_that_is_named_is_taken_over_into_each_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").write_text("only-the-members-know\n", "utf-8")
+    hosts = ["127.0.0.1"] * 2
+    assert run(["init", "--cluster", "c", *hosts, "--set", "cluster.secret_file=mine"]) == 0
+    assert run(["init", "d", "--set", "cluster.secret=only-the-members-know"]) == 0
+    (tmp_path / "mine").unlink()
+    assert {secret_of(tmp_path / each) for each in ("c/n1", "c/n2", "d")} == {
+        "only-the-members-know"
+    }
+    assert run(["init", "e", "--set", "cluster.secret_file=mine"]) == 2
+    assert not (tmp_path / "e").exists()
+
+
+def test_where_members_show_certificates_or_are_founded_elsewhere_no_secret_is_made(
+    tmp_path: Path,
+) -> None:
+    assert run(["init", "--cluster", str(tmp_path / "c"), "127.0.0.1", "--secure"]) == 0
+    peers = "peers=1:n1@127.0.0.1:3301,2:n2@127.0.0.1:3302"
+    cluster = "cluster.id=8c2f6b1e-0c5a-4f62-9d0e-3a7d1b9c4e55"
+    assert run(["init", str(tmp_path / "n1"), "--set", cluster, "--set", peers]) == 0
+    for directory in (tmp_path / "c/n1", tmp_path / "n1"):
+        assert not NodeConfig.load(directory / "node.yaml", {}).secret
+        assert not (directory / secret.FILE).exists()

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import stat
 import sys
 from pathlib import Path
 
@@ -40,7 +41,8 @@ def test_the_configuration_names_all_members_and_the_quick_timeouts(tmp_path: Pa
     config = yaml.safe_load(made.node("n2").config.read_text())
     node = {"id": 2, "name": "n2", "dir": str(tmp_path / "x" / "n2")}
     assert config["node"] == node | {"events": "true"}
-    assert config["cluster"] == {"id": made.cluster, "name": "x"}
+    secret = str(tmp_path / "x" / "secret")
+    assert config["cluster"] == {"id": made.cluster, "name": "x", "secret_file": secret}
     assert config["election"] == {"timeout": "1s"}
     assert config["replication"] == {"timeout": "250ms"}
     assert config["store"] == {"writer": "inline"}
@@ -52,6 +54,51 @@ def test_a_lab_may_be_told_to_write_nothing_down(tmp_path: Path) -> None:
     made = lab.create(tmp_path / "x", name="x", nodes=1, options={"node.events": "false"})
     config = NodeConfig.load(made.nodes[0].config)
     assert not config.node.events
+
+
+def secrets_of(made: lab.Lab) -> set[str]:
+    """What its nodes know of each other."""
+    return {NodeConfig.load(node.config, {}).secret.text for node in made.nodes}
+
+
+def test_the_nodes_of_a_lab_share_a_secret_and_those_that_are_added_know_it(tmp_path: Path) -> None:
+    made = lab.create(tmp_path / "x", name="x", nodes=3)
+    other = lab.create(tmp_path / "y", name="y", nodes=1)
+    (known,) = secrets_of(made)
+    assert known
+    assert {known} != secrets_of(other)
+    file = tmp_path / "x" / "secret"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    grown, _ = lab.add_node(made)
+    assert secrets_of(grown) == {known}
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and known in text_of(path)] == [
+        file
+    ]
+
+
+def text_of(path: Path) -> str:
+    return path.read_bytes().decode("latin-1")
+
+
+def test_a_lab_takes_the_secret_that_is_named_and_has_none_over_tls(tmp_path: Path) -> None:
+    own = {"cluster.secret": "only-the-members-know"}
+    assert secrets_of(lab.create(tmp_path / "x", name="x", nodes=2, options=own)) == {
+        "only-the-members-know"
+    }
+    secured = lab.create(tmp_path / "y", name="y", nodes=1, secure=True)
+    assert secrets_of(secured) == {""}
+    assert not (tmp_path / "y" / "secret").exists()
+
+
+def test_a_lab_of_a_former_release_has_no_secret_and_grows_without_one(tmp_path: Path) -> None:
+    made = lab.create(tmp_path / "x", name="x", nodes=2)
+    for node in made.nodes:
+        lines = node.config.read_text("utf-8").splitlines(keepends=True)
+        node.config.write_text("".join(x for x in lines if "secret_file" not in x), "utf-8")
+    (tmp_path / "x" / "secret").unlink()
+    grown, _ = lab.add_node(lab.load(tmp_path / "x"))
+    assert secrets_of(grown) == {""}
 
 
 def test_a_lab_is_not_made_twice(tmp_path: Path) -> None:

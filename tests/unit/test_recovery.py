@@ -239,3 +239,40 @@ def test_the_authority_of_the_old_cluster_certifies_the_new_one(
     assert shown.names == (CertifiedName(config.cluster.id, Bearer.USER, "root"),)
     assert run(["recover", str(tmp_path / "c/n2"), str(bare), stopped]) == 0
     assert "its certificate is one of the old cluster" in capsys.readouterr().err
+
+
+@pytest.fixture
+def idle(tmp_path: Path) -> Path:
+    """The directory of a member of a cluster in which nobody has written anything."""
+    hosts = ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"]
+    assert run(["init", str(tmp_path), *hosts, "--cluster"]) == 0
+    return tmp_path / "n1"
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_the_new_cluster_knows_the_secret_of_the_old_one(
+    idle: Path, tmp_path: Path, given: bool
+) -> None:
+    """By it the old nodes are shown that they are superseded; another one only if it is named."""
+    options, old = {}, NodeConfig.load(idle / "node.yaml", {}).secret
+    if given:
+        (tmp_path / "mine").write_text("only-the-members-know\n", "utf-8")
+        options = {"cluster.secret_file": str(tmp_path / "mine")}
+    with opened(idle) as left:
+        forcing.force(left, tmp_path / "new", options)
+    new = NodeConfig.load(tmp_path / "new/node.yaml", {})
+    assert new.secret.text == ("only-the-members-know" if given else old.text) != ""
+    assert new.values()["cluster.secret_file"] == "secret"
+    assert (tmp_path / "new/secret").stat().st_mode & 0o777 == 0o600
+
+
+def test_of_a_cluster_without_a_secret_another_one_without_is_made(
+    idle: Path, tmp_path: Path
+) -> None:
+    """Or its nodes would believe the new one nothing."""
+    file = idle / "node.yaml"
+    file.write_text(file.read_text("utf-8").replace("  secret_file: secret", ""), "utf-8")
+    with opened(idle) as left:
+        forcing.force(left, tmp_path / "new", {})
+    assert not NodeConfig.load(tmp_path / "new/node.yaml", {}).secret
+    assert not (tmp_path / "new/secret").exists()

@@ -1,0 +1,152 @@
+"""A new cluster without TLS has a secret from the start: who does not know it is no peer."""
+
+import logging
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+
+import qsync
+from admin.lab.ports import free_ports
+from cli.main import run
+from qsync.config import NodeConfig, secret
+from qsync.node.node import Node
+from tests.node import three
+
+FAST = ("--set", "election.timeout=300ms", "--set", "replication.timeout=50ms")
+KNOWN = "only-the-members-know"
+
+
+@pytest.fixture
+def founded(tmp_path: Path) -> Path:
+    """The directories of a cluster of three, as `qsync init` makes them."""
+    hosts = [f"127.0.0.1:{port}" for port in free_ports(3)]
+    assert run(["init", "--cluster", str(tmp_path / "c"), *hosts, *FAST]) == 0
+    return tmp_path / "c"
+
+
+def config(directory: Path) -> NodeConfig:
+    return NodeConfig.load(directory / "node.yaml", {})
+
+
+def without_secret(directory: Path) -> NodeConfig:
+    """The same node as a release made it that knew of no secrets."""
+    (directory / secret.FILE).unlink()
+    text = (directory / "node.yaml").read_text("utf-8")
+    assert text.count("  secret_file: secret") == 1
+    (directory / "node.yaml").write_text(text.replace("  secret_file: secret", ""), "utf-8")
+    return config(directory)
+
+
+def last_of(node: Node) -> int:
+    """The last entry of its log."""
+    return node.replica.machine.replicated_log.log.last
+
+
+async def writes(nodes: list[Node]) -> None:
+    """A cluster that confirms a write on all of these nodes."""
+    await three.until(lambda: len(three.leaders(nodes)) == 1, "somebody leads")
+    async with qsync.connect_async([each.address for each in nodes], timeout=60) as db:
+        await db.schema.create_space("t", format=[("id", "unsigned")], is_sync=True)
+        await db.space("t").insert([1])
+    last = last_of(nodes[0])
+    await three.until(lambda: all(last_of(n) >= last for n in nodes), "all")
+
+
+async def until_said(node: Node, to: int, words: str) -> None:
+    """Wait until the other node refuses this one in these words."""
+    await three.until(lambda: words in three.link(node, to), words)
+
+
+async def test_a_node_without_the_secret_is_no_peer_and_learns_nothing(
+    founded: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "qsync.node")
+    stranger = without_secret(founded / "n3")
+    async with three.running([config(founded / "n1"), config(founded / "n2"), stranger]) as nodes:
+        *members, outside = nodes
+        empty = last_of(outside)
+        await writes(members)
+        said = "this node has a cluster secret, n3 has none"
+        for number, each in enumerate(members, 1):
+            answered = f"n{number} has a cluster secret, this node has none"
+            await until_said(outside, number, said)
+            await until_said(each, 3, answered)
+            assert not each.server.hears(3)
+            assert not outside.server.hears(number)
+        told = {getattr(each, "qsync", {}).get("told") for each in caplog.records}
+        assert said in told, "who runs a member reads it in its log, too"
+        assert last_of(outside) == empty
+        assert not outside.replica.machine.leader
+
+
+async def test_nodes_of_a_former_release_that_know_no_secret_still_are_a_cluster(
+    founded: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    old = [without_secret(founded / f"n{n}") for n in (1, 2, 3)]
+    async with three.running(old) as nodes:
+        await writes(nodes)
+        listen = ["--listen", f"127.0.0.1:{free_ports(1)[0]}"]
+        join = ["--join", nodes[0].address, *listen]
+        given = ["--set", f"cluster.secret={KNOWN}"]
+        new = str(tmp_path / "n4")
+        assert await trio.to_thread.run_sync(run, ["init", new, *join, *given]) == 2
+        assert "n1 has no cluster secret" in capsys.readouterr().err
+        assert await trio.to_thread.run_sync(run, ["init", new, *join]) == 0
+        assert not config(tmp_path / "n4").secret
+
+
+async def shows_nothing(
+    capsys: pytest.CaptureFixture[str], address: str, known: str, folder: Path
+) -> None:
+    """Ask for all that a node tells of itself: no answer and no file of evidence has the secret."""
+    for words in (
+        ["dump", address, "--out", str(folder / "bundle")],
+        ["status", address, "--json"],
+        ["info", "--target", address],
+        ["doctor", address],
+        ["config", "show", str(folder / "n1/node.yaml")],
+    ):
+        code = await trio.to_thread.run_sync(run, words)
+        told = capsys.readouterr()
+        assert code == 0, told.err
+        assert told.out or told.err
+        assert known not in told.out + told.err
+    assert await trio.to_thread.run_sync(partial(files_with, folder, known)) == [
+        folder / "n1" / secret.FILE,
+        folder / "n2" / secret.FILE,
+    ]
+
+
+def files_with(folder: Path, known: str) -> list[Path]:
+    """The files below it in which that stands."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return sorted(path for path in files if known.encode() in path.read_bytes())
+
+
+async def test_who_joins_must_name_the_secret_and_takes_a_copy_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ports, second = free_ports(2), tmp_path / "n2"
+    assert run(["init", "n1", "--set", f"listen=127.0.0.1:{ports[0]}", *FAST]) == 0
+    command = ["init", "n2", "--join", f"127.0.0.1:{ports[0]}", "--listen", f"127.0.0.1:{ports[1]}"]
+    async with qsync.Node("n1/node.yaml") as first:
+        await three.until(lambda: first.leads, "it leads")
+        assert await trio.to_thread.run_sync(run, command) == 2
+        refused = capsys.readouterr().err
+        assert "n1 has a cluster secret, and a node without it could not join" in refused
+        assert "--set cluster.secret_file=FILE" in refused
+        named = [*command, "--set", "cluster.secret_file=n1/secret", *FAST]
+        assert await trio.to_thread.run_sync(run, named) == 0
+        assert config(second).secret == config(tmp_path / "n1").secret
+        async with three.running([config(second)]) as (joined,):
+            add = ["member", "add", joined.address, "--target", first.address]
+            adding = partial(trio.to_thread.run_sync, run, add)
+            assert await adding() == 0
+            async with qsync.connect_async(first.address) as db:
+                await db.schema.create_space("t", is_sync=True)
+                await db.space("t").insert([1], timeout=60)
+                assert await db.space("t").get(1) == [1]
+            await shows_nothing(capsys, first.address, config(second).secret.text, tmp_path)
