@@ -191,6 +191,17 @@ class Configurations:
         was = any(each and each.role_of(config.me, config.instance) for each in known)
         return Standing.REMOVED if was else outside
 
+    def has_removed(self, replica: Replica, confirmed: Index) -> bool:
+        """Return whether it was a member and is none, by what is confirmed (membership.md M4 d).
+
+        By this log alone, which does not know who was removed before it begins.
+        """
+        now = self.followed
+        if now is None or now.member(replica) is not None or self.changed_at() > confirmed:
+            return False
+        known = [self._founding, *(each.configuration for each in self._changes)]
+        return any(each and each.member(replica) for each in known)
+
     def before(self, index: Index) -> Configuration | None:
         """Return the configuration in force just before the change at `index`."""
         for change in reversed(self._changes):

@@ -39,17 +39,17 @@ class AddressBook:
         self._read_from: Configuration | None = None
         self._members: dict[Replica, PeerConfig] = dict(self._settings)
 
-    def introduce(self, hello: Hello, now: float) -> None:
+    def introduce(self, hello: Hello, now: float, *, leader_idle: float | None) -> None:
         """Take in a peer that connected, with the address in its hello. `now`: for leases.
 
-        Only a leader refuses whom it does not know: its log has the newest configuration. To
-        anybody else the dialer may be a member by a log that is newer. Raises NotMember, Overloaded
-        for one anonymous replica too many, and ProtocolError for an address that nobody can dial.
+        `leader_idle`: seconds since the leader was heard, if one is known. Raises NotMember,
+        Overloaded for one anonymous replica too many, and ProtocolError for an address that nobody
+        can dial.
         """
-        replica, leader = Replica(hello.replica), self._machine.leader
+        replica = Replica(hello.replica)
         if WORD in hello.features:
             self.anonymous.admit(hello, self._followed, now)
-        elif leader is not None and leader.open and not self.names(replica):
+        elif self._is_out(replica, leader_idle):
             raise NotMember(
                 f"replica {replica} is not in the configuration {self._followed}",
                 details={"replica": int(replica), "term": int(self._machine.term)},
@@ -62,6 +62,22 @@ class AddressBook:
             )
         except ValueError as error:
             raise ProtocolError(f"the address of {hello.name} {error}") from None
+
+    def _is_out(self, replica: Replica, leader_idle: float | None) -> bool:
+        """Return whether it is certain enough that this replica is no member.
+
+        A leader refuses whom it does not know: its log has the newest configuration. To anybody
+        else the dialer may be a member by a log that is newer, so a follower refuses only who was
+        removed, once that is confirmed, and while it hears its leader: who was added again
+        meanwhile may lead, and a follower that lags would never hear of it.
+        """
+        machine = self._machine
+        if machine.leader is not None:
+            return machine.leader.open and not self.names(replica)
+        if leader_idle is None or leader_idle >= machine.config.election_timeout:
+            return False
+        log = machine.replicated_log
+        return log.configurations.has_removed(replica, log.confirmed)
 
     def depart(self, replica: Replica) -> None:
         """Note that a peer has no connection to this node. A member is dialled all the same."""

@@ -87,7 +87,7 @@ def introduce(node: NodeView, hello: Hello) -> None:
         _check_name(node, hello)
     if WORD not in hello.features:
         old_copies.introduce(node, hello)
-    node.book.introduce(hello, node.reactor.effects.now())
+    node.book.introduce(hello, node.reactor.effects.now(), leader_idle=node.leader_idle())
 
 
 def check_greeting(node: NodeView, greeting: Greeting) -> None:

@@ -9,6 +9,7 @@ import trio
 
 import qsync
 from admin.lab.ports import free_ports
+from election.messages import Replica
 from qsync.config import NodeConfig
 from qsync.config.secret import fresh
 from tests.node.three import configs, leaders, link, running, until
@@ -37,6 +38,29 @@ async def test_who_is_a_peer_is_what_the_log_says_whatever_a_file_lists(tmp_path
         await until(lambda: link(nodes[0], 3) == link(nodes[2], 1) == "up", "1 and 3 agree")
         await until(lambda: len(leaders(nodes)) == 1, "they have a leader")
         assert set(nodes[2].links.links) == {1, 2}, "nobody dials what is only in a file"
+
+
+async def test_who_was_removed_is_refused_by_the_leader_and_by_its_followers(
+    tmp_path: Path,
+) -> None:
+    found = configs(tmp_path, changed={3: {"election.mode": "voter"}})
+    async with running(found[:2]) as members:
+        async with running(found[2:]):
+            await until(lambda: len(leaders(members)) == 1, "one of the two leads")
+            async with qsync.connect_async([str(each.address) for each in found]) as db:
+                await db.members.remove(3, timeout=60)
+        certain = [each.replica.machine.replicated_log for each in members]
+        await until(
+            lambda: all(
+                log.configurations.has_removed(Replica(3), log.confirmed) for log in certain
+            ),
+            "both know it for certain",
+        )
+        async with running(found[2:]) as (gone,):
+            for each in (1, 2):
+                await until(lambda n=each: "not in the configuration" in link(gone, n), "refused")
+            assert not any(each.server.hears(3) for each in members)
+            assert len(leaders(members)) == 1
 
 
 FLIPS = 60

@@ -82,7 +82,7 @@ def _server(actor: "Actor", door: Door) -> Server:
     )
     book = AddressBook(NodeConfig(peers=peers), actor.core.machine, lambda: f"n{actor.me}:3301")
     admission = Admission(
-        introduce=lambda hello: book.introduce(hello, now=0.0),
+        introduce=lambda hello: book.introduce(hello, now=0.0, leader_idle=_leader_idle(actor)),
         depart=book.depart,
         connections_max=10,
         client_frame_bytes_max=1 << 20,
@@ -104,6 +104,11 @@ def _server(actor: "Actor", door: Door) -> Server:
         requests=actor.desk.requests,
         now=lambda: actor.stage.now,
     )
+
+
+def _leader_idle(actor: "Actor") -> float | None:
+    raft = actor.core.machine.raft
+    return None if raft.leader is None else actor.stage.now - raft.state.promise.heard_at
 
 
 def _hello(replica: int, instance: str) -> Hello:
