@@ -173,17 +173,17 @@ def why_in_words(code: str) -> str:
     return _WHY.get(code, code)
 
 
-def sentence(name: str, said: Mapping[str, str]) -> str:
-    """Return what happened, to stand after the name of the node. `said`: the fields, as text.
+def sentence(name: str, fields: Mapping[str, str]) -> str:
+    """Return what happened, to stand after the name of the node. `fields`: as text.
 
     An event of another release, or one that says less there, is shown with its fields.
     """
     found = HAPPENINGS.get(name)
-    words = {**said, **({"why": why_in_words(said["why"])} if "why" in said else {})}
+    words = {**fields, **({"why": why_in_words(fields["why"])} if "why" in fields else {})}
     for each in () if found is None else found.sentences:
         try:
             return each.format_map(words)
         except KeyError:
             continue  # the next one says less
-    fields = " ".join(f"{key}={value}" for key, value in said.items())
-    return f"{name} {fields}".rstrip()
+    shown = " ".join(f"{key}={value}" for key, value in fields.items())
+    return f"{name} {shown}".rstrip()
