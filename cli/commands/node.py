@@ -16,6 +16,8 @@ from qsync.wire import replies
 from qsync.wire.verbs import RightsRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from admin.lab.founding import FoundingMember, Layout
 
 FILE = "node.yaml"
@@ -121,11 +123,7 @@ def init(
 def _say_made(made: "Layout", directory: Path, *, cluster: bool) -> None:
     for each in made.members:
         say(f"wrote {each.file}: {each.name} listens on {each.address}")
-    if cluster:
-        first = made.members[0].dir.name
-        say(f"copy each directory to its host, and run there: qsync start {first}")
-    else:
-        say(f"run it with: qsync start {directory}")
+    _say_start(directory, made.members, cluster=cluster)
     if made.has_secret:
         where = "the file `secret` in each directory" if cluster else f"{directory}/secret"
         say(f"members know each other by {where}: keep it private; a node that joins needs it")
@@ -155,12 +153,22 @@ def _check_hosts(hosts: tuple[str, ...], *, cluster: bool) -> None:
         raise click.UsageError("--cluster wants the hosts of its members: HOST or HOST:PORT")
 
 
+def _say_start(directory: Path, members: "Sequence[FoundingMember]", *, cluster: bool) -> None:
+    if not cluster:
+        say(f"run it with: qsync start {directory}")
+        return
+    say("copy each directory to its host, and start it there (as a service: qsync help run-nodes)")
+    for each in members:
+        host = each.address.rpartition(":")[0]
+        say(f"  {each.dir.name} to {host}: qsync start {each.dir.name}")
+
+
 def _say_how(directory: Path, address: str) -> None:
     """Where the certificates are, and how they are shown."""
     certs = directory / "certs"
-    say(f"keep {certs} to yourself; it has the authority and your certificate:")
+    say(f"keep {certs} private: it has the authority, and your certificate as root; with it, run:")
     files = f"ca={certs}/ca.crt&certificate={certs}/root.crt&key={certs}/root.key"
-    say(f"qsync status 'qsyncs://{address}/?{files}'")
+    say(f"  qsync status 'qsyncs://{address}/?{files}'")
 
 
 def _founding(

@@ -40,10 +40,12 @@ class NodeConfig:
     node: sections.NodeSection = field(default_factory=sections.NodeSection)
     cluster: sections.ClusterSection = field(default_factory=sections.ClusterSection)
     listen: Address = option(
-        ADDRESS, "127.0.0.1:3301", "where it listens; its own address among the peers without it"
+        ADDRESS,
+        "127.0.0.1:3301",
+        "where it listens; if left out, at its own address among the peers",
     )
     advertise: Address | None = option(
-        ADDRESS_OR_NONE, "", "where others reach it, when that is not where it listens"
+        ADDRESS_OR_NONE, "", "where others reach it, if that is not where it listens"
     )
     peers: tuple[sections.PeerConfig, ...] = ()
     """All members of the replica set, this node included; it alone when none are given."""

@@ -103,13 +103,15 @@ class NodeSection:
         FLAG, "false", "true allows drills to break it at its fault points; never in production"
     )
     rehearsed_features: frozenset[str] = option(
-        FEATURES, "", "it says that it knows these features of the log, too: drills of upgrades"
+        FEATURES,
+        "",
+        "features of the log that it claims to know besides its own; for drills of upgrades alone",
     )
     events: bool = option(
-        FLAG, "false", "true writes down what happens inside of it, for the checker"
+        FLAG, "false", "true writes down what happens inside of it, for `qsync check`"
     )
     events_bytes_max: int = option(
-        size("64KiB", "1TiB"), "256MiB", "size of all that; then no more is written down"
+        size("64KiB", "1TiB"), "256MiB", "size of those records; beyond it no more is written"
     )
 
 
@@ -121,7 +123,9 @@ class ClusterSection:
     name: str = option(NAME, "qsync", "name shown to people")
     tag: str = option(LABEL, "", "free text shown beside the name, such as an environment")
     secret: Secret = option(
-        SECRET, "", "what its members prove to each other that they know; 16 characters or more"
+        SECRET,
+        "",
+        "shared by all members, who prove to each other that they know it; 16 characters or more",
     )
     secret_file: Path | None = option(
         PATH_OR_NONE, "", "a file that holds the secret instead; relative to this file"
@@ -129,8 +133,8 @@ class ClusterSection:
     users: ClusterUsers = option(
         choice(ClusterUsers),
         "optional",
-        "required: where no user is known, as on a node that has no rows yet, only its owner is "
-        "let in",
+        "required: a node that knows no users, as one without rows yet, lets only its owner in; "
+        "optional: everybody",
     )
 
 
@@ -157,10 +161,12 @@ class ReplicationSection:
     queue_bytes_max: int = declared(core_options.QUEUE_BYTES_MAX)
     append_bytes_max: int = declared(core_options.APPEND_BYTES_MAX)
     snapshot_rate: int = option(
-        size("64KiB", "1TiB"), "32MiB", "bytes of snapshots sent in a second, to all who lack one"
+        size("64KiB", "1TiB"),
+        "32MiB",
+        "bytes of snapshots sent in a second, to all receivers together",
     )
     anon: bool = option(
-        FLAG, "false", "follow without being a member: count nowhere, take no place in `_cluster`"
+        FLAG, "false", "true: follow as an anonymous replica: no member, no vote, not in `_cluster`"
     )
     anon_ttl: float = option(
         duration("1s", "365d"),
@@ -181,7 +187,7 @@ class StoreSection:
     writer: WriterChoice = option(
         choice(WriterChoice),
         "auto",
-        "commit inline (fast disks), on a thread, or measure and choose",
+        "where commits run: inline (fast disks), thread, or auto, which measures and chooses",
     )
     map_size: int = option(
         size("1MiB", "64TiB"), "1GiB", "first size of each LMDB map; maps grow by themselves"
@@ -193,7 +199,7 @@ class StoreSection:
     unfolded_bytes_max: int = option(
         size("1MiB", "64GiB"),
         "32MiB",
-        "rows of a leader that are not in the spaces yet; with more, writers wait for room",
+        "bytes of rows that a leader has not put in the spaces yet; with more, writers wait",
     )
     scrub_interval: float = option(
         duration("0s", "30d"), "1h", "how often all stored rows are verified; 0: only when read"
@@ -255,10 +261,14 @@ class AuditSection:
     )
     files_max: int = option(integer(1, 10_000), "10", "older files that are kept")
     on_failure: AuditFailure = option(
-        choice(AuditFailure), "alarm", "go on without the line, or refuse what it would tell of"
+        choice(AuditFailure),
+        "alarm",
+        "when a line cannot be written: alarm goes on without it, refuse refuses the operation",
     )
     heads_interval: float = option(
-        duration("0s", "1d"), "1m", "how often the others hear how far the trail is; 0: never"
+        duration("0s", "1d"),
+        "1m",
+        "how often others are told how long the trail is, which shows lost lines; 0: never",
     )
 
 
@@ -306,10 +316,14 @@ class LimitsSection:
         integer(1, 1_000_000), "512", "connections of one host that have not said yet who they are"
     )
     unsent_bytes_max: int = option(
-        size("1MiB", "1TiB"), "256MiB", "answers that clients have not read, of all together"
+        size("1MiB", "1TiB"),
+        "256MiB",
+        "bytes of answers that clients have not read yet, of all clients together",
     )
     unfinished_bytes_max: int = option(
-        size("64KiB", "1TiB"), "256MiB", "requests that have not arrived whole, of all clients"
+        size("64KiB", "1TiB"),
+        "256MiB",
+        "bytes of requests that have arrived in part, of all clients together",
     )
     inflight_max: int = option(
         integer(1, 1_000_000), "4096", "unanswered requests of one connection"

@@ -8,7 +8,8 @@ _PEER = ("id", "name", "address", "via")
 _NULLS = {"null", "Null", "NULL"}
 _HEAD = """\
 # Configuration of one qsync node. Lines that are commented out show the default.
-# Overridden by variables (QSYNC_SECTION__OPTION) and flags; `qsync config show --origin` tells.
+# Variables (QSYNC_SECTION__OPTION) and flags override it; `qsync config show --origin` says what
+# each option is and where it was set.
 # Durations: 250ms, 5s, 1h. Sizes: 512B, 64MiB.
 """
 

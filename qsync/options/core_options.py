@@ -108,7 +108,7 @@ ELECTION_MODE: Final = CoreOption(
     "mode",
     choice(ElectionMode),
     "candidate",
-    "may this node lead: off, voter, candidate, manual",
+    "candidate: stands when no leader is heard; manual, off: when promoted; voter: never",
     online=True,
     tarantool="election_mode",
 )
@@ -127,7 +127,7 @@ ELECTION_FENCING: Final = CoreOption(
     "fencing",
     choice(Fencing),
     "soft",
-    "how soon a leader without a quorum steps down: soft, strict, off",
+    "a leader without a quorum steps down: soft, as followers miss it; strict, sooner; off, never",
     shared=True,
     online=True,
     tarantool="election_fencing_mode",
@@ -183,7 +183,7 @@ SYNCHRO_POLICY: Final = CoreOption(
     "synchro_policy",
     choice(Policy),
     "rollback",
-    "then: rollback undoes it, detach only releases the client",
+    "after that time: rollback undoes it; detach lets it wait on, and only answers the client",
     shared=True,
 )
 QUEUE_ENTRIES_MAX: Final = CoreOption(
@@ -199,7 +199,7 @@ QUEUE_BYTES_MAX: Final = CoreOption(
     "queue_bytes_max",
     size("1KiB", "64GiB"),
     "16MiB",
-    "bytes of pending transactions beyond which writers wait; as many may wait",
+    "bytes of pending transactions beyond which writers wait; as much may wait, more is refused",
     shared=True,
     online=True,
     tarantool="replication_synchro_queue_max_size",
@@ -232,7 +232,7 @@ CHECKPOINT_WAL_THRESHOLD: Final = CoreOption(
     "checkpoint_wal_threshold",
     size("4KiB", "1000000TiB"),
     "512MiB",
-    "and whenever the log grew by so much, and by as much as the last snapshot takes",
+    "a snapshot is also written when the log grew by so much, and by the size of the last one",
     online=True,
     tarantool="checkpoint_wal_threshold",
 )
@@ -259,7 +259,7 @@ WAL_RETENTION_SIZE: Final = CoreOption(
     "wal_retention_size",
     size("4KiB", "1000000TiB"),
     "2GiB",
-    "log kept for a member or consumer that lags; with more it is let go, and needs a snapshot",
+    "log kept for members and consumers that lag; who lags further needs a snapshot",
     shared=True,
     online=True,
     tarantool="wal_retention_size",
@@ -269,7 +269,7 @@ ENABLE_FEATURES: Final = CoreOption(
     "enable_features",
     choice(EnableFeatures),
     "auto",
-    "auto: features of the log are used once every node's release knows them; manual: not yet",
+    "new features of the log: auto uses them once every node's release knows them, manual does not",
     shared=True,
 )
 
