@@ -16,7 +16,13 @@ WORKLOADS = ("put", "get", "txn10", *(f"ycsb-{letter}" for letter in "abcdef"))
         "qsync bench --workload ycsb-b --open-loop 5000",
     )
 )
-@click.option("--workload", type=click.Choice(WORKLOADS), default="put", show_default=True)
+@click.option(
+    "--workload",
+    type=click.Choice(WORKLOADS),
+    default="put",
+    show_default=True,
+    help="Single writes, single reads, transactions of ten writes, or a workload of YCSB.",
+)
 @click.option(
     "--clients", type=click.IntRange(1, 1000), default=64, show_default=True, help="Connections."
 )
@@ -27,7 +33,13 @@ WORKLOADS = ("put", "get", "txn10", *(f"ycsb-{letter}" for letter in "abcdef"))
     show_default=True,
     help="Outstanding requests on each connection.",
 )
-@click.option("--seconds", type=Duration(), default="10", show_default=True)
+@click.option(
+    "--seconds",
+    type=Duration(),
+    default="10",
+    show_default=True,
+    help="How long it measures, after a warm-up.",
+)
 @click.option(
     "--open-loop",
     "rate",
@@ -41,7 +53,13 @@ WORKLOADS = ("put", "get", "txn10", *(f"ycsb-{letter}" for letter in "abcdef"))
     is_flag=True,
     help="With --open-loop: list each stall above 20 ms, and what the nodes report about it.",
 )
-@click.option("--keys", type=click.IntRange(1), default=10_000, show_default=True)
+@click.option(
+    "--keys",
+    type=click.IntRange(1),
+    default=10_000,
+    show_default=True,
+    help="How many different keys are used.",
+)
 @click.option(
     "--value-bytes",
     type=click.IntRange(0, 1_000_000),

@@ -24,7 +24,9 @@ _MINUTE_S = 60.0
     show_default=True,
     help="How long faults are injected; healing and checking take extra time.",
 )
-@click.option("--nodes", type=click.IntRange(3, 9), default=3, show_default=True)
+@click.option(
+    "--nodes", type=click.IntRange(3, 9), default=3, show_default=True, help="How many nodes."
+)
 @click.option(
     "--seed",
     type=int,

@@ -43,7 +43,10 @@ def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--dir`, `--days` of a leaf, `--ca-dir`, `--overwrite`, `--cluster`."""
     for option in (
         click.option("--cluster", required=True, metavar="UUID", help="The id of its cluster."),
-        click.option("--days", type=click.IntRange(1, 3650), default=90, show_default=True),
+        click.option(
+            "--days", type=click.IntRange(1, 3650), default=90, show_default=True,
+            help="How long the certificate is good.",
+        ),
         click.option(
             "--dir", "directory", type=_DIRECTORY, default="certs", show_default=True,
             help="Where certificate and key are written.",
@@ -58,11 +61,24 @@ def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @cert.command(epilog="Example: qsync cert ca --dir certs --name 'orders, production'")
-@click.option("--dir", "directory", type=_DIRECTORY, default="certs", show_default=True)
+@click.option(
+    "--dir",
+    "directory",
+    type=_DIRECTORY,
+    default="certs",
+    show_default=True,
+    help="Where ca.crt and ca.key are written.",
+)
 @click.option(
     "--name", default="qsync CA", show_default=True, help="Display name of the authority."
 )
-@click.option("--days", type=click.IntRange(1, 36500), default=3650, show_default=True)
+@click.option(
+    "--days",
+    type=click.IntRange(1, 36500),
+    default=3650,
+    show_default=True,
+    help="How long the authority is good.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace an existing authority.")
 @json_option
 def ca(*, directory: Path, name: str, days: int, overwrite: bool) -> None:

@@ -28,6 +28,14 @@ _CONSISTENCIES = ("linearizable", "lease", "local")
 _ITERATORS = ("eq", "ge", "gt", "le", "lt", "all", "req")
 
 
+_iterator = click.option(
+    "--iterator",
+    type=click.Choice(_ITERATORS),
+    help="eq and req: those at KEY; ge, gt: from there upwards; le, lt: downwards; all.  "
+    "[default: eq, all without KEY]",
+)
+
+
 class Json(click.ParamType[object]):
     """A JSON value; what is no JSON is taken as text."""
 
@@ -134,9 +142,15 @@ def get(
 @click.command(epilog="Example: qsync select accounts 10 --iterator ge --limit 5")
 @_SPACE
 @click.argument("key", type=Json(), required=False)
-@click.option("--iterator", type=click.Choice(_ITERATORS), help="[default: eq, all without KEY]")
-@click.option("--limit", type=click.IntRange(0), default=LIMIT, show_default=True)
-@click.option("--offset", type=click.IntRange(0), default=0)
+@_iterator
+@click.option(
+    "--limit",
+    type=click.IntRange(0),
+    default=LIMIT,
+    show_default=True,
+    help="At most so many tuples.",
+)
+@click.option("--offset", type=click.IntRange(0), default=0, help="Leave out so many tuples first.")
 @click.option(
     "--after",
     type=JsonList('[1, "ann"]'),
@@ -180,7 +194,7 @@ def select(
 @click.command(epilog=examples("qsync count accounts", "qsync count accounts 10 --iterator ge"))
 @_SPACE
 @click.argument("key", type=Json(), required=False)
-@click.option("--iterator", type=click.Choice(_ITERATORS), help="[default: eq, all without KEY]")
+@_iterator
 @_reads
 def count(
     *,

@@ -19,7 +19,9 @@ _LINE_EVERY_S = 1.0
 
 
 @click.command(epilog=examples("qsync demo --seconds 10", "# in scripts", "qsync demo --json"))
-@click.option("--nodes", type=click.IntRange(1, 9), default=3, show_default=True)
+@click.option(
+    "--nodes", type=click.IntRange(1, 9), default=3, show_default=True, help="How many nodes."
+)
 @click.option(
     "--seconds", type=Duration(), default="20", show_default=True, help="How long the clients work."
 )
@@ -30,7 +32,9 @@ _LINE_EVERY_S = 1.0
     metavar="DIR",
     help="Leave data, logs and a bundle of evidence in DIR, for `qsync check --quick DIR`.",
 )
-@click.option("--clients", type=click.IntRange(1, 100), default=6, show_default=True)
+@click.option(
+    "--clients", type=click.IntRange(1, 100), default=6, show_default=True, help="How many clients."
+)
 @click.option(
     "--seed", type=int, default=1, show_default=True, help="Seed for the clients' choices."
 )

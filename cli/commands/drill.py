@@ -155,7 +155,13 @@ def hooks(*, file: str | None) -> None:
     metavar="DIR",
     help="A new directory for report and evidence. [default: a temporary one]",
 )
-@click.option("--nodes", type=click.IntRange(1, labs.NODES_MAX), default=3, show_default=True)
+@click.option(
+    "--nodes",
+    type=click.IntRange(1, labs.NODES_MAX),
+    default=3,
+    show_default=True,
+    help="How many nodes a new lab has.",
+)
 @click.option(
     "--target",
     help="Use an existing lab (name or directory) instead of a new one; with --hooks the cluster "

@@ -229,7 +229,11 @@ def start(*, node: str, timeout: float, name: str, directory: Path | None) -> No
     _told(found, one, "started")
 
 
-@lab.command(epilog=examples("qsync lab add", "qsync member add n4"))
+@lab.command(
+    epilog=examples(
+        "qsync lab add", "# with the address that it prints", "qsync member add 127.0.0.1:14213"
+    )
+)
 @click.option(
     "--timeout",
     type=Duration(),
@@ -268,7 +272,7 @@ def resume(*, node: str, name: str, directory: Path | None) -> None:
     _told(found, found.node(node), "resumed")
 
 
-@lab.command(epilog="Example: qsync lab wipe n1 && qsync lab start n1")
+@lab.command(epilog=examples("qsync lab kill n1", "qsync lab wipe n1", "qsync lab start n1"))
 @click.argument("node")
 def wipe(*, node: str, name: str, directory: Path | None) -> None:
     """Delete the data of a stopped node, as if its disk were new."""

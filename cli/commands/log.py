@@ -36,7 +36,9 @@ def log() -> None:
 
 @log.command(epilog="Example: qsync log cat ./n1 --from 10 --json")
 @_SOURCE
-@click.option("--from", "first", type=click.IntRange(1), default=1, show_default=True)
+@click.option(
+    "--from", "first", type=click.IntRange(1), default=1, show_default=True, help="First index."
+)
 @click.option("--to", "last", type=click.IntRange(1), help="Last index.")
 @click.option("--count", type=click.IntRange(1), help="Maximum number of entries.")
 @timeout_option("10s")
@@ -84,7 +86,9 @@ def verify(*, source: str, timeout: float) -> None:
 
 @log.command(epilog="Example: qsync log tail 127.0.0.1:3301 --follow")
 @_SOURCE
-@click.option("--count", "-n", type=click.IntRange(0), default=10, show_default=True)
+@click.option(
+    "--count", "-n", type=click.IntRange(0), default=10, show_default=True, help="How many entries."
+)
 @click.option("--follow", "-f", is_flag=True, help="Print new entries until Ctrl-C.")
 @timeout_option("10s")
 @json_option

@@ -281,9 +281,10 @@ _DONE = {"grant": "granted", "revoke": "deprived of"}
 
 def _granting(group: click.Group, verb: str, about: str) -> None:
     """The same command for users and for roles."""
+    name = {"user": "ann", "role": "clerk"}[str(group.name)]
 
     @group.command(
-        verb, help=about, epilog=f"Example: qsync {group.name} {verb} NAME read --space a"
+        verb, help=about, epilog=f"Example: qsync {group.name} {verb} {name} read --space a"
     )
     @_grants
     def command(

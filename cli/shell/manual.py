@@ -6,23 +6,27 @@ import textwrap
 from cli.shell.known import BOX, INFO, OPTIONS, SPACE
 
 _FIRST = """\
-Lua 5.4, run here; what begins with `box` asks the cluster. A line is a chunk,
-such as `box.info.ro`. An unfinished one goes on in the next line; Alt-Enter
-makes a new line in any case.
+Lua 5.4 that runs here; what begins with `box` asks the cluster. Enter runs a
+statement, such as `box.info.ro`, or makes a new line if it is not complete.
 
-  box.info  box.cfg  box.stat   the node       \\c NODE speaks to another one
-  box.space.NAME:select()       the data       box.begin(), box.commit()
-  box.ctl.promote()             who leads      what is dangerous asks first
-  box.why.waiting()             in numbers     \\why for all of it
+  box.info  box.cfg  box.stat     the node that you speak to
+  box.space.NAME:select()         the rows of a space
+  box.begin()  box.commit()       a transaction
+  box.ctl.promote()               who leads; what is dangerous asks first
+  \\status  \\limbo  \\why           all nodes; pending writes; what waits, why
+  \\spaces  \\d SPACE               the spaces; how one is defined
+  \\tx  \\trace  \\explain           the transaction, last write and last error
+  \\retry  \\resolve                a write whose outcome is unknown
+  \\c NODE  \\follow on|off         speak to another node; always to the leader
+  \\all LUA  \\on NODE LUA          ask all nodes; ask one
+  \\watch 2s LUA                   ask again and again
+  \\set format json  \\x            how results are shown; in the next way
+  \\i FILE  \\o FILE  \\e            run a file; write results to one; an editor
+  \\history  \\q                    what was typed before; leave
 
-  look      \\status  \\limbo  \\why  \\spaces  \\d SPACE  \\tx  \\trace  \\explain
-  unknown   \\retry [TOKEN]  \\resolve [TOKEN]
-  speak to  \\c NODE  \\follow on|off  \\all LUA  \\on NODE LUA  \\watch 2s LUA
-  results   \\x  \\set format json  \\o FILE  \\i FILE  \\e  \\history
-  learn     \\tutorial  \\help TOPIC; \\q leaves
-
-\\help commands says what each of them does, \\help NAME explains one thing:
-\\help box.ctl.promote, \\help select, \\help trace.\
+  \\help commands                  every command in a line
+  \\help NAME                      one thing: box.ctl.promote, select, trace
+  \\tutorial                       eight lessons to type along\
 """
 COMMAND_LIST = "commands"
 

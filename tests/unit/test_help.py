@@ -2,14 +2,17 @@
 
 import json
 import re
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from cli import guides
 from cli.exits import Exit
-from cli.main import group, run
+from cli.main import COMMANDS, group, run
 from tests.repo import tree
 
 
@@ -70,3 +73,24 @@ def test_what_code_points_to_is_a_topic() -> None:
         assert "docs/how-to/" not in path.read_text("utf-8") or path.parent.name == "reference", (
             path
         )
+
+
+def _commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    if isinstance(command, click.Group):
+        for each, inside in command.commands.items():
+            yield from _commands(inside, f"{name} {each}")
+    else:
+        yield name, command
+
+
+def test_every_option_says_what_it_does() -> None:
+    mute = [
+        f"{full} {option.opts[0]}"
+        for name, (place, _) in COMMANDS.items()
+        for full, command in _commands(
+            getattr(import_module(place.partition(":")[0]), place.partition(":")[2]), name
+        )
+        for option in command.params
+        if isinstance(option, click.Option) and not option.help
+    ]
+    assert mute == []
