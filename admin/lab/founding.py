@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from admin.cluster.surveys import ClusterSurvey
-from admin.lab import cluster_secret
+from admin.lab import cluster_secret, next_steps
 from admin.lab.failures import LabExists
 from qsync.config import Address, NodeConfig
 from qsync.config.secret import Secret
@@ -131,6 +131,10 @@ def several(
     made = _lay_out(cluster, members, secret, founded=True)
     if secure:
         _certify(directory, made)
+    text = next_steps.readme(
+        directory, cluster, made.members, secure=secure, has_secret=made.has_secret
+    )
+    (directory / next_steps.README).write_text(text, "utf-8")
     return made
 
 

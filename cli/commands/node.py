@@ -16,7 +16,7 @@ from qsync.wire import replies
 from qsync.wire.verbs import RightsRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
     from admin.lab.founding import FoundingMember, Layout
 
@@ -112,21 +112,28 @@ def init(
             nodes=[_row(m) for m in made.members],
         )
         return
-    _say_made(made, directory, cluster=cluster)
+    for each in made.members:
+        say(f"wrote {each.file}: {each.name} listens on {each.address}")
     first = made.members[0]
-    if secure and join is None:
-        _say_how(directory, first.address)
+    for line in _next_steps(directory, made, cluster=cluster, secure=secure and join is None):
+        say(line)
     if not made.founded:
         _say_next(first, join, anonymous=anonymous)
 
 
-def _say_made(made: "Layout", directory: Path, *, cluster: bool) -> None:
-    for each in made.members:
-        say(f"wrote {each.file}: {each.name} listens on {each.address}")
-    _say_start(directory, made.members, cluster=cluster)
+def _next_steps(directory: Path, made: "Layout", *, cluster: bool, secure: bool) -> "Iterator[str]":
+    from admin.lab import next_steps  # noqa: PLC0415 - with what lays the directories out
+
+    if cluster:
+        yield from next_steps.starting(made.members)
+    else:
+        yield f"run it with: qsync start {directory}"
     if made.has_secret:
-        where = "the file `secret` in each directory" if cluster else f"{directory}/secret"
-        say(f"members know each other by {where}: keep it private; a node that joins needs it")
+        yield next_steps.sharing(next_steps.SECRET_FILES if cluster else f"{directory}/secret")
+    if secure:
+        yield from next_steps.watching(directory, made.members[0].address)
+    if cluster:
+        yield f"this is in {directory / next_steps.README}, too"
 
 
 def _check_founding(ca_dir: Path | None, *, anonymous: bool) -> None:
@@ -151,24 +158,6 @@ def _check_hosts(hosts: tuple[str, ...], *, cluster: bool) -> None:
         raise click.UsageError("several hosts make a cluster: qsync init --cluster DIR HOST...")
     if cluster and not hosts:
         raise click.UsageError("--cluster wants the hosts of its members: HOST or HOST:PORT")
-
-
-def _say_start(directory: Path, members: "Sequence[FoundingMember]", *, cluster: bool) -> None:
-    if not cluster:
-        say(f"run it with: qsync start {directory}")
-        return
-    say("copy each directory to its host, and start it there (as a service: qsync help run-nodes)")
-    for each in members:
-        host = each.address.rpartition(":")[0]
-        say(f"  {each.dir.name} to {host}: qsync start {each.dir.name}")
-
-
-def _say_how(directory: Path, address: str) -> None:
-    """Where the certificates are, and how they are shown."""
-    certs = directory / "certs"
-    say(f"keep {certs} private: it has the authority, and your certificate as root; with it, run:")
-    files = f"ca={certs}/ca.crt&certificate={certs}/root.crt&key={certs}/root.key"
-    say(f"  qsync status 'qsyncs://{address}/?{files}'")
 
 
 def _founding(
@@ -231,7 +220,7 @@ def node(*, path: Path | None, settings: tuple[str, ...]) -> int:
 
 
 @click.command(epilog="Example: qsync start ./n1")
-@click.argument("directory", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
     "--moved",
     "files",

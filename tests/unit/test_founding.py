@@ -28,6 +28,8 @@ def test_a_cluster_is_laid_out_with_one_id_and_each_member_listens_where_it_is_d
     assert "copy each directory to its host, and start it there" in said
     assert "  n1 to 10.0.0.1: qsync start n1\n" in said
     assert "  n2 to 10.0.0.2: qsync start n2\n" in said
+    kept = (tmp_path / "c" / "qsync-README.txt").read_text("utf-8")
+    assert all(line.strip() in kept for line in said.splitlines() if "qsync start" in line)
     found = [NodeConfig.load(tmp_path / "c" / name / "node.yaml") for name in ("n1", "n2", "n3")]
     assert [(each.node.id, each.node.name, str(each.listen)) for each in found] == [
         (1, "n1", "10.0.0.1:3301"),

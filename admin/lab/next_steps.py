@@ -1,0 +1,66 @@
+"""What to do with the directories of a new cluster: said once, and kept in a README beside them."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+README = "qsync-README.txt"
+
+
+class PlacedMember(Protocol):
+    """A member that is laid out."""
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+
+    @property
+    def dir(self) -> Path:
+        """Its directory."""
+
+
+def starting(members: Sequence[PlacedMember]) -> Iterator[str]:
+    """Which directory goes to which host, and what is run there."""
+    yield "copy each directory to its host, and start it there (as a service: qsync help run-nodes)"
+    for each in members:
+        host = each.address.rpartition(":")[0]
+        yield f"  {each.dir.name} to {host}: qsync start {each.dir.name}"
+
+
+def watching(directory: Path, address: str) -> Iterator[str]:
+    """Where the certificates are, and how they are shown."""
+    certs = directory / "certs"
+    files = f"ca={certs}/ca.crt&certificate={certs}/root.crt&key={certs}/root.key"
+    yield f"keep {certs} private: it has the authority, and your certificate as root; with it, run:"
+    yield f"  qsync status 'qsyncs://{address}/?{files}'"
+
+
+def sharing(where: str) -> str:
+    """What the secret of a cluster without TLS is for. `where`: the file that has it."""
+    return f"members know each other by {where}: keep it private; a node that joins needs it"
+
+
+SECRET_FILES = "the file `secret` in each directory"
+
+
+def readme(
+    directory: Path,
+    cluster: str,
+    members: Sequence[PlacedMember],
+    *,
+    secure: bool,
+    has_secret: bool,
+) -> str:
+    """The file that stays when the terminal is gone. It contains no secret."""
+    lines = [
+        f"The cluster {cluster}, made by `qsync init --cluster`.",
+        "",
+        *starting(members),
+        "",
+        *(watching(directory, members[0].address) if secure else ()),
+        *([sharing(SECRET_FILES)] if has_secret else []),
+        *([""] if secure or has_secret else []),
+        "Each directory is one member. It runs in one place only: never start a copy of it.",
+        "A member that lost its directory is replaced by an empty one: qsync help grow-and-move",
+    ]
+    return "\n".join(lines) + "\n"
