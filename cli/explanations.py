@@ -1,5 +1,6 @@
 """What an error means for the data and what to do about it: for `qsync explain` and the shell."""
 
+import difflib
 import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -76,5 +77,10 @@ def explain(code: str) -> ErrorExplanation:
     wanted = code.upper().replace("-", "_")
     found = next((each for each in all_explanations() if each.kind.code == wanted), None)
     if found is None:
-        raise ConfigError(f"there is no error code {code!r}", hint="`qsync explain list`")
+        known = [each.kind.code for each in all_explanations()]
+        near = difflib.get_close_matches(wanted, known, n=1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        raise ConfigError(
+            f"there is no error code {code!r}", hint=f"{meant}`qsync explain list` names them all"
+        )
     return found

@@ -10,7 +10,7 @@ import click
 
 from admin.lab import lab, secure
 from qsync.client import local_sockets, login, security
-from qsync.client.targets import parse
+from qsync.client.targets import PORT, parse
 from qsync.errors import ConfigError
 from qsync.socket_files import FILE
 
@@ -51,7 +51,17 @@ def resolve(text: str) -> list[str]:
     known = _contexts()
     if text in known:
         return resolve(known[text]) if known[text] != text else [text]
-    raise ValueError(f"{text!r} is not an address (host:port), lab or context; {_there_is(known)}")
+    raise ValueError(f"{text!r} is {_no_target(text)}; {_there_is(known)}")
+
+
+def _no_target(text: str) -> str:
+    """Why a text is no target, in the words that fit what it looks like."""
+    if Path(text).is_dir():
+        return "a directory, and neither a lab's nor that of a node that runs"
+    if "/" in text:
+        return "not there: it looks like a directory, of a lab or of a node that runs"
+    alone = f" (with its port: {text}:{PORT})" if "." in text else ""
+    return f"not an address (host:port), lab or context{alone}"
 
 
 def load_lab(directory: Path) -> lab.Lab:

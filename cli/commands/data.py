@@ -54,7 +54,7 @@ class Json(click.ParamType[object]):
             self.fail("the value is nested too deep", param, ctx)
         except ValueError:
             if value[:1] in {"[", "{", '"'}:
-                self.fail(f"{value!r} is not JSON", param, ctx)
+                self.fail(f"{value!r} is not JSON, such as '[1, \"ann\"]'", param, ctx)
             return value
         return found
 

@@ -96,7 +96,7 @@ def _leader_or(found: ClusterSurvey, node: str | None) -> tuple[str, str]:
     if node is not None:
         return node, surveys.node_address(found, node)
     if found.leader is None:
-        raise NotLeader("nobody leads, so the node must be named")
+        raise NotLeader("nobody leads, and no node was named")
     return found.leader.name, found.leader.address
 
 

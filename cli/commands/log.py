@@ -206,6 +206,6 @@ def _online(source: str, timeout: float) -> Iterator[logs.OpenedLog]:
     try:
         address = targets.resolve(source)[0]
     except ValueError as error:
-        raise click.UsageError(f"{error}; a directory holds identity.json") from None
+        raise click.UsageError(f"{error}; the directory of a node holds identity.json") from None
     with NodeConnection(address, timeout=timeout) as line:
         yield logs.Online(line)

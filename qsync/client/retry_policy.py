@@ -107,7 +107,7 @@ def overdue(
     seconds = ask.deadline - ask.asked_at
     if ask.kind in (RetryKind.WRITE, RetryKind.ONCE) and (inflight or ask.doubted):
         last = "" if ask.refusal is None else f"; the last attempt met {ask.refusal.code}"
-        return unknown(ask, f"no definite answer within {seconds:g} s{last}")
+        return unknown(ask, f"no definite answer within {seconds:.3g} s{last}")
     if ask.refusal is not None and _heard(ask.refusal) is AttemptResult.CUT:
         return RolledBack(ask.refusal.message)  # it was the only attempt
     return ask.refusal or unavailable(met, seconds=seconds, reached=reached)

@@ -125,6 +125,7 @@ class SettingsReader:
         like = [*plain, *self._sections()]
         meant = elsewhere[0] if elsewhere else nearest(key, like) or nearest(last, like)
         reason = "there is no such option"
+        reason += "" if meant else "; `qsync config init` prints all of them"
         shown = None if _SECRET in f"{key} {meant}".lower() else value
         return Problem(place=place, key=key, value=shown, reason=reason, suggestion=meant)
 

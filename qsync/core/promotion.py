@@ -178,6 +178,6 @@ def _lost(raft: Raft) -> str:
         if nay is not None:
             said.append(f"node {voter}: {nay}")
     return (
-        f"{last.granted()} of {len(raft.electorate.voters)} voters said AYE in term {last.term}, "
+        f"{last.granted()} of {len(raft.electorate.voters)} voters said yes in term {last.term}, "
         f"{raft.electorate.quorum} are needed ({', '.join(said)})"
     )

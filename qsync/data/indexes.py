@@ -56,6 +56,7 @@ class Index:
             shown = shown[:_SHOWN_CHARACTERS_MAX] + "..."
         return DuplicateKey(
             f'space "{space}", index "{self.name}": another tuple has the key {shown}',
+            hint="" if self.id else "`replace` overwrites the tuple that has this key",
             details={"space": space, "index": self.name},
         )
 

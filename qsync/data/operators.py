@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from qsync.data import keys
-from qsync.data.schema import SpaceDefinition
+from qsync.data.schema import SpaceDefinition, known_names
 from qsync.errors import WrongOperation
 
 FIELDS_MAX = 1 << 16
@@ -41,7 +41,10 @@ def _place(space: SpaceDefinition, fields: Sequence[object], ref: object) -> int
     if isinstance(ref, str):
         at = space.field_number(ref)
         if at is None:
-            raise WrongOperation(f'space "{space.name}" has no field "{ref}"')
+            names = [each.name for each in space.fields]
+            raise WrongOperation(
+                f'space "{space.name}" has no field "{ref}"', hint=known_names(ref, names)
+            )
     elif isinstance(ref, int) and not isinstance(ref, bool) and ref != 0:
         at = ref - 1 if ref > 0 else len(fields) + ref
         if at < 0:

@@ -16,6 +16,8 @@ SCHEMA, SPACE, SEQUENCE, SEQUENCE_DATA, INDEX, USER, PRIV = 272, 280, 284, 285, 
 ANCESTORS = 321
 CLUSTER, TRUNCATE, GC_CONSUMERS, SESSION, VOTING, SETTINGS = 320, 330, 341, 380, 390, 400
 USER_SPACE_MIN = 512
+NAMES_SHOWN_MAX = 10
+"""Of what there is, in a hint."""
 """Ids below belong to the system."""
 SPACE_ID_MAX = (1 << 31) - 1
 INDEXES_MAX = 128
@@ -65,7 +67,7 @@ class SpaceDefinition:
                 return one
         raise NoSuchIndex(
             f'space "{self.name}" has no index {ref!r}',
-            hint=_alike(ref, [one.name for one in self.indexes]),
+            hint=known_names(ref, [one.name for one in self.indexes]),
         )
 
     def field_number(self, ref: object) -> int | None:
@@ -162,10 +164,14 @@ class Schema:
             return self._by_ref[ref]
         except KeyError:
             # Where there are users, not all of them may know of all names.
-            names = [one.name for one in self.spaces] if self.rights is None else []
+            names = self._meant(str(ref)) if self.rights is None else []
             raise NoSuchSpace(f"there is no space {ref!r}", hint=_alike(ref, names)) from None
         except TypeError:
             raise ProtocolError(f"a space is named by text or number, not by {ref!r}") from None
+
+    def _meant(self, ref: str) -> list[str]:
+        """The names that may be meant: of system spaces only if it looks like one of those."""
+        return [one.name for one in self.spaces if ref.startswith("_") or not one.system]
 
     def name_of(self, ref: str | int) -> str | None:
         """The name that is meant, whether there is such a space; None for a number of none."""
@@ -257,6 +263,13 @@ def _read_field(row: Mapping[str, object]) -> Field:
         type=FieldType(str(row["type"])),
         nullable=bool(row.get("is_nullable")),
     )
+
+
+def known_names(ref: object, names: Sequence[str]) -> str:
+    """A hint for who named what is not there: the name that is meant, or those that there are."""
+    more = ", ..." if len(names) > NAMES_SHOWN_MAX else ""
+    shown = ", ".join(names[:NAMES_SHOWN_MAX])
+    return _alike(ref, names) or (f"there are {shown}{more}" if names else "there is none")
 
 
 def _alike(ref: object, names: Sequence[str]) -> str:
