@@ -40,7 +40,7 @@ def sharing(where: str) -> str:
     return f"members know each other by {where}: keep it private; a node that joins needs it"
 
 
-SECRET_FILES = "the file `secret` in each directory"
+IN_EACH = "the file `secret` in each directory"
 
 
 def readme(
@@ -58,7 +58,7 @@ def readme(
         *starting(members),
         "",
         *(watching(directory, members[0].address) if secure else ()),
-        *([sharing(SECRET_FILES)] if has_secret else []),
+        *([sharing(IN_EACH)] if has_secret else []),
         *([""] if secure or has_secret else []),
         "Each directory is one member. It runs in one place only: never start a copy of it.",
         "A member that lost its directory is replaced by an empty one: qsync help grow-and-move",

@@ -129,7 +129,7 @@ def _next_steps(directory: Path, made: "Layout", *, cluster: bool, secure: bool)
     else:
         yield f"run it with: qsync start {directory}"
     if made.has_secret:
-        yield next_steps.sharing(next_steps.SECRET_FILES if cluster else f"{directory}/secret")
+        yield next_steps.sharing(next_steps.IN_EACH if cluster else f"{directory}/secret")
     if secure:
         yield from next_steps.watching(directory, made.members[0].address)
     if cluster:
