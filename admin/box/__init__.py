@@ -1,4 +1,4 @@
-"""`box`: a cluster in the field's words, over the wire from any node (docs/reference/box.md)."""
+"""`box`: administers a cluster with Tarantool's names, from any node (docs/reference/box.md)."""
 
 import importlib
 from typing import TYPE_CHECKING

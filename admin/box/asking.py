@@ -1,4 +1,4 @@
-"""`box.why`: the questions of `admin.box.why`, asked of the cluster that a session speaks to."""
+"""`box.why`: asks the questions of `admin.box.why` about the cluster of a session."""
 
 from admin.box import why
 from admin.box.base import BoxSession
@@ -9,17 +9,17 @@ from qsync.status.record import BoxInfo
 
 
 class Why:
-    """Every answer is a sentence, facts, numbers, and what can be done."""
+    """The questions. Every answer has a sentence, facts, numbers, and what can be done."""
 
     def __init__(self, box: BoxSession) -> None:
         self._box = box
 
     async def read_only(self) -> WhyAnswer:
-        """Why the node of this session takes no writes."""
+        """Explain why the node of this session takes no writes."""
         return why.read_only(await self._box.info())
 
     async def waiting(self) -> WhyAnswer:
-        """Why the oldest pending transaction waits: which acks, from whom, since when."""
+        """Explain why the oldest pending transaction waits: missing acks, and since when."""
         found = await self._box.place.survey()
         leader: BoxInfo | None = None
         if found.leader is not None:
@@ -28,7 +28,7 @@ class Why:
         return why.waiting(leader, found)
 
     async def would(self, what: str = "promote") -> WhyAnswer:
-        """What promote, demote or clear_synchro_queue of this session's node would do."""
+        """Explain what promote, demote or clear_synchro_queue of this node would do."""
         plan = await self._box.node.dry_run(what)
         found = await self._box.place.survey()
         node = next((each for each in found.samples if each.name == self._box.name), None)

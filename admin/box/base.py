@@ -1,4 +1,4 @@
-"""What the parts of a session share: whom it speaks to, its open transaction, `box.watch`."""
+"""The shared state of a session: its connections, its open transaction, `box.watch`."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Self
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 KEYS = ("box.status", "box.election", "box.synchro", "box.id")
-"""What every node broadcasts."""
+"""The keys that every node broadcasts."""
 
 
 class BoxWatch(AsyncIterator[dict[str, object]]):
@@ -30,7 +30,7 @@ class BoxWatch(AsyncIterator[dict[str, object]]):
         return _map(await anext(self._values))
 
     async def within(self, seconds: float | None) -> dict[str, object] | None:
-        """The next value, or None when there is none for so long."""
+        """Return the next value, or None if there is none in that time."""
         value = await self._values.within(seconds)
         return None if value is None else _map(value)
 
@@ -42,25 +42,25 @@ def _map(value: object) -> dict[str, object]:
 
 
 class BoxSession:
-    """The connections of a session, and what it keeps from one request to the next."""
+    """The connections of a session, and its state between requests."""
 
     def __init__(self, place: NodeConnections) -> None:
         self.place = place
         self.txn: AsyncTransaction | None = None
         self.last: Receipt | None = None
         self.unknown: str | None = None
-        """The token of the last write of which nobody could say what became of it."""
+        """The token of the last write with an unknown outcome."""
         self.consistency: ReadConsistency = "linearizable"
-        """How fresh reads are unless they say otherwise."""
+        """The consistency of reads by default."""
 
     @property
     def data(self) -> AsyncDatabase:
-        """The connection for data: it finds the leader by itself."""
+        """The connection for data, which finds the leader."""
         return self.place.data
 
     @property
     def node(self) -> AsyncDatabase:
-        """The connection to the one node that is spoken to."""
+        """The connection to the node of the session."""
         return self.place.node
 
     @property
@@ -74,11 +74,11 @@ class BoxSession:
         return self.place.members
 
     async def info(self) -> "BoxInfo":
-        """`box.info` of the node, as a record. No part that fails hides the others."""
+        """Return `box.info` of the node as a record. A part that fails does not hide others."""
         from qsync.status import decode  # noqa: PLC0415 - the record is slow to load
 
         return decode.box_info(map_of(await self.node.info()))
 
     def watch(self, key: str) -> BoxWatch:
-        """A broadcast key of the node: its value now, then every other one."""
+        """Watch a broadcast key of the node: the present value, then each new one."""
         return BoxWatch(self.node, key)

@@ -1,4 +1,4 @@
-"""`box.ctl`: who leads, what becomes of the limbo, and waiting for either."""
+"""`box.ctl`: changes the leader, clears the limbo, and waits for either."""
 
 import time
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ class StillConnected(QsyncError):
 
 
 class Ctl:
-    """Orders to the node that the session speaks to."""
+    """Requests to the node of the session."""
 
     def __init__(self, box: BoxSession) -> None:
         self._box = box
@@ -65,26 +65,26 @@ class Ctl:
             raise await self._refused("clear_synchro_queue", error) from None
 
     async def rollback_synchro_queue(self) -> None:
-        """Roll back all that is pending and of the leader's own term."""
+        """Roll back everything that is pending and from the leader's own term."""
         try:
             await self._box.node.rollback_synchro_queue()
         except (ReadOnly, NotLeader) as error:
             raise await self._refused("rollback_synchro_queue", error) from None
 
     async def wait_ro(self, patience: float | None = None) -> None:
-        """Until the node is read-only. Raises TimedOut."""
+        """Wait until the node is read-only. Raises TimedOut."""
         await self._wait(patience, ro=True)
 
     async def wait_rw(self, patience: float | None = None) -> None:
-        """Until the node takes writes. Raises TimedOut."""
+        """Wait until the node takes writes. Raises TimedOut."""
         await self._wait(patience, ro=False)
 
     def elections(self) -> BoxWatch:
-        """The present term, role and leader, then every other one: `box.ctl.on_election`."""
+        """Watch term, role and leader: the present ones, then each change."""
         return self._box.watch("box.election")
 
     async def replica_gc(self, uuid: str) -> str:
-        """Keep no log for a member that is away. Raises StillConnected, NoSuchMember.
+        """Stop keeping the log for a member that is away. Raises StillConnected, NoSuchMember.
 
         It stays a member, and takes a snapshot when it is back.
         """
@@ -104,7 +104,7 @@ class Ctl:
         return f"{member.name} is let go: {held} bytes of log were kept for it"
 
     async def dry_run(self, what: str) -> Mapping[str, object]:
-        """What `promote`, `demote` or `clear_synchro_queue` would do here, in numbers."""
+        """Return what `promote`, `demote` or `clear_synchro_queue` would do, in numbers."""
         return await self._box.node.dry_run(what)
 
     async def _wait(self, patience: float | None, *, ro: bool) -> None:
@@ -128,7 +128,7 @@ class Ctl:
         )
 
     async def _refused(self, what: str, error: QsyncError) -> QsyncError:
-        """The refusal with the node, the rule, the numbers and the next step."""
+        """Return the refusal with the node, the rule, the numbers and the next step."""
         from admin.box.asking import Why  # noqa: PLC0415 - it needs a survey, which few do
 
         try:

@@ -1,4 +1,4 @@
-"""Sessions without an event loop: for one-shot commands, which should not pay for one.
+"""Sessions without an event loop, for short commands that should not pay for one.
 
 Every `await` of the facade ends in a question to a node. Here it is asked blocking, so that the
 coroutine never waits and `drive` can run it to its end.
@@ -40,7 +40,7 @@ class Inline(AsyncDatabase):
         window: int = WINDOW,
         timeout: float | None = None,  # noqa: ASYNC109 - the caller's word
     ) -> list[T]:
-        """Ask all of them, at most `window` at once; answers in order."""
+        """Send all requests, at most `window` at once; answers in order."""
         return self._client.run_many(asked, window=window, timeout=timeout)
 
     async def resolve(
@@ -50,7 +50,7 @@ class Inline(AsyncDatabase):
         timeout: float | None = None,  # noqa: ASYNC109 - the caller's word
         again: bool = True,
     ) -> Receipt:
-        """What became of a write whose outcome was unknown, blocking."""
+        """Return the outcome of an unknown write, blocking."""
         return self._client.resolve(token, timeout=timeout, again=again)
 
     def _reader(self) -> "Inline":
@@ -71,7 +71,7 @@ class InlinePool:
         return OpenConnection(Inline(client), client.close)
 
     async def aside(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """The result of a function that blocks."""
+        """Call a function that blocks, and return its result."""
         return function(*args, **kwargs)
 
 

@@ -1,4 +1,4 @@
-"""Beginning a session under Trio or asyncio; each connection lives in a task of its own."""
+"""Opens a session under Trio or asyncio, with a task for each connection."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -37,12 +37,12 @@ class LoopPool:
         return asked.held
 
     async def aside(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """The result of a function that blocks, in a thread."""
+        """Call a function that blocks in a thread, and return its result."""
         return await anyio.to_thread.run_sync(partial(function, *args, **kwargs))
 
 
 class _Asked:
-    """One connection: `ready` when it stands or has failed."""
+    """One connection: `ready` when it is open or has failed."""
 
     def __init__(self, addresses: tuple[str, ...], *, direct: bool, timeout: float) -> None:
         self.ready = anyio.Event()
@@ -53,7 +53,7 @@ class _Asked:
         self._timeout = timeout
 
     async def run(self) -> None:
-        """Live until told to close."""
+        """Keep the connection open until it is closed."""
         done = anyio.Event()
         try:
             async with connect_async(

@@ -1,4 +1,4 @@
-"""Whom a session speaks to: the leader for data, and one node for what is about a node."""
+"""The connections of a session: to the leader for data, and to one node."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class OpenConnection:
 
 
 class Pool(Protocol):
-    """Opens connections, and does blocking work without stopping the others."""
+    """Opens connections, and runs blocking functions without stopping other tasks."""
 
     async def open(self, addresses: tuple[str, ...], *, direct: bool) -> OpenConnection:
         """Connect. Raises Unavailable or what the handshake refuses."""
@@ -36,7 +36,7 @@ class Pool(Protocol):
 
 
 class NodeConnections:
-    """A connection for data, one to a node called `name`, and what is known of the members."""
+    """A connection for data, one to the node `name`, and the known members."""
 
     def __init__(self, pool: Pool, data: OpenConnection) -> None:
         self.name = ""
@@ -73,7 +73,7 @@ class NodeConnections:
         return self._pinned is not None
 
     async def use(self, node: str | None) -> None:
-        """Speak to that node from now on: a name, an id or an address; None follows the leader."""
+        """Use this node from now on: a name, an id or an address; None follows the leader."""
         status = await self.data.status()
         self._learn(status)
         if node is None:
@@ -84,7 +84,7 @@ class NodeConnections:
         await self._speak_to(str(address))
 
     async def follow(self) -> str | None:
-        """Go where the leader is, unless a node was named. Its name, if it is another one now."""
+        """Switch to the leader, unless a node was named. Returns its name if it changed."""
         if self._pinned is not None:
             return None
         status = await self.data.status()
@@ -104,7 +104,7 @@ class NodeConnections:
             held.close()
 
     async def another(self, addresses: tuple[str, ...]) -> "NodeConnections":
-        """Connections of their own to another cluster, or to this one again."""
+        """Return separate connections to another cluster, or to this one again."""
         found = await by_network(self._pool, addresses)
         return NodeConnections(self._pool, await self._pool.open(found, direct=False))
 
@@ -119,7 +119,7 @@ class NodeConnections:
         await self.use(self._pinned)
 
     async def beside(self, node: str) -> "NodeConnections":
-        """Connections of their own to this cluster and that node."""
+        """Return separate connections to this cluster and that node."""
         made = await self.another(self.addresses)
         await made.use(node)
         return made
@@ -131,7 +131,7 @@ class NodeConnections:
             self._node.close()
 
     async def traced(self, address: str, index: int, *, arm: float = 0.0) -> dict[str, object]:
-        """What a member knows of a log entry; it goes on watching for `arm` seconds."""
+        """Return what a member knows of a log entry; it records entries for `arm` seconds."""
         held = await self._pool.open((address,), direct=True)
         try:
             return await held.client.trace(index, arm=arm)
@@ -153,7 +153,7 @@ class NodeConnections:
         return await self._pool.aside(function, *args, **kwargs)
 
     async def survey(self) -> "ClusterSurvey":
-        """Every member's own account, asked at once."""
+        """Return the status of every member, requested in parallel."""
         from admin.cluster import surveys  # noqa: PLC0415 - threads and all, for questions that few ask
 
         return await self._pool.aside(surveys.survey, self.addresses)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """Counts since the start. `requests` by what became of them, `net` of connections."""
+    """Counts since the start: `requests` by outcome, `net` of connections."""
 
     requests: dict[str, object] = field(default_factory=dict)
     latency: dict[str, object] = field(default_factory=dict)
@@ -36,13 +36,13 @@ class Statistics:
 
 
 class Stat:
-    """Questions about counts."""
+    """The counts of a node: `box.stat`."""
 
     def __init__(self, box: BoxSession) -> None:
         self._box = box
 
     async def all(self) -> Statistics:
-        """Everything that is counted."""
+        """Return all counts."""
         status = await self._box.node.status()
         net = {
             "clients": status.get("clients"),
@@ -75,14 +75,14 @@ class NotSupported(QsyncError):
 
 
 class Backup:
-    """Members that Tarantool has; every one refuses."""
+    """`box.backup` of Tarantool: every call is refused."""
 
     async def start(self, n: int = 0) -> list[str]:  # noqa: ARG002 - Tarantool's parameter
-        """Not there yet: stop the members and copy their directories, or use `qsync dump`."""
+        """Not supported: use `qsync backup`."""
         raise _refused()
 
     async def stop(self) -> None:
-        """Not there yet: there is nothing to stop."""
+        """Not supported: there is nothing to stop."""
         raise _refused()
 
 
@@ -111,7 +111,7 @@ T = TypeVar("T")
 
 
 class NoTransaction(QsyncError):
-    """A transaction is open that should not be, or none is that should."""
+    """A transaction is open that should not be, or none is open that should be."""
 
     code = "TRANSACTION"
     number = 78
@@ -130,25 +130,25 @@ class Box(BoxSession):
     # -- who is spoken to
 
     async def use(self, node: str | None) -> None:
-        """Speak to that node from now on: a name, an id or an address; None follows the leader."""
+        """Use this node from now on: a name, an id or an address; None follows the leader."""
         await self.place.use(node)
 
     async def follow(self) -> str | None:
-        """Go where the leader is, unless a node was named. Its name, if it is another one now."""
+        """Switch to the leader, unless a node was named. Returns its name if it changed."""
         return await self.place.follow()
 
     async def another(self, target: str) -> "Box":
-        """One more session, with any cluster; it ends with this one at the latest."""
+        """Open another session, with any cluster; it ends with this one at the latest."""
         made = Box(await self.place.another(targets.parse(target).addresses))
         await made.use(None)
         return made
 
     async def beside(self, node: str) -> "Box":
-        """One more session with this cluster, which speaks to that node."""
+        """Open another session with this cluster, at that node."""
         return Box(await self.place.beside(node))
 
     async def act_as(self, user: str) -> None:
-        """Be that user from here on, as who may do everything may; `su` of oneself ends it.
+        """Act as that user from now on, which only `super` may; `su` to oneself ends it.
 
         Raises AccessDenied, and NoTransaction while a transaction is open.
         """
@@ -166,37 +166,37 @@ class Box(BoxSession):
 
     @property
     def why(self) -> "Why":
-        """Why it is read-only, why something waits, what promote would do."""
+        """Explain why the node is read-only, why something waits, what promote would do."""
         from admin.box.asking import Why  # noqa: PLC0415 - it needs a survey, which few do
 
         return Why(self)
 
     async def info_at(self, path: str) -> object:
-        """A part of it, such as `synchro.queue.len`."""
+        """Return a part of `box.info`, such as `synchro.queue.len`."""
         return await self.node.info(path)
 
     async def cfg(self, **given: Unpack[CfgOptions]) -> dict[str, object]:
-        """Every option of the node, after changing the given ones: all of them, or none."""
+        """Change the given options, all or none, and return every option of the node."""
         return await self.node.options(given)
 
     async def snapshot(self) -> int:
-        """Make the node write what is confirmed to `DIR/snap`; the index at which that is exact."""
+        """Write a snapshot of what is confirmed to `DIR/snap`. Returns its index."""
         return await self.node.snapshot()
 
     def changes(
         self, space: Name | None = None, *, key: Key = None, after: int | Receipt | None = None
     ) -> AsyncFeed:
-        """Confirmed transactions in order, each once; see `db.watch` of the client."""
+        """Watch confirmed transactions, in order, each once; see `db.watch` of the client."""
         return self.data.watch(space, key=key, after=after)
 
     # -- data
 
     async def space(self, name: Name) -> BoxSpace:
-        """A space by name or id, as it is defined now. Raises NoSuchSpace."""
+        """Return a space by name or id, as it is defined now. Raises NoSuchSpace."""
         return BoxSpace(self, await shapes.find(self, name))
 
     def begin(self, **given: Unpack[WriteOptions]) -> AsyncTransaction:
-        """Open a transaction: what the session's spaces do belongs to it, until its end.
+        """Open a transaction; all operations of the session's spaces belong to it until its end.
 
         It is serializable: a Conflict at commit says that something it read has changed meanwhile,
         and that nothing was written.
@@ -210,7 +210,7 @@ class Box(BoxSession):
         return self.txn
 
     async def commit(self, **given: Unpack[WriteOptions]) -> Receipt | None:
-        """Send the open transaction; nothing happens when there is none."""
+        """Commit the open transaction; without one, do nothing."""
         txn, self.txn = self.txn, None
         if txn is None:
             return None
@@ -219,7 +219,7 @@ class Box(BoxSession):
         return receipt
 
     def rollback(self) -> None:
-        """Drop the open transaction; nothing happens when there is none."""
+        """Drop the open transaction; without one, do nothing."""
         txn, self.txn = self.txn, None
         if txn is not None:
             txn.rollback()
@@ -227,7 +227,7 @@ class Box(BoxSession):
     async def atomic(
         self, function: Callable[[], Awaitable[T]], **given: Unpack[WriteOptions]
     ) -> T:
-        """Run it inside a transaction: committed at its end, dropped on any exception."""
+        """Run a function in a transaction: committed at its end, dropped on an exception."""
         self.begin(**given)
         try:
             result = await function()

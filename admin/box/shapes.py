@@ -1,4 +1,4 @@
-"""How spaces are defined, as people say it: what there is, and any change of it."""
+"""The definitions of spaces as users write them, and all changes of the schema."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from qsync.errors import NoSuchSpace, WrongSchema
 from qsync.wire.verbs import Name
 
 SYSTEM_ID_MAX = 511
-"""Ids up to this are the system's."""
+"""Ids up to this one belong to system spaces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,22 +35,22 @@ class Shape:
 
     @property
     def system(self) -> bool:
-        """Does it belong to the system?"""
+        """Whether it is a system space."""
         return self.id <= SYSTEM_ID_MAX
 
     def index(self, ref: Name) -> IndexShape | None:
-        """An index by name or id."""
+        """Return an index by name or id."""
         return next((each for each in self.indexes if ref in (each.id, each.name)), None)
 
 
 async def every(box: BoxSession) -> dict[str, Shape]:
-    """Every space by name, the system's too."""
+    """Return every space by name, including system spaces."""
     found = await box.data.schema.spaces()
     return {name: _shape(one) for name, one in found.items()}
 
 
 async def find(box: BoxSession, name: Name) -> Shape:
-    """One space. Raises NoSuchSpace."""
+    """Return one space. Raises NoSuchSpace."""
     shapes = await every(box)
     for each in shapes.values():
         if name in (each.name, each.id):
@@ -60,7 +60,7 @@ async def find(box: BoxSession, name: Name) -> Shape:
 
 
 async def change(box: BoxSession, operation: Operation) -> Receipt:
-    """Any change of the schema. It is a transaction of its own."""
+    """Change the schema, in a transaction of its own."""
     if box.txn is not None:
         raise WrongSchema(
             "a change of the schema is a transaction of its own",

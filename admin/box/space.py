@@ -1,4 +1,4 @@
-"""`box.space.NAME` and its indexes, and `box.schema`, which makes them.
+"""`box.space.NAME` and its indexes, and `box.schema`, which creates them.
 
 Reads and writes are done inside of an open transaction or without one.
 
@@ -54,7 +54,7 @@ class BoxSpace:
     # -- reading
 
     async def get(self, key: Key, **given: Unpack[ReadOptions]) -> Row | None:
-        """One tuple by a whole key of a unique index, or None."""
+        """Return one tuple by a complete key of a unique index, or None."""
         txn = self._box.txn
         if txn is not None:
             return await txn.space(self.name).get(key, index=self._by)
@@ -62,7 +62,7 @@ class BoxSpace:
         return await self._box.data.space(self.name).get(key, index=self._by, **given)
 
     async def select(self, key: Key = None, **given: Unpack[RangeOptions]) -> list[Row]:
-        """Tuples in index order: those equal to `key`, or as `iterator` says."""
+        """Return tuples in index order: those equal to `key`, or as `iterator` says."""
         given.setdefault("index", self._by)
         txn = self._box.txn
         if txn is not None:
@@ -71,7 +71,7 @@ class BoxSpace:
         return await self._box.data.space(self.name).select(key, **given)
 
     async def count(self, key: Key = None, **given: Unpack[RangeOptions]) -> int:
-        """How many tuples `select` would give."""
+        """Return how many tuples `select` would return."""
         if self._box.txn is not None:
             return len(await self.select(key, **given))
         given.setdefault("index", self._by)
@@ -81,7 +81,7 @@ class BoxSpace:
     # -- writing
 
     async def insert(self, row: Values) -> Row:
-        """A new tuple; DuplicateKey if its key is taken."""
+        """Insert a tuple. Raises DuplicateKey if its key exists."""
         await self._write(operations.insert(self.name, row))
         return list(row)
 
@@ -91,7 +91,7 @@ class BoxSpace:
         return list(row)
 
     async def update(self, key: Key, changes: Changes) -> Row | None:
-        """Change fields of one tuple; the tuple after it, None if there is none."""
+        """Change fields of one tuple. Returns the new tuple, or None if there is none."""
         operation = operations.update(self.name, key, changes, self._by)
         done = await self._write(operation)
         if self._box.txn is not None:
@@ -99,17 +99,17 @@ class BoxSpace:
         return done
 
     async def upsert(self, row: Values, changes: Changes) -> None:
-        """Insert the tuple, or change the one that is there."""
+        """Insert the tuple, or change the existing one."""
         await self._write(operations.upsert(self.name, row, changes))
 
     async def delete(self, key: Key) -> Row | None:
-        """Take one tuple away; what it was."""
+        """Delete one tuple, and return it."""
         was = await self.get(key) if self._box.txn is not None else None
         done = await self._write(operations.delete(self.name, key, self._by))
         return was if self._box.txn is not None else done
 
     async def truncate(self) -> None:
-        """Take all tuples away."""
+        """Delete all tuples."""
         await self._write(operations.truncate(self.name))
 
     async def _write(self, operation: Operation) -> Row | None:
@@ -124,12 +124,12 @@ class BoxSpace:
     # -- the definition
 
     async def create_index(self, name: str, **given: object) -> "BoxSpace":
-        """A new index; the first one is the primary one. The space seen through it."""
+        """Create an index; the first is the primary one. Returns the space seen through it."""
         await shapes.change(self._box, [Op.CREATE_INDEX, self.name, name, given])
         return (await self._again()).index(name)
 
     async def alter(self, **given: object) -> "BoxSpace":
-        """Another `name`, `format` or `is_sync`."""
+        """Change `name`, `format` or `is_sync`."""
         await shapes.change(self._box, [Op.ALTER_SPACE, self.shape.id, given])
         return await self._again()
 
@@ -141,7 +141,7 @@ class BoxSpace:
             await shapes.change(self._box, operations.drop_space(self.name))
 
     async def _again(self) -> "BoxSpace":
-        """As it is defined now."""
+        """Return the space as it is defined now."""
         return BoxSpace(self._box, await shapes.find(self._box, self.shape.id))
 
 
@@ -164,30 +164,30 @@ class BoxSchema:
         self._box = box
 
     async def shapes(self) -> dict[str, Shape]:
-        """Every space by name, the system's too."""
+        """Return every space by name, including system spaces."""
         return await shapes.every(self._box)
 
     async def find(self, name: Name) -> Shape:
-        """One space. Raises NoSuchSpace."""
+        """Return one space. Raises NoSuchSpace."""
         return await shapes.find(self._box, name)
 
     async def create_space(self, name: str, **given: Unpack[SpaceOptions]) -> BoxSpace:
-        """A space without an index; `create_index` makes its primary one."""
+        """Create a space without an index; `create_index` makes its primary one."""
         await self.change([Op.CREATE_SPACE, name, dict(given)])
         return BoxSpace(self._box, await self.find(name))
 
     async def create_sequence(self, name: str, **given: object) -> None:
-        """A sequence of numbers."""
+        """Create a sequence of numbers."""
         await self.change(operations.create_sequence(name, **given))
 
     async def next_value(self, sequence: str) -> int:
-        """The next number of a sequence; never given twice."""
+        """Return the next number of a sequence; never the same twice."""
         return await self._box.data.schema.next_value(sequence)
 
     async def change(self, operation: Operation) -> Receipt:
-        """Any change of the schema. It is a transaction of its own."""
+        """Change the schema, in a transaction of its own."""
         return await shapes.change(self._box, operation)
 
     async def dump(self) -> dict[str, object]:
-        """All spaces as the node describes them."""
+        """Return all spaces as the node describes them."""
         return await self._box.data.run(calls.schema())

@@ -1,4 +1,4 @@
-"""Why: is it read-only, does this transaction wait, what would promote do. In words and numbers."""
+"""Explains why a node is read-only, a transaction waits, and what promote would do."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ SCHEMA = "qsync/why/1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhyAnswer:
-    """A question's answer: one sentence, the facts behind it, and what can be done."""
+    """An answer: one sentence, the facts behind it, and what can be done."""
 
     question: str
     sentence: str
@@ -22,7 +22,7 @@ class WhyAnswer:
     numbers: Mapping[str, object] = field(default_factory=dict)
 
     def as_members(self) -> dict[str, object]:
-        """For JSON."""
+        """Return the answer as JSON members."""
         return {
             "schema": SCHEMA,
             "question": self.question,
@@ -34,7 +34,7 @@ class WhyAnswer:
 
 
 def read_only(info: BoxInfo) -> WhyAnswer:
-    """Why the node takes no writes, every reason of it."""
+    """Explain why the node takes no writes, with every reason."""
     numbers: dict[str, object] = {
         "node": info.name,
         "term": info.election.term,
@@ -63,7 +63,7 @@ def _lifts(text: str, info: BoxInfo) -> str:
 
 
 def waiting(leader: BoxInfo | None, found: ClusterSurvey) -> WhyAnswer:
-    """Why the oldest pending transaction waits: which acks, from whom, since when."""
+    """Explain why the oldest pending transaction waits: missing acks, and since when."""
     question = "why is this transaction waiting"
     if leader is None:
         return _waiting_without_leader(question, found)
@@ -150,7 +150,7 @@ def _unblock(oldest: OldestPending, leader: BoxInfo) -> tuple[str, ...]:
 
 
 def changes_nothing(plan: Mapping[str, object]) -> bool:
-    """Would the command leave everything as it is? `plan`: the numbers of a dry run."""
+    """Return whether a command would change nothing. `plan`: the numbers of a dry run."""
     if plan.get("refused"):
         return False
     same = plan.get("term") == plan.get("term_after") and not plan.get("confirms", 0)
@@ -160,7 +160,7 @@ def changes_nothing(plan: Mapping[str, object]) -> bool:
 def promotion(
     what: str, node: NodeStatus, found: ClusterSurvey, plan: Mapping[str, object]
 ) -> WhyAnswer:
-    """What promote, demote or clear_synchro_queue would do, and the test of every candidate."""
+    """Explain what promote, demote or clear_synchro_queue would do, and who can lead."""
     refused = plan.get("refused")
     term, after = plan.get("term"), plan.get("term_after")
     pending, confirms = plan.get("pending", 0), plan.get("confirms", 0)
@@ -191,7 +191,7 @@ def promotion(
 
 
 def _tests(found: ClusterSurvey) -> Iterable[str]:
-    """Every member, and the reasons why it cannot lead."""
+    """Return every member with the reasons why it cannot lead."""
     last = max((each.last for each in found.samples), default=0)
     for each in found.samples:
         against = []

@@ -1,1 +1,1 @@
-"""Many simulated lives of a cluster, each one judged; failures are made small enough to read."""
+"""Runs many simulated clusters, checks each, and shrinks failures until they can be read."""

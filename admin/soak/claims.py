@@ -21,14 +21,14 @@ from qsync.sim import spaces
 from qsync.sim.run import Run
 
 STEPS_MAX = 20_000
-"""Of one search for an order; beyond it, the check is undecided."""
+"""The limit of one search for an order; beyond it the check is undecided."""
 GIVEN_UP = "given-up-is-gone"
 _BINDING = frozenset({"", "linearizable"})
-"""How a read has to be asked for to be linearizable: inside of a transaction, or like this."""
+"""Consistencies with which a read is linearizable; in a transaction every read is."""
 
 
 def claims(done: Run) -> list[Verdict]:
-    """All verdicts for which the run has something to examine."""
+    """Return the verdicts of all checks for which the run has something to examine."""
     seen = _Seen(observe(done.history), done)
     opening = {spaces.account(*place): spaces.START for place in spaces.accounts(done.report.keys)}
     registers, notes = seen.all("registers"), seen.all("notes")
@@ -60,11 +60,11 @@ class _Seen:
     run: Run
 
     def all(self, space: str) -> list[Operation]:
-        """Everything, whatever it promises."""
+        """Return all operations, whatever they promise."""
         return self._settled(each for each in self.observed if each.space == space)
 
     def client_view(self, space: str) -> list[Operation]:
-        """Everything, as its client was told.
+        """Return all operations, with the outcomes that clients know.
 
         Of asynchronous writes: one that its client knows nothing of may be cut off after a replica
         showed it, and that is no failure which was told to anybody.
@@ -72,14 +72,14 @@ class _Seen:
         return [each.operation for each in self.observed if each.space == space]
 
     def bound(self, space: str) -> list[Operation]:
-        """Writes, and reads that promise to be as good as new."""
+        """Return writes, and reads that must show the newest state."""
         good = _BINDING | {"lease"} if self.run.leases_hold else _BINDING
         return self._settled(
             each for each in self.observed if each.space == space and each.consistency in good
         )
 
     def synchronous(self) -> list[Operation]:
-        """Writes whose receipts are for ever."""
+        """Return synchronous writes, whose receipts hold for ever."""
         return [
             each.operation
             for each in self.observed
@@ -87,13 +87,13 @@ class _Seen:
         ]
 
     def _settled(self, observed: Iterable[ObservedOperation]) -> list[Operation]:
-        """Unknown outcomes are known from the log, as far as that is decided."""
+        """Replace unknown outcomes by those in the log, as far as it is decided."""
         decided = ResolvedLog(applied=frozenset(self.run.applied), complete=self.run.decided)
         return resolve([each.operation for each in observed], decided)
 
 
 def _alone(operations: Iterable[Operation]) -> list[Operation]:
-    """By process: the requests of a session are side by side, and promise each other nothing."""
+    """Split by process: requests of one session run in parallel, without an order."""
     return [replace(each, session=None) for each in operations]
 
 
@@ -115,7 +115,7 @@ def _rows(done: Run) -> list[AppliedRequest]:
 
 
 def _given_up(done: Run) -> Verdict:
-    """What somebody was told is given up never took effect, whoever asked for it."""
+    """Check that a write which was given up never took effect, whoever asked for it."""
     facts, violations = 0, []
     for line in done.history:
         if line.type == "fail" and line.error == GivenUp.code and line.seq:

@@ -1,4 +1,4 @@
-"""Which code a result is about: one number over all sources that a simulated run executes."""
+"""The version of the code of a result: one hash of all sources that a simulated run executes."""
 
 import hashlib
 from importlib.resources import files
@@ -6,11 +6,11 @@ from importlib.resources.abc import Traversable
 
 _PACKAGES = ("election", "qsync", "admin.checker", "admin.soak")
 _NOT_RUN = frozenset({"explore"})
-"""Parts of qsync that a simulated run never enters."""
+"""Parts of qsync that a simulated run never executes."""
 
 
 def version() -> str:
-    """Changes whenever any of these sources does."""
+    """Return a hash that changes with any of these sources."""
     digest = hashlib.blake2b(digest_size=8)
     for package in _PACKAGES:
         _add(digest, files(package), package)

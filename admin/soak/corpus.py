@@ -1,4 +1,4 @@
-"""Seeds that reached rare states, kept in a file: guided by what runs reached, not by chance alone.
+"""A corpus of seeds that reached rare states, so that a soak is not guided by chance alone.
 
 Of everything that was run, the few are kept that together reach most, what is rare first. What a
 seed reaches changes with the code, so those of the file are run again before others.
@@ -17,13 +17,13 @@ from qsync.sim.run import run
 
 SCHEMA = "qsync/corpus/1"
 SEEDS_MAX = 16
-"""So many seeds are kept."""
+"""How many seeds are kept."""
 RARE = 0.02
-"""A state is rare that no larger share of the runs reached."""
+"""The share of runs up to which a state is rare."""
 
 
 def judge(plan: Plan) -> JudgedSeed:
-    """Run it, look at everything, and note what it reached."""
+    """Run a plan, check everything, and note the states that it reached."""
     done = run(plan)
     return replace(look(done), reached=reached(done))
 
@@ -42,7 +42,7 @@ class Corpus:
     _runs: int = 0
 
     def load(self) -> list[int]:
-        """The seeds of the file, if there is one."""
+        """Return the seeds of the file, if it exists."""
         if not self.path.exists():
             return []
         found = json.loads(self.path.read_text(encoding="utf-8"))
@@ -54,7 +54,7 @@ class Corpus:
         return [int(seed) for seed in found["seeds"]]
 
     def add(self, judged: JudgedSeed) -> None:
-        """A run is over. It is a candidate if it reached what few have."""
+        """Add a finished run. It is a candidate if it reached rare states."""
         self._runs += 1
         self._times.update(judged.reached)
         new = {each for each in judged.reached if self._times[each] <= max(1, self._runs * RARE)}
@@ -63,11 +63,11 @@ class Corpus:
 
     @property
     def states(self) -> int:
-        """So many combinations were reached by any run."""
+        """Return the number of combinations that any run reached."""
         return len(self._times)
 
     def chosen(self) -> dict[int, list[str]]:
-        """The seeds to keep, each with the rare states that those before it did not reach."""
+        """Return the seeds to keep, each with rare states that the ones before did not reach."""
         limit = max(1, self._runs * RARE)
         rare = {each for each, times in self._times.items() if times <= limit}
         left, found = dict(self.kept), dict[int, list[str]]()
@@ -81,7 +81,7 @@ class Corpus:
         return found
 
     def save(self) -> None:
-        """Into the file."""
+        """Save the chosen seeds to the file."""
         seeds = {str(seed): new for seed, new in self.chosen().items()}
         known = {"schema": SCHEMA, "options": self.options, "runs": self._runs}
         text = json.dumps(known | {"states": self.states, "seeds": seeds}, indent=1)

@@ -1,4 +1,4 @@
-"""Which combinations a run reached: who leads, what breaks then, what clients are told then."""
+"""The combinations of a run: state of the leadership, fault, and answer to a client."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -13,24 +13,24 @@ _NANOS = 1e9
 
 
 class TracedNodes:
-    """The nodes, as the minutes showed them last."""
+    """The state of the nodes, from the last line of the minutes."""
 
     def __init__(self) -> None:
         self._sights: dict[int, TraceColumns] = {}
 
     def saw(self, sight: TraceColumns) -> None:
-        """A line of the minutes."""
+        """Take one line of the minutes."""
         self._sights[sight.node] = sight
 
     @property
     def roles(self) -> str:
-        """How many are what: `l` leads a term that is over, `.` is down, `Z` asleep."""
+        """Count the roles: `l` leads a past term, `.` is down, `Z` is suspended."""
         counts = Counter(map(self._role, self._sights.values()))
         return "".join(f"{role}{count}" for role, count in sorted(counts.items()))
 
     @property
     def leading(self) -> str:
-        """How it stands with the leadership."""
+        """Describe the state of the leadership."""
         leaders = [each for each in self._sights.values() if each.role == _LEADER]
         if not leaders:
             return "nobody leads"
@@ -53,7 +53,7 @@ class TracedNodes:
 
 
 def reached(done: Run) -> frozenset[str]:
-    """Everything of note, in words; what is rare is for the corpus to see."""
+    """Return the combinations in words; the corpus decides which are rare."""
     found = {*_moments(done), *_counted(done)}
     kinds = list(done.report.strikes.values())
     found.update(f"{one}, then {other}" for one, other in pairwise(kinds))
@@ -61,7 +61,7 @@ def reached(done: Run) -> frozenset[str]:
 
 
 def _moments(done: Run) -> Iterator[str]:
-    """What was told and what broke, with how the cluster stood."""
+    """Return answers and faults, each with the state of the cluster."""
     stage = TracedNodes()
     told = _told(done.history)
     line = next(told, None)
@@ -81,7 +81,7 @@ def _told(history: Iterable[RecordedLine]) -> Iterator[RecordedLine]:
 
 
 def _answer(line: RecordedLine) -> str:
-    """What was asked, and what came of it."""
+    """Return a request with its outcome."""
     what = f"{line.consistency} {line.f}" if line.consistency else line.name
     return f"{what} {line.type}{f' {line.error}' if line.error else ''}"
 

@@ -1,4 +1,4 @@
-"""One run, judged: by the properties that the simulator asserts, then by what its clients saw."""
+"""Checks one run: the properties that the simulator asserts, then what its clients saw."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from qsync.sim.run import Run, SeedReport, run
 
 
 class SeedConclusion(StrEnum):
-    """`inconclusive`: nothing broke or nothing was acknowledged, so nothing is proven."""
+    """The result of a run. `inconclusive`: no fault or no acknowledged write, so no proof."""
 
     HELD = "held"
     BROKEN = "broken"
@@ -21,7 +21,7 @@ class SeedConclusion(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedFinding:
-    """What broke. `number`: the property of protocol.md; None when only clients noticed.
+    """A violation. `number`: the number of the property; None if only clients noticed.
 
     `check`: the property's name, or the invariant of the checker.
     """
@@ -34,7 +34,7 @@ class SeedFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedSeed:
-    """A run and what is to be said of it.
+    """A run and its result.
 
     `facts`: how much of what clients saw was examined. `undecided`: checks that came to their
     limit. `reached`: see `coverage`; empty unless somebody keeps a corpus.
@@ -48,13 +48,13 @@ class JudgedSeed:
 
     @property
     def conclusion(self) -> SeedConclusion:
-        """Something broke, or nothing did, or it was no test."""
+        """Return whether there was a violation, or none, or the run proves nothing."""
         if self.finding is not None:
             return SeedConclusion.BROKEN
         return SeedConclusion.INCONCLUSIVE if self.report.idle else SeedConclusion.HELD
 
     def describe(self) -> str:
-        """One line."""
+        """Describe the run in one line."""
         report = self.report
         verdict = self.conclusion.value
         if self.finding is not None:
@@ -72,22 +72,22 @@ Judge = Callable[[Plan], JudgedSeed]
 
 
 def judge(plan: Plan) -> JudgedSeed:
-    """Run it and look at everything."""
+    """Run a plan and check everything."""
     return look(run(plan))
 
 
 def glance(plan: Plan) -> JudgedSeed:
-    """Run it and trust the simulator's own properties: what clients saw is not looked at."""
+    """Run a plan and check only the properties of the simulator, not what clients saw."""
     return asserted(run(plan))
 
 
 def asserted(done: Run) -> JudgedSeed:
-    """What the simulator says of itself."""
+    """Return the violations that the simulator found."""
     return JudgedSeed(report=done.report, finding=_asserted(done.report), facts=0, undecided=())
 
 
 def look(done: Run) -> JudgedSeed:
-    """Judge a run that is over."""
+    """Check a run that is over."""
     report = done.report
     finding = _asserted(report)
     verdicts = claims(done) if finding is None else []

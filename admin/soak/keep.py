@@ -1,4 +1,4 @@
-"""A run that is judged, and leaves its bundle of evidence behind."""
+"""Runs a plan and keeps its bundle of evidence."""
 
 from pathlib import Path
 
@@ -9,13 +9,13 @@ from qsync.sim.run import Run, play, told
 
 
 def kept(plan: Plan, *, folder: Path, check: bool) -> JudgedSeed:
-    """For `qsync check --quick FOLDER/seed-N`. The bundle of a broken run ends where it broke."""
+    """Run, check, and keep `FOLDER/seed-N`; the bundle of a failing run ends at the failure."""
     done = played(plan, folder)
     return look(done) if check else asserted(done)
 
 
 def played(plan: Plan, folder: Path) -> Run:
-    """The same, not judged."""
+    """Run and keep the bundle, without a check."""
     world = stage(plan)
     report = play(world)
     keep(world, report, folder / f"seed-{plan.seed}")

@@ -1,4 +1,4 @@
-"""What is known of which seeds, kept in a file so that a soak can be interrupted and gone on with.
+"""The results of seeds, kept in a file so that a soak can be interrupted and resumed.
 
 A result is about one version of the code and one way to run it: after a change of either, seeds
 are run again, and the older results stay in the file as history.
@@ -19,20 +19,20 @@ SCHEMA = "qsync/soak/1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedSetup:
-    """How seeds are run: the version of the code, and what is said beside the seed."""
+    """How seeds are run: the version of the code, and the other options."""
 
     code: str
     how: str
 
     @classmethod
     def of(cls, code: str, plan: Plan) -> "SeedSetup":
-        """`plan` is that of any seed."""
+        """Return the setup of a plan; any seed will do."""
         return cls(code=code, how=plan.options())
 
 
 @dataclass(slots=True, kw_only=True)
 class SeedRegister:
-    """Seeds by what became of them. `broken`: seed to what broke."""
+    """Seeds by their result. `broken`: the violation of each failing seed."""
 
     way: SeedSetup
     held: set[int] = field(default_factory=set)
@@ -44,7 +44,7 @@ class SeedRegister:
     seconds: float = 0.0
 
     def add(self, judged: JudgedSeed) -> None:
-        """A run is over."""
+        """Add the result of a run."""
         report = judged.report
         self.events += report.events
         self.facts += judged.facts
@@ -62,16 +62,16 @@ class SeedRegister:
             self.undecided.add(report.seed)
 
     def known(self, seed: int) -> bool:
-        """It need not be run again. What broke is run again: perhaps to be made small."""
+        """Return whether a seed can be skipped. Failing seeds are run again, to be shrunk."""
         return seed in self.held or seed in self.inconclusive
 
     @property
     def runs(self) -> int:
-        """How many seeds there are."""
+        """Return the number of seeds."""
         return len(self.held) + len(self.inconclusive) + len(self.broken)
 
     def as_json(self) -> dict[str, object]:
-        """As it stands in the file."""
+        """Return the members of the file."""
         return {
             **asdict(self.way),
             "held": ranges.show(self.held),
@@ -98,7 +98,7 @@ class RegisterFile:
                 self.others.append(each)
 
     def save(self) -> None:
-        """Whole or not at all: the file is replaced in one step."""
+        """Replace the file atomically."""
         if self.path is None:
             return
         document = {

@@ -1,4 +1,4 @@
-"""The history of a simulated run as the operations that the checker judges."""
+"""Converts the history of a simulated run to the operations of the checker."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from qsync.sim.history import RecordedLine
 
 _KINDS = {"ok": CompletionType.OK, "fail": CompletionType.FAIL, "info": CompletionType.INFO}
 _ALSO = 1 << 40
-"""Added to the number of an operation that is seen in a second space, too."""
+"""Added to the number of an operation that also appears in a second space."""
 _SETUP = frozenset({"open", "create", "expire", "tune", "resolve"})
 
 
@@ -26,7 +26,7 @@ class ObservedOperation:
 
 
 def observe(lines: Iterable[RecordedLine]) -> list[ObservedOperation]:
-    """Pair beginnings and ends, in order of beginnings. What nobody ended is unknown."""
+    """Pair begins and ends, in the order of begins. Operations without an end are unknown."""
     found: list[ObservedOperation] = []
     waiting: dict[int, RecordedLine] = {}
     for line in lines:
@@ -69,14 +69,14 @@ def _observed(begun: RecordedLine, ended: RecordedLine | None) -> list[ObservedO
 
 
 def _value(last: RecordedLine, kind: CompletionType) -> object:
-    """Nobody knows what a transaction without an answer has read, only what it would write."""
+    """Return the value of an operation; without an answer, only what it would write."""
     if last.f == "txn" and kind is not CompletionType.OK and isinstance(last.value, list):
         return [step for step in last.value if step[0] != "r"]
     return last.value
 
 
 def _key(begun: RecordedLine) -> object:
-    """A list goes by its number, as in the transactions that read and append to several."""
+    """Return the key; a list goes by its number, as in transactions on several lists."""
     if begun.space == "lists" or begun.key is None:
         return begun.key
     return f"{begun.space} {begun.key}"

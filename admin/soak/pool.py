@@ -1,4 +1,4 @@
-"""Plans judged on all processors, in the order in which they come to their end."""
+"""Runs plans on all processors; results come in the order in which runs end."""
 
 import signal
 from collections.abc import Iterable, Iterator
@@ -8,11 +8,11 @@ from admin.soak.judge import Judge, JudgedSeed
 from qsync.sim.plan import Plan
 
 AHEAD = 4
-"""So many plans a process are handed out before their turn."""
+"""How many plans each process gets in advance."""
 
 
 def judged(plans: Iterable[Plan], judge: Judge, *, jobs: int = 1) -> Iterator[JudgedSeed]:
-    """Judge them all. Whoever stops listening ends the processes, too."""
+    """Check all plans. Closing the generator ends the processes."""
     if jobs <= 1:
         yield from map(judge, plans)
         return
@@ -32,10 +32,10 @@ def judged(plans: Iterable[Plan], judge: Judge, *, jobs: int = 1) -> Iterator[Ju
 
 
 def _results(done: Iterable[Future[JudgedSeed]]) -> list[JudgedSeed]:
-    """In the order of seeds, as far as that goes."""
+    """Yield the results, in the order of seeds as far as possible."""
     return sorted((each.result() for each in done), key=lambda each: each.report.seed)
 
 
 def _leave_interrupts() -> None:
-    """Ctrl-C is the parent's business: it saves what is known and then ends its processes."""
+    """Ignore Ctrl-C: the parent saves the results and then ends its processes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""How far a soak has come: seeds a second, and how long the rest will take."""
+"""The progress of a soak: seeds a second, and the time for the rest."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from admin.soak.judge import JudgedSeed, SeedConclusion
 
 @dataclass(slots=True, kw_only=True)
 class SoakProgress:
-    """Of `total` seeds, `known` were known before it began. `now` is a monotonic clock."""
+    """The progress through `total` seeds, of which `known` are done. `now`: monotonic clock."""
 
     total: int
     known: int
@@ -23,19 +23,19 @@ class SoakProgress:
         self._began = self.now()
 
     def add(self, judged: JudgedSeed) -> None:
-        """One more."""
+        """Count one more seed."""
         self.done += 1
         self.broken += judged.conclusion is SeedConclusion.BROKEN
         self.inconclusive += judged.conclusion is SeedConclusion.INCONCLUSIVE
 
     @property
     def rate(self) -> float:
-        """Seeds a second, since it began."""
+        """Return seeds a second since the start."""
         passed = self.now() - self._began
         return self.done / passed if passed > 0 else 0.0
 
     def describe(self) -> str:
-        """One line."""
+        """Describe the progress in one line."""
         left = self.total - self.known - self.done
         rate = self.rate
         eta = f", {lasting(left / rate)} left" if left and rate else ""

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 
 
 def parse(text: str) -> list[range]:
-    """The ranges of a text, as they stand there. Raises ValueError saying what is wrong."""
+    """Parse the ranges of a text, in its order. Raises ValueError with the reason."""
     return [_range(part) for part in text.split(",")] if text else []
 
 
 def show(seeds: Iterable[int]) -> str:
-    """The text of a set of seeds."""
+    """Return the text of a set of seeds."""
     return ",".join(
         f"{each[0]}-{each[-1]}" if len(each) > 1 else f"{each[0]}" for each in _runs(seeds)
     )

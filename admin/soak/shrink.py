@@ -1,4 +1,4 @@
-"""Make a failing run small: fewer events, nodes, clients, keys, troubles; the same failure."""
+"""Shrinks a failing run: fewer events, nodes, clients, keys and faults, the same failure."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -8,22 +8,22 @@ from qsync.sim.plan import Plan
 from qsync.sim.swarm import NAMES, OPERATIONS
 
 TRIES_MAX = 300
-"""So many smaller runs are tried, then the smallest failing one so far has to do."""
+"""How many smaller runs are tried at most."""
 EVENTS_MIN = 20
 
 Told = Callable[[JudgedSeed, int], None]
-"""Takes a smaller failing run, and how many were tried so far."""
+"""Called with each smaller failing run, and the number of tries so far."""
 
 
 def shrink(
     broken: JudgedSeed, judge: Judge, *, tries_max: int = TRIES_MAX, told: Told
 ) -> JudgedSeed:
-    """The smallest run found that breaks the same property."""
+    """Return the smallest run found that breaks the same property."""
     return _Shrinker(broken, judge, tries_max, told).run()
 
 
 class _Shrinker:
-    """Takes a smaller plan as soon as one fails in the same way, and goes on from there."""
+    """Takes a smaller plan whenever one fails in the same way, and continues from it."""
 
     def __init__(self, broken: JudgedSeed, judge: Judge, tries_max: int, told: Told) -> None:
         assert broken.finding is not None
@@ -36,11 +36,11 @@ class _Shrinker:
 
     @property
     def plan(self) -> Plan:
-        """The smallest one so far."""
+        """The smallest failing plan so far."""
         return self.best.report.plan
 
     def run(self) -> JudgedSeed:
-        """Until nothing makes it smaller, or the tries are used up."""
+        """Shrink until nothing gets smaller, or the tries are used up."""
         self._pin()
         while True:
             before = self.plan
@@ -57,7 +57,7 @@ class _Shrinker:
                 return self.best
 
     def _pin(self) -> None:
-        """Say the number of nodes, which a person wants to see; the run stays what it was."""
+        """Set the number of nodes explicitly, for the reader; the run does not change."""
         report = self.best.report
         plan = replace(report.plan, nodes=report.nodes)
         self.best = replace(self.best, report=replace(report, plan=plan))
@@ -80,7 +80,7 @@ class _Shrinker:
     # -- what is made smaller
 
     def _events(self) -> None:
-        """Not longer than until it broke; then by halves, quarters, tenths, as long as it goes."""
+        """End at the failure; then try halves, quarters and tenths of the events."""
         self._fails(replace(self.plan, events=min(self.plan.events, self.best.report.events)))
         while self._first(
             replace(self.plan, events=events)
@@ -90,19 +90,19 @@ class _Shrinker:
             pass
 
     def _sizes(self) -> None:
-        """The fewest that still fail."""
+        """Find the smallest sizes that still fail."""
         report = self.best.report
         self._first(replace(self.plan, nodes=few) for few in range(1, report.nodes))
         self._first(replace(self.plan, clients=few) for few in range(1, report.clients))
         self._first(replace(self.plan, keys=few) for few in range(1, report.keys))
 
     def _kinds(self) -> None:
-        """Whole kinds of trouble."""
+        """Leave out whole kinds of faults."""
         for kind in sorted(set(self.best.report.strikes.values())):
             self._without(kind)
 
     def _strikes(self) -> None:
-        """Single troubles, large handfuls first."""
+        """Leave out single faults, many at a time first."""
         left = sorted(self.best.report.strikes)
         handful = len(left)
         while handful:
@@ -116,14 +116,14 @@ class _Shrinker:
             handful //= 2
 
     def _shorten_line(self) -> None:
-        """Kinds need not be left out by name where the few strikes left are counted."""
+        """Remove the names of left-out kinds if the remaining faults are listed anyway."""
         plan = self.plan
         if plan.strikes is not None:
             kept = tuple(name for name in plan.without if name not in NAMES)
             self._fails(replace(plan, without=kept))
 
     def _flaws(self) -> None:
-        """What is wrong all the time, and what clients need not do."""
+        """Leave out permanent faults, and habits of clients."""
         report = self.best.report
         done = [name for name in OPERATIONS if f"{name} asked" in report.counts]
         for name in (*report.flaws, *done):

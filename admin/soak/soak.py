@@ -1,4 +1,4 @@
-"""Run many seeds, remember which held, and make what broke small."""
+"""Runs many seeds, remembers the results, and shrinks failures."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -13,12 +13,12 @@ from admin.soak.shrink import TRIES_MAX, shrink
 from qsync.sim.plan import Plan
 
 SAVE_S = 5.0
-"""What is known is written to the file about so often."""
+"""How often the results are written to the file, about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A run that broke, and the smallest one that was found to break in the same way."""
+    """A failing run, and the smallest run that was found to fail in the same way."""
 
     found: JudgedSeed
     small: JudgedSeed
@@ -26,7 +26,7 @@ class Failure:
 
 @dataclass(slots=True, kw_only=True)
 class Soak:
-    """What to run and how. `keep_going`: past failures; of each kind the first is made small."""
+    """What to run and how. `keep_going`: past failures; the first of each kind is shrunk."""
 
     plans: Iterable[Plan]
     judge: Judge
@@ -37,12 +37,12 @@ class Soak:
     tries_max: int = TRIES_MAX
     corpus: Corpus | None = None
     told: Callable[[str], None] = lambda _line: None
-    """Told how it goes, now and then."""
+    """Called with the progress from time to time."""
     failures: list[Failure] = field(default_factory=list)
     _saved: float = 0.0
 
     def run(self) -> list[Failure]:
-        """Until all is run, or something broke. What is known is saved however it ends."""
+        """Run until all is done or a run failed. Results are saved however it ends."""
         ledger = self.book.ledger
         plans = (plan for plan in self.plans if not ledger.known(plan.seed))
         try:

@@ -1,4 +1,4 @@
-"""What even the weakest read promises: it shows what somebody wrote."""
+"""Checks what even the weakest read promises: it shows a value that somebody wrote."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ WRITTEN = "reads-were-written"
 
 
 def check_written(operations: Iterable[Operation]) -> Verdict:
-    """No read of a register shows what nobody had asked to be written when the read ended."""
+    """Check that no read of a register shows a value that was not requested before it ended."""
     known = sorted(operations, key=lambda each: each.begun)
     begun: dict[tuple[Frozen, Frozen], int] = {}
     for each in known:

@@ -1,1 +1,1 @@
-"""What clients of a run do, what they were told, and what must hold afterwards."""
+"""The clients of a run: what they do, what they were answered, and what must hold afterwards."""

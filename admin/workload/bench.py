@@ -1,4 +1,4 @@
-"""How fast is this cluster: operations a second, latency, and processor time for each operation."""
+"""Measures a cluster: operations a second, latency, and processor time for each operation."""
 
 import contextlib
 import secrets
@@ -26,12 +26,12 @@ from qsync.wire.verbs import GetRequest, SelectRequest, WriteRequest
 SPACE = "bench"
 KEY_BYTES, VALUE_BYTES = 16, 100
 CHOICES = 1 << 15
-"""So many random choices are made beforehand and gone through in a circle."""
+"""How many random choices are made beforehand and used in a circle."""
 WARM_UP_S = 0.5
 LOOK_S = 0.05
-"""Between two looks for a leader."""
+"""The pause between two searches for a leader."""
 FILL_ROWS = 10_000
-"""Put before progress is told."""
+"""The prefix of progress messages."""
 OPEN_LOOP_OUTSTANDING_MAX = 100_000
 SCAN_ROWS = 50
 TXN_PUTS = 10
@@ -81,9 +81,9 @@ class BenchResult:
     errors: int
     unknown: int
     overloaded: int
-    """So often the leader was too busy for a request, which was then asked again."""
+    """How often the leader was too busy, and the request was sent again."""
     leader_changes: int
-    """So often the load followed to another, warming up included; the time without one counts."""
+    """Changes of the leader, warm-up included; the time without a leader counts."""
     latency_us: dict[str, float]
     cpu_us_per_op: dict[str, float]
     first_error: str | None
@@ -142,7 +142,7 @@ def run(
 
 
 def _leader(found: ClusterSurvey) -> str:
-    """Where the leader is. Raises NotLeader."""
+    """Return the address of the leader. Raises NotLeader."""
     leader = found.leader
     if leader is None or leader.ro:
         raise NotLeader("nobody takes writes, so there is nothing to measure")
@@ -150,7 +150,7 @@ def _leader(found: ClusterSurvey) -> str:
 
 
 class _Load:
-    """Load at whoever leads. Its connections stay from one run to the next, as a program's do."""
+    """Puts load on the leader. Connections stay open from run to run, as in a program."""
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ class _Load:
             self._generator = None
 
     def run(self, seconds: float) -> None:
-        """So long, at one leader after the other. Raises NotLeader when none comes in that time."""
+        """Run for a time, across leaders. Raises NotLeader if there is none in that time."""
         begin = time.perf_counter()
         end = begin + seconds
         while (now := time.perf_counter()) < end:
@@ -273,7 +273,7 @@ def _prepare(
 
 
 class _Maker:
-    """Makes the requests of all connections, from choices made beforehand."""
+    """Makes the requests of all connections, from choices that were made beforehand."""
 
     def __init__(self, plan: BenchPlan, keys: Sequence[bytes], random: Random) -> None:
         self._random = random

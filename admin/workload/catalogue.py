@@ -1,4 +1,4 @@
-"""What the clients of a run do: kinds of load, each with its spaces and the checks that judge it.
+"""The kinds of load that clients put on a cluster, each with its spaces and checks.
 
 Every synchronous write also inserts a row with a number of its own into a journal, in the same
 transaction: afterwards the journal says which writes took effect.
@@ -28,7 +28,7 @@ from qsync.errors import Conflict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadSpec:
-    """`acts` with their shares. `spaces` beside the journal."""
+    """One kind: its `acts` with their shares, and its `spaces` beside the journal."""
 
     about: str
     acts: tuple[tuple[Act, int], ...]
@@ -36,7 +36,7 @@ class WorkloadSpec:
 
     @property
     def has_bank(self) -> bool:
-        """There is money, whose sum is looked at."""
+        """Whether there is money whose total is checked."""
         return LEFT in self.spaces
 
 
@@ -44,7 +44,7 @@ class WorkloadSpec:
 
 
 def transfer(worker: Worker, client: Client) -> None:
-    """Money goes from one space to the other."""
+    """Transfer money from one space to the other."""
     dice = worker.dice
     source, target = dice.randrange(ACCOUNTS), dice.randrange(ACCOUNTS)
     amount = dice.randint(1, 9)
@@ -60,7 +60,7 @@ def transfer(worker: Worker, client: Client) -> None:
 
 
 def read_bank(worker: Worker, client: Client) -> None:
-    """All balances at one moment: two selects that are validated together."""
+    """Read all balances at one moment: two selects that are validated together."""
 
     def look() -> object:
         with client.transaction() as tx:
@@ -70,7 +70,7 @@ def read_bank(worker: Worker, client: Client) -> None:
 
 
 def balances_of(source: Client | Transaction) -> dict[str, int]:
-    """All balances, by space and account."""
+    """Return all balances, by space and account."""
     return {
         f"{name}/{row[0]}": integer(row[1])
         for name in (LEFT, RIGHT)
@@ -82,7 +82,7 @@ def balances_of(source: Client | Transaction) -> dict[str, int]:
 
 
 def write(worker: Worker, client: Client) -> None:
-    """A register gets the write's own number."""
+    """Write the write's own number to a register."""
     key = worker.dice.randrange(KEYS)
 
     def change(tx: Transaction, number: int) -> None:
@@ -93,7 +93,7 @@ def write(worker: Worker, client: Client) -> None:
 
 
 def exchange(worker: Worker, client: Client) -> None:
-    """Compare and set, by a transaction that reads first."""
+    """Compare and set a register, with a transaction that reads first."""
     key = worker.dice.randrange(KEYS)
     old = read_register(worker, client, key)
     if old is None:
@@ -111,12 +111,12 @@ def exchange(worker: Worker, client: Client) -> None:
 
 
 def read(worker: Worker, client: Client) -> None:
-    """Of any register."""
+    """Read a register."""
     read_register(worker, client, worker.dice.randrange(KEYS))
 
 
 def read_register(worker: Worker, client: Client, key: int) -> object:
-    """Its value; None also when it could not be read."""
+    """Return the value of a register; None also if it could not be read."""
 
     def look() -> object:
         found = client.space(REGISTERS).get([key])
@@ -126,7 +126,7 @@ def read_register(worker: Worker, client: Client, key: int) -> object:
 
 
 def glance(worker: Worker, client: Client) -> None:  # noqa: ARG001 - it has others
-    """Of any register at any node: at least what was written, or seen, before."""
+    """Read a register at any node: at least what was written or seen before."""
     key = worker.dice.randrange(KEYS)
     worker.glance("read", register(key), REGISTERS, key)
 
@@ -140,7 +140,7 @@ def register(key: int) -> str:
 
 
 def append(worker: Worker, client: Client) -> None:
-    """A transaction reads one or two lists, and appends to one or two."""
+    """Read one or two lists and append to one or two, in a transaction."""
     dice = worker.dice
     first = KEYS * worker.chapter
     keys = [first + key for key in dice.sample(range(KEYS), 2)]
@@ -154,7 +154,7 @@ def append(worker: Worker, client: Client) -> None:
         tx.space(JOURNAL).insert([number, "append"])
 
     def steps(number: int) -> object:
-        """What was asked for; once it is done, with what was read."""
+        """Return the steps of a transaction; once it is done, with what it read."""
         looked: list[list[object]] = [["r", key, seen.get(key)] for key in reads]
         return looked + [["append", key, number] for key in appends]
 
@@ -162,7 +162,7 @@ def append(worker: Worker, client: Client) -> None:
 
 
 def list_of(source: Client | Transaction, key: int) -> list[object]:
-    """A list; an empty one when nobody appended yet."""
+    """Return a list; an empty one if nobody appended yet."""
     found = source.space(LISTS).get([key])
     items = [] if found is None else found[1]
     assert isinstance(items, list | tuple)
@@ -173,7 +173,7 @@ def list_of(source: Client | Transaction, key: int) -> list[object]:
 
 
 def add(worker: Worker, client: Client) -> None:
-    """A new element."""
+    """Add a new element to a set."""
     which = worker.chapter
 
     def change(tx: Transaction, number: int) -> None:
@@ -184,13 +184,13 @@ def add(worker: Worker, client: Client) -> None:
 
 
 def read_set(worker: Worker, client: Client) -> None:
-    """All elements."""
+    """Read all elements of a set."""
     which = worker.chapter
     worker.look(client, "read", set_name(which), lambda: set_of(client, which))
 
 
 def set_of(client: Client, which: int) -> list[object]:
-    """The elements of a set."""
+    """Return the elements of a set."""
     return [row[1] for row in client.space(SETS).select([which])]
 
 
@@ -203,7 +203,7 @@ def set_name(which: int) -> str:
 
 
 def offer(worker: Worker, client: Client) -> None:
-    """A row of an asynchronous space, half of the time in a synchronous transaction."""
+    """Write to an asynchronous space, half of the time in a synchronous transaction."""
     sync = worker.dice.random() < 0.5  # noqa: PLR2004 - half
 
     def change(tx: Transaction, number: int) -> None:
@@ -263,4 +263,4 @@ LOADS: Mapping[LoadKind, WorkloadSpec] = {
         spaces=(QUEUE,),
     ),
 }
-"""By kind."""
+"""The kinds of load, by name."""

@@ -1,4 +1,4 @@
-"""Clients that do one kind of load, retry, and write down what they were told."""
+"""Clients that put one kind of load on a cluster, retry, and record the answers."""
 
 import threading
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from qsync.client.numbering import parse_token
 from qsync.errors import Outcome, QsyncError
 
 THINK_S = 0.01
-"""A client waits so long between operations: the demo shows safety, the benchmark speed."""
+"""The pause of a client between operations: this is about safety, not speed."""
 NEVER = "its session was ended before it took effect"
 
 
@@ -61,12 +61,12 @@ class Workload:
         ]
 
     def start(self) -> None:
-        """Set every client going."""
+        """Start every client."""
         for worker in self._workers:
             worker.thread.start()
 
     def stop(self) -> None:
-        """Let every client finish what it does. Raises what a client died of."""
+        """Let every client finish its operation, and stop it. Raises what a client died of."""
         self._stop.set()
         for worker in self._workers:
             if worker.thread.ident is not None:
@@ -74,7 +74,7 @@ class Workload:
         self.check()
 
     def pause(self) -> None:
-        """Let every client finish what it does, and nothing more; returns when all of them have."""
+        """Let every client finish its operation and wait; returns when all of them have."""
         self._open.clear()
         for worker in self._workers:
             with worker.gate.working:
@@ -88,11 +88,11 @@ class Workload:
 
     @property
     def is_paused(self) -> bool:
-        """The clients are held."""
+        """Whether the clients are paused."""
         return not self._open.is_set()
 
     def begin_anew(self) -> None:
-        """There is another cluster: every client connects to it, and nobody asks the former one.
+        """Connect every client to another cluster; none asks the former one any more.
 
         What is unknown of that one stays so, until it is looked up.
         """
@@ -101,18 +101,18 @@ class Workload:
             self.tally.unknown[number] = replace(each, client=None)
 
     def connect_anew(self) -> None:
-        """Every client connects once more with its next operation, as somebody new."""
+        """Let every client connect again with its next operation, in a new session."""
         for worker in self._workers:
             worker.gate.begins_anew = True
 
     def check(self) -> None:
-        """Raises what a client died of, if one did."""
+        """Raise what a client died of, if one did."""
         for worker in self._workers:
             if worker.crash is not None:
                 raise worker.crash
 
     def resolve(self) -> int:
-        """Ask again about every unknown outcome, with its token; how many are known now."""
+        """Resolve unknown outcomes by token. Returns how many are known now."""
         known = 0
         for number, each in list(self.tally.unknown.items()):
             if each.client is None:
@@ -135,7 +135,7 @@ class Workload:
         return known
 
     def settle(self, client: Client) -> int:
-        """Look up what is unknown still, when nobody writes any more; how many there were.
+        """Look up the outcomes that are still unknown when nobody writes. Returns their number.
 
         What a retry is told, a conflict say, decides nothing: an earlier attempt may arrive after
         it (protocol.md section 5). So the sessions are ended first, by an entry on a quorum: no
@@ -160,7 +160,7 @@ class Workload:
 
     @property
     def _journals(self) -> list[str]:
-        """Spaces by which numbers of writes are known, whatever kind of load they are of."""
+        """Return the journal spaces of every kind of load."""
         return [JOURNAL, *(space for space in LOADS[self.kind].spaces if space == QUEUE)]
 
     def close(self) -> None:
@@ -172,7 +172,7 @@ class Workload:
 
 
 def prepare(client: Client, kind: LoadKind = LoadKind.MIXED) -> None:
-    """Make the spaces and open the accounts."""
+    """Create the spaces and the accounts."""
     load = LOADS[kind]
     for name in (*load.spaces, JOURNAL):
         format_, sync, primary = SPACES[name]

@@ -1,4 +1,4 @@
-"""A reader of the feed of changes beside the clients of a run, and what it was given."""
+"""Reads the feed of changes beside the clients of a run, and records it."""
 
 import threading
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ from qsync.client.changes import ChangeBatch
 from qsync.errors import QsyncError
 
 WAIT_S = 0.2
-"""How long a node keeps a question for which it has no news."""
+"""How long a node holds a request for which it has no changes."""
 TIMEOUT_S = 3.0
 PAUSE_S = 0.05
-"""Between two questions."""
+"""The pause between two requests."""
 ANSWERS_MAX = 20
-"""From one node; then the next one is asked, and what both gave has to fit together."""
+"""Requests to one node; then the next node is asked, and both answers must fit together."""
 TRIES_MAX = 5
-"""At the end, when what it was not given yet is asked for."""
+"""The time limit at the end, for the changes that are still missing."""
 
 
 class Feeding:
@@ -41,14 +41,14 @@ class Feeding:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        """Read what is left. Raises what it died of, unless something else is on its way."""
+        """Read the rest. Raises what it died of, unless another exception is under way."""
         self._stop.set()
         self._thread.join()
         if self._crash is not None and error is None:
             raise self._crash
 
     def begin_anew(self) -> None:
-        """There is another cluster: what was given before is of no log that there is."""
+        """Start again with another cluster: earlier changes belong to no present log."""
         self._anew.set()
 
     def _work(self) -> None:
@@ -66,7 +66,7 @@ class Feeding:
         return batch is not None and batch.upto >= batch.confirmed
 
     def _ask(self) -> ChangeBatch | None:
-        """On a connection of its own, like somebody who comes back."""
+        """Ask on a new connection, like a reader that comes back."""
         self._seeds.append(self._seeds.pop(0))
         try:
             with connect(self._seeds, timeout=TIMEOUT_S) as client:

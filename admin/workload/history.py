@@ -1,4 +1,4 @@
-"""What the clients of a run did and what they were told, in Jepsen's vocabulary and one clock."""
+"""The history of a run, operations and answers, in Jepsen's vocabulary and one clock."""
 
 import json
 import threading
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 class OutcomeType(StrEnum):
-    """`info`: nobody could say whether it took effect. A timeout is always that."""
+    """How an operation ended. `info`: unknown whether it took effect; a timeout is always that."""
 
     INVOKE = "invoke"
     OK = "ok"
@@ -47,7 +47,7 @@ class HistoryLine:
     key_hash: int | None = None
 
     def as_json(self) -> str:
-        """The line as it stands in a file, without the newline."""
+        """Return the line of the file, without the newline."""
         members = {name: getattr(self, name) for name in _FIELDS}
         for name in _SELDOM:
             if members[name] is None:
@@ -57,7 +57,7 @@ class HistoryLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweredBy:
-    """What came back with an answer: the node that gave it, and the receipt.
+    """What came with an answer: the node that gave it, and the receipt.
 
     `log_index`: where in the log the write is.
     """
@@ -73,7 +73,7 @@ NOTHING_TOLD = AnsweredBy()
 
 
 class History:
-    """Lines are added, never taken away, from many threads; `numbered` completes the last one.
+    """A history that many threads append to. `numbered` completes the last line.
 
     A process does one thing at a time. One that got no answer keeps its operation open: either
     it learns the outcome later (`ok`, `fail`), or `give_up` ends it with `info` at the end.
@@ -93,7 +93,7 @@ class History:
             return list(self._lines)
 
     def new_process(self) -> int:
-        """A process number that nobody had before."""
+        """Return a process number that was not used before."""
         with self._lock:
             self._processes += 1
             return self._processes - 1
@@ -109,7 +109,7 @@ class History:
         floor: tuple[int, int] | None = None,
         key_hash: int | None = None,
     ) -> None:
-        """The operation begins: noted before anything is sent. `floor`: term and index."""
+        """Note that an operation begins, before anything is sent. `floor`: term and index."""
         line = HistoryLine(
             index=0,
             time=0,
@@ -128,7 +128,7 @@ class History:
             self._open[process] = self._append(line)
 
     def numbered(self, process: int, session: str, seq: int) -> None:
-        """What `process` has under way is this request: known once it was sent."""
+        """Note the request of the operation of `process`, once it was sent."""
         with self._lock:
             begun = self._open[process]
             named = replace(begun, session=session, seq=seq)
@@ -142,7 +142,7 @@ class History:
         value: object = None,
         told: AnsweredBy = NOTHING_TOLD,
     ) -> None:
-        """The operation of `process` ends. Without `value` the invoked one is repeated."""
+        """Note that the operation of `process` ends. Without `value` it repeats the invoked one."""
         assert kind is not OutcomeType.INVOKE
         with self._lock:
             begun = self._open.pop(process)
@@ -174,13 +174,13 @@ class History:
 
 
 def load(path: Path) -> list[HistoryLine]:
-    """Read a file of lines. Raises ValueError naming the line that is none."""
+    """Read a file of lines. Raises ValueError that names an invalid line."""
     with path.open(encoding="utf-8") as file:
         return list(parse(file))
 
 
 def parse(texts: Iterable[str]) -> Iterator[HistoryLine]:
-    """Lines from JSON texts; unknown members are passed over, empty lines too."""
+    """Parse lines of JSON; unknown members and empty lines are ignored."""
     for number, text in enumerate(texts, start=1):
         if not text.strip():
             continue

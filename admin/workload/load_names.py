@@ -8,11 +8,11 @@ REGISTERS, JOURNAL = "registers", "journal"
 LISTS, SETS, QUEUE = "lists", "sets", "queue"
 BANK = "bank"
 ACCOUNTS = 4
-"""In each of the two spaces."""
+"""The number of accounts in each of the two spaces."""
 BALANCE = 100
 KEYS = 6
 FULL = 100
-"""After so many acknowledged writes of all clients new lists and sets are begun."""
+"""How many acknowledged writes of all clients before new lists and sets are used."""
 
 SPACES: Mapping[str, tuple[Sequence[tuple[str, str]], bool, Sequence[str] | None]] = {
     LEFT: ([("id", "unsigned"), ("balance", "integer")], True, None),
@@ -27,7 +27,7 @@ SPACES: Mapping[str, tuple[Sequence[tuple[str, str]], bool, Sequence[str] | None
 
 
 class LoadKind(StrEnum):
-    """What it is, and does: `admin.workload.catalogue`."""
+    """A kind of load; what its clients do is in `admin.workload.catalogue`."""
 
     MIXED = "mixed"
     REGISTER = "register"

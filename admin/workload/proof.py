@@ -1,4 +1,4 @@
-"""What must hold after a run, looked up in the healed cluster and in the history."""
+"""Checks after a run what must hold, in the healed cluster and in the history."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -67,7 +67,7 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Everything that was promised."""
+        """Whether every promise held."""
         return (
             not self.lost
             and not self.rolled_back_visible
@@ -78,7 +78,7 @@ class Proof:
         )
 
     def complaints(self) -> list[str]:
-        """What does not hold, in words."""
+        """Return what does not hold, in words."""
         said: list[str] = []
         if self.lost:
             said.append(f"{len(self.lost)} acknowledged writes are missing: {_some(self.lost)}")
@@ -152,7 +152,7 @@ def prove(
     digests: dict[str, dict[str, str]],
     restored: Sequence[RestoredPoint] = (),
 ) -> Proof:
-    """Hold what was told against what is there. `restored`: how the cluster went back meanwhile."""
+    """Compare the answers with what is there. `restored`: restores during the run."""
     told = tally.acked | _kept(tally)
     there = {number for number, place in told.items() if survives(restored, place)}
     behind = told.keys() - there
@@ -172,7 +172,7 @@ def prove(
 
 
 def same_digests(addresses: Sequence[str], *, timeout: float) -> dict[str, dict[str, str]]:
-    """The digests of all nodes at one index. Raises Unavailable if they never meet."""
+    """Return the digests of all nodes at one index. Raises Unavailable if there is none."""
     deadline = time.monotonic() + timeout
     while True:
         answers: dict[str, tuple[object, dict[str, str]]] = {}
@@ -210,7 +210,7 @@ def _opening() -> dict[str, int]:
 
 
 def _linearity(lines: Sequence[HistoryLine]) -> list[Verdict]:
-    """Object by object, and transactions on lists by their dependencies."""
+    """Check linearizability by object, and transactions on lists by their dependencies."""
     known = operations(lines)
     on_lists = [each for each in known if each.f == "txn"]
     rest = [each for each in known if each.f != "txn" and each.floor is None]
@@ -230,7 +230,7 @@ def _model_of(key: object) -> Model | None:
 
 
 def _kept(tally: WriteTally) -> dict[int, Position]:
-    """Asynchronous writes that may not be lost: one behind them in their term was acknowledged."""
+    """Return asynchronous writes that may not be lost: a later one of the term was acked."""
     return {
         number: place.position
         for number, place in tally.spontaneous.items()

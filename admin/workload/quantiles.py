@@ -4,5 +4,5 @@ from collections.abc import Sequence
 
 
 def quantile(ordered: Sequence[float], share: float) -> float | None:
-    """The value behind the first `share` (0..1) of all of them; 1: the greatest. None of none."""
+    """Return the quantile at `share` (0..1); 1 is the greatest. None without values."""
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else None

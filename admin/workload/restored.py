@@ -1,4 +1,4 @@
-"""What clients may expect of a restored cluster: all up to one index, nothing behind it.
+"""What clients may expect of a restored cluster: all up to one index, nothing after it.
 
 A restore goes back on purpose. So the history of a run is judged in stretches: what was asked of
 the former cluster by itself, and what was asked of the restored one on top of those writes of the
@@ -15,7 +15,7 @@ from election.messages import Index, Position, Term
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoredPoint:
-    """A cluster that goes on where another one was at `index`, in `term` and later ones.
+    """A restore: the new cluster continues from `index` of the old one, from `term` on.
 
     `at`: when the former was gone for good, in nanoseconds of the monotonic clock.
     """
@@ -30,14 +30,14 @@ class RestoredPoint:
 
 
 def survives(points: Sequence[RestoredPoint], place: Position) -> bool:
-    """Is an entry there after all these restores?"""
+    """Return whether an entry is there after all these restores."""
     return all(point.has(place) for point in points)
 
 
 def stretches(
     lines: Sequence[HistoryLine], points: Sequence[RestoredPoint]
 ) -> list[list[HistoryLine]]:
-    """The histories to be judged, each by itself: one more than there are restores."""
+    """Return the histories to check separately: one more than there are restores."""
     found: list[list[HistoryLine]] = []
     rest = list(lines)
     for point in points:
@@ -65,7 +65,7 @@ def _unplaced(line: HistoryLine) -> HistoryLine:
 
 
 def _since(lines: Sequence[HistoryLine], point: RestoredPoint) -> Iterator[HistoryLine]:
-    """What the restored cluster was asked, and those writes of the former that it has."""
+    """Return the requests to the restored cluster, and the old writes that it has."""
     ends = _ends(lines)
     kept: set[int] = set()
     for line in lines:
@@ -94,7 +94,7 @@ def _is_there(end: HistoryLine | None, point: RestoredPoint) -> bool:
 
 
 def _ends(lines: Sequence[HistoryLine]) -> dict[int, HistoryLine]:
-    """The line that ends an operation, by the number of the line that begins it."""
+    """Return the last line of each operation, by the number of its first line."""
     found: dict[int, HistoryLine] = {}
     waiting: dict[int, int] = {}
     for line in lines:

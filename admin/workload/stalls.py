@@ -1,4 +1,4 @@
-"""Stalls of a load in an open loop, and what the nodes say held them up meanwhile."""
+"""Stalls of an open-loop load, and the causes that nodes report for them."""
 
 import time
 from array import array
@@ -24,20 +24,20 @@ else:
     _Array = array  # which takes no parameter before Python 3.12
 
 STALL_S = 0.02
-"""An answer that comes so late is part of a stall."""
+"""The latency from which an answer is part of a stall."""
 APART_S = 0.02
-"""Late answers so far apart are of two stalls."""
+"""The distance at which late answers belong to two stalls."""
 SLACK_S = 0.01
 """Clocks of one machine are read at slightly different moments."""
 CAUSES_SHOWN = 4
-"""In a line for people, the longest first."""
+"""How many causes a line for people names, the longest first."""
 LOAD = "the load"
 ASK_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedStall:
-    """What somebody says of a time in which nothing went on: `who`, how long, and why."""
+    """A reported stall: `who` stood still, for how long, and why."""
 
     who: str
     begin: float
@@ -47,7 +47,7 @@ class NamedStall:
 
     @property
     def why(self) -> str:
-        """Who, and what held it up."""
+        """Describe who stood still, and why."""
         cause = self.cause if self.cause == self.piece else f"{self.piece}: {self.cause}"
         return f"{self.who} {cause}"
 
@@ -65,7 +65,7 @@ class LoadStall:
     causes: tuple[NamedStall, ...]
 
     def describe(self) -> dict[str, object]:
-        """For programs."""
+        """Return the stall as JSON members."""
         return {
             "time": round(self.at, 3),
             "ms": round(self.seconds * 1e3, 1),
@@ -83,7 +83,7 @@ class LoadStall:
 
 
 def _summed(causes: Sequence[NamedStall]) -> list[str]:
-    """What one node says more than once is said once, with the time it took in all."""
+    """Merge repeated causes of a node into one, with their total time."""
     took: dict[str, list[float]] = {}
     for each in causes:
         took.setdefault(each.why, []).append((each.end - each.begin) * 1e3)
@@ -94,7 +94,7 @@ def _summed(causes: Sequence[NamedStall]) -> list[str]:
 
 
 class TimedLatencies(_Array):
-    """Latencies as they come; of the late ones also when. The load gives them in that order."""
+    """Latencies in the order of the answers; for late ones also the moment."""
 
     def __init__(self, _: Literal["d"]) -> None:
         """Empty. Its type is named as for any array."""
@@ -110,7 +110,7 @@ class TimedLatencies(_Array):
 
 
 class WatchedWorkload:
-    """Makes the frames of another, and notes when none was asked for although some were due."""
+    """Wraps a workload, and notes when no request was taken although some were due."""
 
     def __init__(self, workload: Workload, rate: float) -> None:
         self.gaps: list[NamedStall] = []
@@ -132,14 +132,14 @@ class WatchedWorkload:
 
 
 def named(late: TimedLatencies, sending: WatchedWorkload, found: ClusterSurvey) -> list[LoadStall]:
-    """All stalls of a run that is over, with what the load and all nodes know of them."""
+    """Return all stalls of a finished run, with the causes that load and nodes know."""
     ahead = datetime.now(UTC).timestamp() - time.perf_counter()
     known = [replace(each, begin=each.begin + ahead, end=each.end + ahead) for each in sending.gaps]
     return stalls_of([(at + ahead, seconds) for at, seconds in late.late], known + of_nodes(found))
 
 
 def stalls_of(late: Sequence[tuple[float, float]], known: Sequence[NamedStall]) -> list[LoadStall]:
-    """Late answers (moment, latency) as stalls, each with whatever is known of that time.
+    """Group late answers (moment, latency) into stalls, each with the causes of that time.
 
     All times are by the same clock. A stall lasts from when the first of its requests was due.
     """
@@ -168,7 +168,7 @@ def _stall(run: Sequence[tuple[float, float]], known: Sequence[NamedStall]) -> L
 
 
 def of_nodes(found: ClusterSurvey) -> list[NamedStall]:
-    """What all nodes remember, by seconds since 1970. One that does not answer says nothing."""
+    """Return the stalls of all nodes, by seconds since 1970; silent nodes are left out."""
 
     def one(name: str, address: str) -> list[NamedStall]:
         try:
@@ -184,7 +184,7 @@ def of_nodes(found: ClusterSurvey) -> list[NamedStall]:
 
 
 def stalls_told(name: str, answer: Mapping[str, object]) -> list[NamedStall]:
-    """What one node said. What cannot be read of it is left out: releases may differ."""
+    """Parse the stalls of one node; unreadable parts are left out, as releases may differ."""
     found = []
     for piece, cause, end, ms in [*_recent(answer.get("recent")), *_brief(answer.get("brief"))]:
         begin = end - ms / 1e3

@@ -1,4 +1,4 @@
-"""What the clients of a run were told so far: acknowledged, undone, unknown, and how quickly."""
+"""Counts the answers of a run so far: acknowledged, undone, unknown, and latencies."""
 
 import threading
 import time
@@ -9,23 +9,23 @@ from election.messages import Index, Position, Term
 from qsync.client.blocking import Client
 
 RECENT_MAX = 4096
-"""So many of the latest latencies are kept."""
+"""How many of the latest latencies are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnresolvedWrite:
-    """A write of which nobody could say what became of it, and how to ask again."""
+    """A write with an unknown outcome, and how to ask again."""
 
     process: int
     number: int
     token: str
     client: Client | None
-    """Who knows its token; None when the cluster that it was sent to is gone."""
+    """The client that knows its token; None if the cluster of the write is gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiptPlace:
-    """Where in the log a write of a client is. `client`: its number."""
+    """The place of a client's write in the log. `client`: its number."""
 
     client: int
     term: int
@@ -39,7 +39,7 @@ class ReceiptPlace:
 
 @dataclass(slots=True)
 class WriteTally:
-    """What was told so far; one for all clients."""
+    """The answers so far, of all clients."""
 
     acked: dict[int, Position] = field(default_factory=dict)
     """Synchronous writes that were acknowledged, with their places in the log."""
@@ -49,11 +49,11 @@ class WriteTally:
     reads: int = 0
     conflicts: int = 0
     refused: int = 0
-    """Conflicts among those undone: somebody else had changed what they read."""
+    """Conflicts among the undone writes: another client had changed what they read."""
     gap: float = 0.0
     latencies: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT_MAX))
     spontaneous: dict[int, ReceiptPlace] = field(default_factory=dict)
-    """Asynchronous writes that were answered: promised only to those behind them."""
+    """Asynchronous writes that were answered; kept only if a later one is acknowledged."""
     reach: dict[int, int] = field(default_factory=dict)
     """The highest acknowledged index of each term: below it everything of the term stays."""
     _paused: bool = False
@@ -61,7 +61,7 @@ class WriteTally:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def ack(self, number: int, place: ReceiptPlace, seconds: float, *, sync: bool = True) -> None:
-        """A write was acknowledged. One that is not `sync` may still be lost."""
+        """Count an acknowledged write. One that is not `sync` may still be lost."""
         with self._lock:
             self._acknowledged(seconds)
             if sync:
@@ -78,21 +78,21 @@ class WriteTally:
         self.latencies.append(seconds)
 
     def pause(self) -> None:
-        """Nobody asks from now on, so nobody waits for an acknowledgement."""
+        """Note that clients are paused, so that nobody waits for an acknowledgement."""
         self._paused = True
 
     def resume(self) -> None:
-        """The clients go on; what they wait for, they wait for from now on."""
+        """Note that clients go on; waiting counts from now on."""
         with self._lock:
             self._paused, self._last_ack = False, time.monotonic()
 
     def waiting(self) -> float:
-        """How long ago the last acknowledgement was; 0 while the clients are paused."""
+        """Return the time since the last acknowledgement; 0 while the clients are paused."""
         if self._paused or self._last_ack is None:
             return 0.0
         return time.monotonic() - self._last_ack
 
     @property
     def terms(self) -> list[int]:
-        """The terms in which something was acknowledged."""
+        """Return the terms in which something was acknowledged."""
         return sorted({int(place.term) for place in self.acked.values()})

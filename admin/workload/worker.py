@@ -1,4 +1,4 @@
-"""One client of a run: it does its acts, reads, retries, and writes down what it was told."""
+"""One client of a run: it does its acts, reads, retries, and records the answers."""
 
 import threading
 import time
@@ -22,11 +22,11 @@ from qsync.errors import Conflict, Outcome, OutcomeUnknown, QsyncError
 from qsync.wire.verbs import ReadLevel
 
 PATIENCE_S = 0.5
-"""A node that is cut off does not get there; the client has other things to do."""
+"""How long a read waits for a node to have a place; a node that is cut off never does."""
 
 
 class Glances:
-    """Of one client. `written`: where its last write is; `shown`: what it was shown here last."""
+    """Reads of one client. `written`: place of its last write; `shown`: last place shown here."""
 
     def __init__(self, seeds: Sequence[str], dice: Random) -> None:
         self.written: Position | None = None
@@ -36,12 +36,12 @@ class Glances:
         self._clients: dict[str, Client] = {}
 
     def floor(self) -> Position | None:
-        """Its own write, or what it has seen already: the next read is to show that at least."""
+        """Return what the next read must show: its own write, or what it has seen already."""
         known = [place for place in (self.written, self.shown) if place is not None]
         return self._dice.choice(known) if known else None
 
     def get(self, space: str, key: int, floor: Position) -> tuple[Row | None, Position]:
-        """From any node, and the place that it shows. Raises QsyncError."""
+        """Read from any node; also returns the place that it shows. Raises QsyncError."""
         address = self._dice.choice(list(self._seeds))
         level = ReadLevel(Consistency.AT_LEAST, floor.term, floor.index)
         try:
@@ -64,13 +64,13 @@ class Glances:
 
 
 class SpaceIds:
-    """Ids by name, asked for once."""
+    """Ids of spaces by name, requested once."""
 
     def __init__(self) -> None:
         self._ids: dict[str, int] = {}
 
     def hash_of(self, client: Client, row: tuple[str, int] | None) -> int | None:
-        """What stands for a row, by its space and the number that is its key; None if unknown."""
+        """Return the hash of a row, by its space and its numeric key; None if unknown."""
         if row is None:
             return None
         if not self._ids:
@@ -89,18 +89,18 @@ def ids(spaces: dict[str, object]) -> dict[str, int]:
 
 
 Act: TypeAlias = "Callable[[Worker, Client], None]"
-"""One thing that a client does."""
+"""One act of a client."""
 TIMEOUT_S = 3.0
 NUMBERS_EACH = 1_000_000_000
-"""Numbers of the journal that each client has for itself."""
+"""How many numbers of the journal each client has for itself."""
 HELD_LOOK_S = 0.1
-"""How often a client that is held looks whether the run is over."""
+"""How often a paused client checks whether the run is over."""
 MAY_GO = "asynchronous: it was answered, and may still be lost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerConfig:
-    """What a client is told to do. `think`: its pause between two operations, in seconds."""
+    """What a client should do. `think`: its pause between two operations, in seconds."""
 
     seeds: Sequence[str]
     number: int
@@ -110,7 +110,7 @@ class WorkerConfig:
 
 
 class WorkerGate:
-    """What holds one client back, and lets it go on.
+    """Pauses and resumes one client.
 
     `stop`: the run is over. `is_open`: it may begin its next operation. Both are for all clients.
     """
@@ -119,13 +119,13 @@ class WorkerGate:
         self.stop = stop
         self.is_open = is_open
         self.working = threading.Lock()
-        """Held as long as the client does something."""
+        """A lock that the client holds during an operation."""
         self.begins_anew = True
-        """It is to connect, as somebody who knows nothing of the cluster."""
+        """Set when the client should connect again, in a new session."""
 
 
 class Worker:
-    """One client in a thread of its own. It never stops on an error that a user may meet."""
+    """One client in its own thread. It goes on after every error that a user may get."""
 
     def __init__(
         self, orders: WorkerConfig, *, history: History, tally: WriteTally, gate: WorkerGate
@@ -146,12 +146,12 @@ class Worker:
 
     @property
     def number(self) -> int:
-        """Which of the clients it is."""
+        """The number of the client."""
         return self._orders.number
 
     @property
     def chapter(self) -> int:
-        """Which lists and sets are in use: checking and reading take longer as they grow."""
+        """The lists and sets in use; they change, because checks take longer as they grow."""
         return len(self._tally.acked) // FULL
 
     def _run(self) -> None:
@@ -192,7 +192,7 @@ class Worker:
         sync: bool = True,
         row: tuple[str, int] | None = None,
     ) -> None:
-        """Do one transaction and note what was told; an unknown one costs the process its name.
+        """Do one transaction and note the answer; after an unknown one the process gets a new name.
 
         `value`: what the history says of a write by its number, asked before and after it. `row`:
         the space and the key of the first row that it changes.
@@ -234,7 +234,7 @@ class Worker:
                 self._process = self._history.new_process()
 
     def _number(self, process: int, token: str | None) -> None:
-        """What was sent has a number, by which logs know it; what was given up before has none."""
+        """Note the number of the request in the log; a request that was never sent has none."""
         if token is not None:
             session, seq = parse_token(token)
             self._history.numbered(process, session.hex(), seq)
@@ -251,7 +251,7 @@ class Worker:
         self._history.complete(process, OutcomeType.FAIL, told=AnsweredBy(error=error.code))
 
     def look(self, client: Client, f: str, key: str, look: Callable[[], object]) -> object:
-        """Do one read and note what was told; None also when there was no answer."""
+        """Do one read and note the answer; None also if there was none."""
         process = self._process
         self._history.invoke(process, f, key=key, session=client.session)
         try:
@@ -265,7 +265,7 @@ class Worker:
         return value
 
     def glance(self, f: str, name: str, space: str, key: int) -> None:
-        """Read one field of a row at any node, at least as new as a place that it was told of."""
+        """Read one field of a row at any node, at least as new as a place that it knows of."""
         floor = self._glances.floor()
         if floor is None:
             return
@@ -282,6 +282,6 @@ class Worker:
 
 
 def receipt_of(tx: Transaction) -> Receipt:
-    """Of a transaction that was committed."""
+    """Return the receipt of a committed transaction."""
     assert tx.receipt is not None
     return tx.receipt
