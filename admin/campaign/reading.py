@@ -85,7 +85,7 @@ class Reading:
         self._book.show(look, begun, *((row[1], row[2]) if row else (0, 0)))
 
     def _newest(self, level: str) -> WritePlace:
-        """Read the newest state; a read from one replica may be older."""
+        """Return the newest known write, which a read must show; none for a `local` read."""
         return NOWHERE if level == "local" else self._book.checker.newest
 
     async def _look_for(self, wire: Wire, name: str, dice: Random, *, gone: bool) -> None:

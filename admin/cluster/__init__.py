@@ -1,1 +1,1 @@
-"""A cluster as its operator sees it: asked, watched, led, its members, its shared settings."""
+"""What an operator does with a cluster: status, leadership, members, shared settings."""

@@ -1,4 +1,4 @@
-"""One question to one node over a connection of its own: no retries, no looking for the leader."""
+"""Sends one request to one node over a new connection: no retries, no search for the leader."""
 
 import time
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ ASKED_AT_ONCE_MAX = 31
 
 
 def status(address: str, *, timeout: float = TIMEOUT_S) -> dict[str, object]:
-    """The STATUS map of one node, and when it was asked. Raises Unavailable or its error."""
+    """Return the STATUS map of a node, and when it was asked. Raises Unavailable or its error."""
     with NodeConnection(address, timeout=timeout) as line:
         asked = {"asked": time.monotonic_ns()}
         return replies.read_map(line.ask(PlainRequest(1, Verb.STATUS))) | asked
 
 
 def statuses(addresses: Sequence[str], timeout: float) -> dict[str, NodeStatus | QsyncError]:
-    """What each of many nodes says of itself, or why there is no answer; all are asked at once."""
+    """Return the status of each node, or why it did not answer; all are asked in parallel."""
 
     def one(address: str) -> NodeStatus | QsyncError:
         try:
@@ -39,7 +39,7 @@ def statuses(addresses: Sequence[str], timeout: float) -> dict[str, NodeStatus |
 
 
 def first_to_answer(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> str:
-    """The first of the addresses that answers. Raises Unavailable."""
+    """Return the first address that answers. Raises Unavailable."""
     silences: dict[str, object] = {}
     for address in seeds:
         try:
@@ -71,13 +71,13 @@ def greeting(address: str, *, timeout: float = TIMEOUT_S) -> Greeting:
 
 
 def value(address: str, request: Request, *, timeout: float = TIMEOUT_S) -> list[object]:
-    """The values of the answer to one request."""
+    """Send one request and return the values of the answer."""
     with NodeConnection(address, timeout=timeout) as line:
         return line.ask(request, timeout=timeout)
 
 
 def only(values: list[object]) -> object:
-    """The one value of an answer. Raises ProtocolError when there is none."""
+    """Return the only value of an answer. Raises ProtocolError without one."""
     if not values:
         raise ProtocolError("an answer without a value")
     return values[0]

@@ -1,4 +1,4 @@
-"""What the nodes of a cluster keep of each other's audit trails, asked of those that answer."""
+"""Reads what the nodes that answer have noted of each other's audit trails."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -9,11 +9,11 @@ from qsync.wire import replies
 from qsync.wire.verbs import InfoRequest
 
 AUDIT = "audit"
-"""The part of INFO that tells it."""
+"""The part of INFO that has it."""
 
 
 def known(seeds: Sequence[str], instance: str) -> list[AuditHead]:
-    """Heads of the trail in the directory of that instance, its own node's included.
+    """Return the known heads of the trail of that instance, its own node's included.
 
     Raises Unavailable when nobody answers, ProtocolError for what is no head.
     """

@@ -1,4 +1,4 @@
-"""Consumers of the log: the leader's view of them, and letting one go."""
+"""Consumers of the log: the leader's view of them, and releasing one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from qsync.wire.verbs import WriteRequest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogUse:
-    """Use of the log at the leader, or at the node that answered first without a leader."""
+    """Who holds the log at the leader; without a leader, at the first node that answered."""
 
     node: NodeStatus
     consumers: tuple[ConsumerStatus, ...]
 
 
 def look(seeds: Sequence[str], *, timeout: float) -> LogUse:
-    """Ask the leader: only it knows how far followers are now. Raises Unavailable."""
+    """Ask the leader, because only it knows the positions of followers. Raises Unavailable."""
     found = surveys.survey(seeds, timeout=timeout)
     node = found.leader or next(iter(found.samples), None)
     if node is None:
@@ -31,7 +31,7 @@ def look(seeds: Sequence[str], *, timeout: float) -> LogUse:
 
 
 def named(use: LogUse, name: str) -> ConsumerStatus:
-    """The consumer of that name: its own, that of a member, or its uuid. Raises ConfigError."""
+    """Return the consumer of that name: its own, a member's, or a uuid. Raises ConfigError."""
     by_name = [each for each in use.consumers if name in (each.name, _member_name(each))]
     if len(by_name) != 1:
         known = ", ".join(_member_name(each) or each.name for each in use.consumers)
@@ -40,7 +40,7 @@ def named(use: LogUse, name: str) -> ConsumerStatus:
 
 
 def refusal(use: LogUse, one: ConsumerStatus) -> ReadOnly | None:
-    """Why it cannot be let go; None when it can."""
+    """Return why it cannot be released; None if it can."""
     if one.kind != ConsumerKind.REPLICA:
         return None
     name = _member_name(one)
@@ -55,7 +55,7 @@ def refusal(use: LogUse, one: ConsumerStatus) -> ReadOnly | None:
 
 
 def in_words(use: LogUse, one: ConsumerStatus) -> str:
-    """What letting it go would do, in numbers."""
+    """Say in numbers what releasing it would do."""
     if one.let_go:
         return "it was let go already: nothing is kept for it"
     others = [each for each in use.consumers if each.name != one.name and not each.let_go]
@@ -68,7 +68,7 @@ def in_words(use: LogUse, one: ConsumerStatus) -> str:
 
 
 def drop(use: LogUse, one: ConsumerStatus, *, timeout: float) -> None:
-    """Let a member go until it is back and has caught up; forget anybody else.
+    """Release a member until it is back and has caught up; remove any other consumer.
 
     Raises NotLeader, ReadOnly for a member that is connected, NoAnswer when it is not known in time
     (again does no harm).

@@ -6,13 +6,13 @@ from qsync.faults import Fault
 from qsync.wire.verbs import FaultRequest
 
 PATIENCE_S = 10.0
-"""Beyond the longest delay of a commit: a node that commits in place answers only after it."""
+"""How long to wait for an answer: longer than the longest delay of a commit."""
 
 
 def arm(
     address: str, point: Fault, *, seconds: float = 0.0, times: int = 0, lasts: float = LASTS_S
 ) -> None:
-    """So many times; 0: until it is disarmed, or as long as it `lasts`.
+    """Arm a point for a number of strikes; 0: until it is disarmed, or as long as it `lasts`.
 
     Raises AccessDenied where that is not allowed.
     """
@@ -21,6 +21,6 @@ def arm(
 
 
 def disarm(address: str, point: Fault | None = None) -> None:
-    """One, or all. A node that is slow by an armed point is waited for."""
+    """Disarm one point, or all; waits for a node that an armed point slows down."""
     name = "" if point is None else point
     ask.value(address, FaultRequest(1, name, False), timeout=DELAY_S_MAX + PATIENCE_S)  # noqa: FBT003 - the same

@@ -1,4 +1,4 @@
-"""Reads plain answers field by field: what is missing or of another kind becomes nothing."""
+"""Reads plain answers field by field; missing or invalid fields become empty."""
 
 from collections.abc import Mapping
 

@@ -9,7 +9,7 @@ from qsync.wire import replies
 from qsync.wire.verbs import DryRunRequest, Request
 
 GRACE_S = 1.0
-"""How much longer than the node we wait, so that its own words arrive."""
+"""How much longer than the node to wait, so that its own error arrives."""
 
 
 class NoAnswer(QsyncError):
@@ -22,12 +22,12 @@ class NoAnswer(QsyncError):
 
 
 def would(address: str, verb: str) -> dict[str, object]:
-    """What `promote`, `demote` or `clear_synchro_queue` would do there, in numbers."""
+    """Return what `promote`, `demote` or `clear_synchro_queue` would do there, in numbers."""
     return replies.read_map(ask.value(address, DryRunRequest(1, verb)))
 
 
 def toward(plan: Mapping[str, object], heir: int, found: ClusterSurvey) -> dict[str, object]:
-    """The numbers of a demotion, if `heir` is to lead instead of whom the leader would choose."""
+    """Return the numbers of a demotion with `heir` as the successor."""
     known = dict(plan)
     if known.get("leads") is False:
         if found.leader is not None and found.leader.id == heir:
@@ -41,7 +41,7 @@ def toward(plan: Mapping[str, object], heir: int, found: ClusterSurvey) -> dict[
 
 
 def _against(heir: int, found: ClusterSurvey, *, leader: object) -> str | None:
-    """What would keep a member from taking over."""
+    """Return what would keep a member from taking over."""
     sample = next((each for each in found.samples if each.id == heir), None)
     if heir == leader:
         return f"node {heir} is the one that leads: name another"
@@ -59,7 +59,7 @@ def _next(term: object) -> int | None:
 
 
 def in_words(numbers: Mapping[str, object], found: ClusterSurvey) -> str:
-    """These numbers as a sentence; members by the names that the cluster knows them by."""
+    """Describe these numbers in a sentence, with the names of members."""
     if numbers.get("refused"):
         return f"refused: {numbers['refused']}"
     words = (
@@ -76,7 +76,7 @@ def in_words(numbers: Mapping[str, object], found: ClusterSurvey) -> str:
 
 
 def perform(address: str, request: Request, *, timeout: float) -> None:
-    """Do it; returns when it is done. Raises NoAnswer when that cannot be said."""
+    """Perform the change, and return when it is done. Raises NoAnswer if that is unknown."""
     try:
         ask.value(address, request, timeout=timeout + GRACE_S)
     except Unavailable as error:

@@ -1,4 +1,4 @@
-"""The end of a node's log as it grows, with word of entries that it lost again."""
+"""Follows the end of a node's log, and reports entries that were cut again."""
 
 import time
 from collections import deque
@@ -22,7 +22,7 @@ class TailCut(NamedTuple):
 
 
 def last_entries(source: EntrySource, count: int) -> list[Entry]:
-    """The last ones, as many as there are."""
+    """Return the last entries, as many as there are."""
     last = source.last()
     return list(logs.entries(source, max(1, last - count + 1), last))
 
@@ -30,7 +30,7 @@ def last_entries(source: EntrySource, count: int) -> list[Entry]:
 def follow(
     source: EntrySource, shown: list[Entry], *, sleep: Callable[[float], None] = time.sleep
 ) -> Iterator[Entry | TailCut]:
-    """What comes behind entries that were shown, for ever; cuts of what was shown in between."""
+    """Yield new entries for ever, and cuts of entries that were shown."""
     known = deque[tuple[int, int]](maxlen=REMEMBERED_MAX)
     known.extend((each.index, each.crc) for each in shown)
     while True:
@@ -49,7 +49,7 @@ def follow(
 
 
 def _agreed(source: EntrySource, known: deque[tuple[int, int]]) -> int:
-    """The last one of those that were shown which still is in the log; 0 without any."""
+    """Return the last shown entry that is still in the log; 0 without any."""
     for index, crc in reversed(known):
         found = next(iter(logs.entries(source, index, index)), None)
         if found is not None and found.crc == crc:

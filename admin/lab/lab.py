@@ -106,7 +106,7 @@ class Lab:
 
     @property
     def control(self) -> Control:
-        """The control address of the proxy. Raises ConfigError in a lab without one."""
+        """Return the control of the proxy. Raises ConfigError in a lab without one."""
         if self.links is None:
             raise ConfigError(
                 f"the nodes of lab {self.name} are connected directly, so no link can be spoiled",

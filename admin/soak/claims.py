@@ -93,7 +93,7 @@ class _Seen:
 
 
 def _alone(operations: Iterable[Operation]) -> list[Operation]:
-    """Split by process: requests of one session run in parallel, without an order."""
+    """Drop the sessions: their requests run in parallel, and promise each other no order."""
     return [replace(each, session=None) for each in operations]
 
 

@@ -1,4 +1,4 @@
-"""How a node is set up: a YAML file, then QSYNC_ variables, then flags; refused whole if wrong."""
+"""The configuration of a node: a YAML file, then QSYNC_ variables, then flags."""
 
 from qsync.config.kinds import Address
 from qsync.config.node import NodeConfig

@@ -1,11 +1,11 @@
-"""Tarantool's names of our options: its files and habits carry over, units excepted."""
+"""Tarantool's names of our options; values still need units."""
 
 from collections.abc import Mapping
 
 from qsync.options.core_options import CORE_OPTIONS
 
 _SECTION = "replication"
-"""Where Tarantool's YAML files have their names, less this word in front."""
+"""The section of Tarantool's YAML files whose names are also accepted without it."""
 
 ALIASES: Mapping[str, str] = {
     # box.cfg, flat
@@ -25,9 +25,9 @@ ALIASES: Mapping[str, str] = {
         and (in_section := f"{_SECTION}.{each.tarantool.removeprefix(f'{_SECTION}_')}") != each.name
     },
 }
-"""Their name to ours. Values are ours: durations and sizes have units."""
+"""Tarantool's name to ours. Values are ours: durations and sizes have units."""
 
 
 def canonical(key: str) -> str:
-    """Our name of an option, whichever of the two was used."""
+    """Return our name of an option, whichever of the two was used."""
     return ALIASES.get(key, key)

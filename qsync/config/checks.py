@@ -1,4 +1,4 @@
-"""What must hold between options, beyond each one being right by itself."""
+"""Checks rules between options, beyond each option being valid by itself."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ _OPEN_METRICS = (
 
 
 class AnyConfig(Protocol):
-    """What is looked at: a NodeConfig, which checks itself when it is read."""
+    """The part of NodeConfig that is checked."""
 
     @property
     def node(self) -> sections.NodeSection:
@@ -78,7 +78,7 @@ class AnyConfig(Protocol):
 
 
 def inconsistencies(config: AnyConfig, places: Mapping[str, SettingOrigin]) -> list[Problem]:
-    """Everything that does not fit together, each at the place where it was written."""
+    """Return everything that does not fit together, each at the place where it was written."""
     values = config.values()
     return [
         Problem(
@@ -93,12 +93,12 @@ def inconsistencies(config: AnyConfig, places: Mapping[str, SettingOrigin]) -> l
 
 
 def own_place(config: AnyConfig) -> SettingOrigin | None:
-    """Where this node's own address among the members is written; None when there is none."""
+    """Return where this node's address among the peers is written; None if it is not there."""
     return config.places.get(_own_key(config))
 
 
 def address_among_peers(config: AnyConfig) -> Address:
-    """Where the other members dial this node. It is one of them."""
+    """Return where the other members dial this node, which must be a member."""
     return next(peer.address for peer in config.peers if peer.id == config.node.id)
 
 
@@ -141,7 +141,7 @@ def _metrics(config: AnyConfig) -> Iterator[tuple[str, str]]:
 
 
 def _tls(config: AnyConfig) -> Iterator[tuple[str, str]]:
-    """All three files or none; what is in them is looked at when the node starts."""
+    """Require all three files or none; their contents are checked when the node starts."""
     tls = config.tls
     named = {"certificate": tls.certificate, "key": tls.key, "ca": tls.ca}
     if any(named.values()):
@@ -182,7 +182,7 @@ def _elsewhere(dialled: Address) -> str:
 
 
 def _same(listen: Address, dialled: Address) -> bool:
-    """Port 0 is any, all interfaces are any, and this machine has several names."""
+    """Return whether two addresses may be the same: port 0 and all interfaces match any."""
     if listen.port == 0:
         return True
     if listen.everywhere or (listen.loopback and dialled.loopback):

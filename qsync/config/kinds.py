@@ -34,7 +34,7 @@ class Address(str):
 
     @property
     def loopback(self) -> bool:
-        """Nobody outside this machine can reach it. A name we cannot judge counts as reachable."""
+        """Whether only this machine can reach it. An unknown name counts as reachable."""
         if self.host == "localhost":
             return True
         try:
@@ -44,7 +44,7 @@ class Address(str):
 
     @property
     def everywhere(self) -> bool:
-        """It means "all interfaces", so nobody can dial it."""
+        """Whether it means "all interfaces", so that nobody can dial it."""
         return self.host in {"0.0.0.0", "::"}  # noqa: S104 - compared, not bound
 
     @classmethod

@@ -61,7 +61,7 @@ class NodeConfig:
         FLAG, "false", "true allows a public address without TLS: anyone who connects is served"
     )
     secret: Secret = field(default=NO_SECRET, compare=False, repr=False)
-    """The cluster's, wherever it was written."""
+    """The cluster's secret, from the configuration or its file."""
     places: Mapping[str, SettingOrigin] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -190,7 +190,7 @@ class NodeConfig:
 
 
 def _from_file(parsed: dict[str, object], places: Mapping[str, SettingOrigin], path: Path) -> None:
-    """Paths are relative to the file that says them, so that a node's directory can be moved."""
+    """Resolve a path relative to its file, so that a node's directory can be moved."""
     for key in ("node.dir", "tls.certificate", "tls.key", "tls.ca", "metrics.token_file"):
         written = parsed.get(key, Path() if key == "node.dir" else None)
         if written is not None and places.get(key, SettingOrigin(str(path))).where == str(path):
@@ -211,7 +211,7 @@ def _secret(
     problems: list[Problem],
     path: Path | None,
 ) -> Secret:
-    """The cluster's secret, as it stands or from its file."""
+    """Return the cluster's secret, from the configuration or its file."""
     given, file = parsed.get(_SECRET), parsed.get(_SECRET_FILE)
     if not isinstance(file, Path):
         return given if isinstance(given, Secret) else NO_SECRET
@@ -267,7 +267,7 @@ def _complaint(setting: Setting, described: OptionDescription, reason: str) -> P
 
 
 def _incomplete(settings: Iterable[Setting]) -> Iterator[Problem]:
-    """Members that lack a part: none of them has a default that could be meant."""
+    """Report members that lack a part, because no part has a default."""
     given = {setting.key: setting.place for setting in settings if setting.key.startswith("peers.")}
     for number in dict.fromkeys(key.split(".")[1] for key in given):
         place = next(place for key, place in given.items() if key.split(".")[1] == number)
@@ -311,7 +311,7 @@ def _schema() -> dict[str, object]:
 
 
 def _aliases(section: str) -> dict[str, object]:
-    """Tarantool's names of options that may stand in a section."""
+    """Return Tarantool's names of options that a section accepts."""
     split = [(name.rpartition("."), key) for name, key in ALIASES.items()]
     return {
         option: {**_described(key), "description": f"Tarantool's name of {key}"}

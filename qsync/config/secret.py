@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 CHARS_MIN: Final = 16
-"""A shorter one can be guessed."""
+"""The minimum length: a shorter secret can be guessed."""
 CHARS_MAX: Final = 1024
 SHOWN: Final = "(set, not shown)"
 FILE: Final = "secret"
@@ -15,7 +15,7 @@ FILE: Final = "secret"
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A secret, or none, and then it is false. No text made of it shows it, so no message can."""
+    """A secret, or none (then it is false). Its text never shows it, so no message can."""
 
     text: str = field(default="", repr=False)
 
@@ -27,7 +27,7 @@ class Secret:
 
     @property
     def key(self) -> bytes:
-        """What proofs are made with; empty without a secret."""
+        """The key for proofs; empty without a secret."""
         return self.text.encode()
 
 
@@ -35,14 +35,14 @@ NO_SECRET: Final = Secret()
 
 
 def parse(text: str) -> Secret:
-    """A secret from its text; an empty text is none. Raises ValueError with the reason."""
+    """Parse a secret; an empty text means none. Raises ValueError with the reason."""
     if text and not CHARS_MIN <= len(text) <= CHARS_MAX:
         raise ValueError(f"has {len(text)} characters; wanted {CHARS_MIN} to {CHARS_MAX}")
     return Secret(text)
 
 
 def read(path: Path) -> Secret:
-    """The secret in a file, without white space around it. Raises ValueError with the reason."""
+    """Read a secret from a file, without outer white space. Raises ValueError with the reason."""
     try:
         with path.open("rb") as file:
             text = file.read(4 * CHARS_MAX).decode().strip()
@@ -56,5 +56,5 @@ def read(path: Path) -> Secret:
 
 
 def fresh() -> Secret:
-    """A new random secret, for whoever lays out a cluster."""
+    """Return a new random secret, for a new cluster."""
     return Secret(secrets.token_urlsafe(32))

@@ -18,7 +18,7 @@ from qsync.options.value_kinds import nearest
 
 PREFIX = "QSYNC_"
 _SECRET = "secret"  # noqa: S105 - a part of names of options
-"""In the name of an option whose value is never shown, were it misspelled."""
+"""In the name of an option, even a misspelled one, this word keeps its value hidden."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class SettingsReader:
     settings: dict[str, Setting] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
-    """What the present file has given already, by our names."""
+    """The options of the present file so far, by our names."""
 
     def file(self, path: Path) -> None:
         """Read a YAML file."""
@@ -112,7 +112,7 @@ class SettingsReader:
             self.problems.append(Problem(place=place, key=key, value=None, reason=reason))
 
     def _fit(self, members: int, place: SettingOrigin) -> bool:
-        """Are these so few that it makes sense to read them?"""
+        """Report more members than are possible, and return whether they fit."""
         if members > REPLICA_MAX:
             reason = f"has {members} members; at most {REPLICA_MAX} are possible"
             self.problems.append(Problem(place=place, key="peers", value=None, reason=reason))
@@ -185,10 +185,10 @@ class SettingsReader:
 
 
 def general(key: str) -> str:
-    """The option that a key speaks of: `peers.*.id` for `peers.0.id`."""
+    """Return the option of a key: `peers.*.id` for `peers.0.id`."""
     return ".".join("*" if part.isdecimal() else part for part in key.split("."))
 
 
 def _is_text(text: str) -> bool:
-    """Can it be a name of a file, a field of a message?"""
+    """Return whether a text can be a file name or a field of a message: no NUL, no surrogate."""
     return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)

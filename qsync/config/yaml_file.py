@@ -1,4 +1,4 @@
-"""Files in YAML that people write: every value knows its line and column, all problems are told."""
+"""YAML files that people write: every value has its line and column; all problems are reported."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from qsync.options.value_kinds import nearest
 
 T = TypeVar("T")
 FILE_BYTES_MAX = 64 * 1024
-"""A file that is longer is none that somebody wrote; YAML takes long to read."""
+"""The maximum size of a file; YAML takes long to parse."""
 _NULL = "tag:yaml.org,2002:null"
 
 
@@ -49,7 +49,7 @@ class Problem:
 
 
 def refusal(problems: list[Problem]) -> ConfigError:
-    """All problems in one error; `details` hold the first one."""
+    """Return all problems as one error; `details` holds the first one."""
     first = problems[0]
     return ConfigError(
         "\n".join(str(problem) for problem in problems),
@@ -68,7 +68,7 @@ def refusal(problems: list[Problem]) -> ConfigError:
 
 @dataclass(slots=True)
 class YamlProblems:
-    """What is wrong with one file; `found` is empty when nothing is."""
+    """The problems of one file, in `found`."""
 
     where: str
     found: list[Problem] = field(default_factory=list)
@@ -76,7 +76,7 @@ class YamlProblems:
     def add(
         self, node: yaml.Node | None, key: str, reason: str, *, meant: str | None = None
     ) -> None:
-        """Something at a place of the file; without a node, of the file."""
+        """Report a problem at a place of the file; without a node, of the whole file."""
         value = node.value if isinstance(node, yaml.ScalarNode) and node.value != key else None
         place = self.place(None if node is None else node.start_mark)
         self.found.append(
@@ -84,7 +84,7 @@ class YamlProblems:
         )
 
     def place(self, mark: yaml.Mark | None) -> SettingOrigin:
-        """Where a mark of the parser is."""
+        """Return the place of a mark of the parser."""
         if mark is None:
             return SettingOrigin(self.where)
         return SettingOrigin(self.where, mark.line + 1, mark.column + 1)
@@ -92,19 +92,19 @@ class YamlProblems:
 
 @dataclass(frozen=True, slots=True)
 class YamlValue:
-    """One value of the file. The readers complain and give None when it is not what was asked."""
+    """One value of the file. Its readers report a problem and return None if it does not fit."""
 
     node: yaml.Node
     key: str
     problems: YamlProblems
 
     def complain(self, reason: str, *, meant: str | None = None) -> None:
-        """At this place."""
+        """Report a problem at this place."""
         self.problems.add(self.node, self.key, reason, meant=meant)
 
     @property
     def place(self) -> SettingOrigin:
-        """Where it begins."""
+        """The place where it begins."""
         return self.problems.place(self.node.start_mark)
 
     @property
@@ -131,7 +131,7 @@ class YamlValue:
         return found
 
     def read(self, parse: Callable[[str], T]) -> T | None:
-        """A single value through a parser that raises ValueError with the reason."""
+        """Parse a single value with a function that raises ValueError with the reason."""
         text = self.text()
         if text is None:
             return None
@@ -142,7 +142,7 @@ class YamlValue:
             return None
 
     def word(self, known: Sequence[str], what: str) -> str | None:
-        """One of these words."""
+        """Return the value, which must be one of these words."""
         text = self.text()
         if text is None or text in known:
             return text
@@ -150,7 +150,7 @@ class YamlValue:
         return None
 
     def children(self) -> "list[YamlValue] | None":
-        """The items of a list; None where there is none."""
+        """Return the items of a list; None without a list."""
         if not isinstance(self.node, yaml.SequenceNode):
             return None
         children: list[yaml.Node] = self.node.value
@@ -200,7 +200,7 @@ class YamlValue:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file; of one that is too long no more than shows that. Raises ConfigError."""
+    """Read a file, up to just beyond the maximum size. Raises ConfigError."""
     try:
         with path.open("rb") as file:
             raw = file.read(FILE_BYTES_MAX + 1)
@@ -215,7 +215,7 @@ def read_text(path: Path) -> str:
 
 
 def compose(text: str, problems: YamlProblems, *, may_be_empty: bool) -> YamlValue | None:
-    """The whole file; None when it is empty or no YAML, which is complained about."""
+    """Parse the file; None if it is empty or not YAML, which is reported."""
     if len(text.encode(errors="replace")) > FILE_BYTES_MAX:
         problems.add(None, "the file", f"is longer than {FILE_BYTES_MAX} bytes")
         return None

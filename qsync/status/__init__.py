@@ -1,1 +1,1 @@
-"""What a node says of itself: one record, defined here, filled by a node, read by all others."""
+"""The status record of a node: defined here, filled by a node, read by everything else."""

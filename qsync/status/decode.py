@@ -1,4 +1,4 @@
-"""From what a node said to the record: what is missing or of another kind keeps its default."""
+"""Decodes a node's answer into the record; missing or invalid members keep their defaults."""
 
 from collections.abc import Mapping
 from types import UnionType
@@ -13,17 +13,17 @@ UNTOLD: Final = "the node does not tell it"
 
 
 def status(answer: Mapping[str, object]) -> NodeStatus:
-    """The answer to STATUS. Never fails, whatever a newer, older or mad node says."""
+    """Decode the answer to STATUS. Never fails, whatever the node answered."""
     return read(NodeStatus, answer)
 
 
 def box_info(answer: Mapping[str, object]) -> BoxInfo:
-    """The answer to INFO. Never fails."""
+    """Decode the answer to INFO. Never fails."""
     return read(BoxInfo, answer)
 
 
 def read(kind: type[T], answer: Mapping[str, object]) -> T:
-    """From an answer; `errors` says what it lacks, what the node could not tell, what is odd.
+    """Decode an answer; `errors` has what is missing, what the node could not provide, what is odd.
 
     Members that are not known are left out: a newer node has more of them.
     """
@@ -44,7 +44,7 @@ def read(kind: type[T], answer: Mapping[str, object]) -> T:
 
 
 def _failure(kind: type[BoxInfo], name: str, value: object) -> str | None:
-    """Why the node could not tell this: `{"error": ...}` where no `error` belongs."""
+    """Return why the node could not provide this: `{"error": ...}` in place of a value."""
     if not isinstance(value, Mapping) or set(value) != {"error"}:
         return None
     inner = _struct_of(_kinds(kind).get(name))
@@ -79,7 +79,7 @@ def _kinds(kind: type[Any]) -> dict[str, Any]:
 
 
 def _struct_of(kind: Any) -> type[msgspec.Struct] | None:  # noqa: ANN401 - a type or a form of it
-    """The struct that a field holds, or may hold."""
+    """Return the struct type of a field, also of an optional one."""
     among = get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
     for each in among:
         if isinstance(each, type) and issubclass(each, msgspec.Struct):

@@ -1,15 +1,15 @@
-"""The one judgement of a node's health; metrics, surveys, checks and `box.info.health` ask here."""
+"""Judges a node's health, for metrics, surveys, checks and `box.info.health`."""
 
 from qsync.status.record import HealthCheck, HealthStatus, NodeStatus
 
 BUSY_S_MAX = 1.0
-"""A write of the log that takes longer is said to hang."""
+"""How long a write of the log may take before it counts as hanging."""
 SOUND = ("box", "disk", "spaces")
-"""Checks of a node that takes part and has what it should have, whoever leads."""
+"""The checks that do not depend on a leader."""
 
 
 def judge(node: NodeStatus) -> HealthStatus:
-    """Every check, with what is wrong if it fails.
+    """Return every check, with what is wrong if it fails.
 
     A node whose write hangs is not alive: only a restart ends a write that the disk keeps. A node
     that is alive is ready when nothing at all is wrong, and somebody leads.
@@ -29,18 +29,18 @@ def judge(node: NodeStatus) -> HealthStatus:
 
 
 def wrong(node: NodeStatus, *checks: str) -> str | None:
-    """What the first of these checks that fails finds; None when all of them pass."""
+    """Return the finding of the first failing check of these; None if all pass."""
     judged = judge(node).checks
     return next((judged[name].why for name in checks if not judged[name].ok), None)
 
 
 def unsound(node: NodeStatus) -> str | None:
-    """Why it does not take part or lacks what it should have; None for a sound one."""
+    """Return why the node is not sound; None for a sound one."""
     return wrong(node, *SOUND)
 
 
 def dead(node: NodeStatus) -> str | None:
-    """Why nothing but a restart helps it; None for a node that is alive, however unwell."""
+    """Return why only a restart helps; None for a node that is alive."""
     return None if judge(node).alive else wrong(node, "writer")
 
 
