@@ -207,7 +207,7 @@ def all_named(facts: Facts) -> Iterator[Finding]:
 
 
 def joins_end(facts: Facts) -> Iterator[Finding]:
-    """Who is to become a voter has become one soon."""
+    """Every node that joins as a voter becomes one soon."""
     for node in facts.nodes:
         if node.standing == Standing.JOINING and node.uptime > JOIN_S_MAX:
             lag = surveys.behind(facts.survey, node)

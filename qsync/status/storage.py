@@ -12,8 +12,8 @@ class DiskStatus(Struct, frozen=True, kw_only=True):
 
     writer: Annotated[str, "`inline` or `thread`"] = ""
     fsync_us: Annotated[float | None, "microseconds of a flush when the node was started"] = None
-    write_us: Annotated[float | None, "microseconds of a durable write, median of late"] = None
-    write_us_max: Annotated[float | None, "microseconds of the slowest one of late"] = None
+    write_us: Annotated[float | None, "microseconds of a durable write, recent median"] = None
+    write_us_max: Annotated[float | None, "microseconds of the slowest recent one"] = None
     writes: Annotated[Spread, "durable writes since the start, by the seconds they took"] = field(
         default_factory=Spread
     )
@@ -25,7 +25,7 @@ class DiskStatus(Struct, frozen=True, kw_only=True):
 
     @property
     def usual_s(self) -> float | None:
-        """What a durable write takes here: of late, or when the node was started."""
+        """Return how long a durable write takes: recently, or when the node was started."""
         return _seconds(self.write_us or self.fsync_us)
 
     @property
