@@ -8,6 +8,7 @@ from qsync.core.logindex import LogIndex
 from qsync.core.machine import Machine
 from qsync.core.writable import ReadOnlyReason
 from qsync.data.request import KnownRequest, Once, ReadKind, Request
+from qsync.error_details import COMPACTED, RECORDED
 
 
 def check_writable(machine: Machine) -> None:
@@ -76,10 +77,10 @@ def trimmed(log: LogIndex, known: KnownRequest) -> errors.QsyncError:
         return errors.error_of(
             known.refused,
             f"the request was refused in {where}; why exactly stood in the log, which was trimmed",
-            details=details | {errors.RECORDED: True, errors.COMPACTED: True},
+            details=details | {RECORDED: True, COMPACTED: True},
         )
     return errors.OutcomeUnknown(
         f"the request was decided in {where}, and the log begins behind {log.start.index}",
         hint="it was done, or refused for good: look at the data",
-        details=details | {errors.COMPACTED: True},
+        details=details | {COMPACTED: True},
     )

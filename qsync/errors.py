@@ -67,20 +67,6 @@ class QuorumTimeout(QsyncError):
     retryable = True
 
 
-CUT: Final = "cut"
-"""In the details of OutcomeUnknown: this attempt is gone for good, only others may be left."""
-COMPACTED: Final = "compacted"
-"""In the details of OutcomeUnknown: it was decided, and the log that says how was trimmed."""
-SUPERSEDED_BY: Final = "superseded_by"
-"""In the details of OutcomeUnknown: the cluster that goes on, which knows no token of ours."""
-RETRY_AFTER: Final = "retry_after"
-"""In the details of a refusal: in how many seconds it may be tried again."""
-OUTCOMES_MAX: Final = "outcomes_max"
-"""In the details of Overloaded: the session is full, and keeps so many outcomes."""
-RECORDED: Final = "recorded"
-"""In the details of a refusal: it is in the log under the request's number, and stands for good."""
-
-
 class OutcomeUnknown(QsyncError):
     """The outcome of the write was not known in time. `token` resolves it: retry with it."""
 

@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping
 
 from admin.lab.node_file import METRICS
 from admin.lab.ports import more_free_ports
-from qsync.config.kinds import Address
 from qsync.errors import ConfigError
 
 
@@ -18,6 +17,8 @@ def metrics_places(
     wanted = options.get(METRICS)
     if not wanted:
         return [None] * nodes
+    from qsync.config import Address  # noqa: PLC0415 - reads YAML, which others of a lab do not
+
     try:
         address = Address.parse(wanted)
     except ValueError as error:
@@ -36,8 +37,8 @@ def metrics_beside(other: str | None, used: Collection[int]) -> str | None:
     """Return a place for one more node, at the host of another one that has a place."""
     if other is None:
         return None
-    return metrics_places({METRICS: _at(Address.parse(other), 0)}, 1, used)[0]
+    return metrics_places({METRICS: _at(other, 0)}, 1, used)[0]
 
 
-def _at(address: Address, port: int) -> str:
-    return f"{address.rpartition(':')[0]}:{port}"
+def _at(place: str, port: int) -> str:
+    return f"{place.rpartition(':')[0]}:{port}"

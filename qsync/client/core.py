@@ -28,7 +28,6 @@ from qsync.client.pending_request import (
 from qsync.client.response_timeout import FAR
 from qsync.client.targets import SeedAddresses
 from qsync.errors import (
-    OUTCOMES_MAX,
     AccessDenied,
     ForeignCluster,
     Overloaded,
@@ -259,7 +258,7 @@ class Core:
         verdict = retry_policy.judge(ask, error, direct=self.wires.direct)
         if verdict is None:
             ask.refusal = error
-            self._make_room(ask, error)
+            request_frames.make_room(ask, self.numbering, error)
             if ask.kind is RetryKind.OPEN:
                 for held in self._waiting.held:  # they wait for the same, and were never sent
                     held.refusal = error
@@ -270,14 +269,6 @@ class Core:
         if ask.kind is RetryKind.OPEN:
             for held in self._waiting.drop_held():
                 self._settle(held, now, verdict)
-
-    def _make_room(self, ask: PendingRequest, error: QsyncError) -> None:
-        """Let a full session forget what nobody will ask for again, with the next attempt."""
-        outcomes, write = error.details.get(OUTCOMES_MAX), ask.request
-        if isinstance(outcomes, int) and isinstance(write, WriteRequest):
-            self.numbering.keep_within(outcomes)
-            if write.session == self.numbering.id:
-                request_frames.forget_below(ask, self.numbering.low)
 
     def _renumbered(self, ask: PendingRequest) -> bool:
         write = ask.request

@@ -2,8 +2,11 @@
 
 from typing import Final
 
+from qsync.client.numbering import Numbering
 from qsync.client.pending_request import PendingRequest
 from qsync.data.request import Op
+from qsync.error_details import OUTCOMES_MAX
+from qsync.errors import QsyncError
 from qsync.wire import cbor, requests
 from qsync.wire.verbs import Request, WriteFlags, WriteRequest
 
@@ -25,11 +28,14 @@ def name_session(ask: PendingRequest, session: bytes) -> None:
     ask.frame = frame_of(ask.request)
 
 
-def forget_below(ask: PendingRequest, low: int) -> None:
-    """Put into a write the lowest number that will be asked for again."""
-    assert isinstance(ask.request, WriteRequest)
-    ask.request = ask.request._replace(low=low)
-    ask.frame = frame_of(ask.request)
+def make_room(ask: PendingRequest, numbering: Numbering, error: QsyncError) -> None:
+    """Let a full session forget what nobody will ask for again, with the next attempt."""
+    outcomes, write = error.details.get(OUTCOMES_MAX), ask.request
+    if isinstance(outcomes, int) and isinstance(write, WriteRequest):
+        numbering.keep_within(outcomes)
+        if write.session == numbering.id:
+            ask.request = write._replace(low=numbering.low)
+            ask.frame = frame_of(ask.request)
 
 
 def frame_of(request: Request) -> bytes:

@@ -5,11 +5,8 @@ from collections.abc import Mapping
 from qsync.client.numbering import Token
 from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.core.conclusions import AttemptResult, Conclusion, conclude
+from qsync.error_details import COMPACTED, CUT, RECORDED, SUPERSEDED_BY
 from qsync.errors import (
-    COMPACTED,
-    CUT,
-    RECORDED,
-    SUPERSEDED_BY,
     NotLeader,
     Outcome,
     OutcomeUnknown,

@@ -18,7 +18,8 @@ from typing import Any
 
 import cbor2
 
-from qsync.errors import RECORDED, Damaged, QsyncError, error_of
+from qsync.error_details import RECORDED
+from qsync.errors import Damaged, QsyncError, error_of
 
 REFUSAL_TEXT_CHARS_MAX = 500
 """So much of the message and of the hint of a recorded refusal is kept."""

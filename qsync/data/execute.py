@@ -10,9 +10,8 @@ from qsync.data.keys import Misfit
 from qsync.data.request import ExecutedTransaction, Limits, Op, Request
 from qsync.data.schema import Schema, SpaceDefinition
 from qsync.data.users import OPERATIONS as USER_OPERATIONS
+from qsync.error_details import OUTCOMES_MAX, RETRY_AFTER
 from qsync.errors import (
-    OUTCOMES_MAX,
-    RETRY_AFTER,
     AccessDenied,
     Compacted,
     ConfigError,

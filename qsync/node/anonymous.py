@@ -15,7 +15,8 @@ from qsync.core.configuration import Configuration
 from qsync.core.peers import Peers
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.retention import HoldKind, LogHold
-from qsync.errors import RETRY_AFTER, ForeignCluster, Overloaded
+from qsync.error_details import RETRY_AFTER
+from qsync.errors import ForeignCluster, Overloaded
 from qsync.record import read_instance
 from qsync.wire.session import Hello
 

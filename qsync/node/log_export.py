@@ -6,7 +6,8 @@ from typing import Final, Protocol
 
 from election.messages import Index
 from qsync.core.replicated_log import ReplicatedLog
-from qsync.errors import RETRY_AFTER, Damaged, Overloaded, QsyncError
+from qsync.error_details import RETRY_AFTER
+from qsync.errors import Damaged, Overloaded, QsyncError
 from qsync.node.connection import Connection
 from qsync.node.effects import Effects
 from qsync.node.system import SYSTEM

@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 
 from qsync.config.sections import ClusterUsers
 from qsync.data.grants import Rights
-from qsync.errors import RETRY_AFTER, AccessDenied, Overloaded, Unavailable
+from qsync.error_details import RETRY_AFTER
+from qsync.errors import AccessDenied, Overloaded, Unavailable
 from qsync.node.auditing import AuditTrail
 from qsync.node.connection import Connection
 from qsync.node.guard import UNKNOWN

@@ -5,6 +5,7 @@ from typing import Final
 from qsync import errors
 from qsync.core import superseding
 from qsync.core.ready import Settled, TransactionFate
+from qsync.error_details import CUT, RETRY_AFTER, SUPERSEDED_BY
 from qsync.node.tickets import AnyTicket, AskTicket, WriteTicket
 from qsync.wire import verbs
 from qsync.wire.verbs import Verb
@@ -44,7 +45,7 @@ def ended(ticket: AnyTicket, cluster: str) -> errors.QsyncError:
         "in that cluster, or lost",
         hint="only the data of that cluster can tell: read there, and write it again if it lacks; "
         "do not repeat it under the same token, which that cluster does not know",
-        details={**details, errors.SUPERSEDED_BY: cluster},
+        details={**details, SUPERSEDED_BY: cluster},
     )
 
 
@@ -83,7 +84,7 @@ def cut(
     known = token_of(token)
     if not known:
         return errors.RolledBack(gone, details=details)
-    details |= {**known, errors.CUT: True}
+    details |= {**known, CUT: True}
     return errors.OutcomeUnknown(f"{gone}; another attempt may be in the log", details=details)
 
 
@@ -117,7 +118,7 @@ def queue_full(limit: int) -> errors.QsyncError:
     """The error for a request that would not wait while the limbo is full."""
     return errors.SyncQueueFull(
         f"the limbo is full (queue_entries_max {limit} or queue_bytes_max)",
-        details={errors.RETRY_AFTER: 0.1},
+        details={RETRY_AFTER: 0.1},
     )
 
 
@@ -125,7 +126,7 @@ def unfolded_full() -> errors.QsyncError:
     """The error for a request that would not wait while memory is full."""
     return errors.Overloaded(
         "the rows that are not folded yet leave no room (store.unfolded_bytes_max)",
-        details={errors.RETRY_AFTER: 0.1},
+        details={RETRY_AFTER: 0.1},
     )
 
 
@@ -133,7 +134,7 @@ def no_room() -> errors.QsyncError:
     """The error for a request that waited for room until its deadline."""
     return errors.Overloaded(
         "there was no room in time, and this attempt wrote nothing",
-        details={errors.RETRY_AFTER: 0.5},
+        details={RETRY_AFTER: 0.5},
     )
 
 
@@ -149,7 +150,7 @@ def refusals_full(limit: int) -> errors.QsyncError:
     """The error when too many refusals wait for their confirmation."""
     return errors.Overloaded(
         f"{limit} refusals wait until they are sure already (inflight_max)",
-        details={errors.RETRY_AFTER: 0.5},
+        details={RETRY_AFTER: 0.5},
     )
 
 
@@ -157,7 +158,7 @@ def parked_full(waiting: str, limit: str) -> errors.QsyncError:
     """The error when too many writers, or too many bytes of them, wait for room."""
     return errors.Overloaded(
         f"{waiting} wait for room already ({limit})",
-        details={errors.RETRY_AFTER: 0.5},
+        details={RETRY_AFTER: 0.5},
     )
 
 
@@ -167,5 +168,5 @@ def unfinished(limit: int) -> errors.QsyncError:
         f"requests that have not arrived whole take more than {limit} bytes"
         " (limits.unfinished_bytes_max)",
         hint="this one was the oldest of them; it was not done, and its connection stays",
-        details={errors.RETRY_AFTER: 0.5},
+        details={RETRY_AFTER: 0.5},
     )

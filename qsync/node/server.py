@@ -9,7 +9,8 @@ from typing import Protocol
 from election.messages import Replica
 from qsync.core.inputs import Input, Received
 from qsync.core.messages import Message
-from qsync.errors import RETRY_AFTER, ForeignCluster, Overloaded, ProtocolError, QsyncError
+from qsync.error_details import RETRY_AFTER
+from qsync.errors import ForeignCluster, Overloaded, ProtocolError, QsyncError
 from qsync.node import keepalive
 from qsync.node.connection import ClosedBy, Connection
 from qsync.node.effects import Effects, Socket

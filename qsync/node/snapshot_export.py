@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from qsync.errors import RETRY_AFTER, Overloaded, QsyncError, SnapshotLost
+from qsync.error_details import RETRY_AFTER
+from qsync.errors import Overloaded, QsyncError, SnapshotLost
 from qsync.node.connection import Connection
 from qsync.node.effects import Effects
 from qsync.node.log_export import Send

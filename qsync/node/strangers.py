@@ -4,7 +4,8 @@ from collections import Counter
 from typing import Final, Self
 
 from qsync.config import LimitsSection
-from qsync.errors import RETRY_AFTER, Overloaded
+from qsync.error_details import RETRY_AFTER
+from qsync.errors import Overloaded
 from qsync.node.connection import Connection
 from qsync.node.origins import origin_of
 from qsync.wire.session import Acceptor

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from qsync.errors import RETRY_AFTER, Overloaded, QsyncError, WrongKey
+from qsync.error_details import RETRY_AFTER
+from qsync.errors import Overloaded, QsyncError, WrongKey
 from qsync.node import feed, guard
 from qsync.node.connection import Connection
 from qsync.node.feed import FeedBatch, Filter

@@ -4,7 +4,8 @@ from typing import Final
 
 import cbor2
 
-from qsync.errors import RETRY_AFTER, Outcome, QsyncError, error_of
+from qsync.error_details import RETRY_AFTER
+from qsync.errors import Outcome, QsyncError, error_of
 from qsync.wire import cbor, limits
 
 

@@ -10,14 +10,8 @@ from typing import Final
 import cbor2
 
 from election.messages import Replica
-from qsync.errors import (
-    RETRY_AFTER,
-    AccessDenied,
-    ProtocolError,
-    QsyncError,
-    Superseded,
-    error_of,
-)
+from qsync.error_details import RETRY_AFTER
+from qsync.errors import AccessDenied, ProtocolError, QsyncError, Superseded, error_of
 from qsync.life import OldCopy
 from qsync.wire import cbor, limits, proofs, scram
 from qsync.wire.connection_states import ConnectionState, SessionInput, next_state

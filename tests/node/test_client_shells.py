@@ -15,8 +15,8 @@ import qsync
 from election.messages import Index, Position, Replica, Term
 from qsync.client import load
 from qsync.client.transaction import Transaction
+from qsync.error_details import RECORDED
 from qsync.errors import (
-    RECORDED,
     Conflict,
     DuplicateKey,
     GivenUp,

@@ -4,7 +4,8 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from qsync.errors import RECORDED, QsyncError
+from qsync.error_details import RECORDED
+from qsync.errors import QsyncError
 from qsync.node.answers import VisibleReads
 from qsync.node.connection import ClosedBy, Connection
 from qsync.node.due import Due

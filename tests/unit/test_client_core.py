@@ -14,9 +14,8 @@ from qsync.client.effects import Close, Dial, Send
 from qsync.client.numbering import UNRESOLVED_SPAN_MAX, Numbering, Token, parse_token
 from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.client.rows import Receipt, level_of
+from qsync.error_details import CUT
 from qsync.errors import (
-    CUT,
-    OUTCOMES_MAX,
     AccessDenied,
     ConfigError,
     Conflict,
@@ -586,35 +585,6 @@ def test_low_waits_for_an_unresolved_write_but_not_for_ever() -> None:
         numbering.settled(numbering.next_number())
     assert numbering.low > UNRESOLVED_SPAN_MAX
     assert numbering.again(write.seq) is None
-
-
-def test_low_runs_less_far_ahead_where_a_node_keeps_few_outcomes() -> None:
-    numbering = Numbering(random.Random(1))
-    write = numbering.assign(WriteRequest(1, b"", 0, 0, 0, [[6, "s"]]))
-    numbering.keep(write)
-    numbering.keep_within(8)
-    for _ in range(3):
-        numbering.settled(numbering.next_number())
-    assert numbering.low == 1
-    numbering.settled(numbering.next_number())
-    assert numbering.low == 6
-
-
-def test_a_write_that_a_full_session_refused_lets_it_forget_what_was_answered_meanwhile() -> None:
-    stage = Stage("a:1")
-    link = stage.opened()
-    asks = [stage.put() for _ in range(3)]
-    first, second, third = writes = stage.heard(link)
-    oldest = write_of([first]).seq
-    assert [write_of([each]).low for each in writes] == [oldest] * 3
-    stage.commit(link, first)
-    stage.commit(link, second)
-    stage.refuse(link, third, Overloaded("it is full", details={OUTCOMES_MAX: 2}))
-    stage.pass_time(0.3)
-    again = write_of(stage.heard(link))
-    assert again.seq == again.low == write_of([third]).seq
-    stage.commit(link, again)
-    assert [ask.error for ask in asks] == [None] * 3
 
 
 def test_the_text_of_an_unknown_outcome_has_the_token() -> None:

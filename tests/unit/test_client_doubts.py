@@ -3,7 +3,8 @@
 import pytest
 
 from qsync.client.numbering import parse_token
-from qsync.errors import RECORDED, Conflict, DuplicateKey, GivenUp, Outcome, SessionExpired
+from qsync.error_details import RECORDED
+from qsync.errors import Conflict, DuplicateKey, GivenUp, Outcome, SessionExpired
 from qsync.wire.verbs import WriteFlags, WriteRequest
 from tests.unit.test_client_core import TOKEN, Stage, error_of, write_of
 

@@ -12,8 +12,8 @@ from qsync.core.logindex import LogIndex
 from qsync.data import body
 from qsync.data.request import KnownRequest, Request
 from qsync.data.sessions import IN_THE_LOG, ROLLED_BACK, Session, Sessions, write
+from qsync.error_details import RECORDED
 from qsync.errors import (
-    RECORDED,
     Damaged,
     DuplicateKey,
     GivenUp,

@@ -10,7 +10,8 @@ from qsync.data import keys, schema
 from qsync.data.execute import FULL_SESSION_PAUSE_S
 from qsync.data.request import EXPIRED, NEW, STALE, KnownRequest, Limits, Request
 from qsync.data.state import DataState
-from qsync.errors import OUTCOMES_MAX, RETRY_AFTER, Overloaded, ProtocolError, SessionExpired
+from qsync.error_details import OUTCOMES_MAX, RETRY_AFTER
+from qsync.errors import Overloaded, ProtocolError, SessionExpired
 from tests.unit.book import OPEN, SEED, Book, pack, session
 
 SESSION = session(2)

@@ -52,7 +52,7 @@ class _Node:
 
 
 def _directory(number: int, copy: int) -> Instance:
-    return Instance(bytes([number, copy]) * 8)
+    return Instance(10 * number + copy)
 
 
 def _voters(*pairs: tuple[int, int]) -> Configuration:

@@ -16,7 +16,8 @@ from qsync.data.keys import FieldType, KeyPart
 from qsync.data.request import KnownRequest, Op, ReadKind, Request
 from qsync.data.schema import SESSION
 from qsync.data.sessions import PLACE_BYTES
-from qsync.errors import RECORDED, ConfigError, Conflict, QsyncError, SessionExpired, WrongTuple
+from qsync.error_details import RECORDED
+from qsync.errors import ConfigError, Conflict, QsyncError, SessionExpired, WrongTuple
 from qsync.record import EntryKind
 from qsync.sim import properties
 from qsync.sim.canon import PropertyViolation, ReferenceLog, ReferenceRecords

@@ -20,7 +20,8 @@ from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.client.pump import Pump
 from qsync.core.inputs import Consistency
 from qsync.core.ready import TransactionFate
-from qsync.errors import COMPACTED, Outcome, OutcomeUnknown, QsyncError, RolledBack
+from qsync.error_details import COMPACTED
+from qsync.errors import Outcome, OutcomeUnknown, QsyncError, RolledBack
 from qsync.sim import repertoire, transactions
 from qsync.sim.canon import PropertyViolation
 from qsync.sim.history import SimHistory

@@ -13,6 +13,7 @@ from qsync.core.reads import ReplicaReads, _AtLeast
 from qsync.core.ready import ReadSettled, Ticket
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.data.request import ExecutedTransaction, Request
+from qsync.error_details import RECORDED
 from qsync.replica import Replica as Core
 from qsync.sim.mutants.mutant import Mutant, every_leader, put
 
@@ -161,7 +162,7 @@ def _records_alone(core: Core) -> None:
 
 def _records_nothing(core: Core) -> None:
     def refuse(_request: Request, error: errors.QsyncError) -> ExecutedTransaction:
-        error.details[errors.RECORDED] = True
+        error.details[RECORDED] = True
         raise error
 
     put(core.state, refuse=refuse)

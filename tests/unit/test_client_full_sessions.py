@@ -1,0 +1,38 @@
+"""What a client does where a node keeps as many outcomes of its session as it may."""
+
+import random
+
+from qsync.client.numbering import Numbering
+from qsync.error_details import OUTCOMES_MAX
+from qsync.errors import Overloaded
+from qsync.wire.verbs import WriteRequest
+from tests.unit.test_client_core import Stage, write_of
+
+
+def test_low_runs_less_far_ahead_where_a_node_keeps_few_outcomes() -> None:
+    numbering = Numbering(random.Random(1))
+    write = numbering.assign(WriteRequest(1, b"", 0, 0, 0, [[6, "s"]]))
+    numbering.keep(write)
+    numbering.keep_within(8)
+    for _ in range(3):
+        numbering.settled(numbering.next_number())
+    assert numbering.low == 1
+    numbering.settled(numbering.next_number())
+    assert numbering.low == 6
+
+
+def test_a_write_that_a_full_session_refused_lets_it_forget_what_was_answered_meanwhile() -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    asks = [stage.put() for _ in range(3)]
+    first, second, third = writes = stage.heard(link)
+    oldest = write_of([first]).seq
+    assert [write_of([each]).low for each in writes] == [oldest] * 3
+    stage.commit(link, first)
+    stage.commit(link, second)
+    stage.refuse(link, third, Overloaded("it is full", details={OUTCOMES_MAX: 2}))
+    stage.pass_time(0.3)
+    again = write_of(stage.heard(link))
+    assert again.seq == again.low == write_of([third]).seq
+    stage.commit(link, again)
+    assert [ask.error for ask in asks] == [None] * 3
