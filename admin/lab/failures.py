@@ -11,7 +11,7 @@ class NoSuchLab(ConfigError):
 
 
 class LabExists(ConfigError):
-    """There is a lab there already."""
+    """A lab exists there already."""
 
     code = "LAB_EXISTS"
     number = 73
