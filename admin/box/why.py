@@ -214,7 +214,7 @@ def _tests(found: ClusterSurvey) -> Iterable[str]:
 def _steps(what: str, node: NodeStatus, found: ClusterSurvey, *, refused: bool) -> Iterable[str]:
     majority = found.voters // 2 + 1
     if len(found.samples) < majority:
-        names = " or ".join(each.name for each in found.silent)
+        names = ", ".join(each.name for each in found.silent)
         yield f"bring back {majority - len(found.samples)} of {names}: no majority answers"
     if not refused:
         return

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from admin.cluster import ask, sides, troubles
-from admin.cluster.troubles import either
+from admin.cluster.troubles import listed
 from admin.cluster.unreachable import (
     UnreachableNode,
     closed_to_us,
@@ -313,7 +313,7 @@ def _nobody_leads(found: ClusterSurvey) -> ClusterVerdict:
         )
     elif answering < majority:
         need = majority - answering
-        names = either(each.name for each in found.silent)
+        names = listed(each.name for each in found.silent)
         sentence = f"Down: no leader and no majority: {answer}; bring back {need} of {names}."
     elif answering - len(empty) < majority and any(each.last for each in found.samples):
         sentence = (
@@ -352,7 +352,7 @@ def _sentence(
         why = leader.ro_reason or "no reason given"
         return f"Down: {leader.name} leads term {leader.term} but is read-only: {why}."
     if health is ClusterHealth.DOWN:
-        missing = either(dict.fromkeys([p.name for p in away] + [s.name for s in found.silent]))
+        missing = listed(dict.fromkeys([p.name for p in away] + [s.name for s in found.silent]))
         wanted = f"{-margin} of {missing} must come back before commits go on"
         return f"Down: {leader.name} leads term {leader.term} with {votes}; {wanted}."
     if leader.stuck is not None:

@@ -49,6 +49,6 @@ def _way(peer: PeerStatus) -> str:
     return "catching up" if peer.status == IN_TOUCH else peer.status
 
 
-def either(names: Iterable[str]) -> str:
-    """`n1 or n2`; without names, `the others`."""
-    return " or ".join(names) or "the others"
+def listed(names: Iterable[str]) -> str:
+    """Return `n1, n2`; without names, `the others`."""
+    return ", ".join(names) or "the others"

@@ -70,7 +70,7 @@ def majority_lost(facts: Facts) -> Iterator[Finding]:
     if facts.leader is None and able and len(able) < majority <= len(able) + len(away):
         yield notice(
             CLUSTER,
-            f"whether {' and '.join(away)} can come back cannot be seen from here",
+            f"{', '.join(away)}: whether they can come back cannot be seen from here",
             f"if they are lost for good, {_RECOVER}",
         )
 

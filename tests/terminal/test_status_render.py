@@ -149,7 +149,7 @@ def test_a_minority_says_whom_to_bring_back() -> None:
     assert verdict.health is ClusterHealth.DOWN
     assert not verdict.can_commit
     assert verdict.margin == -1
-    assert "no majority: 1 of 3 voters answer; bring back 1 of n1 or n3" in verdict.sentence
+    assert "no majority: 1 of 3 voters answer; bring back 1 of n1, n3" in verdict.sentence
 
 
 def test_a_leader_that_cannot_write_is_down() -> None:

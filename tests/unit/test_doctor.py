@@ -163,7 +163,13 @@ C, W, N = Severity.CRITICAL, Severity.WARNING, Severity.NOTE
 
 CASES: list[tuple[str, Severity, str, str, Trouble]] = [
     ("leader-writes", C, "cluster", "nobody", lambda: facts({1: NOBODY, 2: NOBODY, 3: NOBODY})),
-    ("majority-lost", N, "cluster", "whether n2 and n3 can come", lambda: facts({1: NOBODY}, 2, 3)),
+    (
+        "majority-lost",
+        N,
+        "cluster",
+        "n2, n3: whether they can come",
+        lambda: facts({1: NOBODY}, 2, 3),
+    ),
     ("leader-writes", C, "n1", "synchro", lambda: facts({1: {"ro": True, "ro_reason": "synchro"}})),
     ("one-leader", W, "n2", "term 2", lambda: facts({2: {"role": "leader", "term": 2}})),
     ("one-leader", C, "cluster", "of one term", lambda: facts({2: {"role": "leader"}})),

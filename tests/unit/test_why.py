@@ -111,7 +111,7 @@ def test_a_promotion_without_a_majority_is_not_told_as_if_it_would_happen() -> N
     plan: dict[str, object] = {"term": 4, "term_after": 5}
     answer = why.promotion("promote", found.samples[0], found, plan)
     assert answer.sentence.startswith("promote of n1 would fail: no majority answers; with one: ")
-    assert answer.next == ("bring back 1 of n2 or n3: no majority answers",)
+    assert answer.next == ("bring back 1 of n2, n3: no majority answers",)
 
 
 def test_demoting_a_node_that_does_not_lead_would_change_nothing() -> None:
