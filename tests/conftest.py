@@ -40,9 +40,9 @@ def pytest_report_header() -> str:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """What breaks the shipped code by replacing its methods needs the sources."""
+    """What replaces methods and constants of the shipped code, or copies it, needs the sources."""
     if item.get_closest_marker("pure") and form.form() == "compiled":
-        pytest.skip("it replaces methods, which compiled classes do not allow: make pure")
+        pytest.skip("it replaces or copies parts of compiled code, which cannot be: make pure")
 
 
 @pytest.hookimpl(trylast=True)

@@ -163,6 +163,7 @@ def test_bodies_of_the_log_are_read_or_are_damage(bodies: list[bytes]) -> None:
     with contextlib.suppress(Damaged):
         found = body.decode_all(bodies)
         assert len(found) == len(bodies)
+        assert all(isinstance(each, list) for each in found)
 
 
 # --------------------------------------------------------------------------------- the directory

@@ -78,7 +78,7 @@ def test_an_interrupted_soak_goes_on_where_it_was(tmp_path: Path) -> None:
         (("--seeds", "9-1"), "ends before it begins"),
         (("--without", "gremlins"), "there is no 'gremlins'"),
         (("--strikes", "three"), "--strikes wants numbers"),
-        (("--mutant", "gremlin"), "there is no mutant"),
+        pytest.param(("--mutant", "gremlin"), "there is no mutant", marks=pytest.mark.pure),
     ],
 )
 def test_what_cannot_be_run_is_a_usage_error(words: tuple[str, str], why: str) -> None:

@@ -162,8 +162,8 @@ def batch(first: int, last: int, confirmed: int) -> Append:
 
 async def test_news_of_later_confirmations_is_lost_and_nothing_else(tmp_path: Path) -> None:
     async with running(tmp_path) as node:
-        confirmed = node.replica.machine.replicated_log.confirmed
         await fault(node, "lose_confirm", times=2)
+        confirmed = node.replica.machine.replicated_log.confirmed
         loses = node.loop.loses
         assert loses is not None
         assert not loses(beat(confirmed))

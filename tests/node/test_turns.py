@@ -130,6 +130,7 @@ async def test_what_one_client_asks_at_once_is_answered_in_turns(
 
 
 @pytest.mark.parametrize("level", [LOCAL, LINEARIZABLE], ids=["local", "linearizable"])
+@pytest.mark.pure
 async def test_a_long_read_shows_one_index_and_writes_go_on_meanwhile(
     tmp_path: Path, level: ReadLevel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +172,7 @@ async def test_a_long_read_shows_one_index_and_writes_go_on_meanwhile(
             assert node.replica.state.pins.lowest(1 << 40) == 1 << 40  # nothing is left pinned
 
 
+@pytest.mark.pure
 async def test_a_digest_is_of_one_index_though_writes_go_on_between_its_slices(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,6 +213,7 @@ async def test_a_digest_is_of_one_index_though_writes_go_on_between_its_slices(
             assert state.pins.lowest(1 << 40) == 1 << 40  # nothing is left pinned
 
 
+@pytest.mark.pure
 async def test_long_reads_of_one_client_do_not_wait_for_each_other_in_a_circle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,6 +242,7 @@ async def test_long_reads_of_one_client_do_not_wait_for_each_other_in_a_circle(
 
 
 @pytest.mark.parametrize("level", [LOCAL, LINEARIZABLE], ids=["local", "linearizable"])
+@pytest.mark.pure
 async def test_a_long_read_ends_when_the_right_to_it_is_taken_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: ReadLevel
 ) -> None:
@@ -284,6 +288,7 @@ async def test_a_long_read_ends_when_the_right_to_it_is_taken_back(
         assert pins.lowest(1 << 40) == 1 << 40  # nothing is left pinned
 
 
+@pytest.mark.pure
 async def test_who_leaves_in_the_middle_of_a_long_read_leaves_no_pin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

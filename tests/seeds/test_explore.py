@@ -24,6 +24,9 @@ from qsync.sim.mutants.catalogue import CATALOGUE
 from qsync.sim.scopes import EXPLORED, SETS
 from qsync.sim.trace import STEPS_HEADING
 
+pytestmark = pytest.mark.pure
+"""The explorer copies and replaces parts of a cluster, as `qsync sim --explore` says."""
+
 PAGE = Path(__file__).parents[2] / "docs/reference/explore.md"
 LONG = [name for name in CORE_SETS["all"] if name not in CORE_SETS["quick"]]
 

@@ -15,6 +15,9 @@ from qsync.sim.chosen.search import ChosenSearch, Taken
 from qsync.sim.run import mutant_names
 from qsync.sim.trace import HEADING
 
+pytestmark = pytest.mark.pure
+"""The explorer copies and replaces parts of a cluster, as `qsync sim --explore` says."""
+
 PAGE = Path(__file__).parents[2] / "docs/reference/explore.md"
 NAMES = [scope.name for scope in QUICK]
 LONG = [name for name in CHOSEN if name not in NAMES]

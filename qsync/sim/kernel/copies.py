@@ -10,6 +10,9 @@ _LOG: Final = ("last", "quarantined", "_crc", "_ballot", "_records", "_numbers",
 _ROWS: Final = ("folded", "_rows", "_synced", "_rotten")
 _SNAPSHOTS: Final = ("kept", "written", "_named", "_durable")
 
+_CHANGES: Final = (list, dict, set)
+"""What is changed in place; the rest is replaced, and compiled records cannot be copied at all."""
+
 
 def copy_of(disk: KernelDisk) -> KernelDisk:
     """All that is durable there now."""
@@ -20,7 +23,8 @@ def copy_of(disk: KernelDisk) -> KernelDisk:
         (disk.snapshots, twin.snapshots, _SNAPSHOTS),
     ):
         for name in names:
-            setattr(target, name, copy(getattr(source, name)))
+            value = getattr(source, name)
+            setattr(target, name, copy(value) if isinstance(value, _CHANGES) else value)
     twin.log.lives = deepcopy(disk.log.lives)
     return twin
 
