@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from admin.lab import cluster_secret, processes
+from admin.lab import processes
 from admin.lab.failures import LabExists, NoSuchLab, NotRunning, StillRunning
 from admin.lab.metrics_places import metrics_beside, metrics_places
 from admin.lab.node_file import CONFIG_FILE, config_text, options_of
@@ -280,6 +280,8 @@ def create(
     for each in (*(() if directory.exists() else (directory,)), *lab.directories.values()):
         make_private(each)
     given = {**(options or {}), **(lay_out(directory, lab) if secure else {})}
+    from admin.lab import cluster_secret  # noqa: PLC0415 - reads YAML, which others of a lab do not
+
     given = cluster_secret.shared(directory.absolute(), given)
     for node in lab.nodes:
         node.config.write_text(config_text(lab, node, given), "utf-8")
