@@ -19,11 +19,16 @@ from tests.unit.test_spaces_store import Rows
 
 
 @asynccontextmanager
-async def three(path: Path, *, every: str = "100ms") -> AsyncIterator[list[Node]]:
-    """Three nodes in this process, with a space and a client that never stops writing."""
+async def three(
+    path: Path, *, every: str = "100ms", beat: str = "100ms"
+) -> AsyncIterator[list[Node]]:
+    """Three nodes in this process, with a space and a client that never stops writing.
+
+    `beat`: between heartbeats; a leader that is not heard for four of them is fenced.
+    """
     found = three_nodes.configs(
         path,
-        replication__timeout="100ms",
+        replication__timeout=beat,
         store__fold_interval="5ms",
         store__compare_interval=every,
     )
@@ -69,7 +74,8 @@ async def test_followers_compare_under_load_again_and_again_and_agree(tmp_path: 
 async def test_a_follower_whose_rows_are_others_says_so_and_repairs_nothing(
     tmp_path: Path,
 ) -> None:
-    async with three(tmp_path) as nodes:
+    # The odd one must not lead: on a busy machine a second may pass between two heartbeats.
+    async with three(tmp_path, beat="400ms") as nodes:
         odd = followers(nodes)[0]
         await aside(lambda: real.until(lambda: compared(odd) > 0, "it has compared"))
         spaces = odd.storage.spaces
