@@ -15,6 +15,7 @@ from admin.workload import stalls
 from admin.workload.quantiles import quantile
 from admin.workload.stalls import LoadStall
 from qsync.client.blocking import Client, connect
+from qsync.client.core import INFLIGHT_MAX
 from qsync.client.load import LoadGenerator, LoadRequest, LoadResult, Workload
 from qsync.client.numbering import SEED_BYTES
 from qsync.data.request import Op
@@ -199,12 +200,11 @@ class _Load:
 
     def _connected(self) -> LoadGenerator:
         plan = self._plan
-        most = plan.pipeline if plan.rate is None else OPEN_LOOP_OUTSTANDING_MAX // plan.clients
         return LoadGenerator(
             self._address,
             self._maker,
             connections=plan.clients,
-            outstanding=most,
+            outstanding=outstanding(plan),
             session=lambda: secrets.token_bytes(SEED_BYTES),
         )
 
@@ -216,6 +216,18 @@ class _Load:
                 if time.perf_counter() >= end:
                     raise
             time.sleep(LOOK_S)
+
+
+def outstanding(plan: BenchPlan) -> int:
+    """Return how many requests may be under way on a connection.
+
+    At a fixed rate as many as a client sends at once; what is due then waits here, and is late. A
+    node refuses what a session is too full for, and whoever asks for all of it again and again
+    keeps it from everything else.
+    """
+    if plan.rate is None:
+        return plan.pipeline
+    return min(INFLIGHT_MAX, OPEN_LOOP_OUTSTANDING_MAX // plan.clients)
 
 
 def _form_of(found: ClusterSurvey) -> str:
