@@ -45,8 +45,7 @@ _LIFTS = {
 
 def _electing(facts: Facts) -> str:
     """What lets somebody lead: promote only where there is a majority that may vote for it."""
-    majority = facts.survey.voters // 2 + 1
-    able = [node.name for node in facts.nodes if not node.recruit and node.part == node.role]
+    majority, able = _majority(facts), _able(facts)
     away = [each.name for each in facts.silent]
     if len(able) >= majority:
         return f"waiting for an election; `qsync promote {able[0]}` calls one at once"
@@ -62,10 +61,19 @@ def _electing(facts: Facts) -> str:
 _RECOVER = "`qsync recover DIR` of a stopped member prints what a new cluster of it would lose"
 
 
+def _majority(facts: Facts) -> int:
+    """Return how many voters elect a leader."""
+    return facts.survey.voters // 2 + 1
+
+
+def _able(facts: Facts) -> list[str]:
+    """Return who answers and may vote: those that lost their data may not."""
+    return [node.name for node in facts.nodes if not node.recruit and node.part == node.role]
+
+
 def majority_lost(facts: Facts) -> Iterator[Finding]:
     """No majority is missing that may be lost for good."""
-    majority = facts.survey.voters // 2 + 1
-    able = [node for node in facts.nodes if not node.recruit and node.part == node.role]
+    majority, able = _majority(facts), _able(facts)
     away = [each.name for each in facts.silent if not each.denied]
     if facts.leader is None and able and len(able) < majority <= len(able) + len(away):
         yield notice(

@@ -73,11 +73,8 @@ def missing_end(compile_: Compile, source: str) -> MissingEnd | None:
     """Return what the end of the text lacks; None for a chunk, and for what no end would mend."""
     if source.startswith(COMMAND):
         return None
-    try:
-        compile_(clean(source).text, "=shell")
-    except LuaSyntax as error:
-        return _missing(error.message, source) if error.unfinished else None
-    return None
+    error = _fault(compile_, source)
+    return None if error is None or not error.unfinished else _missing(error.message, source)
 
 
 def _missing(message: str, source: str) -> MissingEnd:
@@ -97,10 +94,13 @@ def _missing(message: str, source: str) -> MissingEnd:
 
 
 def _compiles(compile_: Compile, source: str) -> bool:
-    if source.startswith(COMMAND):
-        return True
+    return source.startswith(COMMAND) or _fault(compile_, source) is None
+
+
+def _fault(compile_: Compile, source: str) -> LuaSyntax | None:
+    """Return what keeps a text from being a chunk; None of a chunk."""
     try:
         compile_(clean(source).text, "=shell")
-    except LuaSyntax:
-        return False
-    return True
+    except LuaSyntax as error:
+        return error
+    return None

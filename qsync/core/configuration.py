@@ -187,8 +187,7 @@ class Configurations:
             return Standing.STRANGER  # another directory has the place
         if self.changed_at() > confirmed:
             return outside
-        known = [self._founding, *(each.configuration for each in self._changes)]
-        was = any(each and each.role_of(config.me, config.instance) for each in known)
+        was = any(each.role_of(config.me, config.instance) for each in self._in_log())
         return Standing.REMOVED if was else outside
 
     def has_removed(self, replica: Replica, confirmed: Index) -> bool:
@@ -199,8 +198,12 @@ class Configurations:
         now = self.followed
         if now is None or now.member(replica) is not None or self.changed_at() > confirmed:
             return False
-        known = [self._founding, *(each.configuration for each in self._changes)]
-        return any(each and each.member(replica) for each in known)
+        return any(each.member(replica) for each in self._in_log())
+
+    def _in_log(self) -> list[Configuration]:
+        """Return all that this log has, the founding one first, also those that were taken back."""
+        known = [each.configuration for each in self._changes]
+        return known if self._founding is None else [self._founding, *known]
 
     def before(self, index: Index) -> Configuration | None:
         """Return the configuration in force just before the change at `index`."""
