@@ -243,6 +243,11 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "A lab of that name was made before.",
         "`qsync lab up` without --nodes starts it again; `qsync lab down` removes it.",
     ),
+    "DIRECTORY_NOT_EMPTY": ErrorHelp(
+        "An earlier run wrote there, or the path is a mistake. Nothing was changed: no command "
+        "overwrites a directory or adds to one.",
+        "Name a new directory, or remove what is there if you need it no more.",
+    ),
     "DEMO_NOT_HEALED": ErrorHelp(
         "The machine is very busy, or a node could not start again.",
         "Run it with --keep DIR and look at the logs there.",

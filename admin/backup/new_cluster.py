@@ -12,6 +12,7 @@ from typing import Final
 
 from admin.backup.replaying import DecidedLog
 from admin.lab import cluster_secret
+from admin.new_directory import check_new
 from election import quorum
 from election.messages import Index, Replica, Term
 from qsync import audit
@@ -108,7 +109,7 @@ def found_cluster(
     `take`: puts the rows in place as they are where that log begins. `progress`: up to which entry
     of it they were brought. `ancestor`: the cluster that ends with it, if one does. `noted`: with
     which line its audit trail begins. `wait`: returns when the node may be started; it sees the
-    rows. Raises ConfigError when something is in the directory, StoreError.
+    rows. Raises DirectoryNotEmpty, ConfigError, StoreError.
     """
     cluster = str(uuid.uuid4())
     draft, secret = node.config(cluster, descends=ancestor is not None)
@@ -159,14 +160,12 @@ def _write_snapshot(directory: Path, spaces: SpaceStore, start: LogStart) -> Non
 
 
 def check_empty(directory: Path) -> None:
-    """Raises ConfigError when something is there that no restore has left half-way."""
-    if not directory.exists() or _is_half_done(directory):
-        return
-    there = sorted(each.name for each in directory.iterdir())
-    if there and there != [_LOST_AND_FOUND]:
-        raise ConfigError(
-            f"{directory} is not empty: it holds {', '.join(there[:5])}",
-            hint="a restore wants a new directory; nothing was changed",
+    """Raises DirectoryNotEmpty, unless all that is there was left half-way by a restore."""
+    if not _is_half_done(directory):
+        check_new(
+            directory,
+            hint="name a new directory; nothing was changed",
+            ignored=frozenset({_LOST_AND_FOUND}),
         )
 
 

@@ -15,9 +15,9 @@ from admin.drills.targets import Names
 from admin.drills.verbs.catalogue import commands
 from admin.evidence.stored import compare_stored
 from admin.lab import lab, secure
-from admin.lab.failures import LabExists
 from admin.lab.lab import Lab
 from admin.lab.tags import ALLOWED_TAGS
+from admin.new_directory import check_new
 from qsync.client import security
 from qsync.client.blocking import connect
 
@@ -49,8 +49,7 @@ class DrillSetup:
 
 def run(drill: Drill, plan: DrillSetup, observer: DrillObserver) -> JudgedRun:
     """Run it, write evidence and reports. A lab that was made for it is removed unless kept."""
-    if plan.out.exists() and any(plan.out.iterdir()):
-        raise LabExists(f"{plan.out} is not empty", hint="--out wants a new directory")
+    check_new(plan.out, hint="name a new directory with --out")
     plan.out.mkdir(parents=True, exist_ok=True)
     out = plan.out.absolute()
     place = plan.target or _make(drill, out / LAB, plan)

@@ -23,6 +23,7 @@ from admin.evidence.bundle import Bundle, BundlePart, rows_of, write_part
 from admin.evidence.manifest import Manifest, NoEvidence
 from admin.evidence.parts import check_parquet
 from admin.evidence.tables import TABLES, Row
+from admin.new_directory import check_new
 from qsync.record import HEADER_SIZE
 
 KEPT_SETTINGS: Final = ("replication", "fence_seconds")
@@ -56,7 +57,7 @@ def redact(source: Bundle, folder: Path, *, key: bytes = b"") -> Bundle:
     if any(part.is_parquet for part in parts):
         check_parquet()
     redactor = Redactor(key=key, summed=_summed(source))
-    check_new(folder)
+    check_new(folder, hint="name a new directory")
     folder.mkdir(parents=True, exist_ok=True)
     for part in parts:
         place = part.path.relative_to(source.path)
@@ -111,12 +112,6 @@ def _write(place: Path, part: BundlePart, rows: Iterable[Row]) -> None:
     from admin.evidence import arrow  # noqa: PLC0415 - comes with the extra
 
     arrow.write_rows(place, part.table, rows)
-
-
-def check_new(folder: Path) -> None:
-    """Check that a redacted bundle may be written there: none is continued. Raises NoEvidence."""
-    if folder.exists() and any(folder.iterdir()):
-        raise NoEvidence(f"{folder} is not empty", hint="name a folder that is not there yet")
 
 
 def _with(row: Row, **ways: Callable[[object], object]) -> Row:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from admin.cluster.surveys import ClusterSurvey
 from admin.lab import cluster_secret, next_steps
-from admin.lab.failures import LabExists
+from admin.new_directory import check_new
 from qsync.config import Address, NodeConfig
 from qsync.config.secret import Secret
 from qsync.errors import ConfigError
@@ -24,11 +24,10 @@ from qsync.store.private import make_private
 def directory(keep: Path | None, *, of: str) -> Iterator[Path]:
     """The new directory `keep`; without one, one that is removed at the end.
 
-    `of`: what runs, for the name. Raises LabExists if there is something in it.
+    `of`: what runs, for the name. Raises DirectoryNotEmpty.
     """
     if keep is not None:
-        if keep.exists() and any(keep.iterdir()):
-            raise LabExists(f"{keep} is not empty", hint="--keep wants a new directory")
+        check_new(keep, hint="name a new directory with --keep")
         keep.mkdir(parents=True, exist_ok=True)
         yield keep.absolute()
         return

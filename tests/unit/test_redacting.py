@@ -20,6 +20,7 @@ from admin.evidence.rows import wal_row
 from admin.evidence.tables import RUN, TABLES, Row
 from admin.evidence.witnesses import LogChunk, LogWasCut
 from admin.evidence.writing import EvidenceWriter, PartFormat
+from admin.new_directory import DirectoryNotEmpty
 from cli.main import run
 from qsync.record import Entry
 from tests.spark.planted import FAULTS, clean_runs, planted, save, verdicts
@@ -174,7 +175,7 @@ def test_a_history_keeps_its_shape_and_what_is_added_up(tmp_path: Path) -> None:
 
 def test_what_cannot_be_redacted_is_refused(tmp_path: Path) -> None:
     clear = dumped(tmp_path / "clear")
-    with pytest.raises(NoEvidence, match="is not empty"):
+    with pytest.raises(DirectoryNotEmpty, match="is not empty"):
         redact(clear, clear.path)
     row = {"index": 0, "time": 0, "process": 1, "type": "invoke", "f": "get", "key": "a"}
     manifest = Manifest(run_id="r", source="history")

@@ -1,0 +1,32 @@
+"""A command that writes a directory of its own wants a new or an empty one."""
+
+from pathlib import Path
+from typing import Final
+
+from qsync.errors import ConfigError
+
+_SHOWN: Final = 5
+"""Names of what is in the way."""
+
+
+class DirectoryNotEmpty(ConfigError):
+    """The directory that the command is to write holds something already."""
+
+    code = "DIRECTORY_NOT_EMPTY"
+    number = 107
+
+
+def check_new(directory: Path, *, hint: str, ignored: frozenset[str] = frozenset()) -> None:
+    """Check that nothing but `ignored` is there, if it is there. Raises DirectoryNotEmpty.
+
+    `hint`: what the operator may do instead.
+    """
+    if not directory.exists():
+        return
+    if not directory.is_dir():
+        raise DirectoryNotEmpty(f"{directory} is a file, and no directory", hint=hint)
+    found = sorted(each.name for each in directory.iterdir() if each.name not in ignored)
+    if found:
+        names = ", ".join(found[:_SHOWN])
+        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        raise DirectoryNotEmpty(f"{directory} is not empty: it holds {names}{more}", hint=hint)
