@@ -151,10 +151,11 @@ class LoadGenerator:
         """Run until the time is over or `count` requests are answered; then wait for the rest.
 
         `rate`: requests a second of all connections together, begun on schedule as far as
-        `outstanding` allows; what is late counts from when it should have begun.
+        `outstanding` allows; what is late counts from when it should have begun. All that is due
+        within `PASS_S` is sent together, and waits for that at most so long.
         """
         begin = time.perf_counter()
-        schedule = _Schedule(begin, begin + seconds, count, rate)
+        schedule = LoadSchedule(begin, begin + seconds, count, rate)
         self._begin(schedule, begin, self._lines)
         now = begin
         while self._under_way or not schedule.over(now) or self._paused:
@@ -172,14 +173,15 @@ class LoadGenerator:
                 self._paused.clear()
             elif self._paused:
                 touched += self._resumed(now)
-            self._begin(schedule, now, self._lines if rate else touched)
+            if schedule.begins_pass(now):
+                self._begin(schedule, now, self._lines if rate else touched)
             if now > schedule.end + _DRAIN_S:
                 self._give_up()
                 break
         self.tally.seconds = min(time.perf_counter(), schedule.end) - begin
         return self.tally
 
-    def _begin(self, schedule: "_Schedule", now: float, lines: list["_Line"]) -> None:
+    def _begin(self, schedule: "LoadSchedule", now: float, lines: list["_Line"]) -> None:
         for line in lines:
             if line.refused and now < line.resume_at:
                 continue
@@ -275,9 +277,15 @@ class LoadGenerator:
 
 
 _DRAIN_S: Final = 10.0
+PASS_S: Final = 0.001
+"""At a fixed rate, the least time in seconds between two passes that send requests.
+
+A pass at every answer would send requests one by one, which costs more than the requests do.
+"""
 
 
-class _Schedule:
+@final
+class LoadSchedule:
     """When the next request has to begin."""
 
     def __init__(self, begin: float, end: float, count: int | None, rate: float | None) -> None:
@@ -285,6 +293,15 @@ class _Schedule:
         self._left = count
         self._step = 1 / rate if rate else 0.0
         self._next = begin
+        self._next_pass = begin
+
+    def begins_pass(self, now: float) -> bool:
+        """Return whether the connections may send now what is due."""
+        if now < self._next_pass:
+            return False
+        if self._step and now >= self._next:
+            self._next_pass = now + PASS_S
+        return True
 
     def next_start(self, now: float) -> float | None:
         """Return the intended start of a request to be begun now, or None."""
@@ -310,7 +327,7 @@ class _Schedule:
         if self.over(now):
             return _DRAIN_S
         if self._step:
-            return max(0.0, min(self._next, self.end) - now)
+            return max(0.0, min(max(self._next, self._next_pass), self.end) - now)
         return self.end - now
 
 
