@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from admin.cluster import ask
@@ -22,6 +21,7 @@ from admin.lab import lab as labs
 from qsync.client.blocking import Client, connect
 from qsync.status import decode
 from qsync.status.record import NodeStatus
+from tests.bench.started import PROGRAM, started_lab
 
 SPACE = "written"
 BATCH_ROWS = 2_000
@@ -31,20 +31,6 @@ MEGA = 1e6
 DEFAULTS = (200_000, 1_000, 10_000)
 """Writes, bytes of a row, keys."""
 PARTS = ("log", "data", "snap")
-PROGRAM = (sys.executable, "-m", "qsync")
-
-
-@contextlib.contextmanager
-def running(folder: Path, options: list[str]) -> Iterator[labs.Lab]:
-    """Three nodes that run."""
-    place = ("--dir", str(folder / "lab"))
-    given = [word for each in options for word in ("--set", each)]
-    up = (*PROGRAM, "lab", "up", "--direct", *place, *given)
-    subprocess.run(up, check=True, stdout=sys.stderr)
-    try:
-        yield labs.load(folder / "lab")
-    finally:
-        subprocess.run((*PROGRAM, "lab", "down", *place), check=True, stdout=sys.stderr)
 
 
 def disk_used(path: Path) -> int:
@@ -95,7 +81,7 @@ def main() -> None:
     numbers = [int(each.replace("_", "")) for each in sys.argv[1:] if "=" not in each]
     writes, row_bytes, keys = (*numbers, *DEFAULTS[len(numbers) :])
     curve: list[dict[str, float]] = []
-    with tempfile.TemporaryDirectory() as name, running(Path(name), options) as lab:
+    with tempfile.TemporaryDirectory() as name, started_lab(Path(name), options) as lab:
         with connect(lab.addresses, timeout=TIMEOUT_S) as client:
             fields = [{"name": "key", "type": "unsigned"}, {"name": "value", "type": "varbinary"}]
             client.schema.create_space(SPACE, is_sync=True, format=fields)

@@ -6,19 +6,17 @@ that reads all rows in pages of 1,000, one page after another, then beside one t
 one request each time. Prints percentiles, their ratio to those alone, and the longest stalls.
 """
 
-import contextlib
 import json
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-from admin.lab import lab as labs
 from admin.workload.stalls import CAUSES_SHOWN
 from qsync.client.blocking import Client, connect
 from tests.bench.peers.cluster import different
+from tests.bench.started import PROGRAM, started_lab
 
 SPACE = "scanned"
 FILL_ROWS = 5_000
@@ -26,18 +24,6 @@ PAGE_ROWS = 1_000
 STALLS_SHOWN = 3
 SHARES = ("p50", "p99", "p99.9", "max")
 TIMEOUT_S = 60.0
-PROGRAM = (sys.executable, "-m", "qsync")
-
-
-@contextlib.contextmanager
-def running(folder: Path) -> Iterator[tuple[str, ...]]:
-    """The addresses of three nodes that run."""
-    place = ("--dir", str(folder / "lab"))
-    subprocess.run((*PROGRAM, "lab", "up", "--direct", *place), check=True, stdout=sys.stderr)
-    try:
-        yield labs.load(folder / "lab").addresses
-    finally:
-        subprocess.run((*PROGRAM, "lab", "down", *place), check=True, stdout=sys.stderr)
 
 
 def fill(client: Client, keys: int) -> None:
@@ -94,7 +80,8 @@ def main() -> None:
     if given[:1] == ["--scan"]:
         scan_for_ever(given[2], given[1])
     keys, rate, seconds = (int(each) for each in (given + ["1000000", "2000", "20"][len(given) :]))
-    with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as addresses:
+    with tempfile.TemporaryDirectory() as folder, started_lab(Path(folder)) as lab:
+        addresses = lab.addresses
         with connect(addresses, timeout=TIMEOUT_S) as client:
             fill(client, keys)
         alone = puts(addresses, rate, seconds)
