@@ -38,16 +38,16 @@ _ABOUT_RULES = """
 """.splitlines()
 
 _ABOUT_HARMLESS = """
-## Broken, and no promise with them
+## Rules that no property depends on
 
-These rules are there for time, for people, or as a second line; seeds and scopes cannot notice
-that they are gone.
+These rules save time, help people, or are a second defence. No property breaks without them, so
+seeds and scopes cannot notice that they are gone.
 """.splitlines()
 _ABOUT_UNFAILED = """
 ## Transcripts that no mutant fails
 
-They tell what people see (answers, reasons, numbers, refusals, limits), or that a rule is not too
-strict. No mutant above changes that. Why each of them is there:
+They show what people see (answers, reasons, numbers, refusals, limits), or that a rule is not too
+strict. No mutant above changes that. What each of them covers:
 """.splitlines()
 
 
@@ -105,7 +105,7 @@ def render(table: Table) -> str:
             f"| `{name}` | {mutant.without} | {mutant.rule} | {row.seed or NONE} | {scope} "
             f"| {failing} |"
         )
-    out += ["", _HARMLESS, *_ABOUT_HARMLESS, "", "| mutant | why no promise breaks |", "|---|---|"]
+    out += ["", _HARMLESS, *_ABOUT_HARMLESS, "", "| mutant | why no property breaks |", "|---|---|"]
     for name in table.rows:
         if CATALOGUE[name].harmless:
             out.append(f"| `{name}` | {CATALOGUE[name].harmless} |")

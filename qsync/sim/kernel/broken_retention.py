@@ -31,22 +31,22 @@ def _heedless(node: Node, kinds: Iterable[HoldKind | ConsumerKind]) -> None:
 
 
 def _trims_without_snapshot(node: Node) -> None:
-    """The log is trimmed as far as rows are on the disk, be there a snapshot of them or not."""
+    """The log is trimmed up to the folded index, even without a snapshot."""
     _heedless(node, [HoldKind.SNAPSHOT])
 
 
 def _trims_for_nobody(node: Node) -> None:
-    """The log is trimmed whoever else needs it."""
+    """Trimming ignores all consumers of the log."""
     _heedless(node, ConsumerKind)
 
 
 def _trims_past_readers(node: Node) -> None:
-    """The log is trimmed for members only."""
+    """Trimming ignores every consumer but members."""
     _heedless(node, [kind for kind in ConsumerKind if kind is not ConsumerKind.REPLICA])
 
 
 def _lets_readers_go(node: Node) -> None:
-    """Readers are let go however little of the log they hold."""
+    """Other consumers than members are let go however little of the log they hold back."""
     retention = node.queries.retention
     honest = retention.sweep
 
@@ -64,18 +64,18 @@ def _lets_readers_go(node: Node) -> None:
 
 
 def _keeps_one_snapshot(node: Node) -> None:
-    """A new snapshot takes the place of all former ones."""
+    """A new snapshot replaces all earlier ones."""
     node.queries.snapshots._keep = lambda: 1  # noqa: SLF001 - a mutant
 
 
 def _snapshot_not_flushed(node: Node) -> None:
-    """A snapshot counts before it is on the disk."""
+    """A snapshot counts before it is durable."""
     if isinstance(node.storage.snapshot_folder, KernelSnapshots):
         node.storage.snapshot_folder.flushes = False
 
 
 def _snapshots_unsettled(node: Node) -> None:
-    """What has the name of a snapshot at a start counts as one that stays."""
+    """A snapshot file found at a start counts before its name is durable."""
     folder = node.storage.snapshot_folder
     if folder is not None:
         folder.settle = lambda: None  # type: ignore[method-assign]  # a mutant
@@ -99,7 +99,7 @@ def _another_start(node: Node, start_of: Start) -> None:
 
 
 def _snapshot_of_unconfirmed(node: Node) -> None:
-    """A snapshot is said to be of all that is in the log."""
+    """A snapshot claims the index of the last entry of the log."""
 
     def last(node: Node, start: LogStart) -> LogStart:
         log = node.replica.machine.replicated_log.log
@@ -117,7 +117,7 @@ def _snapshot_of_unconfirmed(node: Node) -> None:
 
 
 def _snapshot_ahead_of_rows(node: Node) -> None:
-    """A snapshot is said to be of all that is confirmed, folded or not."""
+    """A snapshot claims the confirmed index, although rows are folded only up to an earlier one."""
 
     def confirmed(node: Node, _start: LogStart) -> LogStart:
         replicated_log = node.replica.machine.replicated_log

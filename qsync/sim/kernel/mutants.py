@@ -54,7 +54,7 @@ def both(first: Rebuild, second: Rebuild, node: Node) -> None:
 
 
 def _sends_before_durable(node: Node) -> None:
-    """A vote leaves while the disk still works on it."""
+    """A vote is sent before it is durable."""
     honest = node.replica.ready
 
     def ready() -> Ready:
@@ -66,7 +66,7 @@ def _sends_before_durable(node: Node) -> None:
 
 
 def _told_before_durable(node: Node) -> None:
-    """A write counts as done when it is handed to the disk."""
+    """A write counts as durable when it is handed to the disk."""
     log, beside = node.storage.log, node.reactor.effects.beside()
 
     def submit(write: Disked, done: Done) -> None:
@@ -81,7 +81,7 @@ def _told_before_durable(node: Node) -> None:
 
 
 def _stale_clock(node: Node) -> None:
-    """All of a pass is judged by the clock that was read when it began."""
+    """A pass of the loop uses one reading of the clock, taken at its start."""
     reactor = node.reactor
     honest, calls = reactor._pass, reactor._calls  # noqa: SLF001 - a mutant
     fresh = [True]
@@ -100,7 +100,7 @@ def _stale_clock(node: Node) -> None:
 
 
 def _late_is_rolled_back(node: Node) -> None:
-    """A write whose time is over is told to have failed."""
+    """A write whose time is over is answered with "rolled back"."""
     honest = node.requests._fail  # noqa: SLF001 - a mutant
 
     def fail(connection: Connection, number: int, error: QsyncError) -> None:
@@ -111,7 +111,7 @@ def _late_is_rolled_back(node: Node) -> None:
 
 
 def _never_dials_again(node: Node) -> None:
-    """A peer that refused a connection is given up."""
+    """A peer that refused a connection is never dialled again."""
     links = node.links
     honest = links._failed  # noqa: SLF001 - a mutant
 
@@ -124,7 +124,7 @@ def _never_dials_again(node: Node) -> None:
 
 
 def _silence_unnoticed(node: Node) -> None:
-    """Nobody asks whether the other end of a connection still lives."""
+    """Connections have no keep-alive."""
 
     def tick(period: float) -> None:
         """Time passes, of whatever length."""
@@ -135,7 +135,7 @@ def _silence_unnoticed(node: Node) -> None:
 
 
 def _no_turn_limit(node: Node) -> None:
-    """All that a client has asked is served before anybody else has a turn."""
+    """All requests of one client are served before any other client has a turn."""
     reactor = node.reactor
 
     def serve() -> None:
@@ -152,7 +152,7 @@ def _no_turn_limit(node: Node) -> None:
 
 
 def _sessions_never_end(node: Node) -> None:
-    """A session whose client is gone stays for ever."""
+    """A session without a client never expires."""
 
     def sweep(now: float) -> int:
         del now
@@ -162,7 +162,7 @@ def _sessions_never_end(node: Node) -> None:
 
 
 def _consumers_never_go(node: Node) -> None:
-    """What was kept for a directory that is no member any more is kept for ever."""
+    """A log consumer of a former member is never dropped."""
     retention = node.queries.retention
     honest = retention._write  # noqa: SLF001 - a mutant
 
@@ -178,7 +178,7 @@ def _consumers_never_go(node: Node) -> None:
 
 
 def _doubt_forgotten(core: Core) -> None:
-    """What is said of the last attempt is taken for the fate of all."""
+    """The error of the last attempt counts as the outcome of all attempts."""
     honest = core._refused  # noqa: SLF001 - a mutant
 
     def refused(link: ClientLink, ask: PendingRequest, error: QsyncError, now: float) -> None:
@@ -189,7 +189,7 @@ def _doubt_forgotten(core: Core) -> None:
 
 
 def _doubt_unsaid(core: Core) -> None:
-    """A write of which nobody knows is told to have failed."""
+    """A write with an unknown outcome is reported as failed."""
     honest = core._settle  # noqa: SLF001 - a mutant
 
     def settle(ask: PendingRequest, now: float, outcome: list[object] | QsyncError) -> None:
@@ -201,7 +201,7 @@ def _doubt_unsaid(core: Core) -> None:
 
 
 def _retry_renumbered(core: Core) -> None:
-    """A write whose connection broke is sent again under another number."""
+    """A write is sent again under a new number after its connection broke."""
     honest = core._lose  # noqa: SLF001 - a mutant
 
     def lose(link: ClientLink, why: str, now: float) -> None:

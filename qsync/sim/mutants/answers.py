@@ -172,19 +172,19 @@ ANSWERS = (
     Mutant(
         name="read_without_round",
         rule="protocol.md 7",
-        without="a leader answers a linearizable read without asking a quorum",
+        without="a leader answers a linearizable read without a quorum round",
         remodel=_read_without_round,
     ),
     Mutant(
         name="index_without_round",
         rule="protocol.md 7",
-        without="a leader tells a follower the place of a read without asking a quorum",
+        without="a leader answers ReadIndex without a quorum round",
         remodel=_index_without_round,
     ),
     Mutant(
         name="round_before_read",
         rule="protocol.md 7",
-        without="a read is answered by a round that began before it was asked",
+        without="a read is answered by a quorum round that began before the read",
         remodel=_round_before_read,
     ),
     Mutant(
@@ -196,51 +196,54 @@ ANSWERS = (
     Mutant(
         name="reads_by_index",
         rule="protocol.md 7",
-        without="any log that is long enough serves a read",
+        without="a follower compares only the index of a read's place, not its term",
         remodel=_by_index,
     ),
     Mutant(
         name="reads_beyond_leader",
         rule="protocol.md 7",
-        without="a follower shows fresh reads asynchronous data that its leader does not show yet",
+        without="a linearizable read on a follower shows asynchronous data that its leader does "
+        "not show yet",
         remodel=_beyond_leader,
     ),
     Mutant(
         name="at_least_from_pending",
         rule="protocol.md 7",
-        without="a read that waits for an entry is served when that is in the log",
+        without="a read that waits for an entry is served as soon as the entry is in the log",
         remodel=_from_pending,
     ),
     Mutant(
         name="reads_outlive_the_leader",
         rule="protocol.md 7",
-        without="what a former leader answered still serves a read",
+        without="a ReadIndexResponse of an earlier leader still serves a read",
         remodel=_outlives_leader,
-        harmless="it named a place, and only the very entry there serves: the one that was cut "
-        "never does, so the read waits in vain and is stale never",
+        harmless="it named a place (term and index), and only that very entry serves the read: if "
+        "it was cut, the read waits until its timeout and is never stale",
     ),
     Mutant(
         name="answers_to_a_former_life",
         rule="protocol.md 7",
-        without="what a leader answered to a former life of a node serves its present one",
+        without="a ReadIndexResponse to an earlier life of a node serves a read of its present "
+        "life",
         remodel=_nameless_life,
     ),
     Mutant(
         name="refuses_by_head",
         rule="protocol.md 7",
-        without="a refusal may rest on what is pending",
+        without="a refusal may depend on pending data",
         remodel=_by_head,
     ),
     Mutant(
         name="records_alone",
         rule="protocol.md 5",
-        without="a recorded refusal is told before it is on a quorum",
+        without="a recorded refusal is answered before it is on a quorum",
         remodel=_records_alone,
     ),
     Mutant(
         name="records_nothing",
         rule="protocol.md 5",
-        without="a refusal is told at once although another attempt may be done yet",
+        without="a refusal is answered without being recorded although another attempt may still "
+        "take effect",
         remodel=_records_nothing,
     ),
 )

@@ -214,13 +214,13 @@ CHANGES = (
     Mutant(
         name="configured_when_confirmed",
         rule="membership.md M1 b",
-        without="a configuration counts from where it is confirmed, not from where it is appended",
+        without="a configuration is in force when it is confirmed, not when it is appended",
         remodel=partial(_followed_when_confirmed, kind=_Late),
     ),
     Mutant(
         name="two_changes_in_one",
         rule="membership.md M1 a",
-        without="the old directory goes out and the new one comes in by one entry",
+        without="one entry removes the old directory and adds the new one",
         remodel=partial(every_leader_is, kind=_Thorough),
     ),
     Mutant(
@@ -232,39 +232,41 @@ CHANGES = (
     Mutant(
         name="change_undecided",
         rule="membership.md M2 b",
-        without="the next change does not wait until the former one is decided",
+        without="a change of the configuration does not wait for the decision on the previous one",
         remodel=partial(_not_awaited, kind=_Undecided, changes=_Hasty),
     ),
     Mutant(
         name="rollback_of_change_undecided",
         rule="membership.md M3 b",
-        without="the next change does not wait until the ROLLBACK of the former one is confirmed",
+        without="a change does not wait until the ROLLBACK of the previous one is confirmed",
         remodel=partial(_not_awaited, kind=_HalfDecided, changes=_HastyBack),
     ),
     Mutant(
         name="change_back_when_confirmed",
         rule="membership.md M3 c",
-        without="a change is taken back where its ROLLBACK is confirmed, not where it is appended",
+        without="a change is undone when its ROLLBACK is confirmed, not when the ROLLBACK is "
+        "appended",
         remodel=partial(_followed_when_confirmed, kind=_LateBack),
     ),
     Mutant(
         name="rolled_back_stays_in_force",
         rule="membership.md M3 d",
-        without="a configuration that was rolled back goes on counting",
+        without="a configuration that was rolled back stays in force",
         remodel=partial(_configurations_are, kind=_NeverBack),
     ),
     Mutant(
         name="change_keeps_its_quorum",
         rule="membership.md M3 f",
-        without="a leader steps down rather than take back the change that took its quorum",
+        without="a leader steps down instead of rolling back the change that cost it the quorum",
         remodel=_keeps_no_quorum,
-        harmless="what it leaves is inherited and waits for its own quorum: only time is lost",
+        harmless="the next leader inherits the change, which then waits for its quorum: only time "
+        "is lost",
     ),
     Mutant(
         name="replaced_unprepared",
         rule="membership.md M4 a",
-        without="a new directory becomes a voter before it has the log",
+        without="a node becomes a voter before it has caught up",
         remodel=_unprepared,
-        harmless="the new quorum may not be there until it has caught up: only time is lost",
+        harmless="the new quorum may be missing until the node has caught up: only time is lost",
     ),
 )

@@ -219,49 +219,49 @@ COUNTING = (
     Mutant(
         name="ack_before_durable",
         rule="protocol.md 3.5",
-        without="a follower acks what has arrived, durable or not",
+        without="a follower acks entries before they are durable",
         remodel=partial(every_follower, kind=_Hasty),
     ),
     Mutant(
         name="ack_of_another_log",
         rule="protocol.md 3.5",
-        without="a follower acks all that it has, whether or not it is what the leader has",
+        without="a follower acks its whole log, also entries that the leader does not have",
         remodel=partial(every_follower, kind=_Bold),
     ),
     Mutant(
         name="ack_of_older_term",
         rule="protocol.md 3.5",
-        without="an ack given to a leader of an older term counts",
+        without="an ack sent to a leader of an older term counts",
         remodel=partial(every_leader_is, kind=_OfAnyTerm),
     ),
     Mutant(
         name="ack_of_older_connection",
         rule="protocol.md 3.5",
-        without="an ack of a former connection counts",
+        without="an ack from an earlier connection counts",
         remodel=partial(every_leader_is, kind=_OfAnyConnection),
     ),
     Mutant(
         name="match_kept",
         rule="protocol.md 3.5",
-        without="what a follower acked once counts over connections and terms",
+        without="acks from earlier connections and terms keep counting",
         remodel=partial(every_progress, kind=_Keeping),
     ),
     Mutant(
         name="quorum_minus_one",
         rule="protocol.md 3.6",
-        without="one ack less than a quorum confirms",
+        without="one ack less than a quorum confirms an entry",
         remodel=partial(_configured, kind=_Careless),
     ),
     Mutant(
         name="quorum_below_majority",
         rule="membership.md M10",
-        without="the cluster takes, and counts by, a quorum that is less than a majority",
+        without="a quorum below a majority is accepted and used",
         remodel=_below_majority,
     ),
     Mutant(
         name="own_write_not_awaited",
         rule="protocol.md 3.6",
-        without="the leader counts its own entry before it is written",
+        without="the leader counts its own entry before it is durable",
         remodel=partial(every_leader_is, kind=_Proud),
     ),
     Mutant(
@@ -273,7 +273,7 @@ COUNTING = (
     Mutant(
         name="confirm_older_term",
         rule="protocol.md 3.6",
-        without="acks confirm an entry of an older term",
+        without="an entry of an older term is confirmed by counting acks",
         remodel=partial(_counts, any_term=True),
     ),
     Mutant(
@@ -285,37 +285,39 @@ COUNTING = (
     Mutant(
         name="stretch_rule_carried",
         rule="protocol.md 3.8",
-        without="the index carried with a batch may lie inside a rolled-back stretch",
+        without="the confirmed index sent with a batch may lie inside a rolled-back stretch",
         remodel=_carried,
     ),
     Mutant(
         name="stretch_rule_shortened",
         rule="protocol.md 3.8",
-        without="a batch cut short for want of room may end, confirmed, in a rolled-back stretch",
+        without="a batch shortened for lack of memory may confirm up to inside a rolled-back "
+        "stretch",
         remodel=_as_much_as_is_left,
     ),
     Mutant(
         name="heartbeat_beyond_matched",
         rule="protocol.md 3.8",
-        without="a heartbeat's confirmed index counts for a log that may not be the leader's",
+        without="a follower applies a heartbeat's confirmed index beyond the part of its log that "
+        "matches the leader's",
         remodel=partial(every_follower, kind=_Credulous),
-        harmless="the index is of what this very node acked in the term, and that is durable here: "
-        "no restart makes it another log",
+        harmless="a heartbeat carries no more than this node acked in this term, and that is "
+        "durable here: a restart does not change this part of the log",
     ),
     Mutant(
         name="recruit_acks_count",
         rule="membership.md M5",
-        without="the acks of a node that repairs its log count before it has caught up",
+        without="acks of a recruit count before it has caught up",
         remodel=partial(every_progress, kind=_Welcoming),
-        harmless="its ack is of all that is before it, too, and it votes for nobody until it has "
-        "the leader's whole log",
+        harmless="its ack covers all earlier entries too, and it does not vote until it has the "
+        "leader's whole log",
     ),
     Mutant(
         name="split_unnoticed",
         rule="protocol.md 7",
-        without="a node whose confirmed data differs from its leader's does not stop following",
+        without="a node keeps following although its confirmed data differs from its leader's",
         remodel=partial(every_follower, kind=_Forgiving),
-        harmless="a second line: logs that were confirmed differ by damage only, or when two "
-        "clusters were mixed",
+        harmless="a second defence: confirmed logs differ only after damage, or when two clusters "
+        "were mixed",
     ),
 )  # fmt: skip

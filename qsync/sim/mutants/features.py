@@ -44,13 +44,13 @@ FEATURES = (
     Mutant(
         name="outdated_is_sent_on",
         rule="protocol.md 7",
-        without="who went back to an older release is sent a log that it cannot read any more",
+        without="a downgraded node is sent a log that it cannot read",
         remodel=_outdated_is_sent_on,
     ),
     Mutant(
         name="feature_enabled_alone",
         rule="protocol.md 7",
-        without="a leader enables what it knows itself, whoever else does",
+        without="a leader enables a feature that other nodes do not know",
         remodel=_enabled_alone,
     ),
 )

@@ -39,27 +39,28 @@ GENERATIONS = (
     Mutant(
         name="generation_drops_pending",
         rule="membership.md M8 a",
-        without="a forced recovery goes on from what the survivor knew as confirmed, not from all",
+        without="a forced recovery keeps only what the survivor knew as confirmed, not its whole "
+        "log",
         generations=_DropsPending(),
     ),
     Mutant(
         name="generation_by_number",
         rule="membership.md M8 b",
-        without="two clusters that were made of one are taken for the same",
+        without="two clusters recovered from the same cluster count as one",
         generations=_ByNumber(),
-        harmless="a second line: each begins with an entry of its own that it confirms alone, and "
-        "logs that were confirmed and differ are never joined",
+        harmless="a second defence: each begins with an entry of its own that it confirms alone, "
+        "and different confirmed logs are never merged",
     ),
     Mutant(
         name="generations_meet",
         rule="membership.md M8 d",
-        without="nodes of the old cluster and of the one that was made of it are peers",
+        without="nodes of the old cluster and of the recovered one accept each other as peers",
         generations=_MeetsAll(),
     ),
     Mutant(
         name="generation_keeps_terms",
         rule="membership.md M8 f",
-        without="the new cluster goes on with the terms of the old one",
+        without="the recovered cluster reuses the terms of the old one",
         generations=_KeepsTerms(),
     ),
 )

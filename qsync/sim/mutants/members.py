@@ -111,7 +111,7 @@ MEMBERS = (
     Mutant(
         name="two_voters_at_once",
         rule="membership.md M1 a",
-        without="with a voter that goes another one goes by the same entry",
+        without="one entry removes two voters",
         remodel=partial(every_leader_is, kind=_InPairs),
     ),
     Mutant(
@@ -123,43 +123,43 @@ MEMBERS = (
     Mutant(
         name="removed_leads_on",
         rule="membership.md M4 c",
-        without="a leader that removed itself hands over to nobody",
+        without="a leader that removed itself does not hand over",
         remodel=_leads_on,
     ),
     Mutant(
         name="removed_gives_up",
         rule="membership.md M4 d",
-        without="a voter does not campaign from where its removal is appended on",
+        without="a voter does not campaign once its removal is appended",
         remodel=_goes_at_once,
     ),
     Mutant(
         name="votes_only_as_voter",
         rule="membership.md M4 e",
-        without="a node that its own log does not name as a voter gives no vote",
+        without="a node that is not a voter by its own log refuses to vote",
         remodel=_only_as_voter,
     ),
     Mutant(
         name="learner_counts",
         rule="protocol.md 7",
-        without="an ack of a learner counts",
+        without="an ack of a learner counts for the quorum",
         remodel=partial(every_leader_is, kind=_CountsLearners),
     ),
     Mutant(
         name="quorum_of_former_configuration",
         rule="membership.md M10",
-        without="as many acks are enough as before the last change of the configuration",
+        without="the quorum of the previous configuration is enough to confirm",
         remodel=partial(every_leader_is, kind=_FormerQuorum),
     ),
     Mutant(
         name="superseded_speaks",
         rule="membership.md M8 e",
-        without="a superseded node goes on to say and to answer",
+        without="a superseded node still sends and answers messages",
         remodel=_speaks_on,
     ),
     Mutant(
         name="superseded_leads",
         rule="membership.md M8 e",
-        without="a leader that is superseded does not step down",
+        without="a superseded leader does not step down",
         remodel=_leads_superseded,
     ),
 )

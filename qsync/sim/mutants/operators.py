@@ -53,19 +53,20 @@ OPERATORS = (
     Mutant(
         name="operation_never_ends",
         rule="protocol.md 2",
-        without="an operation has no time after which it is over",
+        without="an operation has no timeout",
         remodel=_never_ends,
     ),
     Mutant(
         name="operator_forgotten",
         rule="protocol.md 2",
-        without="whoever promotes is answered when it is done, and not when it cannot be done",
+        without="an operator who asks for a promotion gets no answer if it fails",
         remodel=_forgotten,
     ),
     Mutant(
         name="promotion_told_early",
         rule="protocol.md 6",
-        without="whoever promotes is told that it is done when the node is elected",
+        without="a promotion is reported as done when the node is elected, before its PROMOTE is "
+        "confirmed",
         remodel=_told_early,
     ),
 )

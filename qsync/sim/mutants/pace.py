@@ -46,15 +46,15 @@ PACE = (
     Mutant(
         name="sends_after_writing",
         rule="protocol.md 3.4",
-        without="followers are sent a batch when the leader has written it itself",
+        without="the leader sends a batch to its followers only after its own write",
         remodel=_sends_after_writing,
-        harmless="the leader's write and those of its followers are one after the other: slower",
+        harmless="the leader and its followers write one after the other: only slower",
     ),
     Mutant(
         name="answers_after_record",
         rule="protocol.md 3.7",
-        without="clients are answered when the CONFIRM is durable",
+        without="clients are answered only when the CONFIRM is durable",
         remodel=_answers_after_record,
-        harmless="any later leader has the transactions and can only confirm them: slower",
+        harmless="every later leader has the transactions and can only confirm them: only slower",
     ),
 )

@@ -152,49 +152,49 @@ REQUESTS = (
     Mutant(
         name="retry_applies_twice",
         rule="protocol.md 5",
-        without="a request that is asked again takes effect again",
+        without="a retried request takes effect again",
         remodel=_retry_applies_twice,
     ),
     Mutant(
         name="sessions_forgotten",
         rule="protocol.md 5",
-        without="a new leader knows nothing of the requests of its predecessors",
+        without="a new leader does not know the requests that earlier leaders executed",
         remodel=_sessions_forgotten,
     ),
     Mutant(
         name="sessions_survive_a_cut",
         rule="protocol.md 5",
-        without="a request whose entry was cut is known as if it were in the log",
+        without="a request is still known after its entry was cut from the log",
         remodel=_sessions_survive_cut,
     ),
     Mutant(
         name="sessions_not_folded",
         rule="protocol.md 5",
-        without="a restart forgets the requests of what is in the spaces on disk",
+        without="a restart forgets the requests of folded entries",
         remodel=_sessions_not_folded,
     ),
     Mutant(
         name="refusals_forgotten",
         rule="protocol.md 5",
-        without="that a request was refused is forgotten with the log that says so",
+        without="a recorded refusal is forgotten when its entry is trimmed from the log",
         remodel=_refusals_forgotten,
     ),
     Mutant(
         name="session_opened_twice",
         rule="protocol.md 5",
-        without="a late copy of its opening brings a session back that has expired",
+        without="a late copy of the request that opened a session opens it again after it expired",
         remodel=_session_opened_twice,
     ),
     Mutant(
         name="stale_taken_for_new",
         rule="protocol.md 5",
-        without="a number that its client needs no more is taken for that of a new request",
+        without="a request number that its client has released counts as new",
         remodel=_stale_is_new,
     ),
     Mutant(
         name="validation_skipped",
         rule="protocol.md 3.2",
-        without="a transaction is taken although what it read has changed",
+        without="a transaction is accepted although its read set has changed",
         remodel=_validation_skipped,
     ),
     Mutant(
@@ -206,7 +206,7 @@ REQUESTS = (
     Mutant(
         name="refused_after_append",
         rule="protocol.md 3.2",
-        without="a transaction is refused when it is in the log already",
+        without="a transaction is refused after it was appended to the log",
         remodel=_refused_after_append,
     ),
 )

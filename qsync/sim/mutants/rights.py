@@ -47,19 +47,19 @@ RIGHTS = (
     Mutant(
         name="pending_grant_counts",
         rule="security.md",
-        without="a right counts as soon as it is granted, confirmed or not",
+        without="a grant counts before it is confirmed",
         remodel=partial(_judged, judge=_by_head),
     ),
     Mutant(
         name="pending_revocation_ignored",
         rule="security.md",
-        without="a right that was taken back counts until that is confirmed",
+        without="a revoked right counts until the revocation is confirmed",
         remodel=partial(_judged, judge=_by_what_is_shown),
     ),
     Mutant(
         name="rights_unchecked",
         rule="security.md",
-        without="nobody is asked for a right",
+        without="rights are not checked",
         remodel=partial(_judged, judge=_by_nothing),
     ),
 )

@@ -82,31 +82,31 @@ SNAPSHOTS = (
     Mutant(
         name="snapshot_of_later_voters",
         rule="membership.md M6 a",
-        without="a snapshot carries the leader's latest configuration",
+        without="a snapshot carries the leader's latest configuration, not the one at its index",
         remodel=_of_later_voters,
     ),
     Mutant(
         name="snapshot_goes_back",
         rule="membership.md M6 b",
-        without="a snapshot of what is confirmed already is installed again",
+        without="a node installs a snapshot that is not ahead of its confirmed index",
         remodel=lambda core: every_follower(core, _GoesBack),
     ),
     Mutant(
         name="snapshot_drops_log",
         rule="membership.md M6 c",
-        without="the log begins at a snapshot, also where it has its entry",
+        without="a node drops the log behind a snapshot although its log has the snapshot's entry",
         remodel=lambda core: every_follower(core, _DropsLog),
     ),
     Mutant(
         name="trimmed_is_empty",
         rule="membership.md M6 d",
-        without="who has trimmed all its log compares itself as having none",
+        without="a node that trimmed its whole log votes as if the log were empty",
         remodel=_trimmed_is_empty,
     ),
     Mutant(
         name="trimmed_terms_forgotten",
         rule="protocol.md 7",
-        without="an entry before the log is taken to be of any term that was",
+        without="an entry before the start of the log matches any earlier term",
         remodel=_terms_forgotten,
     ),
 )

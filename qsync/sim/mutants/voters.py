@@ -135,20 +135,21 @@ VOTERS = (
     Mutant(
         name="pair_ignored",
         rule="membership.md M1 d",
-        without="votes and acks are counted by replica id, whatever directory it runs on",
+        without="votes and acks are counted by replica id, without the instance id of the "
+        "directory",
         remodel=_pair_ignored,
     ),
     Mutant(
         name="votes_of_strangers",
         rule="membership.md M1 d",
-        without="a vote of another directory counts for the voter of its id",
+        without="a vote of a stranger counts for the voter with the same replica id",
         remodel=_votes_of_strangers,
-        harmless="a second line: who runs on another directory is not asked for that vote",
+        harmless="a second defence: a node with another directory is not asked for that vote",
     ),
     Mutant(
         name="acks_of_strangers",
         rule="membership.md M1 d",
-        without="an ack of another directory counts for the voter of its id",
+        without="an ack of a stranger counts for the voter with the same replica id",
         remodel=partial(every_progress, kind=_Hospitable),
     ),
     Mutant(
@@ -156,30 +157,30 @@ VOTERS = (
         rule="membership.md M1 c",
         without="a node with an empty log takes the voters from its settings",
         remodel=_by_the_settings,
-        harmless="nobody else knows its new directory as a voter (M1 d), so it wins nothing",
+        harmless="no other node counts its new directory as a voter (M1 d), so it wins no election",
     ),
     Mutant(
         name="damage_ignored",
         rule="membership.md M5",
-        without="a node that lost its log votes and acks as if it had forgotten nothing",
+        without="a node that lost its log votes and acks as if its log were complete",
         remodel=_damage_ignored,
     ),
     Mutant(
         name="recruit_admitted_at_once",
         rule="membership.md M5",
-        without="a node that repairs its log votes again before it has caught up",
+        without="a recruit votes before it has caught up",
         remodel=partial(_admits, caught_up_to_promote=False),
     ),
     Mutant(
         name="recruit_admitted_by_promote",
         rule="membership.md M5",
-        without="it votes again when it has the PROMOTE of the leader's term",
+        without="a recruit votes as soon as it has the PROMOTE of the leader's term",
         remodel=partial(_admits, caught_up_to_promote=True),
     ),
     Mutant(
         name="recruit_votes_again",
         rule="membership.md M5",
-        without="a node that repaired its log forgot the vote that it gave",
+        without="a node forgets its vote when it repairs its log",
         remodel=_votes_again,
     ),
 )
