@@ -16,7 +16,7 @@ _WRITTEN_S = 0.02
 """A write is answered in less, if nothing breaks."""
 _ELECTION = ChosenScope(
     name="node-election",
-    claim="nodes that start elect one leader a term, whichever of them dies at whatever call",
+    claim="starting nodes elect one leader per term, whichever of them dies at any call",
     bounds={Fault.KILL: 1},
     victims=Victims.ANYBODY,
     clients=(),
@@ -27,7 +27,8 @@ _ELECTION = ChosenScope(
 )
 _WRITE = ChosenScope(
     name="node-write",
-    claim="one write is told truly when its leader dies, loses power or stands still at any call",
+    claim="a write gets its true outcome when the leader dies, loses power or is paused at any "
+    "call",
     bounds={Fault.KILL: 1, Fault.POWER_CUT: 1, Fault.STOP_IN_CALL: 1},
     victims=Victims.LEADER,
     clients=(("write",),),
@@ -37,7 +38,7 @@ _WRITE = ChosenScope(
 )
 _LATE = ChosenScope(
     name="node-write-late",
-    claim="the same when any one packet is late or in pieces, or any one commit fails",
+    claim="the same when any one packet is late or split, or any one commit fails",
     bounds={Fault.SLOW_LINK: 1, Fault.FAIL_FSYNC: 1},
     victims=Victims.LEADER,
     clients=(("write",),),
@@ -46,7 +47,7 @@ _LATE = ChosenScope(
 )
 _WIPE = ChosenScope(
     name="node-write-wipe",
-    claim="the same when a follower loses its disk at any call and comes back on an empty one",
+    claim="the same when a follower loses its disk at any call and restarts with an empty one",
     bounds={Fault.WIPE: 1},
     victims=Victims.FOLLOWERS,
     clients=(("write",),),
@@ -55,7 +56,7 @@ _WIPE = ChosenScope(
 )
 _READ = ChosenScope(
     name="node-read-takeover",
-    claim="writes and reads are told truly while their leader is cut off at any call",
+    claim="writes and reads get true outcomes when their leader is isolated at any call",
     bounds={Fault.ISOLATE: 1},
     victims=Victims.LEADER,
     clients=(("write", "write"), ("read", "read", "read")),
@@ -66,7 +67,7 @@ _READ = ChosenScope(
 )
 _TRIM = ChosenScope(
     name="node-trim",
-    claim="a log that is trimmed keeps what its rows and other nodes need, whenever one dies",
+    claim="trimming keeps what the rows and other nodes need, whenever a follower loses power",
     bounds={Fault.POWER_CUT: 1},
     victims=Victims.FOLLOWERS,
     clients=(("write",) * 6,),
@@ -83,7 +84,7 @@ LONG = (
     replace(
         _WRITE,
         name="node-write-two",
-        claim="the same when any two nodes die while the write is under way, or one of them twice",
+        claim="the same when any two nodes die during the write, or one node dies twice",
         within=_WRITTEN_S,
         lasts=(SHORT_S,),
         bounds={Fault.KILL: 2},
@@ -94,7 +95,7 @@ LONG = (
     replace(
         _TRIM,
         name="node-trim-kill",
-        claim="the same when one is killed or loses power, and for longer",
+        claim="the same when a follower is killed or loses power, over a longer time",
         bounds={Fault.KILL: 1, Fault.POWER_CUT: 1},
         within=20 * SWEEP_S,
         reaches=frozenset({"write ok", "power_cut", "kill", "snapshots written", "logs trimmed"}),
@@ -102,7 +103,7 @@ LONG = (
     replace(
         _LATE,
         name="node-write-late-kill",
-        claim="the same when the leader dies as well, while the write is under way",
+        claim="the same when the leader also dies during the write",
         within=_WRITTEN_S,
         bounds={Fault.SLOW_LINK: 1, Fault.FAIL_FSYNC: 1, Fault.KILL: 1},
         faults=2,

@@ -19,7 +19,7 @@ _HALF = PROMISE / 2
 
 _LEASE = Scope(
     name="lease",
-    claim="nobody else is elected before a lease is over, however long rounds and answers travel",
+    claim="no other node is elected before a lease ends, however slow rounds and answers are",
     prelude=_ASKED,
     tick=_HALF,
     bounds={"ticks": 2, "campaigns": 1},
@@ -39,7 +39,7 @@ CLOCKED = (
     replace(
         _LEASE,
         name="lease-drift",
-        claim="the same when the clocks of the leader and of a voter go wrong, each by a tenth",
+        claim="the same when the clocks of the leader and of a voter drift by a tenth each",
         prelude=_PROMISED,
         tick=PROMISE / 5,
         bounds={"ticks": 5, "drifts": 2, "campaigns": 1},
@@ -48,7 +48,7 @@ CLOCKED = (
     replace(
         _LEASE,
         name="lease-restart",
-        claim="the same when a voter is restarted, and nobody has noticed that yet",
+        claim="the same when a voter restarts and no other node has noticed it yet",
         bounds={"ticks": 1, "campaigns": 1, "crashes": 1},
         reaches=frozenset({"crash", "elected"}),
         kills=frozenset({"promise_forgotten"}),
@@ -56,7 +56,7 @@ CLOCKED = (
     replace(
         _LEASE,
         name="lease-refused",
-        claim="the same when the address of the living leader refuses a connection",
+        claim="the same when the address of the live leader refuses a connection",
         bounds={"ticks": 1, "campaigns": 1, "refusals": 1},
         reaches=frozenset({"refused connection", "elected"}),
         kills=frozenset({"refused_is_dead", "candidate_indulgent"}),
@@ -64,7 +64,7 @@ CLOCKED = (
     replace(
         _LEASE,
         name="lease-retimed",
-        claim="the same when a voter is told shorter timeouts after it promised",
+        claim="the same when a voter gets shorter timeouts after its promise",
         prelude=_PROMISED,
         tick=_HALF / 2,
         bounds={"ticks": 2, "heartbeats": 1, "campaigns": 1, "retimes": 1},
@@ -74,7 +74,7 @@ CLOCKED = (
     replace(
         _LEASE,
         name="lease-handed",
-        claim="the same over a hand-over, also over one that seems to have failed",
+        claim="the same over a leader transfer, also one that seems to have failed",
         bounds={"heartbeats": 1, "demotes": 1},
         reaches=frozenset({"hands_over", "transfer_failed", "elected"}),
         kills=frozenset({"lease_after_permit"}),
@@ -82,7 +82,7 @@ CLOCKED = (
     replace(
         _LEASE,
         name="lease-inherited",
-        claim="a new leader reads by no lease before it knows what its predecessor answered",
+        claim="a new leader serves no lease read before it knows what its predecessor answered",
         prelude="elect 1; only 1 2; put 1 a; all; lease 1; pass 12",
         bounds={"campaigns": 1, "heartbeats": 1, "leases": 1},
         beating=frozenset({2}),

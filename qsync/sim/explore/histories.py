@@ -12,7 +12,7 @@ _DAMAGE = (
 HISTORIES = (
     simple_scope(
         name="lead-again",
-        claim="who leads again counts no ack that was given while it led before; five nodes",
+        claim="a node that leads again counts no ack of its earlier term; five nodes",
         prelude="elect 1; only 1 3; put 1 a; hold 3 1; connect 1 3; only 2 4 5; elect 2; all; "
         "connect 2 1; connect 2 3",
         bounds={"campaigns": 1},
@@ -25,7 +25,7 @@ HISTORIES = (
     ),
     simple_scope(
         name="reads-tail",
-        claim="a log that is long enough, but not the leader's, serves no read",
+        claim="a log that is long enough, but is not the leader's, serves no read",
         prelude="elect 1; only 1 3; stall 1; async 1 p; async 1 q; crash 1; all",
         bounds={"campaigns": 1, "writes": 1, "reads": 1},
         campaigning=frozenset({2}),
@@ -36,7 +36,7 @@ HISTORIES = (
     ),
     simple_scope(
         name="damaged-log",
-        claim="who lost its log, and not its vote, counts again when it has the leader's",
+        claim="a node that lost its log but not its vote counts again once it has the leader's log",
         prelude="elect 1; only 1 3; put 1 a; hold 3 1; put 1 b; hold 1 3; damage 3; all",
         bounds={"campaigns": 1, "heartbeats": 1},
         campaigning=frozenset({2}),
@@ -46,7 +46,7 @@ HISTORIES = (
     ),
     simple_scope(
         name="damaged-log-slowly",
-        claim="the same when it gets its log back entry by entry: the PROMOTE alone is not enough",
+        claim="the same when the log comes back entry by entry: the PROMOTE alone is not enough",
         prelude="elect 1; only 1 3; put 1 a; hold 1 3; damage 3; all",
         bounds={"campaigns": 1, "heartbeats": 1},
         campaigning=frozenset({2}),
@@ -58,7 +58,8 @@ HISTORIES = (
     ),
     Scope(
         name="lost-tail",
-        claim="an asynchronous write that was cut is not called gone: who is cut off shows it",
+        claim="a cut asynchronous write is not reported as gone, since an isolated node may show "
+        "it",
         prelude="elect 1; only 1 3; stall 1; async 1 p; hold 2 1; only 2 4 5; elect 2; all",
         bounds={"heartbeats": 1},
         nodes=5,
@@ -71,7 +72,7 @@ HISTORIES = (
     ),
     simple_scope(
         name="strange-tail",
-        claim="what a former leader left behind what is confirmed is not shown as the leader's",
+        claim="an earlier leader's asynchronous tail is not shown as the present leader's",
         prelude="elect 1; stall 1; lose 2 1; lose 3 1; put 1 a; only 1 3; lose 3 1; async 1 p; "
         "crash 1; only 1 2; elect 2; put 2 b; hold 2 3; all; connect 2 3",
         bounds={"heartbeats": 1},
@@ -81,7 +82,7 @@ HISTORIES = (
     ),
     simple_scope(
         name="rollback-overruled",
-        claim="who rolled back what its successor confirmed shows it when it hears so",
+        claim="a node that rolled back what its successor confirmed shows it once it learns this",
         prelude="elect 1; only 1 2; hold 2 1; put 1 a; only 1; rollback 1; only 2 3; elect 2; all; "
         "connect 2 1",
         bounds={"heartbeats": 1},
@@ -90,7 +91,7 @@ HISTORIES = (
     ),
     simple_scope(
         name="rollback-without-room",
-        claim="who has no room for the transactions of a batch confirms no victim of its ROLLBACK",
+        claim="a node without memory for a whole batch confirms nothing that the batch rolls back",
         prelude="elect 1; only 1 3; lose 3 1; put 1 a; only 1; put 1 b; rollback 1; only 1 2; "
         "connect 1 2; full 3; hold 1 3; all; connect 1 3",
         bounds={"heartbeats": 1},

@@ -14,7 +14,8 @@ _INHERITED = "elect 1; only 1 2; put 1 a; all"
 LOGS = (
     simple_scope(
         name="election",
-        claim="one leader a term, by timers, pre-votes and votes; nothing confirmed is lost by one",
+        claim="elections by timer, pre-vote and vote give one leader per term and lose nothing "
+        "confirmed",
         prelude="",
         bounds={"timeouts": 2},
         alike=_ALL,
@@ -23,7 +24,7 @@ LOGS = (
     ),
     Scope(
         name="election-crash",
-        claim="the same when any node crashes, before or after its ballot is written",
+        claim="the same when any node crashes, before or after its term and vote are durable",
         prelude="",
         bounds={"timeouts": 1, "crashes": 1},
         alike=_ALL,
@@ -35,7 +36,7 @@ LOGS = (
     ),
     Scope(
         name="write-crash",
-        claim="one synchronous write and its CONFIRM over a crash of the leader at any moment",
+        claim="a synchronous write and its CONFIRM survive a crash of the leader at any moment",
         prelude="elect 1",
         bounds={"writes": 1, "crashes": 1},
         alike=_FOLLOWERS,
@@ -46,7 +47,8 @@ LOGS = (
     ),
     simple_scope(
         name="write-crash-takeover",
-        claim="one synchronous write over a crash of the leader and the take-over by another",
+        claim="a synchronous write survives a crash of the leader and the take-over by another "
+        "node",
         prelude="elect 1",
         bounds={"writes": 1, "crashes": 1, "campaigns": 1},
         alike=_FOLLOWERS,
@@ -56,7 +58,7 @@ LOGS = (
     ),
     simple_scope(
         name="figure-8",
-        claim="acks for an entry of an older term decide nothing (Raft's figure 8)",
+        claim="acks alone confirm no entry of an older term (Raft's figure 8)",
         prelude=_FIGURE_8,
         bounds={"campaigns": 2},
         alike=_FOLLOWERS,
@@ -66,7 +68,7 @@ LOGS = (
     ),
     simple_scope(
         name="rollback-confirm",
-        claim="a rollback against acks that come late and against a take-over: one fate everywhere",
+        claim="a rolled-back write has one fate everywhere, despite late acks and a take-over",
         prelude="elect 1",
         bounds={"campaigns": 1, "writes": 1, "rollbacks": 1},
         alike=_FOLLOWERS,
@@ -92,7 +94,7 @@ LOGS = (
     ),
     Scope(
         name="stale-promote",
-        claim="a PROMOTE of an older term that comes late, in any order, takes nothing over",
+        claim="a late PROMOTE of an older term takes nothing over, in any order of messages",
         prelude="",
         bounds={"campaigns": 2},
         alike=_ALL,
@@ -112,7 +114,8 @@ LOGS = (
     ),
     simple_scope(
         name="takeover-twice",
-        claim="two take-overs, one after the other or at once, confirm what they inherit",
+        claim="two take-overs, one after the other or concurrent, confirm the entries that they "
+        "inherit",
         prelude=_INHERITED,
         bounds={"campaigns": 2},
         reaches=frozenset({"elected", "confirmed", "cut", "stepped_down"}),
@@ -120,7 +123,7 @@ LOGS = (
     ),
     simple_scope(
         name="session-retry",
-        claim="a request that is repeated, at the same or at the next leader, takes effect once",
+        claim="a request that is retried, on the same or on the next leader, takes effect once",
         prelude="elect 1; create 1",
         bounds={"campaigns": 1, "calls": 2},
         alike=_FOLLOWERS,
@@ -138,7 +141,7 @@ LOGS = (
     ),
     simple_scope(
         name="transactions",
-        claim="conditions and read sets are held against everything pending, in the log's order",
+        claim="conditions and read sets are checked against all pending transactions, in log order",
         prelude="elect 1; create 1",
         bounds={"asks": 2},
         alike=_FOLLOWERS,
@@ -148,7 +151,7 @@ LOGS = (
     ),
     Scope(
         name="duplicates",
-        claim="a message that arrives twice, in any order, changes nothing by that",
+        claim="duplicated messages, in any order, change nothing",
         prelude="elect 1",
         bounds={"writes": 1, "rollbacks": 1, "duplicates": 1},
         alike=_FOLLOWERS,
@@ -159,7 +162,7 @@ LOGS = (
     ),
     simple_scope(
         name="batches",
-        claim="two things that come to a node in one batch are no worse than one after the other",
+        claim="two inputs in one batch of a node are as safe as one after the other",
         prelude="elect 1",
         bounds={"writes": 1, "rollbacks": 1, "campaigns": 1, "batches": 1},
         alike=_FOLLOWERS,
@@ -168,7 +171,7 @@ LOGS = (
     ),
     simple_scope(
         name="fencing",
-        claim="a leader that was paused finds that it lost its quorum, and steps down in time",
+        claim="a leader that was paused notices that it lost its quorum, and steps down in time",
         prelude="elect 1",
         bounds={"writes": 1, "pauses": 1, "campaigns": 1},
         alike=_FOLLOWERS,
@@ -178,7 +181,8 @@ LOGS = (
     ),
     Scope(
         name="disk-fails",
-        claim="what rests on a write that failed is not said; the node steps down and writes again",
+        claim="messages that depend on a failed write are not sent; the node steps down and writes "
+        "again",
         prelude="elect 1",
         bounds={"failures": 1, "campaigns": 1},
         alike=_FOLLOWERS,
@@ -189,7 +193,7 @@ LOGS = (
     ),
     simple_scope(
         name="new-connection",
-        claim="acks belong to a connection; one that is made anew begins with what is there",
+        claim="acks belong to one connection; a new connection starts from what the follower has",
         prelude="elect 1",
         bounds={"writes": 1, "rollbacks": 1, "breaks": 1},
         alike=_FOLLOWERS,
@@ -198,7 +202,8 @@ LOGS = (
     ),
     simple_scope(
         name="lost-disk",
-        claim="who comes back on an empty disk makes neither a second quorum nor a second leader",
+        claim="a node that comes back with an empty disk makes no second quorum and no second "
+        "leader",
         prelude="elect 1",
         bounds={"wipes": 1, "campaigns": 1, "writes": 1},
         crashing=frozenset({3}),
@@ -209,7 +214,7 @@ LOGS = (
     ),
     simple_scope(
         name="lost-vote",
-        claim="a vote that was lost with its disk is not given again, whoever asks and counts",
+        claim="a voter that lost its disk gives no second vote that counts",
         prelude="",
         bounds={"wipes": 1, "campaigns": 2},
         crashing=frozenset({2}),
@@ -220,7 +225,7 @@ LOGS = (
     ),
     simple_scope(
         name="replaced-disk",
-        claim="a new directory gets the place of a voter by two changes, over a take-over",
+        claim="a new directory replaces a voter in two changes, also over a take-over",
         prelude="elect 1",
         bounds={"wipes": 1, "replaces": 1, "campaigns": 1},
         crashing=frozenset({3}),
@@ -230,7 +235,7 @@ LOGS = (
     ),
     simple_scope(
         name="superseded",
-        claim="who is superseded leads, counts and serves nothing, and a majority goes on without",
+        claim="a superseded node does not lead, count or serve, and a majority goes on without it",
         prelude="elect 1",
         bounds={"supersedes": 1, "crashes": 1, "campaigns": 1, "writes": 1},
         crashing=frozenset({1}),
@@ -240,7 +245,8 @@ LOGS = (
     ),
     simple_scope(
         name="switchover",
-        claim="a planned switchover, asked of the leader or of the next one, loses nothing",
+        claim="a planned switchover loses nothing, whether the old or the next leader is asked "
+        "for it",
         prelude="elect 1; confirm 1",
         bounds={"promotes": 1, "writes": 1},
         alike=_FOLLOWERS,

@@ -7,7 +7,7 @@ from qsync.sim.explore.scope import simple_scope
 MEMBERSHIPS = (
     simple_scope(
         name="members-one-two",
-        claim="a cluster of one takes in another: nothing counts before both have it",
+        claim="a cluster of one adds a second voter: nothing is confirmed before both have it",
         prelude="elect 1",
         bounds={"changes": 1, "writes": 1, "crashes": 1, "campaigns": 1},
         nodes=2,
@@ -18,7 +18,8 @@ MEMBERSHIPS = (
     ),
     simple_scope(
         name="newcomer-votes",
-        claim="who has not heard yet that it is a voter elects who knows that it is one",
+        claim="a node that does not know yet that it is a voter still votes for the node that "
+        "added it",
         prelude="elect 1; only 1; add 1 2 voter; crash 1; all",
         bounds={"campaigns": 1},
         nodes=2,
@@ -30,7 +31,8 @@ MEMBERSHIPS = (
     ),
     simple_scope(
         name="removed-campaigns",
-        claim="who is out by its own log alone may be elected, as nobody else has that log",
+        claim="a voter whose removal is only in its own log may be elected, as no other log is as "
+        "new",
         prelude="elect 1; only 1; remove 1 1; crash 1; all",
         bounds={"campaigns": 1},
         nodes=2,
@@ -41,7 +43,7 @@ MEMBERSHIPS = (
     ),
     simple_scope(
         name="leader-leaves",
-        claim="a leader that removes itself leads on, does not count itself, and hands over",
+        claim="a leader that removes itself keeps leading, does not count itself, and hands over",
         prelude="elect 1",
         bounds={"changes": 1, "writes": 1, "crashes": 1, "campaigns": 1},
         nodes=2,
@@ -51,7 +53,8 @@ MEMBERSHIPS = (
     ),
     simple_scope(
         name="change-rolled-back",
-        claim="a ROLLBACK of a change counts from where it is appended, and is decided like one",
+        claim="a ROLLBACK of a change is in force when it is appended, and is decided like a "
+        "change",
         prelude="elect 1",
         bounds={"changes": 2, "rollbacks": 1, "campaigns": 1, "crashes": 1},
         nodes=2,
@@ -68,7 +71,7 @@ MEMBERSHIPS = (
     ),
     simple_scope(
         name="two-changes",
-        claim="of three voters two go, one after the other, over a take-over",
+        claim="two of three voters are removed, one after the other, over a take-over",
         prelude="elect 1",
         bounds={"changes": 2, "campaigns": 1},
         alike=((2, 3),),
@@ -79,7 +82,7 @@ MEMBERSHIPS = (
     ),
     simple_scope(
         name="learner",
-        claim="a learner has everything and counts for nothing, over a take-over",
+        claim="a learner has the log and counts in no quorum, also over a take-over",
         prelude="elect 1",
         bounds={"changes": 1, "writes": 1, "campaigns": 1},
         founders=2,
@@ -90,7 +93,7 @@ MEMBERSHIPS = (
     ),
     simple_scope(
         name="learner-voter",
-        claim="a learner becomes a voter, and counts from there on, over a take-over",
+        claim="a learner becomes a voter and counts from that entry on, also over a take-over",
         prelude="elect 1; add 1 3 learner",
         bounds={"changes": 1, "writes": 1, "campaigns": 1},
         founders=2,
@@ -104,7 +107,7 @@ MEMBERSHIPS = (
 MEMBERSHIPS_LONG = (
     simple_scope(
         name="two-leaders-change",
-        claim="changes of different leaders are kept apart by the PROMOTE between them; four nodes",
+        claim="the PROMOTE between two leaders keeps their changes apart; four nodes",
         prelude="elect 1; only 1; remove 1 2; only 2 3 4; hold 3 2; hold 4 2; elect 2; all",
         bounds={"changes": 1, "campaigns": 1},
         nodes=4,
@@ -116,7 +119,7 @@ MEMBERSHIPS_LONG = (
     ),
     simple_scope(
         name="in-and-out",
-        claim="a fourth voter comes, and another one goes, over a take-over",
+        claim="a fourth voter is added and another one removed, over a take-over",
         prelude="elect 1",
         bounds={"changes": 2, "campaigns": 1},
         nodes=4,

@@ -6,7 +6,7 @@ from qsync.sim.explore.scope import EVERYBODY, EVERYTHING_HEARD, Scope
 
 _READS = Scope(
     name="reads",
-    claim="a leader that was replaced unnoticed answers no linearizable read",
+    claim="a leader that does not know it was replaced answers no linearizable read",
     prelude="elect 1",
     bounds={"campaigns": 1, "reads": 1, "writes": 1},
     campaigning=frozenset({2}),
@@ -35,7 +35,8 @@ READS = (
     replace(
         _READS,
         name="reads-follower",
-        claim="nor does it tell a follower the place of one; five nodes, three of which went on",
+        claim="a leader that does not know it was replaced answers no ReadIndex; five nodes, three "
+        "went on",
         prelude="elect 1; only 2 4 5; elect 2; put 2 a; all",
         bounds={"reads": 1, "heartbeats": 1},
         nodes=5,
@@ -51,7 +52,7 @@ READS_LONG = (
     replace(
         _READS,
         name="reads-anybody",
-        claim="the same whoever campaigns, writes and is asked",
+        claim="the same, whichever node campaigns, writes and is read",
         alike=((2, 3),),
         campaigning=EVERYBODY,
         writing=EVERYBODY,
@@ -60,7 +61,7 @@ READS_LONG = (
     replace(
         _READS,
         name="reads-crash",
-        claim="what a leader answers to a former life of a node serves no read of the present one",
+        claim="a leader's answer to an earlier life of a node serves no read of the present one",
         bounds={"writes": 1, "reads": 2, "crashes": 1},
         crashing=frozenset({2}),
         campaigning=EVERYBODY,

@@ -8,8 +8,8 @@ from qsync.sim.explore.scope import simple_scope
 RECOVERIES = (
     simple_scope(
         name="forced-recovery",
-        claim="a cluster of one survivor has all that this one acked, and never meets the others, "
-        "which may go on",
+        claim="a recovered cluster keeps all that its survivor acked and accepts no node of the "
+        "old cluster, which may go on",
         prelude="elect 1",
         bounds={"forces": 1, "writes": 1, "campaigns": 1},
         surviving=frozenset({3}),
@@ -19,7 +19,8 @@ RECOVERIES = (
     ),
     simple_scope(
         name="forced-recovery-joined",
-        claim="a node of the old cluster that lost its disk joins the new one, and votes there",
+        claim="a node of the old cluster with an empty disk joins the recovered one and votes "
+        "there",
         prelude="elect 1; only 1 3; put 1 a; force 3; elect 3; all",
         bounds={"wipes": 1, "changes": 1, "campaigns": 1, "writes": 1},
         crashing=frozenset({1, 2}),
@@ -35,7 +36,7 @@ RECOVERIES = (
     ),
     simple_scope(
         name="forced-recovery-twice",
-        claim="two clusters that are made of one, by two operators, never meet",
+        claim="two clusters recovered from one, by two operators, never exchange messages",
         prelude="elect 1; only 1 3; put 1 a; force 3; all",
         bounds={"forces": 1, "campaigns": 2, "writes": 1},
         surviving=frozenset({1, 2}),

@@ -5,8 +5,8 @@ from qsync.sim.explore.scope import Scope
 RELEASES = (
     Scope(
         name="features",
-        claim="a feature is enabled when whoever may be sent the log knows it, though nodes are "
-        "upgraded, and taken back, whenever somebody likes",
+        claim="a feature is enabled only when every node that may be sent the log knows it, with "
+        "upgrades and downgrades of nodes at any moment",
         prelude="elect 2",
         bounds={"upgrades": 1, "downgrades": 1, "heartbeats": 1, "campaigns": 1},
         older=frozenset({1}),

@@ -9,7 +9,7 @@ _WRITTEN = "elect 1; create 1; call 1 edit"
 
 _REQUESTS = Scope(
     name="refusals",
-    claim="a refusal waits for a round, and rests on nothing that is pending",
+    claim="a refusal waits for a quorum round and does not depend on pending data",
     prelude="elect 1; create 1",
     bounds={"asks": 2},
     alike=((2, 3),),
@@ -25,7 +25,8 @@ _REQUESTS = Scope(
 _REOPENED = replace(
     _REQUESTS,
     name="session-reopened",
-    claim="a session that expired is not opened again by a late copy of what opened it",
+    claim="a late copy of the request that opened a session does not open it again after it "
+    "expired",
     prelude="elect 1; create 1; call 1 add 1",
     bounds={"calls": 1, "expiries": 1, "openings": 1},
     unheard=frozenset({"Heartbeat", "HeartbeatResponse"}),
@@ -38,7 +39,8 @@ REQUESTS = (
     replace(
         _REQUESTS,
         name="doubts",
-        claim="who asks again is refused for good only when that is in the log under its number",
+        claim="a retry gets a final refusal only when the log records it under the request's "
+        "number",
         prelude=_WRITTEN,
         bounds={"doubts": 2, "resets": 1},
         reaches=frozenset({"recorded", "attached", "told committed"}),
@@ -47,7 +49,8 @@ REQUESTS = (
     replace(
         _REQUESTS,
         name="doubts-stale",
-        claim="nor is that so before it is on a quorum: a leader that was replaced refuses nobody",
+        claim="a recorded refusal is final only on a quorum: a leader that was replaced refuses "
+        "nothing",
         prelude=f"{_WRITTEN}; only 2 3; elect 2; all",
         bounds={"doubts": 2, "resets": 1, "heartbeats": 1},
         alike=(),
@@ -58,7 +61,7 @@ REQUESTS = (
     replace(
         _REQUESTS,
         name="session-retry-folded",
-        claim="a request is known after a restart, though its entry is in the spaces on disk",
+        claim="a request is still known after a restart when its entry is folded",
         prelude="elect 1; create 1; call 1 add; confirm 1; fold 1",
         bounds={"crashes": 1, "campaigns": 1, "calls": 1},
         crashing=frozenset({1}),
@@ -70,14 +73,14 @@ REQUESTS = (
     replace(
         _REOPENED,
         name="session-numbers",
-        claim="what a client needs no outcome of any more is not taken for a new request",
+        claim="a request number that its client has released never counts as new",
         bounds={"calls": 1, "nexts": 1, "campaigns": 1},
         kills=frozenset({"stale_taken_for_new"}),
     ),
     replace(
         _REQUESTS,
         name="settings",
-        claim="a quorum that could split is refused, and one counts from its place in the log on",
+        claim="a quorum below a majority is refused; a new quorum is in force from its entry on",
         bounds={"lowers": 1, "raises": 1, "campaigns": 1},
         unheard=frozenset({"Heartbeat", "HeartbeatResponse"}),
         reaches=frozenset({"config", "elected", "confirmed"}),

@@ -46,7 +46,7 @@ def _wider(of: str, name: str, **more: int) -> Scope:
 def _slowly(of: str) -> Scope:
     return replace(
         _wider(of, f"{of}-slow-disk"),
-        claim="the same, whenever writes become durable",
+        claim=f"the same as {of}, with writes that become durable at any time",
         slow_disk=True,
     )
 
@@ -54,7 +54,7 @@ def _slowly(of: str) -> Scope:
 def _in_any_order(of: str) -> Scope:
     return replace(
         _wider(of, f"{of}-reordered"),
-        claim="the same, in whatever order the messages of a connection arrive",
+        claim=f"the same as {of}, with the messages of a connection in any order",
         ordered=False,
     )
 
@@ -62,14 +62,14 @@ def _in_any_order(of: str) -> Scope:
 _LONG = (
     replace(
         _wider("election", "votes-crash", timeouts=0, campaigns=2, crashes=1),
-        claim="no vote is given twice, whenever the voter crashes",
+        claim="a voter never votes twice in a term, whenever it crashes",
         slow_disk=True,
         reaches=frozenset({"elected", "crash", "cut"}),
         kills=frozenset({"vote_not_persisted", "answers_before_ballot"}),
     ),
     replace(
         _wider("write-crash-takeover", "write-crash-takeover-anybody"),
-        claim="the same over a crash of any node, before or after anything is durable",
+        claim="the same over a crash of any node, before or after its writes are durable",
         crashing=EVERYBODY,
         slow_disk=True,
     ),
@@ -97,18 +97,18 @@ _LONG = (
     _wider("new-connection", "new-connection-takeover", campaigns=1),
     replace(
         _wider("lost-disk", "lost-disk-anybody"),
-        claim="the same, whoever loses its disk and whoever campaigns",
+        claim="the same, whichever node loses its disk and whichever campaigns",
         crashing=EVERYBODY,
         campaigning=EVERYBODY,
     ),
     _wider("replaced-disk", "replaced-disk-write", writes=1),
     replace(
         _wider("replaced-disk", "replaced-disk-rollback", rollbacks=1),
-        claim="the same when a change of the voters is rolled back",
+        claim="the same when one of the changes is rolled back",
     ),
     replace(
         _wider("replaced-disk", "replaced-disk-anybody"),
-        claim="the same, whoever loses its disk and whoever campaigns",
+        claim="the same, whichever node loses its disk and whichever campaigns",
         crashing=EVERYBODY,
         campaigning=EVERYBODY,
     ),

@@ -5,7 +5,8 @@ from qsync.sim.explore.scope import Scope, simple_scope
 SNAPSHOTS = (
     simple_scope(
         name="snapshot-receipts",
-        claim="the receipt of a lost write is served by nobody, though its place was trimmed",
+        claim="no node serves a read for the receipt of a lost write, even if its place was "
+        "trimmed",
         prelude="elect 1; only 1; async 1 p; only 2 3; elect 2; put 2 a; all; connect 2 1; beat 2",
         bounds={"trims": 2, "receipts": 2, "crashes": 1},
         crashing=frozenset({1}),
@@ -16,7 +17,7 @@ SNAPSHOTS = (
     ),
     simple_scope(
         name="snapshot-votes",
-        claim="who has trimmed all its log compares its last entry with a candidate's all the same",
+        claim="a node that trimmed its whole log still compares its last entry with a candidate's",
         prelude="elect 1; only 1 2; put 1 a; all",
         bounds={"trims": 2, "campaigns": 1, "crashes": 1},
         campaigning=frozenset({3}),
@@ -27,7 +28,7 @@ SNAPSHOTS = (
     ),
     simple_scope(
         name="snapshot-newcomer",
-        claim="a new directory begins at a snapshot, and gets the place of a voter",
+        claim="a new directory starts from a snapshot and replaces a voter",
         prelude="elect 1; put 1 a; trim 1; trim 1",
         bounds={"wipes": 1, "replaces": 1, "campaigns": 1},
         crashing=frozenset({3}),
@@ -37,7 +38,7 @@ SNAPSHOTS = (
     ),
     Scope(
         name="snapshot-late",
-        claim="a snapshot that comes late drops nothing that was acked meanwhile",
+        claim="a late snapshot drops nothing that was acked since",
         prelude="elect 1; hold 1 2; stall 3; put 1 a; lose 1 3; put 1 b; flow 3; trim 1; trim 1; "
         "pass 3; beat 1",
         bounds={"campaigns": 1},
@@ -49,7 +50,7 @@ SNAPSHOTS = (
     ),
     Scope(
         name="snapshot-again",
-        claim="a snapshot of what is known to be confirmed takes nothing back",
+        claim="a snapshot at or below the confirmed index undoes nothing",
         prelude="elect 1; hold 1 2; put 1 a; lose 1 3; put 1 b; trim 1; trim 1; pass 3; beat 1",
         bounds={},
         slow_disk=False,
@@ -58,7 +59,7 @@ SNAPSHOTS = (
     ),
     simple_scope(
         name="snapshot-voters",
-        claim="who begins at a snapshot counts by the voters that were in force there",
+        claim="a node that starts from a snapshot uses the configuration in force at its entry",
         prelude="elect 1; only 1 3; put 1 a; trim 1; trim 1; make 1 3 learner; all; hold 1 2; "
         "pass 3; beat 1",
         bounds={"campaigns": 1},
