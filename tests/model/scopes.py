@@ -31,52 +31,79 @@ class Scope:
 
 MUTANTS = {
     # Those of the code (qsync/sim/mutants), under the same names.
-    "vote_not_persisted": ("2", "a vote is on the disk before it is told"),
-    "ack_before_durable": ("3.5", "an ack counts only what is durable"),
-    "quorum_minus_one": ("3.6", "a quorum confirms, and not one less"),
-    "confirm_older_term": ("3.6", "acks decide nothing of an older term"),
-    "rollback_inherited": ("5", "what was inherited is not rolled back"),
+    "vote_not_persisted": ("2", "a vote is durable before it is sent"),
+    "ack_before_durable": ("3.5", "an ack covers durable entries only"),
+    "quorum_minus_one": ("3.6", "only a full quorum of acks confirms"),
+    "confirm_older_term": ("3.6", "acks alone confirm no entry of an older term"),
+    "rollback_inherited": ("5", "a leader does not roll back inherited entries"),
     "stretch_rule_leader": ("3.8", "a confirmed index never stops in a rolled-back stretch"),
-    "stretch_rule_carried": ("3.8", "neither does the one that is sent"),
+    "stretch_rule_carried": (
+        "3.8",
+        ("the confirmed index that is sent never ends in a rolled-back stretch"),
+    ),
     "read_without_round": ("7", "a read waits for a round that begins after it"),
     "reads_by_index": ("7", "a read is served by a place, not by an index"),
     "refuses_by_head": ("7", "a refusal never rests on pending data"),
     "retry_applies_twice": ("5", "a request that is in the log is not applied again"),
-    "sessions_forgotten": ("5", "who takes over knows the requests of former leaders"),
-    "pair_ignored": ("M1 d", "votes and acks are counted by pair"),
-    "promise_shortened": ("M11 i", "a setting shortens no promise"),
-    "refused_is_dead": ("M11 i", "a refused connection ends no promise"),
-    "promise_forgotten": ("M11 c", "who restarts has promised"),
+    "sessions_forgotten": ("5", "a new leader knows the requests that earlier leaders executed"),
+    "pair_ignored": ("M1 d", "votes and acks count by pair of node and disk"),
+    "promise_shortened": ("M11 i", "a new setting does not shorten a promise"),
+    "refused_is_dead": ("M11 i", "a refused connection does not end a promise"),
+    "promise_forgotten": ("M11 c", "a restarted voter waits one promise before it votes"),
     "candidate_indulgent": ("M11 d", "a candidate keeps its own promise"),
-    "lease_from_answer": ("M11 a", "a lease runs from the sending of its round"),
-    "lease_twice_the_promise": ("M11 b", "a lease is shorter than the promise under it"),
-    "lease_after_permit": ("M11 f", "after a permit there is no lease in that term"),
-    "vote_unchecked": ("2", "a vote only for who has all that one has"),
-    "vote_by_length": ("2", "compared by last term, then by last index"),
+    "lease_from_answer": ("M11 a", "a lease runs from the start of its round"),
+    "lease_twice_the_promise": ("M11 b", "a lease is shorter than the promise behind it"),
+    "lease_after_permit": (
+        "M11 f",
+        ("a leader that released voters from their promises gets no lease in that term"),
+    ),
+    "vote_unchecked": (
+        "2",
+        ("a voter votes only for a candidate whose log is at least as new as its own"),
+    ),
+    "vote_by_length": ("2", "logs are compared by last term, then by last index"),
     "ack_of_older_term": ("3.5", "acks of an older term do not count"),
     "own_write_not_awaited": ("3.6", "the leader's own entry counts when it is durable"),
-    "rollback_beyond_confirmed": ("4", "a ROLLBACK has no say in what is confirmed before it"),
-    "rolled_back_said_at_once": ("5", "rolled back is said when the record is on a quorum"),
-    "two_changes_in_one": ("M1 a", "one voter in or out by one entry"),
+    "rollback_beyond_confirmed": (
+        "4",
+        ("a ROLLBACK does not change the fate of entries that are confirmed before it"),
+    ),
+    "rolled_back_said_at_once": (
+        "5",
+        ('a client hears "rolled back" when the ROLLBACK is on a quorum'),
+    ),
+    "two_changes_in_one": ("M1 a", "one entry adds or removes one voter"),
     "configuration_from_file": ("M1 c", "an empty log has no configuration"),
-    "change_before_promote": ("M2 a", "a change waits for the own PROMOTE"),
-    "change_undecided": ("M2 b", "a change waits for the former one"),
-    "rollback_of_change_undecided": ("M2 b", "and for the ROLLBACK of the former one"),
-    "change_back_when_confirmed": ("M3 c", "a ROLLBACK of a change counts from where it is"),
+    "change_before_promote": ("M2 a", "a change waits for the leader's own PROMOTE"),
+    "change_undecided": ("M2 b", "a change waits for the previous one"),
+    "rollback_of_change_undecided": ("M2 b", "a change waits for the ROLLBACK of the previous one"),
+    "change_back_when_confirmed": (
+        "M3 c",
+        ("a ROLLBACK of a change is in force when it is appended"),
+    ),
     "votes_twice": ("2", "one vote a term"),
     "minority_elects": ("2", "a majority elects"),
-    "older_leader_obeyed": ("7", "a leader of an older term is obeyed no more"),
-    "entry_before_unchecked": ("7", "a batch continues the log that it was made for"),
-    "shows_pending": ("4", "what is pending is not read"),
-    "reads_before_promote": ("7", "a new leader reads when its PROMOTE is confirmed"),
-    "configured_when_confirmed": ("M1 b", "a configuration counts from where it is"),
+    "older_leader_obeyed": ("7", "a leader of an older term is no longer obeyed"),
+    "entry_before_unchecked": (
+        "7",
+        ("a follower appends a batch only behind the entry that it names"),
+    ),
+    "shows_pending": ("4", "pending data is not readable"),
+    "reads_before_promote": ("7", "a new leader serves reads once its PROMOTE is confirmed"),
+    "configured_when_confirmed": ("M1 b", "a configuration is in force when it is appended"),
     "leaver_counts_itself": ("M4 b", "a leader that leaves does not count itself"),
-    "repaired_in_place_by_promote": ("M5", "a lost disk is not mended by the term's PROMOTE"),
-    "repaired_in_place_by_whole_log": ("M5", "nor by the leader's whole log of that moment"),
-    "repaired_in_place_by_majority": ("M5", "nor by that and a majority in the term"),
-    "lease_by_old_configuration": ("M11 g", "a lease is judged by the configuration in force"),
-    "lease_by_old_clock": ("M11 j", "and by a clock that is read for each read"),
-    "new_term_in_spite_of_a_promise": ("M11 e", "a NewTerm waits like any vote"),
+    "repaired_in_place_by_promote": (
+        "M5",
+        ("a node that lost its disk is not restored in place by the PROMOTE of the term"),
+    ),
+    "repaired_in_place_by_whole_log": ("M5", "nor by the leader's whole log at that moment"),
+    "repaired_in_place_by_majority": (
+        "M5",
+        ("nor by the leader's whole log and a majority of nodes in the term"),
+    ),
+    "lease_by_old_configuration": ("M11 g", "a lease is checked by the configuration in force"),
+    "lease_by_old_clock": ("M11 j", "a lease is checked by a clock reading made for each read"),
+    "new_term_in_spite_of_a_promise": ("M11 e", "NewTerm waits for promises like any vote"),
 }
 """Name to the rule that it breaks: where it is written, and what it says."""
 
@@ -115,7 +142,7 @@ def _scope(
 QUICK = (
     _scope(
         "elections",
-        "one leader a term, over crashes and two terms, from nothing",
+        "one leader per term, over crashes and two terms, from nothing",
         "wins, crashes, arrives",
         Bounds(led=False, log=3, crashes=1),
         *("vote_not_persisted", "votes_twice", "minority_elects"),
@@ -123,7 +150,10 @@ QUICK = (
     ),
     _scope(
         "elections-thrice",
-        "an entry of an older term is confirmed by an own one alone (Raft's figure 8)",
+        (
+            "an entry of an older term is confirmed only by one of the leader's own term (Raft's "
+            "figure 8)"
+        ),
         "wins, confirms, is cut",
         Bounds(terms=4, log=4, writes=1),
         *("confirm_older_term", "vote_unchecked", "vote_by_length", "ack_of_older_term"),
@@ -132,7 +162,7 @@ QUICK = (
     ),
     _scope(
         "writes-crash",
-        "what is confirmed survives a crash of anybody, between any two writes",
+        "confirmed entries survive a crash of any node between any two writes",
         "writes, is durable, crashes, confirms, wins",
         Bounds(writes=1, crashes=1, slow=True),
         *("ack_before_durable", "quorum_minus_one", "own_write_not_awaited"),
@@ -140,7 +170,7 @@ QUICK = (
     ),
     _scope(
         "rollbacks",
-        "a ROLLBACK against late acks and a take-over: one fate, and what was said stays",
+        "a ROLLBACK with late acks and a take-over: one fate, and outcomes stay true",
         "rolls back, confirms, wins, is cut",
         Bounds(writes=1, asyncs=1, rollbacks=1, log=6),
         *("rollback_inherited", "stretch_rule_leader", "stretch_rule_carried"),
@@ -156,7 +186,7 @@ QUICK = (
     ),
     _scope(
         "requests",
-        "a request that comes again, or late, takes effect once",
+        "a request that arrives again or late takes effect once",
         "asks again, rolls back, confirms, wins",
         Bounds(writes=1, retries=1, rollbacks=1, log=6),
         *("retry_applies_twice", "sessions_forgotten"),
@@ -164,7 +194,7 @@ QUICK = (
     ),
     _scope(
         "reads",
-        "a read shows what was confirmed anywhere before it was asked",
+        "a read shows everything that was confirmed on any node before it began",
         "serves, refuses to read, confirms, wins, is cut",
         Bounds(writes=1, reads=1, late=False),
         *("read_without_round", "refuses_by_head", "shows_pending", "reads_before_promote"),
@@ -172,7 +202,7 @@ QUICK = (
     ),
     _scope(
         "changes",
-        "voters in and out, one by one, by two leaders, and back by a ROLLBACK",
+        "voters added and removed one by one, by two leaders, and undone by a ROLLBACK",
         "changes, rolls back, confirms, wins, is cut",
         Bounds(voters=2, changes=2, rollbacks=1, late=False),
         "two_changes_in_one",
@@ -188,7 +218,7 @@ QUICK = (
     ),
     _scope(
         "founded-alone",
-        "one voter and two empty nodes, which found nothing by themselves",
+        "one voter and two empty nodes, which found no cluster of their own",
         "changes, confirms, wins, writes",
         Bounds(voters=1, changes=1, writes=1, late=False),
         "configuration_from_file",
@@ -196,7 +226,7 @@ QUICK = (
     ),
     _scope(
         "changes-of-two",
-        "the same with two voters, who need each other",
+        "the same with two voters, which need each other",
         "changes, rolls back, confirms, wins, writes",
         Bounds(nodes=2, voters=2, changes=2, writes=1, rollbacks=1, log=5),
         *("leaver_counts_itself", "rollback_of_change_undecided", "change_back_when_confirmed"),
@@ -204,7 +234,7 @@ QUICK = (
     ),
     _scope(
         "lost-disk",
-        "who loses its disk is a stranger: neither its votes nor its acks count",
+        "a node that lost its disk is a stranger: neither its votes nor its acks count",
         "loses its disk, confirms, wins, is cut",
         Bounds(writes=1, wipes=1, late=False),
         *("pair_ignored", "repaired_in_place_by_promote", "repaired_in_place_by_whole_log"),
@@ -212,7 +242,7 @@ QUICK = (
     ),
     _scope(
         "leases",
-        "nobody is elected while a lease holds; clocks are wrong by a tick each",
+        "no other node is elected while a lease holds, with each clock wrong by a tick",
         "lease, votes, ticks",
         LeaseBounds(promise=3, lease=1, restarts=0, changes=0, lowered=0),
         quick=True,
@@ -223,7 +253,7 @@ QUICK = (
 LONG = (
     _scope(
         "elections-three-terms",
-        "one leader a term, over two crashes and three terms",
+        "one leader per term, over two crashes and three terms",
         "wins, crashes, arrives",
         Bounds(led=False, terms=3, log=4, crashes=2),
     ),
@@ -253,14 +283,14 @@ LONG = (
     ),
     _scope(
         "reads-tail",
-        "a follower with a visible tail of an older term does not show it as the leader's",
+        "a follower does not serve a read from a visible tail of an older term",
         "serves, refuses to read, confirms, wins, is cut",
         Bounds(writes=1, asyncs=2, reads=1, late=False),
         "reads_by_index",
     ),
     _scope(
         "changes-of-three-thrice",
-        "voters in and out with three of three, three terms",
+        "voters added and removed, three of three, over three terms",
         "changes, rolls back, confirms, wins, is cut",
         Bounds(terms=3, changes=2, rollbacks=1, log=5),
         "configured_when_confirmed",
@@ -293,7 +323,7 @@ LONG = (
     ),
     _scope(
         "leases-all",
-        "leases with restarts, changes of voters, and a setting that is lowered",
+        "leases with restarts, changes of voters, and a shortened setting",
         "lease, votes, ticks, restarts, changes, permits",
         LeaseBounds(),
         *LEASES,
