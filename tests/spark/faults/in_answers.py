@@ -16,7 +16,7 @@ def applied_twice(case: Case) -> None:
 
 @plants("receipts-kept")
 def receipt_of_another_term(case: Case) -> None:
-    """A receipt names a term in which nobody wrote there"""
+    """A receipt names a term that no log has at its index"""
     row = middle(case.receipts())
     row["term"] = num(row, "term") + 7
 
@@ -52,7 +52,7 @@ def receipt_of_another_key(case: Case) -> None:
 
 @plants("failures-gone")
 def failure_that_happened(case: Case) -> None:
-    """What surely failed took effect"""
+    """A write that definitely failed took effect"""
     read = {repr(row.get("value")) for row in case.tables["ops"] if row["f"] == "read"}
     row = first(
         row for row in case.receipts() if row["f"] == "write" and repr(row["value"]) not in read
@@ -64,7 +64,7 @@ def failure_that_happened(case: Case) -> None:
 
 @plants("rolled-back-hidden", "linearizable", "failures-have-no-effect")
 def rolled_back_and_read(case: Case) -> None:
-    """What was rolled back is read"""
+    """A read shows a rolled-back write"""
     key = "registers 77"
     row = case.append("TXN", session="s77", seq=1)
     case.append("ROLLBACK", ref_owner=row["origin"], ref_lsn=row["lsn"])
@@ -79,14 +79,14 @@ def rolled_back_and_read(case: Case) -> None:
 
 @plants("linearizable")
 def stale_read(case: Case) -> None:
-    """A read does not show what was acknowledged before it began"""
+    """A read does not show a write that was acknowledged before it began"""
     case.does("write", "registers 99", 1)
     case.does("read", "registers 99", None)
 
 
 @plants("linearizable")
 def lost_update(case: Case) -> None:
-    """Two clients replace the same value, and both are told ok"""
+    """Two clients replace the same value, and both writes are acknowledged"""
     key = "registers 99"
     case.does("write", key, 1)
     case.does("cas", key, [1, 2])
@@ -95,7 +95,7 @@ def lost_update(case: Case) -> None:
 
 @plants("strict-serializable")
 def read_skew(case: Case) -> None:
-    """A transaction sees one half of another"""
+    """A transaction sees half of another one"""
     case.does("txn", "lists", [["append", "a", 1], ["append", "b", 1]])
     case.does("txn", "lists", [["r", "a", [1]], ["r", "b", []]])
     case.does("txn", "lists", [["r", "a", [1]], ["r", "b", [1]]])
@@ -103,7 +103,7 @@ def read_skew(case: Case) -> None:
 
 @plants("strict-serializable")
 def write_skew(case: Case) -> None:
-    """Two transactions each miss what the other wrote"""
+    """Two transactions each miss the other's write"""
     case.does("txn", "lists", [["r", "a", []], ["append", "b", 1]])
     case.does("txn", "lists", [["r", "b", []], ["append", "a", 1]])
     case.does("txn", "lists", [["r", "a", [1]], ["r", "b", [1]]])
@@ -111,7 +111,7 @@ def write_skew(case: Case) -> None:
 
 @plants("linearizable", "bank-total")
 def money_made(case: Case) -> None:
-    """Money appears"""
+    """The total balance grows"""
     case.does("read", "bank", {"a": 5, "b": 5})
     case.does("transfer", "bank", ["a", "b", 1])
     case.does("read", "bank", {"a": 4, "b": 7})
@@ -119,20 +119,20 @@ def money_made(case: Case) -> None:
 
 @plants("monotonic-reads")
 def session_goes_back(case: Case) -> None:
-    """A session is shown an older state than before"""
+    """A session reads an older state than before"""
     case.does("read", "registers 99", None, session="s99", log_index=9)
     case.does("read", "registers 99", None, session="s99", log_index=8)
 
 
 @plants("read-your-writes")
 def receipt_not_honoured(case: Case) -> None:
-    """A read that was given a receipt shows an older state"""
+    """A read with a receipt shows an older state"""
     case.does("read", "registers 99", None, floor=9, log_index=8)
 
 
 @plants("read-your-writes")
 def receipt_of_another_log(case: Case) -> None:
-    """A read that was given a receipt shows a longer log of an older term"""
+    """A read with a receipt shows a longer log of an older term"""
     given = {"floor": 9, "floor_term": 3}
     case.does("read", "registers 99", None, **given, log_index=12, term=2)
 
@@ -142,7 +142,7 @@ def receipt_of_another_log(case: Case) -> None:
 
 @plants("feed-complete")
 def feed_skips(case: Case) -> None:
-    """A feed leaves a change out"""
+    """A feed skips a change"""
     row = _answer(case, 1)
     places = _places(row)
     row["places"] = [each for each in places if each != places[-1]]
@@ -150,7 +150,7 @@ def feed_skips(case: Case) -> None:
 
 @plants("feed-complete")
 def feed_repeats(case: Case) -> None:
-    """A feed gives everything a second time"""
+    """A feed delivers the same changes twice"""
     row = _answer(case, 1)
     number = max(num(each, "number") for each in case.tables["feeds"]) + 1
     case.tables["feeds"].append({**row, "number": number})
@@ -158,14 +158,14 @@ def feed_repeats(case: Case) -> None:
 
 @plants("feed-complete")
 def feed_out_of_order(case: Case) -> None:
-    """A feed gives changes in another order"""
+    """A feed delivers changes in the wrong order"""
     row = _answer(case, 2)
     row["places"] = _places(row)[::-1]
 
 
 @plants("feed-complete")
 def feed_gives_what_was_rolled_back(case: Case) -> None:
-    """A feed gives a transaction that was rolled back"""
+    """A feed delivers a transaction that was rolled back"""
     gone = case.append("TXN")
     case.append("ROLLBACK", ref_owner=gone["origin"], ref_lsn=gone["lsn"])
     case.confirm_all()
@@ -182,7 +182,7 @@ def feed_gives_what_was_rolled_back(case: Case) -> None:
 
 @plants(doubts=["times-usable"])
 def clock_set_back(case: Case) -> None:
-    """The clock of the clients jumps back: their times prove nothing"""
+    """The clock of the clients jumps back, so their times prove nothing"""
     lines = sorted(case.tables["ops"], key=lambda row: num(row, "index"))
     for row in lines[len(lines) // 2 :]:
         row["time"] = num(row, "time") - 3_600_000_000_000

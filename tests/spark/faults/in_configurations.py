@@ -7,13 +7,13 @@ MEETING_MIN = 3
 
 @plants("configuration-steps")
 def two_voters_at_once(case: Case) -> None:
-    """A configuration leaves out two voters at once"""
+    """A configuration removes two voters at once"""
     _configures(case, case.leader, *case.nodes[:-2], above=1)
 
 
 @plants("configuration-steps")
 def changed_before_it_was_decided(case: Case) -> None:
-    """A configuration is changed before the change before it is decided"""
+    """A configuration is changed before the previous change is decided"""
     _configures(case, case.leader, *case.nodes[:-1], above=1)
     _configures(case, case.leader, *case.nodes, above=2)
 
@@ -32,14 +32,14 @@ def changed_before_the_promote_was_confirmed(case: Case) -> None:
 
 @plants("configuration-quorums")
 def two_configurations_of_one_entry(case: Case) -> None:
-    """Two nodes follow different voters by one entry"""
+    """Two nodes read different voters from one entry"""
     _configures(case, case.leader, *case.nodes[:-1], above=1)
     _configures(case, case.follower, *case.nodes[1:], above=1)
 
 
 @plants("configuration-quorums")
 def elected_by_lost_disks(case: Case) -> None:
-    """A node leads by votes of directories that its configuration does not name"""
+    """A node leads with votes of directories outside its configuration"""
     led = case.events("leads")[-1]
     opened = [row for row in case.events("opened") if row["node"] != led["node"]]
     lost = [{**row, "floor": num(row, "floor") + 1} for row in opened]
@@ -51,7 +51,7 @@ def elected_by_lost_disks(case: Case) -> None:
 
 @plants("configuration-quorums")
 def quorum_below_the_majority(case: Case) -> None:
-    """A node confirms by fewer than a majority of the voters in force"""
+    """A node confirms with fewer acks than a majority of the voters in force"""
     if len(case.nodes) < MEETING_MIN:
         raise Lacks("with fewer voters one is a majority")
     case.events("confirmed")[-1]["floor"] = 1
@@ -59,7 +59,7 @@ def quorum_below_the_majority(case: Case) -> None:
 
 @plants("removed-count-nowhere")
 def led_by_a_removed_member(case: Case) -> None:
-    """A node leads that a configuration which it has confirmed leaves out"""
+    """A node leads although it confirmed a configuration without itself"""
     led = case.events("leads")[-1]
     events = case.tables["events"]
     now = num(led, "number")
@@ -81,7 +81,7 @@ def led_by_a_removed_member(case: Case) -> None:
 
 @plants("removed-count-nowhere")
 def generations_mixed(case: Case) -> None:
-    """A node takes part in a term of another generation than that of its directory"""
+    """A node takes part in a term of another generation than its directory's"""
     row = case.events("ballot")[-1]
     late = 1 + max(num(each, "time_mono") for each in case.tables["status"])
     case.event("ballot", num(row, "node"), term=num(row, "term") + (1 << 24), time_mono=late)

@@ -11,28 +11,28 @@ from tests.spark.spoiling import Case, Lacks, first, middle, num, plants
 
 @plants("log-chain", "log-matching")
 def checksum_flipped(case: Case) -> None:
-    """A bit of a checksum flips"""
+    """One bit of a checksum is flipped"""
     row = middle(_of_clients(case))
     row["crc"] = num(row, "crc") ^ 1
 
 
 @plants("log-chain")
 def body_damaged(case: Case) -> None:
-    """A bit of a body flips"""
+    """One bit of a body is flipped"""
     row = middle(_of_clients(case))
     row["body_crc"] = num(row, "body_crc") ^ 1
 
 
 @plants("log-chain")
 def transaction_torn(case: Case) -> None:
-    """A transaction lost its second half"""
+    """The second half of a transaction is missing"""
     row = middle(_of_clients(case))
     row |= {"body_len": num(row, "body_len") // 2, "body_crc": 7}
 
 
 @plants("log-dense", "log-lsns", "receipts-kept")
 def row_missing(case: Case) -> None:
-    """An acknowledged entry is missing in one log"""
+    """An acknowledged entry is missing from one log"""
     receipts = {row["log_index"] for row in case.receipts()}
     named = _named(case, 2)
     row = first(row for row in case.log(2) if row["index"] in receipts and _place(row) not in named)
@@ -41,7 +41,7 @@ def row_missing(case: Case) -> None:
 
 @plants("log-dense", "log-lsns")
 def row_twice(case: Case) -> None:
-    """An entry is twice in one log"""
+    """One log contains an entry twice"""
     case.tables["wal"].append(dict(middle(_of_clients(case))))
 
 
@@ -50,7 +50,7 @@ ALIKE = ("kind", "term", "origin", "flags", "space")
 
 @plants("log-chain", "log-lsns", "log-matching")
 def rows_swapped(case: Case) -> None:
-    """Two entries that no client was told of changed places"""
+    """Two entries without a client's receipt swap places"""
     told = {row.get("log_index") for row in case.tables["ops"]}
     log, named = case.log(1), _named(case, 1)
     for one, two in itertools.pairwise(log):
@@ -80,21 +80,21 @@ def lsn_given_twice(case: Case) -> None:
 
 @plants("log-terms", "log-owner")
 def written_by_a_fenced_leader(case: Case) -> None:
-    """A leader that was replaced writes on, in its own term"""
+    """A leader that was replaced keeps writing, in its old term"""
     old = first(row for row in case.kinds(1, "PROMOTE") if row["origin"] != case.last()["origin"])
     case.append("TXN", term=old["term"], origin=old["origin"])
 
 
 @plants("log-owner")
 def written_by_a_stranger(case: Case) -> None:
-    """Somebody writes in the term of another"""
+    """A node writes in the term of another leader"""
     other = next(node for node in case.nodes if node != case.last()["origin"])
     case.append("TXN", origin=other)
 
 
 @plants("log-owner")
 def written_after_the_demote(case: Case) -> None:
-    """A leader that has given the limbo up writes on"""
+    """A leader keeps writing after its DEMOTE"""
     last = case.last()
     case.append("DEMOTE", ref_owner=last["origin"], ref_lsn=last["lsn"])
     case.append("TXN")
@@ -105,14 +105,14 @@ def written_after_the_demote(case: Case) -> None:
 
 @plants("log-controls")
 def confirm_beyond_the_log(case: Case) -> None:
-    """A CONFIRM names an lsn that is not there yet"""
+    """A CONFIRM names an lsn beyond the end of the log"""
     last = case.last()
     case.append("CONFIRM", ref_owner=last["origin"], ref_lsn=num(last, "lsn") + 10)
 
 
 @plants("confirms-forward")
 def confirm_goes_back(case: Case) -> None:
-    """A CONFIRM names less than the one before it"""
+    """A CONFIRM names a smaller lsn than the one before it"""
     known = case.kinds(1, "CONFIRM")
     if len(known) < 2:
         raise Lacks("two CONFIRMs")
@@ -130,7 +130,7 @@ def confirm_of_an_older_term(case: Case) -> None:
 
 @plants("log-fates")
 def confirmed_after_rollback(case: Case) -> None:
-    """A CONFIRM names what was rolled back before"""
+    """A CONFIRM names entries that were rolled back before"""
     row = case.append("TXN")
     ref = {"ref_owner": row["origin"], "ref_lsn": row["lsn"]}
     case.append("ROLLBACK", **ref)
@@ -139,7 +139,7 @@ def confirmed_after_rollback(case: Case) -> None:
 
 @plants("log-fates")
 def rolled_back_after_confirm(case: Case) -> None:
-    """A ROLLBACK names what was confirmed before"""
+    """A ROLLBACK names entries that were confirmed before"""
     row = case.append("TXN")
     ref = {"ref_owner": row["origin"], "ref_lsn": row["lsn"]}
     case.append("CONFIRM", **ref)
@@ -148,7 +148,7 @@ def rolled_back_after_confirm(case: Case) -> None:
 
 @plants("log-fates", "rollback-legal")
 def inherited_rolled_back(case: Case) -> None:
-    """A new leader rolls back what its predecessor left pending, and its own PROMOTE with it"""
+    """A new leader rolls back entries that it inherited, and its own PROMOTE with them"""
     row = case.append("TXN")
     case.append("PROMOTE", **case.follows())
     case.append("ROLLBACK", ref_owner=row["origin"], ref_lsn=row["lsn"])
@@ -156,7 +156,7 @@ def inherited_rolled_back(case: Case) -> None:
 
 @plants("rollback-legal")
 def rolled_back_twice(case: Case) -> None:
-    """A ROLLBACK names what was rolled back before"""
+    """A ROLLBACK names entries that were rolled back before"""
     row = case.append("TXN")
     ref = {"ref_owner": row["origin"], "ref_lsn": row["lsn"]}
     case.append("ROLLBACK", **ref)
@@ -165,7 +165,7 @@ def rolled_back_twice(case: Case) -> None:
 
 @plants("rollback-legal")
 def promote_rolled_back(case: Case) -> None:
-    """A leader rolls back the PROMOTE that it stands on"""
+    """A leader rolls back its own PROMOTE"""
     row = case.append("PROMOTE", **case.follows())
     case.append("ROLLBACK", ref_owner=row["origin"], ref_lsn=row["lsn"])
 
@@ -191,13 +191,13 @@ def asynchronous_rolled_back(case: Case) -> None:
 
 @plants("promote-fits")
 def promote_of_an_old_term(case: Case) -> None:
-    """A PROMOTE of a term that is not newer"""
+    """A PROMOTE has a term that is not newer"""
     case.append("PROMOTE", **case.follows() | {"term": case.last()["term"]})
 
 
 @plants("promote-fits")
 def promote_below_the_confirmed(case: Case) -> None:
-    """A PROMOTE names an lsn below what was confirmed"""
+    """A PROMOTE names an lsn below the confirmed one"""
     queue = case.queue()
     confirmed = queue.confirmed.get(queue.owner, 0)
     if confirmed < 2:
@@ -207,7 +207,7 @@ def promote_below_the_confirmed(case: Case) -> None:
 
 @plants("promote-fits", "log-controls")
 def promote_of_the_future(case: Case) -> None:
-    """A PROMOTE names an lsn to come, though nothing is pending"""
+    """A PROMOTE names a future lsn, though nothing is pending"""
     if case.queue().pending:
         raise Lacks("an empty limbo")
     case.append("PROMOTE", **case.follows() | {"ref_lsn": num(case.last(), "lsn") + 7})
@@ -215,7 +215,7 @@ def promote_of_the_future(case: Case) -> None:
 
 @plants("promote-fits")
 def promote_beside_the_queue(case: Case) -> None:
-    """A PROMOTE names an lsn that is neither confirmed nor the last that is pending"""
+    """A PROMOTE names an lsn that is neither confirmed nor the last pending one"""
     if case.queue().pending:
         raise Lacks("an empty limbo")
     case.append("TXN")
@@ -225,7 +225,7 @@ def promote_beside_the_queue(case: Case) -> None:
 
 @plants("promote-fits")
 def promote_of_another_owner(case: Case) -> None:
-    """A PROMOTE takes over from somebody who owned nothing"""
+    """A PROMOTE names a previous owner that did not own the limbo"""
     follows = case.follows()
     row = first(row for row in case.log(1) if row["origin"] != follows["ref_owner"])
     case.append("PROMOTE", **follows | {"ref_owner": row["origin"], "ref_lsn": row["lsn"]})
@@ -236,14 +236,14 @@ def promote_of_another_owner(case: Case) -> None:
 
 @plants("log-matching")
 def another_entry_at_the_same_place(case: Case) -> None:
-    """Two logs differ at one place, and both are in order"""
+    """Two logs differ at one index, and each is valid by itself"""
     row = case.last(2)
     row |= {"crc": num(row, "crc") ^ 5, "body_crc": num(row, "body_crc") ^ 5}
 
 
 @plants("one-leader")
 def two_promotes_in_a_term(case: Case) -> None:
-    """Two nodes wrote a PROMOTE of the same term"""
+    """Two nodes wrote a PROMOTE in the same term"""
     follows = case.follows()
     one, two, *rest = case.nodes
     case.append("PROMOTE", [one, *rest], **follows, origin=one)
@@ -254,7 +254,7 @@ def two_promotes_in_a_term(case: Case) -> None:
 
 @plants("confirmed-agree", "stretches-whole")
 def rolled_back_elsewhere(case: Case) -> None:
-    """What is confirmed on one node is rolled back on another"""
+    """An entry is confirmed on one node and rolled back on another"""
     row = case.append("TXN")
     ref = {"ref_owner": row["origin"], "ref_lsn": row["lsn"]}
     case.append("CONFIRM", [1], **ref, crc=1)
@@ -267,7 +267,7 @@ def rolled_back_elsewhere(case: Case) -> None:
 
 @plants("confirmed-agree", "receipts-kept")
 def tail_not_cut(case: Case) -> None:
-    """After a failover a node keeps the tail of the leader before"""
+    """After a failover a node keeps the tail of the previous leader"""
     newest = max((num(row, "log_index") for row in case.receipts()), default=0)
     older = [row for row in case.kinds(3, "PROMOTE") if 1 < num(row, "index") < newest]
     promote = older[-1] if older else None
@@ -280,7 +280,7 @@ def tail_not_cut(case: Case) -> None:
 
 @plants("leader-complete", "confirmed-agree", "confirmed-kept", "votes-suffice")
 def leader_without_what_was_confirmed(case: Case) -> None:
-    """A leader lacks what was confirmed in an earlier term"""
+    """A leader lacks an entry that was confirmed in an earlier term"""
     receipts = {row.get("log_index") for row in case.tables["ops"]}
     half = num(case.last(3), "index") // 2
     cut = max((each for each in range(2, half) if each not in receipts), default=0)
@@ -299,13 +299,13 @@ def leader_without_what_was_confirmed(case: Case) -> None:
 
 @plants("confirmed-kept")
 def confirmed_tail_lost(case: Case) -> None:
-    """A node lost what it had confirmed"""
+    """A node lost entries that it had confirmed"""
     _lose_tail(case)
 
 
 @plants("confirmed-kept")
 def confirmed_lost_with_a_second_directory(case: Case) -> None:
-    """A node whose directory was new lost what it had confirmed since"""
+    """A node with a new directory lost entries that it had confirmed since"""
     nodes = [replace(each, generation=1 + (each.node == 3)) for each in case.manifest.nodes]
     case.manifest = replace(case.manifest, nodes=tuple(nodes))
     for table in ("wal", "status", "events", "digests"):
@@ -323,7 +323,7 @@ def _lose_tail(case: Case) -> None:
 
 @plants("stretches-whole")
 def stopped_inside_of_a_stretch(case: Case) -> None:
-    """A confirmed index stops between what was rolled back and its ROLLBACK"""
+    """A confirmed index stops inside a rolled-back stretch"""
     row = case.append("TXN")
     case.append("ROLLBACK", ref_owner=row["origin"], ref_lsn=row["lsn"])
     case.confirm_all()

@@ -19,14 +19,14 @@ def voted_twice(case: Case) -> None:
 
 @plants("ballot-kept")
 def ballot_forgotten(case: Case) -> None:
-    """A disk forgets the term"""
+    """A disk loses the term"""
     row = [row for row in case.events("ballot") if row["node"] == 1][-1]
     case.event("ballot", 1, term=num(row, "term") - 1, peer=None)
 
 
 @plants("vote-durable")
 def vote_not_on_disk(case: Case) -> None:
-    """A node tells its vote before the disk has it"""
+    """A node sends its vote before it is durable"""
     term = max(num(row, "term") for row in case.events("ballot")) + 1
     case.event("vote", 2, term=term, peer=1)
 
@@ -43,7 +43,7 @@ def elected_by_too_few(case: Case) -> None:
 
 @plants("votes-suffice")
 def promoted_without_an_election(case: Case) -> None:
-    """A PROMOTE stands in all logs of a term in which nobody voted and nobody led"""
+    """All logs contain a PROMOTE of a term without votes and without a leader"""
     row = case.events("leads")[-1]
     if row["term"] == case.events("leads")[0]["term"]:
         raise Lacks
@@ -53,7 +53,7 @@ def promoted_without_an_election(case: Case) -> None:
 
 @plants("ack-durable")
 def acked_before_the_disk(case: Case) -> None:
-    """A node acks what it has only in memory"""
+    """A node acks entries that are only in memory"""
     row = case.events("ack")[-1]
     known = {"term": row["term"], "peer": row["peer"]}
     case.event("ack", num(row, "node"), index=num(row, "index") + 9, crc=77, **known)
@@ -61,7 +61,7 @@ def acked_before_the_disk(case: Case) -> None:
 
 @plants("promise-kept")
 def voted_in_spite_of_a_promise(case: Case) -> None:
-    """A node votes for another one while what it promised to its leader runs"""
+    """A node votes for another candidate before its promise to the leader ends"""
     row = case.events("vote")[-1]
     node, time = num(row, "node"), num(row, "time_mono")
     leader = next(each for each in case.nodes if each not in {node, num(row, "peer")})
@@ -72,7 +72,7 @@ def voted_in_spite_of_a_promise(case: Case) -> None:
 
 @plants("confirm-by-acks")
 def confirmed_by_acks_of_another_term(case: Case) -> None:
-    """A leader counts acks that were told in an older term"""
+    """A leader counts acks from an older term"""
     last = max(case.events("confirmed"), key=lambda row: num(row, "index"))
     for row in case.events("ack"):
         if row["term"] == last["term"] and num(row, "index") >= num(last, "index"):
@@ -81,7 +81,7 @@ def confirmed_by_acks_of_another_term(case: Case) -> None:
 
 @plants("confirm-by-acks")
 def confirmed_by_acks_of_lost_disks(case: Case) -> None:
-    """A leader counts acks of directories that its configuration does not name"""
+    """A leader counts acks of directories outside its configuration"""
     last = max(case.events("confirmed"), key=lambda row: num(row, "index"))
     led = _led(case, last)
     others = [row for row in case.events("opened") if row["node"] != last["node"]]
@@ -91,7 +91,7 @@ def confirmed_by_acks_of_lost_disks(case: Case) -> None:
 
 @plants("confirm-by-acks")
 def confirmed_by_a_former_configuration(case: Case) -> None:
-    """A leader counts by the voters of before, and not by those in force"""
+    """A leader counts by a former configuration, not by the one in force"""
     last = max(case.events("confirmed"), key=lambda row: num(row, "index"))
     events = case.tables["events"]
     said = [row for row in case.events("voter") if row["node"] == last["node"]]
@@ -106,7 +106,7 @@ def confirmed_by_a_former_configuration(case: Case) -> None:
 
 @plants("promise-kept")
 def slept_for_less_than_the_promise(case: Case) -> None:
-    """A machine that was suspended for less than a promise lets its node vote for another one"""
+    """A node votes for another candidate after a suspend that was shorter than its promise"""
     voted_in_spite_of_a_promise(case)
     row = case.events("promised")[-1]
     slept = 1_000_000_000
@@ -117,7 +117,7 @@ def slept_for_less_than_the_promise(case: Case) -> None:
 
 @plants("reads-by-place")
 def read_from_another_log(case: Case) -> None:
-    """A read is served from a log that is long enough, and is not the leader's"""
+    """A read is served from a log that is long enough, but is not the leader's"""
     last = max(case.events("confirmed"), key=lambda row: num(row, "index"))
     node = next(each for each in case.nodes if each != last["node"])
     index, term = num(last, "index"), num(last, "term") - 1
@@ -133,21 +133,21 @@ def opened_as_a_copy(case: Case) -> None:
 
 @plants("same-directory")
 def went_on_in_another_file(case: Case) -> None:
-    """After a fault of its disk a node goes on in another file than the one that it had open"""
+    """After a disk fault a node continues in another file than the one it had open"""
     case.event("log-opened", 1, index=11, peer=3)
     case.event("log-opened", 1, index=12, peer=3)
 
 
 @plants("reads-fresh")
 def read_by_a_deposed_leader(case: Case) -> None:
-    """A node serves a read from a state older than what was answered elsewhere"""
+    """A node serves a read from a state older than an answer of another node"""
     last = max(num(row, "index") for row in case.events("confirmed"))
     case.event("served", 1, index=last - 1, floor=last)
 
 
 @plants("quorum-before-confirm", "confirm-by-acks")
 def acked_by_too_few(case: Case) -> None:
-    """The last entry is confirmed, and was on one disk"""
+    """The last entry is confirmed while only one disk has it"""
     rows = case.events("confirmed")
     last = max(num(row, "index") for row in rows)
     owner = next(row for row in rows if row["index"] == last)["node"]
@@ -163,7 +163,7 @@ def acked_by_too_few(case: Case) -> None:
 
 @plants("quorum-before-confirm", "confirm-by-acks")
 def confirmed_by_the_quorum_of_before(case: Case) -> None:
-    """All three are the quorum since a while, and the last entry was on the disks of two"""
+    """The quorum was raised to three, and the last entry is confirmed with two disks"""
     rows = sorted(case.events("confirmed"), key=lambda row: num(row, "number"))
     last = max(num(row, "index") for row in rows)
     owner = next(row for row in rows if row["index"] == last)["node"]
@@ -183,26 +183,26 @@ def confirmed_by_the_quorum_of_before(case: Case) -> None:
 
 @plants("one-leader")
 def second_leader(case: Case) -> None:
-    """Two nodes say that they lead the same term"""
+    """Two nodes report that they lead the same term"""
     case.sample(case.follower, role="leader")
 
 
 @plants("one-leader")
 def follows_a_stranger(case: Case) -> None:
-    """A follower takes somebody for the leader of a term who is not"""
+    """A follower follows a node that does not lead the term"""
     other = next(each for each in case.nodes if each not in {case.leader, case.follower})
     case.sample(case.follower, leader=other)
 
 
 @plants("one-leader", "one-writable", "comes-to-rest")
 def two_writable(case: Case) -> None:
-    """Two nodes take writes in the same term"""
+    """Two nodes accept writes in the same term"""
     case.sample(case.follower, role="leader", ro=False)
 
 
 @plants("fenced")
 def fence_that_does_not_fall(case: Case) -> None:
-    """A leader that was cut off takes writes long after another does"""
+    """An isolated leader accepts writes long after its successor does"""
     limit = case.manifest.settings["fence_seconds"]
     assert isinstance(limit, float)
     writable = [row for row in case.tables["status"] if row["ro"] is False]
@@ -243,7 +243,7 @@ def _life_at(case: Case, row: Row, time: int) -> bool:
 
 @plants("status-monotone", "lives-forward")
 def term_goes_back(case: Case) -> None:
-    """The term of a running node goes back, below what its disk has"""
+    """The term of a running node goes back below the term on its disk"""
     node = case.follower
     case.sample(node, term=num(case.samples(node)[-1], "term") - 1, leader=None)
 
@@ -261,7 +261,7 @@ def confirmed_goes_back(case: Case) -> None:
 
 @plants("lives-forward")
 def term_lost_in_a_restart(case: Case) -> None:
-    """A node starts in an older term than its disk had: its vote is lost"""
+    """A node starts in an older term than the one on its disk: its vote is lost"""
     node = case.follower
     last = case.samples(node)[-1]
     older = num(last, "term") - 1
@@ -270,7 +270,7 @@ def term_lost_in_a_restart(case: Case) -> None:
 
 @plants("lives-forward")
 def log_lost_in_a_restart(case: Case) -> None:
-    """A node starts with less than it had confirmed on its disk"""
+    """A node starts without the entries that it had confirmed on its disk"""
     node = case.follower
     nothing = dict.fromkeys(("last", "written", "confirmed", "visible", "limbo_len"), 0)
     case.sample(node, life=num(case.samples(node)[-1], "life") + 1, **nothing)
@@ -278,48 +278,48 @@ def log_lost_in_a_restart(case: Case) -> None:
 
 @plants("status-coherent", "confirmed-kept")
 def confirmed_beyond_the_log(case: Case) -> None:
-    """A node says it has confirmed more than it has"""
+    """A node reports a confirmed index beyond the end of its log"""
     far = num(case.last(), "index") + 50
     case.sample(case.follower, confirmed=far, written=far)
 
 
 @plants("limbo-replay")
 def limbo_miscounted(case: Case) -> None:
-    """A node reports one more pending than its log makes"""
+    """A node reports one pending entry more than its log has"""
     row = middle([row for row in _of_the_log(case) if _between(row) > num(row, "limbo_len")])
     row["limbo_len"] = num(row, "limbo_len") + 1
 
 
 @plants("limbo-replay")
 def limbo_of_another(case: Case) -> None:
-    """A node reports another owner of the limbo than its log says"""
+    """A node reports another owner of the limbo than its log has"""
     row = middle(_of_the_log(case))
     row["limbo_owner"] = 1 + num(row, "limbo_owner") % len(case.nodes)
 
 
 @plants("limbo-replay")
 def pending_is_shown(case: Case) -> None:
-    """A node shows what is pending"""
+    """A node shows pending data"""
     row = middle([r for r in _of_the_log(case) if r["limbo_len"] and r["last"] == r["written"]])
     row["visible"] = row["last"]
 
 
 @plants("comes-to-rest")
 def limbo_never_drains(case: Case) -> None:
-    """After healing a transaction stays pending for ever"""
+    """After healing a transaction stays pending forever"""
     for node in case.nodes:
         case.sample(node, limbo_len=1, last=num(case.last(), "index") + 1)
 
 
 @plants("comes-to-rest")
 def nobody_leads(case: Case) -> None:
-    """After healing nobody takes writes"""
+    """After healing no node accepts writes"""
     case.sample(case.leader, ro=True, role="follower")
 
 
 @plants("digests-equal")
 def digest_differs(case: Case) -> None:
-    """At the same place two nodes show different rows"""
+    """Two nodes show different rows at the same index"""
     shown = (row for row in case.tables["digests"] if not row.get("made"))
     row = first(row for row in shown if row["node"] == 2)
     row["digest"] = "0" * len(str(row["digest"]))
@@ -327,14 +327,14 @@ def digest_differs(case: Case) -> None:
 
 @plants("stored-replayed")
 def stored_differs(case: Case) -> None:
-    """What a node has stored of a space is not what its log makes of it"""
+    """The stored rows of a space differ from the replay of the node's log"""
     row = first(row for row in case.tables["digests"] if row.get("made") == SNAPSHOT)
     row["digest"] = "0" * len(str(row["digest"]))
 
 
 @plants("quorums-meet")
 def quorum_too_small(case: Case) -> None:
-    """A node confirms by so few that a majority without them may elect a leader"""
+    """A node confirms with so few acks that a majority without them can elect a leader"""
     if len(case.nodes) < MEETING_MIN:
         raise Lacks("with fewer voters any quorum meets any majority")
     case.sample(case.follower, quorum=1)
