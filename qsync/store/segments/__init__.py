@@ -1,1 +1,1 @@
-"""The log as a row of files that are zero-filled ahead: one write and one flush a commit."""
+"""The log as a sequence of files, zero-filled ahead: one write and one flush per commit."""

@@ -3,7 +3,7 @@
 Everything is laid out in sectors, which a disk writes whole or not at all: a header is one, a
 record begins with one and fills its last one up. Segments are zeros before they are written, and no
 sector of a record is ever all zeros. So a sector that is was not written: that, and nothing else,
-tells a torn record from a damaged one (docs/decisions/0011-the-log-is-a-row-of-files.md).
+tells a torn record from a damaged one (docs/decisions/0011-the-log-is-a-sequence-of-files.md).
 """
 
 import struct
