@@ -3,27 +3,25 @@
 import json
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from admin.backup.replaying import DecidedLog
 from admin.lab import cluster_secret
 from admin.new_directory import check_new
-from election import quorum
-from election.messages import Index, Replica, Term
+from election.messages import Replica, Term
 from qsync import audit
 from qsync.config import NodeConfig
 from qsync.config.secret import Secret
-from qsync.core.generation import first_ballot, founded_by
+from qsync.core.generation import first_write, founded_by
 from qsync.core.logstart import LogStart
-from qsync.core.ready import Write
-from qsync.data import ancestors, schema, tuples
 from qsync.data.ancestors import Ancestor
-from qsync.data.members import CODEC, row_of
+from qsync.data.founding import found_anew
+from qsync.data.members import CODEC
+from qsync.decided import DecidedLog
 from qsync.errors import ConfigError, StoreError
 from qsync.member import Member
 from qsync.record import read_instance
@@ -39,7 +37,6 @@ FILE: Final = "node.yaml"
 """Written last: `qsync start` wants it, and so never starts what is half restored."""
 UNREADY: Final = "restoring"
 """There before anything else is: a directory with it, and without `FILE`, is begun anew."""
-_QUORUM: Final = "replication.synchro_quorum"
 _LOST_AND_FOUND: Final = "lost+found"
 """Where a disk of its own is mounted; the file system's, and only root may look into it."""
 
@@ -141,7 +138,7 @@ def found_cluster(
             wait(spaces)
         with closing(open_log(directory)) as new_log:
             new_log.recover()
-            new_log.write(_ballot(term))
+            new_log.write(first_write(term))
             if start.index:
                 new_log.begin_at(start)
     noted.write(node.directory)
@@ -167,84 +164,6 @@ def check_empty(directory: Path) -> None:
             hint="name a new directory; nothing was changed",
             ignored=frozenset({_LOST_AND_FOUND}),
         )
-
-
-def found_anew(spaces: Spaces, member: Member, ancestor: Ancestor | None = None) -> tuple[str, ...]:
-    """The rows become those of a cluster with one member. Settings that do not fit it, dropped.
-
-    Sessions end with the cluster that they were of (membership.md M8 g), of its members none is a
-    member of this one, and nobody has this one's log. What is restored beside a cluster that may
-    live on supersedes nobody: only with an `ancestor` it descends from that, and its ancestors.
-    """
-    deletes = [
-        key
-        for space in (schema.SESSION, schema.CLUSTER, schema.GC_CONSUMERS)
-        for key, _ in spaces.scan(*schema.keys_of(space))
-    ]
-    descends = _descent(spaces, ancestor)
-    deletes += [
-        key for key, _ in spaces.scan(*schema.keys_of(schema.ANCESTORS)) if key not in descends
-    ]
-    dropped: list[str] = []
-    for key, name, value in shared_settings(spaces):
-        if confirms_nothing_alone(name, value):
-            deletes.append(key)
-            dropped.append(f"{name} = {value}")
-    cluster = schema.Schema(schema.SYSTEM).space(schema.CLUSTER).primary
-    own = cluster.key([int(member.replica)], whole=True)
-    spaces.fold(
-        _Rewrite(
-            folded=spaces.folded,
-            puts=sorted([(own, tuples.encode(row_of(member))), *descends.items()]),
-            deletes=sorted(key for key in deletes if key != own),
-        )
-    )
-    spaces.sync()
-    return tuple(dropped)
-
-
-def shared_settings(spaces: Spaces) -> Iterator[tuple[bytes, str, str]]:
-    """Key, name and value of each option that the cluster of these rows shares."""
-    for key, row in spaces.scan(*schema.keys_of(schema.SETTINGS)):
-        name, value = map(str, tuples.stored(row))
-        yield key, name, value
-
-
-def confirms_nothing_alone(name: str, value: str) -> bool:
-    """Return whether a cluster with one member could confirm nothing with this option."""
-    return name == _QUORUM and quorum.parse(value, unsafe=True).misfit(1) is not None
-
-
-def _descent(spaces: Spaces, ancestor: Ancestor | None) -> dict[bytes, bytes]:
-    """The rows of the ancestors, by their keys."""
-    if ancestor is None:
-        return {}
-    rows = (row for _, row in spaces.scan(*schema.keys_of(schema.ANCESTORS)))
-    primary = schema.Schema(schema.SYSTEM).space(schema.ANCESTORS).primary
-    return {
-        primary.key([each.generation], whole=True): tuples.encode(ancestors.row_of(each))
-        for each in [*ancestors.ancestors_of(rows), ancestor]
-    }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rewrite:
-    """See `contract.FoldedRows`."""
-
-    folded: Index
-    puts: Sequence[tuple[bytes, bytes]]
-    deletes: Sequence[bytes]
-
-
-def _ballot(term: Term) -> Write:
-    return Write(
-        id=0,
-        cut_above=None,
-        cut_reason="",
-        entries=[],
-        ballot=first_ballot(term),
-        confirmed=Index(0),
-    )
 
 
 def _begin(directory: Path, cluster: str) -> None:

@@ -15,11 +15,11 @@ from admin.backup.failures import BackupDamaged, BackupGap
 from admin.backup.log_archive import Progress
 from admin.backup.new_cluster import AuditNote, NewNode, found_cluster
 from admin.backup.points import RestorePoint, WantedPoint
-from admin.backup.replaying import DecidedLog
 from admin.backup.rows import frames_of
 from election.messages import Term
 from qsync.config import NodeConfig
 from qsync.core.generation import first_term_of, generation_of
+from qsync.decided import DecidedLog
 from qsync.errors import Damaged
 from qsync.record import CHAIN_SEED, Entry
 from qsync.store.contract import Spaces

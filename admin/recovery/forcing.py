@@ -12,29 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from admin.backup.new_cluster import (
-    AuditNote,
-    NewNode,
-    confirms_nothing_alone,
-    found_cluster,
-    shared_settings,
-)
-from admin.backup.replaying import DecidedLog
+from admin.backup.new_cluster import AuditNote, NewNode, found_cluster
 from admin.certs import laying
 from admin.lab import cluster_secret
 from admin.recovery.failures import RecoveryRefused
 from admin.recovery.survey import RecoverySurvey
 from admin.recovery.survivor import Survivor
-from election.messages import Index
 from election.roles import ElectionMode
 from qsync.core.generation import first_term_of, generation_of
-from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.settings import overlaid
-from qsync.core.trimming import start_at
 from qsync.data.ancestors import Ancestor
+from qsync.data.founding import confirms_nothing_alone, shared_settings
+from qsync.decided import DecidedLog, copy_rows, start_of_rows
 from qsync.node.assembly import core_config
 from qsync.store.contract import Spaces
-from qsync.store.snapshot import SnapshotHead, chunks
 from qsync.store.spaces import SpaceStore
 from qsync.store.superseded import supersede
 
@@ -163,36 +154,14 @@ def _promise(left: Survivor, rows: Spaces) -> float:
 def _all_of(left: Survivor) -> DecidedLog:
     """Its log behind the stored rows: the whole of it counts as confirmed (M8 a)."""
     folded = left.storage.spaces.folded
-    return DecidedLog(
-        _start_of(left, folded), lambda: left.batches(folded), upto=left.last, index=left.last
-    )
-
-
-def _start_of(left: Survivor, folded: Index) -> LogStart:
-    """Where a log begins behind the stored rows: they are confirmed, so in no stretch (M6 f)."""
-    if not folded:
-        return EMPTY
-    start = left.storage.recovered.start
-    return start if start.index == folded else start_at(left.replicated_log, folded)
+    start = start_of_rows(left.replicated_log, folded)
+    return DecidedLog(start, lambda: left.batches(folded), upto=left.last, index=left.last)
 
 
 def _copy(left: Survivor, fresh: SpaceStore) -> None:
     """The survivor's stored rows, as they are."""
-    folded = left.storage.spaces.folded
-    if not folded:
-        return
-    view = left.storage.spaces.view()
-    try:
-        rows = fresh.importing(SnapshotHead(start=_start_of(left, folded), sums=view.sums))
-        try:
-            for chunk in chunks(view):
-                rows.take_chunk(chunk.encode())
-            rows.finish()
-        finally:
-            rows.close()
-    finally:
-        view.close()
-    fresh.install(rows)
+    stored = left.storage.spaces
+    copy_rows(stored, fresh, start_of_rows(left.replicated_log, stored.folded))
 
 
 def _misfits(own: Mapping[str, str]) -> list[str]:

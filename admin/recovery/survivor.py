@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from admin.backup.new_cluster import FILE
 from admin.cluster import logs
@@ -14,12 +13,10 @@ from qsync import record
 from qsync.config import NodeConfig
 from qsync.core.configuration import Configuration
 from qsync.core.replicated_log import ReplicatedLog
-from qsync.data.members import CODEC
+from qsync.decided import stopped_log
 from qsync.errors import ConfigError, Damaged
 from qsync.node.assembly import NodeStorage, WhoseFiles, founding, open_storage
 from qsync.record import Entry
-
-_CACHE_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,13 +111,5 @@ def opened(path: Path) -> Iterator[Survivor]:
             )
     with contextlib.closing(open_storage(config, files=WhoseFiles.READ)) as storage:
         found = storage.recovered
-        replicated_log = ReplicatedLog(
-            confirmed=found.confirmed,
-            recent_bytes_max=_CACHE_BYTES,
-            tail=storage.log.entries,
-            founding=founding(found.identity),
-            codec=CODEC,
-            start=found.start,
-        )
-        replicated_log.recover(storage.log.stored())
+        replicated_log = stopped_log(storage.log, found, founding(found.identity))
         yield Survivor(config=config, storage=storage, replicated_log=replicated_log)

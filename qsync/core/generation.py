@@ -3,9 +3,10 @@
 from dataclasses import replace
 from typing import Final
 
-from election.messages import TERM_JUMP_MAX, Ballot, Term
+from election.messages import TERM_JUMP_MAX, Ballot, Index, Term
 from qsync.core.configuration import Codec
 from qsync.core.logstart import LogStart
+from qsync.core.ready import Write
 from qsync.member import Member
 
 TERM_BITS: Final = 24
@@ -28,6 +29,18 @@ def first_term_of(generation: int) -> Term:
 def first_ballot(term: Term) -> Ballot:
     """Of the node that begins a generation: in its first term nobody is voted for."""
     return Ballot(term=term, vote=None, member=True)
+
+
+def first_write(term: Term) -> Write:
+    """Return what is durable first on the new directory of that node."""
+    return Write(
+        id=0,
+        cut_above=None,
+        cut_reason="",
+        entries=[],
+        ballot=first_ballot(term),
+        confirmed=Index(0),
+    )
 
 
 def founded_by(start: LogStart, member: Member, codec: Codec) -> LogStart:

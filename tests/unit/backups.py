@@ -17,7 +17,6 @@ from admin.backup.log_archive import LogArchive
 from admin.backup.manifest import BackupManifest
 from admin.backup.nodes import BackupSource
 from admin.backup.places import BackupPlace
-from admin.backup.replaying import DecidedLog
 from admin.backup.throttle import Throttle
 from election.messages import Index, Position, Replica, Term
 from qsync import record
@@ -25,6 +24,7 @@ from qsync.core.logstart import EMPTY, LogStart
 from qsync.data import tuples
 from qsync.data.request import Request
 from qsync.data.state import DataState
+from qsync.decided import DecidedLog
 from qsync.errors import Unavailable
 from qsync.record import CHAIN_SEED, Entry, EntryKind, Flags, LimboRef, Lsn
 from qsync.store.memory import MemorySpaces

@@ -23,6 +23,7 @@ from election.messages import Index, Replica
 from qsync.core.generation import generation_of
 from qsync.data import schema
 from qsync.data.ancestors import Ancestor, ancestors_of
+from qsync.data.founding import found_anew
 from qsync.errors import ConfigError, DiskFull, Unavailable
 from qsync.member import Member
 from qsync.record import Instance
@@ -130,7 +131,7 @@ def test_sessions_members_and_misfit_settings_do_not_come_along() -> None:
     spaces, _ = folded(history, history.last)
     assert list(spaces.scan(*schema.keys_of(schema.SESSION)))
     member = Member(Replica(1), Instance(77), name="n1", address="127.0.0.1:1")
-    dropped = new_cluster.found_anew(spaces, member)
+    dropped = found_anew(spaces, member)
     assert dropped == ("replication.synchro_quorum = 3",)
     assert not list(spaces.scan(*schema.keys_of(schema.SESSION)))
     assert len(list(spaces.scan(*schema.keys_of(schema.CLUSTER)))) == 1
@@ -146,10 +147,10 @@ def test_only_what_goes_on_for_a_cluster_descends_from_it() -> None:
     first = Ancestor(generation=0, cluster="first", index=5, term=2)
     second = Ancestor(generation=1, cluster="second", index=9, term=1 << 24)
     for each in (first, second):
-        new_cluster.found_anew(spaces, member, each)
+        found_anew(spaces, member, each)
     rows = [row for _, row in spaces.scan(*schema.keys_of(schema.ANCESTORS))]
     assert ancestors_of(rows) == [first, second]
-    new_cluster.found_anew(spaces, member)
+    found_anew(spaces, member)
     assert not list(spaces.scan(*schema.keys_of(schema.ANCESTORS)))
 
 

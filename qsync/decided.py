@@ -1,4 +1,4 @@
-"""Rows of a backup and the log behind them become the rows of one index, by the nodes' own rules.
+"""Stored rows and the log behind them become the rows of one index, by the nodes' own rules.
 
 The fates of entries are found first, from all of the log that decides them: what is kept of it was
 confirmed, so nothing is undecided. Then it is folded into the rows, some thousands at a time.
@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from election.messages import Index
+from qsync.core.configuration import Configuration
 from qsync.core.limbo import RolledBackRange
-from qsync.core.logstart import LogStart
+from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.trimming import start_at
 from qsync.data.members import CODEC
 from qsync.data.state import DataState
 from qsync.record import CONFIG, Entry, EntryKind, encode
 from qsync.replaying import REPLAY_STEP, next_stop, replay
-from qsync.store.contract import Spaces
+from qsync.store.contract import Log, RecoveredLog, Spaces
+from qsync.store.snapshot import SnapshotHead, chunks
 
 FOLD_ROWS: Final = 10_000
 """Rows in one transaction of the store."""
@@ -27,7 +29,7 @@ Batches = Callable[[], Iterable[list[Entry]]]
 
 
 class DecidedLog:
-    """The log behind a backup's rows, all of it decided."""
+    """The log behind the rows of a backup or of a stopped node, all of it decided."""
 
     def __init__(self, start: LogStart, batches: Batches, *, upto: int, index: int) -> None:
         """`upto`: its last entry. `index`: which one is to be the last."""
@@ -102,6 +104,45 @@ class DecidedLog:
         for batch in self._batches():
             if batch and batch[-1].index >= first:
                 yield from batch[max(0, first - batch[0].index) :]
+
+
+def stopped_log(log: Log, found: RecoveredLog, founding: Configuration | None) -> ReplicatedLog:
+    """The log of a node that does not run, as its process would find it."""
+    replicated_log = ReplicatedLog(
+        confirmed=found.confirmed,
+        recent_bytes_max=CACHE_BYTES,
+        tail=log.entries,
+        founding=founding,
+        codec=CODEC,
+        start=found.start,
+    )
+    replicated_log.recover(log.stored())
+    return replicated_log
+
+
+def start_of_rows(log: ReplicatedLog, folded: Index) -> LogStart:
+    """Where a log begins behind the stored rows: they are confirmed, so in no stretch (M6 f)."""
+    if not folded:
+        return EMPTY
+    return log.log.start if log.log.start.index == folded else start_at(log, folded)
+
+
+def copy_rows(stored: Spaces, fresh: Spaces, start: LogStart) -> None:
+    """Put the stored rows in place as they are. `start`: see `start_of_rows`."""
+    if not stored.folded:
+        return
+    view = stored.view()
+    try:
+        rows = fresh.importing(SnapshotHead(start=start, sums=view.sums))
+        try:
+            for chunk in chunks(view):
+                rows.take_chunk(chunk.encode())
+            rows.finish()
+        finally:
+            rows.close()
+    finally:
+        view.close()
+    fresh.install(rows)
 
 
 class _Cursor:
