@@ -22,6 +22,8 @@ _SHOWN = (
     ("terms led", "elections"),
     ("changes of members", "changes of members"),
     ("restores", "restores"),
+    ("recoveries", "recoveries"),
+    ("restored backups", "restored backups"),
     ("logs trimmed", "trims"),
 )
 """What a line counts, and how it calls it."""

@@ -50,6 +50,7 @@ PROPERTIES = {
     17: "no effect without a right",
     18: "who has an entry can read it",
     19: "what is kept is bounded",
+    20: "one history in a cluster",
 }
 """The ten of protocol.md, our own mistakes (0), that a healed cluster comes to rest (11), that what
 clients see could have happened in some order (12), that operators are answered (13), that no two
@@ -57,7 +58,9 @@ quorums are strangers to each other, whoever comes and goes (14, membership.md),
 whose history goes on in another cluster counts for nothing (16, membership.md M8 e), and that a
 user does nothing without a right that was confirmed before (17, security.md), and that no node is
 sent an entry that its release cannot read (18, protocol.md 7), and that what a node keeps beside
-the rows of its clients does not grow with the length of its life (19)."""
+the rows of its clients does not grow with the length of its life (19), and that a cluster that is
+made of one survivor has all of its log, terms of its own, and no peer of the old one (20,
+membership.md M8)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,10 @@ class ReferenceRecords:
         upto = [at for at, (_, (first, _)) in enumerate(begins) if first <= below]
         self._begins = dict(begins[upto[-1] if upto else 0 :])
 
+    def keep_terms(self, terms: Container[int]) -> None:
+        """No log has anything of the other terms any more."""
+        self._begins = {term: begins for term, begins in self._begins.items() if term in terms}
+
     def has(self, last: Position, place: Position) -> bool:
         """Whether the log whose last entry is `last` has that very entry.
 
@@ -180,6 +187,11 @@ class ReferenceLog:
         """From the first victim of a ROLLBACK to before it; every entry before it is known."""
         return any(first <= index < record for first, record in self._stretches)
 
+    def out_of_stretch(self, index: int) -> int:
+        """There, or before the rolled-back stretch in which it is."""
+        ends = [first for first, record in self._stretches if first <= index < record]
+        return min(ends) - 1 if ends else index
+
     def shows(self, index: int, term: int) -> bool:
         """That very entry is confirmed, and was not rolled back."""
         known = 0 < index <= self.last
@@ -190,6 +202,44 @@ class ReferenceLog:
         if index > self.last:
             return self.terms[-1] > term
         return self.terms[index] != term or self.rolled_back[index]
+
+    def begin_anew(self, log: LogIndex, upto: int) -> int:
+        """All of that log is confirmed from now on, up to there, and nothing else.
+
+        Returns up to where it is what was confirmed before, with the same fates.
+        """
+        stands: int = log.start.index
+        while stands < min(self.last, upto) and self._has_next(log, stands):
+            stands += 1
+        stands = self._out_of_stretches(log, stands, upto)
+        self.end_at(stands)
+        self.extend(log, upto)
+        return stands
+
+    def _has_next(self, log: LogIndex, index: int) -> bool:
+        return log.term_at(Index(index + 1)) == self.terms[index + 1]
+
+    def end_at(self, upto: int) -> None:
+        """What is behind it counts no more; nothing there reaches back over it."""
+        del self.terms[upto + 1 :], self.rolled_back[upto + 1 :]
+        self._stretches = [each for each in self._stretches if each[1] <= upto]
+        self._index_of = {name: index for name, index in self._index_of.items() if index <= upto}
+        self._requests = {asked: index for asked, index in self._requests.items() if index <= upto}
+        self._shared = min(self._shared, upto + 1)
+
+    def _out_of_stretches(self, log: LogIndex, stands: int, upto: int) -> int:
+        """There, or the nearest place below over which no ROLLBACK reaches back, of either log."""
+        named = {name: index for name, index in self._index_of.items() if index <= stands}
+        reaches = list(self._stretches)
+        for index in range(stands + 1, upto + 1):
+            place = self._books.places[index, log.term_at(Index(index))]
+            named[place.origin, place.lsn] = index
+            if place.kind == EntryKind.ROLLBACK and place.names in named:
+                reaches.append((named[place.names], index))
+        for first, record in sorted(reaches, key=lambda each: each[1], reverse=True):
+            if first <= stands < record:
+                stands = first - 1
+        return stands
 
     def extend(self, log: LogIndex, upto: int) -> list[int]:
         """Somebody confirmed up to `upto`: the fates of all new places follow from the log alone.

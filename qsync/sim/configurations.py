@@ -123,6 +123,12 @@ class ConfigurationRules:
         if len(open_) > 1:
             raise PropertyViolation(14, f"leader {me} makes changes at {open_}, none is decided")
 
+    def begin_anew(self, configuration: Configuration) -> None:
+        """What the voters of the cluster that ended said and counted by is over."""
+        self.founding = configuration
+        self.votes.clear()
+        self._followed.clear()
+
     def forget(self, below: int) -> None:
         """Votes of terms that no node is in any more."""
         self.votes = {vote: to for vote, to in self.votes.items() if vote[0] >= below}

@@ -13,6 +13,7 @@ from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.trimming import start_at
 from qsync.member import Member
+from qsync.store.memory import MemorySpaces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +31,25 @@ class ExploredCluster:
     def generation(self) -> int:
         """How often it was begun anew."""
         return len(self.ancestors)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveredCluster:
+    """A cluster that was made of one survivor, in a directory of its own.
+
+    `log`: the survivor's, with what it knew as confirmed. `wanted`: up to where the operator wants
+    it. `ended`: the log up to where the new one begins, `begins` the same in the new cluster.
+    `term`: its first. `seen`: the newest of any node of the old one. `rows`: those where it begins.
+    """
+
+    member: Member
+    log: ReplicatedLog
+    wanted: Index
+    ended: LogStart
+    begins: LogStart
+    term: Term
+    seen: Term
+    rows: MemorySpaces
 
 
 FIRST = ExploredCluster()

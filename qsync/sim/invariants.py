@@ -7,7 +7,7 @@ from typing_extensions import override
 from election.messages import Index, Position, Replica, RequestVoteResponse
 from election.quorum import majority
 from election.roles import Role
-from qsync.core.configuration import Codec
+from qsync.core.configuration import Codec, Configuration
 from qsync.core.inputs import ReadAsked
 from qsync.core.logstart import LogStart
 from qsync.core.messages import Message
@@ -18,6 +18,7 @@ from qsync.replica import Replica as Core
 from qsync.sim import properties, snapshots
 from qsync.sim.canon import PropertyViolation, ReferenceLog, ReferenceRecords
 from qsync.sim.configurations import ConfigurationRules
+from qsync.sim.generations import RecoveredCluster
 from qsync.sim.lives import DurableLog, LifeCursor, acks, shows, votes
 from qsync.sim.operations import Token
 from qsync.sim.parts import Disk, NodePart
@@ -260,6 +261,35 @@ class Invariants:
         terms = [int(each.core.machine.term) for each in self.nodes]
         self.rules.forget(min(terms))
         self.leaders = {term: me for term, me in self.leaders.items() if term >= min(terms)}
+
+    def begin_anew(self, made: RecoveredCluster, remembered: Container[Token]) -> int:
+        """A cluster of one survivor goes on: that one's log is all there is of the old one (M8).
+
+        Returns how many entries that were confirmed the new one lacks, or has with another fate.
+        """
+        me, log, begins = made.member.replica, made.log.log, made.begins
+        properties.terms_are_new(me, term=made.term, seen=made.seen)
+        before = self.canon.last
+        behind = max(before, log.last) + 1
+        stands = self.canon.begin_anew(log, log.last)
+        properties.survivor_keeps(me, confirmed=made.log.confirmed, stands=stands)
+        properties.whole_log_counts(
+            me, begins=begins.index, wanted=self.canon.out_of_stretch(made.wanted)
+        )
+        self.canon.end_at(begins.index)
+        self._decided_in = [*self._decided_in[: stands + 1], *[int(made.term)] * log.last]
+        del self._decided_in[begins.index + 1 :]
+        self.books.keep_terms(set(self.canon.terms))
+        self.promises.begin_anew(Position(begins.term, begins.index))
+        codec = made.log.configurations.codec
+        pairs = [(each.me, each.instance) for each in self.nodes]
+        self.starts.begin_anew(made.ended, begins, codec, pairs)
+        self.rules.begin_anew(Configuration((made.member,)))
+        self.retained.rows.forget(behind)
+        self.retained.rows.check(f"the cluster made of node {me}", begins.index, made.rows.scan)
+        self.books.forget(begins.index, self.canon)
+        self.canon.forget(begins.index, remembered)
+        return before - min(before, stands, begins.index)
 
     # -- clients
 

@@ -59,7 +59,17 @@ class MemberOrders:
             if newcomer is not None:
                 change = AddMember(member=replace(newcomer, role=MemberRole.LEARNER))
                 what = f"operator: add {newcomer.replica}, which is outside"
-                leader.operate(what, partial(_asked, change, forced=False))
+                leader.operate(what, partial(asked_change, change, forced=False))
+
+    def next_of(self, configuration: Configuration, *, voters: int) -> MemberChange | None:
+        """What is to be done next until everybody is a member, and so many vote."""
+        newcomer = self._outsider(configuration)
+        if newcomer is not None:
+            return AddMember(member=replace(newcomer, role=MemberRole.LEARNER))
+        waiting = [each for each in configuration.members if not each.votes]
+        if not waiting or len(configuration.voters) >= voters:
+            return None
+        return SetRole(replica=self._dice.choice(waiting).replica, role=MemberRole.VOTER)
 
     def _again(self) -> None:
         self.start()
@@ -83,7 +93,7 @@ class MemberOrders:
             return
         self.orders += 1
         what = f"operator: {verb} {change.replica}{', whatever it costs' if forced else ''}"
-        node.operate(what, partial(_asked, change, forced=forced))
+        node.operate(what, partial(asked_change, change, forced=forced))
 
     def _change(
         self, configuration: Configuration, verb: str, who: NodePart, role: MemberRole
@@ -111,5 +121,6 @@ class MemberOrders:
         return self._place(self._dice.choice(outside)) if outside else None
 
 
-def _asked(change: MemberChange, ticket: Ticket, *, forced: bool) -> ChangeAsked:
+def asked_change(change: MemberChange, ticket: Ticket, *, forced: bool) -> ChangeAsked:
+    """An order of an operator to change the configuration."""
     return ChangeAsked(ticket=ticket, change=change, force=forced)

@@ -54,6 +54,15 @@ class ClientPromises:
             term: at for term, at in led.items() if at >= below or term == max(led)
         }
 
+    def begin_anew(self, place: Position) -> None:
+        """The log of a survivor is all there is, up to there, whatever was told before."""
+        self.floor = self.newest_shown = place
+        shows = self._canon.shows
+        self.rolled_back = {at: why for at, why in self.rolled_back.items() if not shows(*at)}
+        self._acked_in_term.clear()
+        self._established.clear()
+        self._receipts.clear()
+
     # -- writes
 
     def settled(

@@ -6,7 +6,8 @@ Whoever watches a cluster - seed by seed, or in every order of events - asks the
 from collections.abc import Collection, Mapping
 from typing import NoReturn
 
-from election.messages import Ballot, Position
+from election.messages import Ballot, Position, Term
+from qsync.core.generation import generation_of
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.record import EntryKind
 from qsync.sim.canon import PropertyViolation
@@ -327,6 +328,34 @@ def fresh(me: int, consistency: str, replicated_log: ReplicatedLog, floor: Posit
 def superseded_is_silent(me: int, what: str) -> None:
     """Property 16, called of what a superseded node does: it counts for nothing (M8 e)."""
     raise PropertyViolation(16, f"node {me} is superseded, and {what}")
+
+
+def whole_log_counts(me: int, *, begins: int, wanted: int) -> None:
+    """Property 20: a cluster of one survivor goes on where that one's log ends (M8 a, i)."""
+    if begins != wanted:
+        raise PropertyViolation(
+            20, f"the cluster made of node {me} begins behind {begins}, not behind {wanted}"
+        )
+
+
+def survivor_keeps(me: int, *, confirmed: int, stands: int) -> None:
+    """Property 20: what it knew as confirmed is so, with the same fate, in the new one (M8 a)."""
+    if stands < confirmed:
+        text = f"the cluster made of node {me} has what was decided up to {stands}"
+        raise PropertyViolation(20, f"{text}, and {confirmed} was confirmed there")
+
+
+def terms_are_new(me: int, *, term: Term, seen: Term) -> None:
+    """Property 20: no term of the old cluster is one of the new, so no receipt means two things."""
+    if generation_of(term) <= generation_of(seen):
+        raise PropertyViolation(
+            20, f"the cluster made of node {me} begins in term {term}; the old one was in {seen}"
+        )
+
+
+def no_peer_of_the_new(me: int, what: str) -> None:
+    """Property 20, called of what a node of the old cluster does among those of the new (M8 d)."""
+    raise PropertyViolation(20, f"node {me} of the cluster that ended {what}")
 
 
 def counts_by_its_log(me: int, *, mine: object, wanted: object) -> None:

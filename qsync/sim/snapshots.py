@@ -43,6 +43,21 @@ class LogStarts(Generic[Directory]):
             directory.forget(start.index, start.crc)
         self.base = start
 
+    def begin_anew(
+        self,
+        ended: LogStart,
+        begins: LogStart,
+        codec: Codec,
+        kept: Collection[tuple[Replica, Instance]],
+    ) -> None:
+        """Another cluster begins where a survivor's log `ended`, on empty directories but one."""
+        self.check("the log of a survivor", ended, codec)
+        self.directories = {pair: self.directories[pair] for pair in kept}
+        for directory in self.directories.values():
+            if directory.holds(begins.index, begins.crc):
+                directory.forget(begins.index, begins.crc)
+        self.base = begins
+
     def past_of(self, start: LogStart) -> tuple[list[Entry], Index, int]:
         """The log up to there, as far as it is listed; and what that begins behind."""
         return self.past(start), self.base.index, self.base.crc

@@ -234,7 +234,9 @@ OPERATIONS = (
 FLAWS = ("loss", "late", "failure", "linger", "torn", "drift", "limits")
 """What is wrong with links, disks and clocks all the time, and limits that are soon reached."""
 
-EVERYTHING = (*NAMES, *FLAWS, *VARIETY, *HABITS, *OPERATIONS)
+RECOVERIES = "recoveries"
+"""Now and then a cluster is made anew of one survivor, or of a backup: in long lives."""
+EVERYTHING = (*NAMES, *FLAWS, *VARIETY, *HABITS, *OPERATIONS, RECOVERIES)
 """What `Plan.without` may name."""
 
 _RARE = frozenset({"tune"})

@@ -14,6 +14,9 @@ class Callers(Protocol):
     def waiting(self) -> list[str]:
         """Who was not answered yet."""
 
+    def leave(self) -> None:
+        """They wait for nothing any more."""
+
 
 class _Nobody:
     def ask(self, _what: str, _event: Input) -> bool:
@@ -21,6 +24,9 @@ class _Nobody:
 
     def waiting(self) -> list[str]:
         return []
+
+    def leave(self) -> None:
+        """Nobody is there."""
 
 
 NOBODY: Final[Callers] = _Nobody()

@@ -17,6 +17,7 @@ from qsync.node.node import Node
 from qsync.record import Instance, instance_text, read_instance
 from qsync.replica import Replica as Core
 from qsync.sim import properties
+from qsync.sim.generations import GenerationRules
 from qsync.sim.kernel import copies
 from qsync.sim.kernel.callers import NOBODY, Callers
 from qsync.sim.kernel.calls import Calls
@@ -32,6 +33,8 @@ from qsync.sim.kernel.watch import KernelObserver
 from qsync.store.contract import Identity
 
 FILES_MAX = 1024
+PORTS_STEP = 1000
+"""A machine's number is what its port has above a multiple of this."""
 
 
 class Computer:
@@ -54,7 +57,7 @@ class MemberView(Computer):
     """What can be seen of a member's machine. `life` counts starts; 0 while its process is down."""
 
     def __init__(self, config: NodeConfig, room: SimulatedKernel, disk: KernelDisk) -> None:
-        super().__init__(int(config.node.id), room, disk)
+        super().__init__(config.listen.port % PORTS_STEP, room, disk)
         self.config = config
         self.life = 0
         self.asleep_since: float | None = None
@@ -177,6 +180,7 @@ class MemberMachine(MemberView):
         self.remodel: Callable[[Core], None] = _as_built
         self.rebuild: Callable[[Node], None] = _as_built
         """Makes the node another one than what ships: a mutant, or one with other clients."""
+        self.generations = GenerationRules()
         self._identity = identity
         self.shelf = DirectoryShelf(identity, disk)
         self._looker = looker
@@ -266,6 +270,21 @@ class MemberMachine(MemberView):
             self.shelf.put(instance, identity, self.disk.another())
         self._identity, self.disk = self.shelf.take(instance)
         self._looker.opened(self.me, instance, self.disk)
+
+    @property
+    def identity(self) -> Identity:
+        """What its directory says."""
+        return self._identity
+
+    def move_in(self, identity: Identity, disk: KernelDisk) -> None:
+        """Its directory is that one from the next start on, which may be of another cluster."""
+        assert not self.up
+        self.shelf.put(read_instance(identity.instance), identity, disk)
+        self._identity, self.disk = identity, disk
+        self.config = replace(
+            self.config, cluster=replace(self.config.cluster, id=identity.cluster)
+        )
+        self._looker.opened(self.me, self.instance, disk)
 
     def configure(self, election_timeout: float, fencing: Fencing) -> None:
         """From the next start on its own settings are these."""

@@ -32,6 +32,13 @@ class NodeOperators:
         self._program.process.soon(partial(self._send, self._program, what, make))
         return True
 
+    def leave(self) -> None:
+        """They wait for nothing any more, and who comes next knows nothing of the cluster."""
+        if self._program is not None:
+            self._program.end()
+        self._program = None
+        self._asked = []
+
     def _send(self, program: Program, what: str, make: Callable[[int], Request]) -> None:
         self._asked = [each for each in self._asked if not each[1].settled]
         self._asked.append((what, program.command(make, PATIENCE_S)))

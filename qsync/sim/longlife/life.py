@@ -21,6 +21,8 @@ from qsync.sim.kernel import mutants
 from qsync.sim.kernel.room import Time
 from qsync.sim.longlife.bounds import KeptLimits
 from qsync.sim.longlife.drawing import draw, draw_period
+from qsync.sim.longlife.passing import pass_time
+from qsync.sim.longlife.recovery import Recoveries
 from qsync.sim.plan import Plan
 from qsync.sim.run import Run, calm_down, come_to_rest, reported, told
 from qsync.sim.swarm import Swarm
@@ -65,6 +67,7 @@ class LongLife:
         self._totals = Counter[str]()
         self._before = Counter[str]()
         self._bounds = KeptLimits(self.world)
+        self._recoveries = Recoveries(self.world)
 
     def periods(self) -> Iterator[Period]:
         """Until its time is over, or the first violation. Judge each before asking for the next."""
@@ -77,6 +80,9 @@ class LongLife:
             self._totals["events"] = report.events
             self._totals["strikes"] += len(report.strikes)
             self._totals["restores"] += sum(kind in _LOSSES for kind in report.strikes.values())
+            self._totals["recoveries"] = self._recoveries.forced
+            self._totals["restored backups"] = self._recoveries.restored
+            self._totals["lost in recoveries"] = self._recoveries.lost
             self._totals.update(f"fault {kind}" for kind in report.strikes.values())
             yield Period(
                 number=number,
@@ -92,14 +98,16 @@ class LongLife:
         world = self.world
         if number > 1:
             self._forget()
+            self._recoveries.begin_period(number)
         self._before = self._counts()
         drawn = draw_period(self._cluster, world.plan, world.clockwork.dice(f"period {number}"))
         self._begin(drawn, first=number == 1)
         left = self._lasts - world.clockwork.now
-        self._pass(max(0.0, min(self._period_s, left)))
+        pass_time(world, max(0.0, min(self._period_s, left)))
         calm_down(world)
-        self._pass(self._night_s)
+        pass_time(world, self._night_s)
         self._bounds.check()
+        self._recoveries.end_period()
 
     def _begin(self, drawn: Swarm, *, first: bool) -> None:
         """Other clients, that begin with empty spaces; then things break as that says."""
@@ -121,7 +129,7 @@ class LongLife:
             client.perform([])
         world.clients[0].perform([partial(opening, drawn.load.keys)])
         come_to_rest(world)
-        self._pass(drawn.weather.late_delay)
+        pass_time(world, drawn.weather.late_delay)
         world.faults.begin_period(drawn)
         for node in world.nodes:
             node.disk.wear(drawn.platter)
@@ -136,14 +144,6 @@ class LongLife:
         holds = world.leases_hold
         world.room.leases_hold = world.invariants.promises.lease_checked = holds
         world.history.lines.clear()
-
-    def _pass(self, seconds: float) -> None:
-        """So much time."""
-        world = self.world
-        end = world.clockwork.now + seconds
-        world.clockwork.after(seconds, _nothing)
-        while world.clockwork.now < end and world.step():
-            pass
 
     def _counts(self) -> Counter[str]:
         """What has happened to what there is now."""
@@ -177,11 +177,7 @@ class LongLife:
 
 
 def _is_over(concern: str) -> bool:
-    """Dice of strikes that happened, of processes of nodes, and of periods."""
+    """Dice of strikes that happened, of processes of nodes, of periods and how they began."""
     what, *rest = concern.split()
     of_node = what == "process" and int(rest[0]) <= CLIENT_NUMBERS
-    return of_node or what in {"strike", "period"}
-
-
-def _nothing() -> None:
-    """Time passes."""
+    return of_node or what in {"strike", "period", "recovery"}

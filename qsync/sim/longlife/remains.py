@@ -1,0 +1,130 @@
+"""What is left of a simulated node that was stopped, and the cluster that is made of it.
+
+By the code that makes one of files, in `admin.recovery` and `admin.backup`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from election.messages import Index, Term
+from qsync.core.generation import founded_by
+from qsync.core.logstart import LogStart
+from qsync.core.replicated_log import ReplicatedLog
+from qsync.data.ancestors import Ancestor
+from qsync.data.founding import RewrittenRows, found_anew
+from qsync.data.members import CODEC
+from qsync.decided import DecidedLog, copy_rows, start_of_rows, stopped_log
+from qsync.member import Member
+from qsync.node.assembly import founding, together
+from qsync.record import Entry
+from qsync.sim.dice import RandomStream
+from qsync.sim.generations import RecoveredCluster
+from qsync.sim.kernel.disk import KernelDisk
+from qsync.sim.kernel.machine import MemberMachine
+from qsync.store.contract import RecoveredLog
+from qsync.store.memory import MemorySpaces
+
+Rows = tuple[MemorySpaces, LogStart]
+"""A copy of stored rows, and where a log begins behind them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoppedMember:
+    """A member as its process would find it."""
+
+    machine: MemberMachine
+    found: RecoveredLog
+    log: ReplicatedLog
+
+    @property
+    def disk(self) -> KernelDisk:
+        """Its directory."""
+        return self.machine.disk
+
+    @property
+    def last(self) -> Index:
+        """Its last entry."""
+        return self.log.log.last
+
+    @property
+    def term(self) -> Term:
+        """The highest that it has seen."""
+        return Term(max(self.found.ballot.term, self.log.log.position.term))
+
+    @property
+    def voters(self) -> int:
+        """Of the cluster, by its log; 0 where that does not say."""
+        configuration = self.log.configurations.in_force
+        return 0 if configuration is None else len(configuration.voters)
+
+    @property
+    def survives(self) -> bool:
+        """A cluster may be made of it."""
+        return bool(self.voters and self.last and self.found.quarantined is None)
+
+    def stored(self) -> Rows:
+        """Its newest rows."""
+        begins = start_of_rows(self.log, self.disk.spaces.folded)
+        rows = MemorySpaces()
+        copy_rows(self.disk.spaces, rows, begins)
+        return rows, begins
+
+    def backup(self, dice: RandomStream) -> Rows:
+        """Those of one of its snapshots that its log still goes on behind, if there is one."""
+        begins = self.log.log.start.index
+        kept = self.disk.snapshots.durable().items()
+        among = [each for at, each in sorted(kept) if at >= begins and each.whole]
+        if not among:
+            return self.stored()
+        chosen = dice.choice(among)
+        rows, puts = MemorySpaces(), sorted(chosen.contents().items())
+        rows.fold(RewrittenRows(folded=chosen.index, puts=puts, deletes=[]))
+        return rows, chosen.head.start
+
+    def recovered(
+        self,
+        member: Member,
+        kept: Rows,
+        wanted: Index,
+        *,
+        seen: Term,
+        ancestor: Ancestor | None,
+    ) -> RecoveredCluster:
+        """The cluster of that member, which goes on behind the wanted entry of this one's log."""
+        rules, (rows, start) = self.machine.generations, kept
+        behind = partial(self._behind, rows.folded)
+        upto = rules.counts_upto(self.found.confirmed, wanted)
+        decided = DecidedLog(start, behind, upto=self.last, index=upto)
+        decided.fold_into(rows, _unseen)
+        found_anew(rows, member, ancestor)
+        ended = decided.start_behind()
+        return RecoveredCluster(
+            member=member,
+            log=self.log,
+            wanted=wanted,
+            ended=ended,
+            begins=founded_by(ended, member, CODEC),
+            term=rules.first_term(self.term),
+            seen=seen,
+            rows=rows,
+        )
+
+    def _behind(self, rows: Index) -> Iterator[list[Entry]]:
+        """Its log behind them."""
+        if rows < self.last:
+            yield self.disk.log.entries(Index(rows + 1), self.last)
+
+
+def stopped(machine: MemberMachine) -> StoppedMember:
+    """What is left of it. Nothing runs on it."""
+    disk = machine.disk
+    found = disk.log.recover()
+    disk.spaces.settle(found.start.index)
+    found = together(found, disk.spaces)
+    log = stopped_log(disk.log, found, founding(machine.identity))
+    return StoppedMember(machine=machine, found=found, log=log)
+
+
+def _unseen(_index: int) -> None:
+    """Nobody waits for it."""
