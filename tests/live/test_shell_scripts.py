@@ -16,6 +16,7 @@ from admin.lab.lab import Lab
 from admin.links.control import spoiled
 from cli.shell.failures import LuaSyntax
 from cli.shell.pasted import clean
+from tests import typed
 from tests.live import real
 from tests.unit.lua import Bench
 
@@ -35,12 +36,10 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield found
 
 
-def run(
-    here: Lab, *args: str | Path, code: int = 0, stdin: str = ""
-) -> "subprocess.CompletedProcess[str]":
-    """`qsync shell` on the lab, as a script calls it."""
+def started(*args: str | Path, stdin: str = "") -> str:
+    """Start `qsync ARGS` as a process, as a script does; its stdout."""
     done = subprocess.run(
-        [sys.executable, "-m", "qsync", "shell", str(here.dir), *map(str, args)],
+        [sys.executable, "-m", "qsync", *map(str, args)],
         input=stdin,
         capture_output=True,
         text=True,
@@ -48,30 +47,27 @@ def run(
         cwd=ROOT,
         check=False,
     )
-    assert done.returncode == code, f"{args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert done.returncode == 0, f"{args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def run(here: Lab, *args: str | Path, code: int = 0, stdin: str = "") -> typed.Done:
+    """`qsync shell` on the lab."""
+    done = typed.run("shell", here.dir, *args, stdin=stdin)
+    assert done.code == code, f"{args}: {done}"
     return done
 
 
 def test_an_expression_prints_its_values_one_a_line(here: Lab) -> None:
-    assert run(here, "-e", "box.info.ro").stdout == "false\n"
-    found = run(here, "-e", "1 + 1, 'x', nil", "-e", "box.info.replication[1].name")
-    assert found.stdout == "2\nx\nnull\nn1\n"
-    short = subprocess.run(
-        [sys.executable, "-m", "qsync", "-e", "box.info.ro", str(here.dir)],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        cwd=ROOT,
-        check=True,
-    )
-    assert short.stdout == "false\n"
+    more = ("-e", "1 + 1, 'x', nil", "-e", "box.info.replication[1].name")
+    assert started("shell", here.dir, *more) == "2\nx\nnull\nn1\n"
+    assert started("-e", "box.info.ro", here.dir) == "false\n"
 
 
 def test_a_single_address_names_the_node_that_is_meant(here: Lab) -> None:
     for node in here.nodes:
-        args = [sys.executable, "-m", "qsync", "-e", "box.info.name", node.address]
-        done = subprocess.run(args, capture_output=True, text=True, cwd=ROOT, check=True)
-        assert done.stdout.strip() == node.name
+        done = typed.run("-e", "box.info.name", node.address)
+        assert (done.code, done.stdout) == (0, f"{node.name}\n")
     assert run(here, "--node", "n2", "-e", "box.info.id").stdout == "2\n"
 
 
@@ -118,9 +114,9 @@ def test_a_file_and_a_pipe_end_with_what_they_return(here: Lab, tmp_path: Path) 
     file = tmp_path / "chunk.lua"
     file.write_text("local n = 0\nfor i = 1, 3 do n = n + i end\nprint('sum')\nreturn n\n")
     assert run(here, "-f", file).stdout == "sum\n6\n"
-    assert run(here, "-f", "-", stdin="return 7").stdout == "7\n"
-    typed = "x = 1\n\nx + 1\nfor i = 1, 2 do\nprint(i)\nend\n\\set format lua\n{x}\n"
-    assert run(here, stdin=typed).stdout == "2\n1\n2\n{1}\n"
+    assert started("shell", here.dir, "-f", "-", stdin="return 7") == "7\n"
+    lines = "x = 1\n\nx + 1\nfor i = 1, 2 do\nprint(i)\nend\n\\set format lua\n{x}\n"
+    assert started("shell", here.dir, stdin=lines) == "2\n1\n2\n{1}\n"
     assert run(here, stdin="").stdout == ""
 
 
@@ -203,7 +199,7 @@ def test_a_transaction_of_lua_is_one_transaction(here: Lab) -> None:
 
 def test_a_one_shot_command_starts_without_an_event_loop_and_fast(here: Lab) -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert run(here, "-e", "box.info.ro").stdout == "false\n"
+    assert started("shell", here.dir, "-e", "box.info.ro") == "false\n"
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     assert spent < CPU_MAX_S
