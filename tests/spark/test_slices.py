@@ -41,7 +41,7 @@ from admin.evidence.tables import TABLES, Row
 from tests.oracle import client_promises, feeds, receipts, rolled_back_reads, shape
 from tests.oracle.entry_checksum import checksum
 from tests.oracle.table import RUN_ORACLE
-from tests.spark.planted import cases
+from tests.spark.planted import cases, clean_runs, save
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -60,7 +60,13 @@ SEEDS = range(60)
 
 @pytest.fixture(scope="module")
 def bundles(tmp_path_factory: pytest.TempPathFactory) -> list[Bundle]:
+    """All with planted faults, and clean ones: a minute of simulated runs."""
     return [bundle for _, bundle, _ in cases(tmp_path_factory.mktemp("planted"))]
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    return save(clean_runs()[0], tmp_path_factory.mktemp("clean"))
 
 
 @pytest.mark.parametrize("span", WIDE)
@@ -86,10 +92,10 @@ def test_slices_judge_logs_of_any_nonsense_as_whole_logs_are_judged() -> None:
 
 
 def test_a_part_that_holds_other_entries_than_its_name_says_is_refused(
-    bundles: list[Bundle], tmp_path: Path
+    clean: Bundle, tmp_path: Path
 ) -> None:
     folder = tmp_path / "renamed"
-    shutil.copytree(bundles[0].path, folder)
+    shutil.copytree(clean.path, folder)
     place = folder / "wal" / "1.1" / f"{1:012d}-{5:012d}.jsonl"
     place.parent.mkdir(parents=True)
     (folder / "wal.jsonl").rename(place)
@@ -97,11 +103,8 @@ def test_a_part_that_holds_other_entries_than_its_name_says_is_refused(
         tables_of(plan([folder])[0])
 
 
-def test_statistics_in_parquet_say_what_one_task_reads(
-    bundles: list[Bundle], tmp_path: Path
-) -> None:
-    longest = max(bundles, key=lambda bundle: bundle.manifest.rows["wal"])
-    kept = to_parquet(longest, tmp_path / "parquet")
+def test_statistics_in_parquet_say_what_one_task_reads(clean: Bundle, tmp_path: Path) -> None:
+    kept = to_parquet(clean, tmp_path / "parquet")
     whole = plan([kept.path])
     assert [(unit.first, unit.last) for unit in whole] == [(1, kept.manifest.part_entries)]
     cut = plan([kept.path], 10)
@@ -112,13 +115,11 @@ def test_statistics_in_parquet_say_what_one_task_reads(
     assert held == set(range(11, 21))
 
 
-def test_one_large_file_does_not_make_all_ranges_as_wide(
-    bundles: list[Bundle], tmp_path: Path
-) -> None:
+def test_one_large_file_does_not_make_all_ranges_as_wide(clean: Bundle, tmp_path: Path) -> None:
     """A log in one file of many row groups, beside those of others in parts."""
-    rows = [{k: v for k, v in row.items() if k != "run_id"} for row in bundles[0].rows("wal")]
+    rows = [{k: v for k, v in row.items() if k != "run_id"} for row in clean.rows("wal")]
     counted = {"wal": len(rows)}
-    manifest = replace(bundles[0].manifest, part_entries=10, rows=counted, checksums={})
+    manifest = replace(clean.manifest, part_entries=10, rows=counted, checksums={})
     for node in (each.node for each in manifest.nodes):
         own = [row for row in rows if row["node"] == node]
         size = len(own) if node == 1 else 10
