@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import typed
 from tests.live.real import ROOT
 
 QSYNC = [sys.executable, "-m", "qsync", "campaign"]
@@ -90,10 +91,8 @@ def test_an_interrupted_campaign_leaves_no_process(tmp_path: Path, number: signa
     [(("--without", "gremlins"), "there is no 'gremlins'"), (("--minutes", "0"), "--minutes")],
 )
 def test_what_cannot_be_run_is_a_usage_error(words: tuple[str, str], why: str) -> None:
-    done = subprocess.run(
-        [*QSYNC, *words], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
-    )
-    assert done.returncode == 2
+    done = typed.run("campaign", *words)
+    assert done.code == 2
     assert why in done.stderr
 
 

@@ -17,6 +17,7 @@ from admin.lab import lab, ports, processes
 from qsync.client.blocking import connect
 from qsync.client.numbering import born
 from qsync.wire.verbs import WriteRequest
+from tests import typed
 from tests.live import real
 
 pytestmark = pytest.mark.slow
@@ -24,13 +25,20 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 
 
-def qsync(*args: str | Path, code: int = 0) -> str:
-    """Run a command as a user does; its stdout."""
+def started(*args: str | Path) -> str:
+    """Start a command as a process, as a user does; its stdout."""
     command = [sys.executable, "-m", "qsync", *map(str, args)]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=50, cwd=ROOT, check=False
     )
-    assert done.returncode == code, f"{args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert done.returncode == 0, f"{args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def qsync(*args: str | Path, code: int = 0) -> str:
+    """Run a command; its stdout."""
+    done = typed.run(*args)
+    assert done.code == code, f"{args}: {done}"
     return done.stdout
 
 
@@ -45,7 +53,7 @@ def answer(*args: str | Path, code: int = 0) -> dict[str, object]:
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A running lab of three."""
     path = tmp_path_factory.mktemp("lab") / "three"
-    qsync("lab", "up", "--nodes", "3", "--dir", path)
+    started("lab", "up", "--nodes", "3", "--dir", path)
     yield path
     lab.load(path).remove()
 
@@ -75,7 +83,7 @@ def test_status_names_the_leader_and_what_would_break_it(home: Path) -> None:
     limbo = found["limbo"]
     assert isinstance(limbo, dict)
     assert (limbo["len"], limbo["quorum"], limbo["missing"]) == (0, 2, [])
-    assert "Healthy" in qsync("status", home)
+    assert "Healthy" in started("status", home)
 
 
 def test_one_seed_address_is_enough(home: Path) -> None:
@@ -93,7 +101,7 @@ def test_info_gives_the_part_at_a_path(home: Path) -> None:
 
 def test_data_verbs_do_what_they_say(home: Path, accounts: str) -> None:
     at = ("--target", home)
-    qsync("insert", accounts, '[2, "bob", 50]', *at)
+    started("insert", accounts, '[2, "bob", 50]', *at)
     qsync("insert", accounts, '[2, "bob", 50]', *at, code=1)
     qsync("replace", accounts, '[2, "bob", 60]', *at)
     qsync("update", accounts, "2", '[["+", "balance", 5]]', *at)

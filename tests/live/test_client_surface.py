@@ -25,16 +25,26 @@ class Person:
     owner: str
 
 
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]:
+    found = Playground(tmp_path_factory.mktemp("surface") / "cluster")
+    try:
+        yield found
+    finally:
+        found.close()
+
+
 @pytest.fixture
-def db(qsync_cluster: Playground) -> Iterator[qsync.Client]:
-    with qsync_cluster.connect() as found:
+def db(cluster: Playground) -> Iterator[qsync.Client]:
+    """With an empty space."""
+    with cluster.connect() as found:
         found.schema.create_space(
             "typed",
             is_sync=True,
-            if_not_exists=True,
             format=[("id", "unsigned"), ("owner", "string"), ("balance", "integer")],
         )
         yield found
+        found.schema.drop_space("typed")
 
 
 def test_rows_are_of_the_class_that_was_named(db: qsync.Client) -> None:
@@ -54,9 +64,9 @@ def test_rows_are_of_the_class_that_was_named(db: qsync.Client) -> None:
     assert accounts.delete(2) == Account(2, "bob", 9)
 
 
-def test_typed_rows_under_an_event_loop(qsync_cluster: Playground, db: qsync.Client) -> None:
+def test_typed_rows_under_an_event_loop(cluster: Playground, db: qsync.Client) -> None:
     async def main() -> None:
-        async with qsync.connect_async(qsync_cluster.addresses) as other:
+        async with qsync.connect_async(cluster.addresses) as other:
             accounts = other.space("typed", row=Account)
             await accounts.insert(Account(7, "eve", 1))
             async with other.transaction() as tx:
@@ -67,10 +77,10 @@ def test_typed_rows_under_an_event_loop(qsync_cluster: Playground, db: qsync.Cli
     assert db.space("typed").get(7) is None
 
 
-def test_a_closed_client_refuses_and_does_not_wait(qsync_cluster: Playground) -> None:
-    with qsync_cluster.connect() as db:
+def test_a_closed_client_refuses_and_does_not_wait(cluster: Playground) -> None:
+    with cluster.connect() as db:
         space = db.space("typed")
-        assert qsync_cluster.addresses[0] in repr(db)
+        assert cluster.addresses[0] in repr(db)
         assert "closed" not in repr(db)
     db.close()
     assert repr(db).endswith(", closed>")
@@ -79,7 +89,7 @@ def test_a_closed_client_refuses_and_does_not_wait(qsync_cluster: Playground) ->
             call(1)
 
     async def main() -> None:
-        async with qsync.connect_async(qsync_cluster.addresses) as other:
+        async with qsync.connect_async(cluster.addresses) as other:
             await other.ping()
         with pytest.raises(qsync.ClientClosed):
             await other.ping()

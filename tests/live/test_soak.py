@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import typed
+
 QSYNC = [sys.executable, "-m", "qsync"]
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 150.0
@@ -82,12 +84,12 @@ def test_an_interrupted_soak_goes_on_where_it_was(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_run_is_a_usage_error(words: tuple[str, str], why: str) -> None:
-    refused = run("soak", *words)
-    assert refused.returncode == 2
+    refused = typed.run("soak", *words)
+    assert refused.code == 2
     assert why in refused.stderr
 
 
 def test_a_calm_life_proves_nothing() -> None:
-    calm = run("sim", "--seeds", "1-2", "--events", "300", "--strikes", "none")
-    assert calm.returncode == 6
+    calm = typed.run("sim", "--seeds", "1-2", "--events", "300", "--strikes", "none")
+    assert calm.code == 6
     assert "inconclusive" in calm.stderr

@@ -5,7 +5,6 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,17 +12,27 @@ import qsync
 from admin.cluster import surveys
 from admin.lab.lab import Lab, LabNode
 from qsync.errors import GivenUp
+from tests import typed
 from tests.live import real
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 
-@pytest.fixture
-def here(tmp_path: Path) -> Iterator[Lab]:
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     # Nothing is rolled back before somebody has asked what became of it.
     slow = {"election__fencing": "off", "replication__synchro_timeout": "60s"}
-    with real.running(tmp_path / "lab", nodes=3, **slow) as found:
+    with real.running(tmp_path_factory.mktemp("unknown") / "lab", nodes=3, **slow) as found:
         yield found
+
+
+@pytest.fixture
+def here(three: Lab) -> Iterator[Lab]:
+    """The same cluster for every test, which has keys of its own; no node stays paused."""
+    real.until(lambda: real.healthy(three), "all nodes go on after the test before")
+    yield three
+    for node in three.nodes:
+        three.resume(node)
 
 
 def followers(here: Lab) -> list[LabNode]:
@@ -32,60 +41,50 @@ def followers(here: Lab) -> list[LabNode]:
     return [node for node in here.nodes if node.name != leader.name]
 
 
-def run(*args: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "qsync", *args],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-
-
 def test_an_unknown_write_is_resolved_by_the_command_that_the_error_says(here: Lab) -> None:
     paused = followers(here)
     for node in paused:
         here.pause(node)
     target = ["--target", ",".join(here.addresses)]
-    done = run("insert", "things", '[1, "once"]', *target, "--timeout", "1500ms", "--json")
+    done = typed.run("insert", "things", '[10, "once"]', *target, "--timeout", "1500ms", "--json")
     for node in paused:
         here.resume(node)
-    assert done.returncode == 5, done.stderr
+    assert done.code == 5, done.stderr
     told = json.loads(done.stdout)
     assert told["details"]["token"] in done.stderr
     program, *again = shlex.split(told["resolve"])
     assert program == "qsync"
     again[again.index("1500ms")] = "30s"
-    resolved = run(*again)
-    assert resolved.returncode == 0, resolved.stderr
+    resolved = typed.run(*again)
+    assert resolved.code == 0, resolved.stderr
     with qsync.connect(here.addresses, timeout=20) as db:
-        assert db.space("things").get(1) == [1, "once"]
+        assert db.space("things").get(10) == [10, "once"]
 
 
 def test_a_token_alone_tells_the_outcome_and_what_was_not_done_never_is(here: Lab) -> None:
     with qsync.connect(here.addresses, timeout=20) as db:
-        db.space("things").replace([1, "before"])
+        db.space("things").replace([20, "before"])
         session, paused = db.session, followers(here)
         for node in paused:
             here.pause(node)
         with pytest.raises(qsync.OutcomeUnknown) as caught:
-            db.space("things").replace([1, "pending"], timeout=1.0)
+            db.space("things").replace([20, "pending"], timeout=1.0)
         for node in paused:
             here.resume(node)
-        done = run("resolve", caught.value.token, "--target", str(here.dir), "--json")
+        done = typed.run("resolve", caught.value.token, "--target", str(here.dir), "--json")
         told = json.loads(done.stdout)
-        assert (done.returncode, told["outcome"], told["row"]) == (0, "committed", [1, "pending"])
+        assert (done.code, told["outcome"], told["row"]) == (0, "committed", [20, "pending"])
         never = f"{session}:99"  # nobody has sent it yet
-        gone = run("resolve", never, "--target", str(here.dir), "--json")
+        gone = typed.run("resolve", never, "--target", str(here.dir), "--json")
         told = json.loads(gone.stdout)
-        assert (gone.returncode, told["outcome"], told["code"]) == (1, "rolled_back", "GIVEN_UP")
+        assert (gone.code, told["outcome"], told["code"]) == (1, "rolled_back", "GIVEN_UP")
         with pytest.raises(GivenUp):
-            db.space("things").replace([1, "late"], token=never)
-        shell = run("shell", str(here.dir), "-e", f"\\resolve {caught.value.token}")
+            db.space("things").replace([20, "late"], token=never)
+        shell = typed.run("shell", str(here.dir), "-e", f"\\resolve {caught.value.token}")
         assert "it took effect: term" in shell.stdout, shell.stderr
-        assert db.space("things").get(1) == [1, "pending"]
-    nobody = run("resolve", "ab:1", "--target", str(here.dir))
-    assert nobody.returncode == 5, nobody.stderr
+        assert db.space("things").get(20) == [20, "pending"]
+    nobody = typed.run("resolve", "ab:1", "--target", str(here.dir))
+    assert nobody.code == 5, nobody.stderr
 
 
 def test_the_shell_keeps_the_token_and_asks_again(here: Lab) -> None:
@@ -118,9 +117,11 @@ def test_a_new_client_reads_and_writes_asynchronously_without_a_quorum(here: Lab
             db.space("notes").replace([1, "new"])
             assert db.space("notes").get(1, consistency="local") == [1, "new"]
         lines = ["-e", "\\set consistency local", "-e", "box.space.notes:get(1)[2]"]
-        done = run("shell", str(here.dir), *lines)
+        done = typed.run("shell", str(here.dir), *lines)
         assert done.stdout == "new\n", done.stderr
-        one = run("shell", str(here.dir), "-e", "box.space.notes:get(1, {consistency='local'})[2]")
+        one = typed.run(
+            "shell", str(here.dir), "-e", "box.space.notes:get(1, {consistency='local'})[2]"
+        )
         assert one.stdout == "new\n", one.stderr
     finally:
         for node in paused:
