@@ -1,4 +1,4 @@
-"""Reads what the nodes that answer have noted of each other's audit trails."""
+"""Reads the heads of audit trails that the answering nodes recorded of each other."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -9,20 +9,20 @@ from qsync.wire import replies
 from qsync.wire.verbs import InfoRequest
 
 AUDIT = "audit"
-"""The part of INFO that has it."""
+"""The part of INFO that contains the heads."""
 
 
 def known(seeds: Sequence[str], instance: str) -> list[AuditHead]:
-    """Return the known heads of the trail of that instance, its own node's included.
+    """Return the known heads of that instance's trail, including that of its own node.
 
-    Raises Unavailable when nobody answers, ProtocolError for what is no head.
+    Raises Unavailable when no node answers, ProtocolError for an invalid head.
     """
     found: list[AuditHead] = []
     for node in surveys.survey(seeds).samples:
         try:
             said = replies.read_map(ask.value(node.address, InfoRequest(1, AUDIT)))
         except QsyncError:
-            continue  # of a release that keeps none, or gone since
+            continue  # an older release, or stopped since
         found += _heads(said, instance)
     return found
 

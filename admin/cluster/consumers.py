@@ -15,7 +15,7 @@ from qsync.wire.verbs import WriteRequest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogUse:
-    """Who holds the log at the leader; without a leader, at the first node that answered."""
+    """The consumers that hold the log, by the leader, else by the first node that answered."""
 
     node: NodeStatus
     consumers: tuple[ConsumerStatus, ...]
@@ -55,7 +55,7 @@ def refusal(use: LogUse, one: ConsumerStatus) -> ReadOnly | None:
 
 
 def in_words(use: LogUse, one: ConsumerStatus) -> str:
-    """Say in numbers what releasing it would do."""
+    """Return in numbers what releasing it would do."""
     if one.let_go:
         return "it was let go already: nothing is kept for it"
     others = [each for each in use.consumers if each.name != one.name and not each.let_go]
@@ -68,7 +68,7 @@ def in_words(use: LogUse, one: ConsumerStatus) -> str:
 
 
 def drop(use: LogUse, one: ConsumerStatus, *, timeout: float) -> None:
-    """Release a member until it is back and has caught up; remove any other consumer.
+    """Release a member until it has caught up again; remove any other consumer.
 
     Raises NotLeader, ReadOnly for a member that is connected, NoAnswer when it is not known in time
     (again does no harm).

@@ -33,7 +33,7 @@ def survey_members(found: ClusterSurvey, verdict: ClusterVerdict) -> dict[str, o
 
 
 def picture_members(picture: "ClusterPicture") -> dict[str, object]:
-    """What `qsync top --json` prints: the same, rates, latencies, findings, who led."""
+    """The output of `qsync top --json`: the same, with rates, latencies, findings, past leaders."""
     shares = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0))
     rates = picture.rates
     return survey_members(picture.survey, picture.verdict) | {
@@ -63,7 +63,7 @@ def picture_members(picture: "ClusterPicture") -> dict[str, object]:
 
 
 def _anonymous(replica: AnonymousStatus) -> dict[str, object]:
-    """A replica that follows without being a member. `expires`: in seconds, if it is gone."""
+    """An anonymous replica. `expires`: seconds until it is forgotten, if it is gone."""
     return {
         "name": replica.name,
         "id": replica.id,
@@ -76,7 +76,7 @@ def _anonymous(replica: AnonymousStatus) -> dict[str, object]:
 
 
 def _apart(node: NodeStatus) -> dict[str, object]:
-    """A node that answers and has no part in this cluster."""
+    """A node that answers and does not belong to this cluster."""
     return {
         "name": node.name,
         "id": node.id,
@@ -112,7 +112,7 @@ def _node(found: ClusterSurvey, node: NodeStatus) -> dict[str, object]:
 
 
 def _limbo(leader: NodeStatus) -> dict[str, object]:
-    """What waits for its quorum, in seconds, bytes and names."""
+    """The pending transactions, in seconds, bytes and names."""
     synchro, queue = leader.synchro, leader.synchro.queue
     return {
         "len": queue.len,

@@ -14,7 +14,7 @@ def arm(
 ) -> None:
     """Arm a point for a number of strikes; 0: until it is disarmed, or as long as it `lasts`.
 
-    Raises AccessDenied where that is not allowed.
+    Raises AccessDenied if the node does not allow it.
     """
     request = FaultRequest(1, point, True, seconds, times, lasts)  # noqa: FBT003 - its fields in order
     ask.value(address, request, timeout=PATIENCE_S)

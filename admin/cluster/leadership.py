@@ -1,4 +1,4 @@
-"""Changes of leadership: the preview in numbers, and the change itself. For commands and `top`."""
+"""Changes of leadership for commands and `top`: the preview in numbers, and the change itself."""
 
 from collections.abc import Mapping
 
@@ -41,7 +41,7 @@ def toward(plan: Mapping[str, object], heir: int, found: ClusterSurvey) -> dict[
 
 
 def _against(heir: int, found: ClusterSurvey, *, leader: object) -> str | None:
-    """Return what would keep a member from taking over."""
+    """Return the reason why a member cannot take over."""
     sample = next((each for each in found.samples if each.id == heir), None)
     if heir == leader:
         return f"node {heir} is the one that leads: name another"
@@ -81,6 +81,6 @@ def perform(address: str, request: Request, *, timeout: float) -> None:
         ask.value(address, request, timeout=timeout + GRACE_S)
     except Unavailable as error:
         if error.reason is not FailureReason.REFUSED:
-            # It may have been asked, and may still do it.
+            # The request may have arrived, and may still succeed.
             raise NoAnswer(error.message, details=error.details) from None
         raise

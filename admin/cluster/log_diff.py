@@ -1,6 +1,6 @@
 """Finds where two logs differ, with a few entries of each.
 
-Equal checksums of the chain mean equal logs up to there, so the place is searched for by halves.
+Equal checksums of the chain mean equal logs up to there, so a binary search finds the place.
 """
 
 from dataclasses import dataclass
@@ -31,14 +31,14 @@ class LogDifference:
 
     @property
     def same(self) -> bool:
-        """Neither has what the other one lacks."""
+        """Whether neither log has entries that the other one lacks."""
         return self.left == self.right == self.common
 
 
 def difference(left: EntrySource, right: EntrySource) -> LogDifference:
-    """Compare two logs. Raises Compacted where they part before the entries that both still have.
+    """Compare two logs. Raises Compacted if they differ before the entries that both still have.
 
-    Of a running node that goes on writing, it is the answer as of its end when it was asked.
+    A running node's log counts up to its end at the moment of the request.
     """
     begins = max(left.start().index, right.start().index)
     ends = left.last(), right.last()

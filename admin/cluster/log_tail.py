@@ -12,7 +12,7 @@ from qsync.record import Entry
 POLL_S: Final = 0.2
 """How often a running node is asked for more."""
 REMEMBERED_MAX: Final = 4096
-"""Shown entries that are compared with the log again; a cut that goes further back is not seen."""
+"""Shown entries that are compared with the log again; a cut of older ones is not noticed."""
 
 
 class TailCut(NamedTuple):
@@ -30,7 +30,7 @@ def last_entries(source: EntrySource, count: int) -> list[Entry]:
 def follow(
     source: EntrySource, shown: list[Entry], *, sleep: Callable[[float], None] = time.sleep
 ) -> Iterator[Entry | TailCut]:
-    """Yield new entries for ever, and cuts of entries that were shown."""
+    """Yield new entries forever, and cuts of entries that were shown."""
     known = deque[tuple[int, int]](maxlen=REMEMBERED_MAX)
     known.extend((each.index, each.crc) for each in shown)
     while True:

@@ -41,11 +41,11 @@ class EntrySource(Protocol):
         ...
 
     def damage(self) -> str | None:
-        """What is wrong behind the last of them, where the log itself can tell."""
+        """The damage behind the last entry, if the log itself can find it."""
         ...
 
     def start(self) -> LogStart:
-        """Behind which entry it begins, where it can tell."""
+        """The entry before the first one of the log, if it is known."""
         ...
 
     def last(self) -> int:
@@ -60,7 +60,7 @@ class Online:
     line: NodeConnection
 
     def batches(self, first: int, last: int | None) -> Iterator[bytes]:
-        """Ask for more until there is none; what was trimmed is not there."""
+        """Request batches up to the end; trimmed entries are missing."""
         first = max(first, self.start().index + 1)
         while last is None or first <= last:
             count = BATCH_ENTRIES if last is None else min(BATCH_ENTRIES, last - first + 1)
@@ -74,24 +74,24 @@ class Online:
             first = upto + 1
 
     def damage(self) -> str | None:
-        """A log that is damaged is not served."""
+        """None: a node does not serve a damaged log."""
         return None
 
     def start(self) -> LogStart:
-        """Where its log begins, as it answers; a node of an older release has all of it."""
+        """The start of its log by its answer; on an older release a log is never trimmed."""
         return start_of(self.line)
 
     def last(self) -> int:
-        """The last entry, by its answers."""
+        """The index of the last entry, by its answers."""
         return decode.status(replies.read_map(self.line.ask(PlainRequest(1, Verb.STATUS)))).last
 
     def space_names(self) -> dict[int, str]:
-        """The names of its spaces by id, as they are now."""
+        """The present names of its spaces by id."""
         return space_names.of_node(self.line)
 
 
 def start_of(line: NodeConnection) -> LogStart:
-    """Behind which entry the log of a running node begins."""
+    """The entry before the first one of a running node's log."""
     try:
         found = line.ask(InfoRequest(1, LOG_START))[0]
     except WrongKey:  # of an older release
@@ -108,25 +108,25 @@ class StoppedLog:
     log: "PlacedLog"
     recovered: "RecoveredLog"
     data: Path
-    """Where the rows are."""
+    """The folder of the rows."""
 
     def batches(self, first: int, last: int | None) -> Iterator[bytes]:
-        """Read from its files; what was trimmed is not there."""
+        """Read batches from its files; trimmed entries are missing."""
         end = self.log.last if last is None else Index(min(last, self.log.last))
         begin = Index(max(first, self.recovered.start.index + 1))
         for batch in self.log.batches(begin, end, bytes_max=BATCH_BYTES):
             yield batch.raw
 
     def damage(self) -> str | None:
-        """Return the damage, by its records, and by what was flushed."""
+        """Return the damage, by the records and the mark of flushed ones."""
         return self.recovered.quarantined
 
     def start(self) -> LogStart:
-        """Where the log begins, by itself."""
+        """The start of the log, by its own files."""
         return self.recovered.start
 
     def last(self) -> int:
-        """The last entry, by its records."""
+        """The index of the last entry, by its records."""
         return self.log.last
 
     def space_names(self) -> dict[int, str]:
@@ -135,12 +135,12 @@ class StoppedLog:
 
 
 OpenedLog = Online | StoppedLog
-"""The log of a node, which knows its spaces beside it."""
+"""The log of a node, with the names of its spaces."""
 
 
 @contextlib.contextmanager
 def stopped(path: Path) -> Iterator[StoppedLog]:
-    """The log of a directory, under its lock: no process may run on it. Raises StoreError."""
+    """The log of a directory, under its lock: no process may use it. Raises StoreError."""
     # LMDB is slow to import and most commands do without.
     from qsync.store.directory import Directory  # noqa: PLC0415 - only here, slow to import
     from qsync.store.opening import open_stored_log  # noqa: PLC0415 - only here, slow to import
@@ -154,7 +154,7 @@ def stopped(path: Path) -> Iterator[StoppedLog]:
 
 @dataclass(slots=True)
 class LogVerification:
-    """What a verification found. `begins`: the first index that was not trimmed."""
+    """The result of a verification. `begins`: the first index that was not trimmed."""
 
     entries: int = 0
     begins: int = 1

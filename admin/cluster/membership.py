@@ -24,16 +24,16 @@ VOTER = MemberRole.VOTER.value
 STRANGER = Standing.STRANGER.value
 RECRUIT, SILENT, OUT = "catching-up", "silent", "out"
 ASKED_AGAIN_S = 0.2
-"""How often a learner that is to vote is asked for again."""
+"""How often the promotion of a learner to voter is requested again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterMember:
-    """A place in the cluster. `named`: the instance of the member; `runs`: the one that is there.
+    """A place in the cluster. `named`: the member's instance; `runs`: the one that answers.
 
-    `standing`: what it says that it is (`voter`, `learner`, `joining`, `anonymous`, `stranger`,
+    `standing`: its own report (`voter`, `learner`, `joining`, `anonymous`, `stranger`,
     `removed`), or `catching-up` (a voter whose log was damaged), `silent` (does not answer), `out`
-    (nobody has this id). `version`: the release that it runs; empty while it does not answer.
+    (no member has this id). `version`: its release; empty while it does not answer.
     """
 
     id: int
@@ -62,7 +62,7 @@ class ClusterMember:
 
 
 def members(found: ClusterSurvey) -> list[ClusterMember]:
-    """All places that anybody knows of, by id."""
+    """All places that any node knows, by id."""
     named = {id: (uuid, role) for id, uuid, role in _named(found)}
     there = {each.id: each for each in found.samples}
     known = {each.id: (each.name, each.address) for each in found.samples}
@@ -121,10 +121,10 @@ def _standing(sample: NodeStatus | None, *, named: bool) -> str:
 
 
 def newcomer(found: ClusterSurvey, address: str, *, timeout: float) -> ClusterMember:
-    """The node that runs at an address, which may be no member yet; it may just be starting.
+    """The node at an address, which may not be a member yet, or may just be starting.
 
-    Raises ForeignCluster for one of another cluster, ConfigError when its id is somebody else's,
-    Unavailable when nobody answers there in time.
+    Raises ForeignCluster for a node of another cluster, ConfigError for another member's id,
+    Unavailable when no node answers there in time.
     """
     there = _first_answer(address, timeout=timeout)
     ours = found.samples[0].replicaset.uuid
@@ -148,7 +148,7 @@ def newcomer(found: ClusterSurvey, address: str, *, timeout: float) -> ClusterMe
 
 
 def check_moved(found: ClusterSurvey, one: ClusterMember, address: str, *, timeout: float) -> None:
-    """Does it answer where it is to be dialled? Raises Unavailable, ConfigError if another does."""
+    """Check that it answers at its address. Raises Unavailable, ConfigError if another does."""
     try:
         there = _first_answer(address, timeout=timeout)
     except Unavailable as error:
@@ -162,7 +162,7 @@ def check_moved(found: ClusterSurvey, one: ClusterMember, address: str, *, timeo
 
 
 def _first_answer(address: str, *, timeout: float) -> Greeting:
-    """What it tells everybody: one that knows of no users yet may answer nobody's questions."""
+    """Its greeting, which needs no rights: a new node without users refuses all requests."""
     deadline = time.monotonic() + timeout
     while True:
         try:
@@ -174,7 +174,7 @@ def _first_answer(address: str, *, timeout: float) -> Greeting:
 
 
 Progress = Callable[[str], None]
-"""Takes a line about how far something long has come."""
+"""Takes a line about the progress of a long operation."""
 
 
 def add(
@@ -186,10 +186,10 @@ def add(
     timeout: float,
     progress: Progress,
 ) -> None:
-    """Make the node that waits at its address a member; returns when that is decided.
+    """Make the node at that address a member; returns when the change is decided.
 
-    It is a learner first, and a voter when it has the log: a voter that lacks it would take part
-    in a quorum that does not exist yet (membership.md M4 a). Raises QuorumTimeout when it did not
+    It is a learner first, and a voter when it has the log: a voter that lacks it would be part
+    of a quorum that does not exist yet (membership.md M4 a). Raises QuorumTimeout when it did not
     catch up in time; it stays a learner then.
     """
     deadline = time.monotonic() + timeout
@@ -233,7 +233,7 @@ def _wait_until_voter(
 def make_voter(
     found: ClusterSurvey, one: ClusterMember, *, deadline: float, progress: Progress
 ) -> None:
-    """Have a learner vote as soon as it may; asked again until the deadline (monotonic clock)."""
+    """Make a learner a voter as soon as possible; repeats until the deadline (monotonic clock)."""
     said = None
     while True:
         left = max(deadline - time.monotonic(), ASKED_AGAIN_S)
@@ -266,8 +266,8 @@ def change(
 ) -> None:
     """One change of the configuration; returns when it is decided.
 
-    Raises NotLeader when nobody leads, ReadOnly with the reason when the leader refuses, and
-    NoAnswer when it cannot be said in time.
+    Raises NotLeader without a leader, ReadOnly with the reason when the leader refuses, and
+    NoAnswer when the outcome is not known in time.
     """
     if found.leader is None:
         raise NotLeader("nobody leads, and only a leader changes the configuration")
@@ -287,7 +287,7 @@ def request_of(
     dry_run: bool,
     timeout: float,
 ) -> ChangeMemberRequest:
-    """What the leader is asked."""
+    """The request to the leader."""
     where = one.address if address is None else address
     instance = one.runs or ""
     told = (action.value, one.id, instance, one.name, where, role.value, force, dry_run, timeout)

@@ -1,4 +1,4 @@
-"""What a change of the configuration would do, as the leader says in numbers, and in a sentence."""
+"""What a change of the configuration would do: the leader's numbers, and a sentence."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ def would(
     address: str | None = None,
     force: bool = False,
 ) -> dict[str, object]:
-    """The numbers before and after; `refused` says why it would not be done.
+    """The numbers before and after; `refused` is the reason of a refusal.
 
     `heard`: how many of the voters after it the leader hears now. `lag`: entries that the node
     lacks. `changes`: how many entries of the log it takes.
@@ -42,7 +42,7 @@ def would(
     told = _asked(found.leader.address, action, one, role=role, address=address, force=force)
     numbers |= {name: told.get(name) for name in (*_NUMBERS, "refused")}
     if action is MemberAction.ADD and role is MemberRole.VOTER and not force:
-        # It comes as one who learns until it has the log, so that it lacks something is no refusal.
+        # It is a learner until it has the log, so missing entries are no reason to refuse.
         first = _asked(found.leader.address, action, one, role=MemberRole.JOINING, address=address)
         numbers["refused"] = first.get("refused")
     if not numbers["changes"] and action is not MemberAction.REPLACE:

@@ -1,4 +1,4 @@
-"""What all nodes said at one moment; written to a file line by line, and read back for a replay."""
+"""The answers of all nodes at one moment; recorded in a file, and read again for a replay."""
 
 import gzip
 import json
@@ -23,8 +23,8 @@ SCHEMA = "qsync/moment/1"
 class Moment:
     """Raw answers, so that a newer release can show what an older one recorded.
 
-    `time`: seconds since 1970. `answers`: STATUS by replica id. `apart`: of nodes that have no part
-    in this cluster. `events` and `settings`: by replica id, those that are known.
+    `time`: seconds since 1970. `answers`: STATUS by replica id. `apart`: of nodes outside
+    this cluster. `events` and `settings`: by replica id, as far as known.
     """
 
     time: float
@@ -43,7 +43,7 @@ class Moment:
 
     @cached_property
     def facts(self) -> Facts:
-        """For the doctor."""
+        """The facts for the doctor."""
         settings = {id: NodeSettings(answer) for id, answer in self.settings.items()}
         return Facts(survey=self.survey, settings=settings)
 
@@ -52,7 +52,7 @@ class MomentWriter:
     """Appends moments to a file; `.gz` in its name compresses it."""
 
     def __init__(self, path: Path) -> None:
-        """Raises ConfigError when the file cannot be made, or is there already."""
+        """Raises ConfigError when the file cannot be created, or exists already."""
         self.path = path
         self.count = 0
         self._former = Moment(time=0.0)
@@ -85,9 +85,9 @@ class MomentWriter:
 
 
 def read(path: Path) -> list[Moment]:
-    """All moments of a file. Raises ConfigError naming the line that is none.
+    """All moments of a file. Raises ConfigError with the number of an invalid line.
 
-    A last line that was torn by a crash of the recorder is left out.
+    A last line that a crash of the recorder cut in half is skipped.
     """
     found: list[Moment] = []
     lines = _lines(path)

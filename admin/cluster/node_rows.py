@@ -1,4 +1,4 @@
-"""The table of nodes as text: which columns there are, and what a node says in each."""
+"""The table of nodes as text: its columns, and the cell of a node in each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from qsync.status.record import NodeStatus
 
 
 class NodeMark(StrEnum):
-    """What stands before a node's name."""
+    """The mark before a node's name."""
 
     LEADER = "*"
     DOWN = "x"
@@ -32,7 +32,7 @@ class NodeColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRow:
-    """One node; what a silent one would say is `-`."""
+    """One node; a silent one has `-` in its cells."""
 
     name: str
     mark: NodeMark
@@ -111,4 +111,4 @@ COLUMNS: Final = (
     NodeColumn("fsync", _fsync, from_width=100, is_number=True, min_width=5),
     NodeColumn("address", lambda _, node: node.address, from_width=116),
 )
-"""In their order; the least telling are those of wide screens."""
+"""In their order; only wide screens show the least important ones."""

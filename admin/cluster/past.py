@@ -1,4 +1,4 @@
-"""What the nodes' timelines say about the past: events merged by time, and who led when and why."""
+"""The past by the nodes' timelines: events merged by time, and the leaders with reasons."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from admin.cluster.fields import Answer
 from qsync.happenings import Gravity, sentence, severity_of, why_in_words
 
 _LEVELS = {Gravity.ERROR: "E", Gravity.WARNING: "W", Gravity.INFO: "I"}
-"""Of what is shown; the rest only repeats what others say better."""
+"""The events that are shown; the others only repeat them."""
 _NODES = frozenset({"leader", "candidate", "to", "by", "from", "replica"})
 """Fields that hold the id of a node."""
 _LISTS = frozenset({"voters", "nays"})
@@ -20,7 +20,7 @@ _LISTS = frozenset({"voters", "nays"})
 class PastEvent:
     """One thing that happened on a node. `level`: E, W or I.
 
-    `words`: its fields, `key=value`; `sentence`: both in the words of people, without the node.
+    `words`: its fields, `key=value`; `sentence`: event and fields as a sentence, without the node.
     """
 
     time: float
@@ -35,7 +35,7 @@ class PastEvent:
 class Leadership:
     """One term with a leader. `took`: seconds from the first sign of trouble to the election.
 
-    `ended`: when the leader was missed or gave up; None while it is not.
+    `ended`: when the leader was missed or gave up; None while it leads.
     """
 
     term: int
@@ -60,7 +60,7 @@ def merged(events: Mapping[int, Iterable[Answer]], names: Mapping[int, str]) -> 
 def leaderships(
     events: Mapping[int, Iterable[Answer]], names: Mapping[int, str]
 ) -> list[Leadership]:
-    """Every term that a node says it won, or that others say it led; newest first."""
+    """Every term that a node won or led, by its own report or by others'; newest first."""
     accounts = {id: list(timeline) for id, timeline in events.items()}
     found: dict[int, Leadership] = {}
     for timeline in accounts.values():
@@ -75,7 +75,7 @@ def leaderships(
 
 
 def _followed(timeline: list[Answer], names: Mapping[int, str]) -> Iterable[Leadership]:
-    """What a follower knows of it: the leader itself may be silent now."""
+    """The term as a follower knows it: the leader itself may be silent now."""
     for each in timeline:
         leader, term = fields.integer(each, "leader"), fields.integer(each, "term")
         if fields.text(each, "event") == "follows" and leader and term:
@@ -101,7 +101,7 @@ def _ends(timeline: Iterable[Answer]) -> dict[int, float]:
 
 
 def _won(timeline: list[Answer], name: str) -> Iterable[Leadership]:
-    """A node's own account. What it noted since it last led or followed tells why."""
+    """A node's own report. Its events since it last led or followed contain the reason."""
     signs: list[Answer] = []
     for each in timeline:
         what = fields.text(each, "event")
@@ -123,7 +123,7 @@ def _won(timeline: list[Answer], name: str) -> Iterable[Leadership]:
 
 
 def _reason(signs: list[Answer]) -> tuple[str, float | None]:
-    """In words, and since when."""
+    """The reason in words, and since when."""
     for each in signs:
         what = fields.text(each, "event")
         if what == "leader_gone":

@@ -1,4 +1,4 @@
-"""What a screen shows at one moment, computed once: rates, latencies, findings, history."""
+"""The contents of a screen at one moment: rates, latencies, findings, history."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from qsync.status.record import NodeStatus
 
 WINDOW_S = 60.0
 RATE_S = 2.0
-"""Rates are of about so long: shorter ones jump, longer ones lag."""
+"""Seconds over which rates are computed: shorter ones jump, longer ones lag."""
 SPARKS = 60
 _SLOW = 0.99
 EVENTS_MAX = 200
@@ -38,7 +38,7 @@ class ClusterPicture:
     """One moment and what it means. `commit` and `disks` (by replica id) are of the last minute.
 
     `sparks`: writes per second, one number for each moment at which a second or more had passed.
-    `slow`: what 99 of 100 writes of those moments did not exceed, in seconds; None without any.
+    `slow`: the 99th percentile of those moments' writes, in seconds; None without writes.
     """
 
     moment: Moment
@@ -64,7 +64,7 @@ class ClusterPicture:
 
     @property
     def cluster(self) -> str:
-        """What the cluster is called."""
+        """The name of the cluster."""
         return next((each.cluster.name for each in self.survey.samples if each.cluster.name), "?")
 
     def name(self, id: int | None) -> str:
@@ -86,7 +86,7 @@ class ClusterPicture:
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """What the nodes had said by then."""
+    """The answers of the nodes at that time."""
 
     time: float
     nodes: Mapping[int, NodeStatus]
@@ -142,16 +142,16 @@ class PictureModel:
             self._slow.append(_answered(mark, former).quantile(_SLOW))
 
     def _oldest(self, id: int) -> NodeStatus:
-        """What a node said first within the window."""
+        """A node's first answer within the window."""
         return next(mark.nodes[id] for mark in self._marks if id in mark.nodes)
 
     def _former(self, mark: _Mark) -> _Mark:
-        """What the nodes had said `RATE_S` before, or at first."""
+        """The nodes' answers `RATE_S` before, or their first ones."""
         former = next((m for m in reversed(self._marks) if m.time <= mark.time - RATE_S), None)
         return former or (self._marks[0] if self._marks else mark)
 
     def _look_back(self, moment: Moment) -> tuple[tuple[PastEvent, ...], tuple[Leadership, ...]]:
-        """Merged only when some node tells something new."""
+        """The merged events; computed again only when a node reports a new one."""
         if self._events_of != moment.events:
             self._events_of = moment.events
             names = {id: name for each in moment.survey.samples for id, name, _ in each.nodes}
@@ -182,12 +182,12 @@ def _rates(mark: _Mark, former: _Mark) -> Rates:
 
 
 def _answered(mark: _Mark, former: _Mark) -> Spread:
-    """How long the writes took that were answered in between."""
+    """The latencies of the writes that were answered in between."""
     return Spread.total(node.latency.since(then.latency) for node, then in _both(mark, former))
 
 
 def _both(mark: _Mark, former: _Mark) -> list[tuple[NodeStatus, NodeStatus]]:
-    """Return the status now and then of each node that answered both times."""
+    """Return the present and the earlier status of each node that answered both times."""
     pairs = [(node, former.nodes.get(id)) for id, node in mark.nodes.items()]
     return [(node, then) for node, then in pairs if then is not None]
 

@@ -1,4 +1,4 @@
-"""What the table of nodes has no room for: why nodes are silent, refuse writes, or wait."""
+"""Remarks under the table of nodes: why nodes are silent, refuse writes, or wait."""
 
 from admin.cluster import sides
 from admin.cluster.short import seconds
@@ -10,7 +10,7 @@ from qsync.status.record import NodeStatus
 
 
 def advice(found: ClusterSurvey) -> list[str]:
-    """The fix of the worst that the doctor finds, and where there is more."""
+    """The fix of the doctor's worst finding, and where to see the others."""
     from admin.doctor import checks  # noqa: PLC0415 - only where something is wrong
     from admin.doctor.facts import Facts  # noqa: PLC0415 - the same
 
@@ -64,7 +64,7 @@ def details(found: ClusterSurvey) -> list[str]:
 
 
 def anonymous(found: ClusterSurvey) -> list[str]:
-    """Those that follow without being members, as the leader knows them."""
+    """The anonymous replicas, as the leader knows them."""
     return [
         f"{each.name} at {each.address} follows without being a member, {each.behind or 0} behind"
         if each.status == FOLLOWS
@@ -75,7 +75,7 @@ def anonymous(found: ClusterSurvey) -> list[str]:
 
 
 def reading(node: NodeStatus) -> list[str]:
-    """Who reads a snapshot of that node, such as a backup, and how far that is."""
+    """The readers of that node's snapshots, such as a backup, and their progress."""
     return [
         f"{node.name} gives its snapshot at {each.signature} to a backup on {each.address}: "
         f"{each.share:.0%} of {each.bytes_in_all / (1 << 20):.1f} MiB"
@@ -84,7 +84,7 @@ def reading(node: NodeStatus) -> list[str]:
 
 
 def snapshot_words(found: SnapshotStatus) -> str:
-    """How far a snapshot is: `chunk 3 of 12, 3.0 of 11.4 MiB`."""
+    """The progress of a snapshot: `chunk 3 of 12, 3.0 of 11.4 MiB`."""
     mib = 1 << 20
     if not found.chunks_in_all:
         return f"chunk {found.chunks}, {found.bytes / mib:.1f} MiB so far"

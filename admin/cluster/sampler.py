@@ -1,4 +1,4 @@
-"""Asks every node again and again over connections that stay, and keeps what each said last."""
+"""Polls every node over persistent connections, and keeps the last answer of each."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ SETTINGS_S = 10.0
 
 @dataclass(slots=True)
 class AddressState:
-    """What is known of the node at an address. `sample`: its last answer, kept when it is gone."""
+    """The state of the node at an address. `sample`: its last answer, kept when it is gone."""
 
     address: str
     sample: NodeStatus | None = None
@@ -42,7 +42,7 @@ class AddressState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnAccount:
-    """What the node says of itself in whose process we are; nobody needs to be asked for it."""
+    """The status of this process's own node, which needs no request."""
 
     answer: Answer
     events: tuple[Answer, ...] = ()
@@ -83,7 +83,7 @@ class Sampler:
         await self._answered.wait()
 
     def moment(self) -> Moment:
-        """What all of them said last."""
+        """The last answers of all nodes."""
         said = [
             (each.sample, each.answer, each)
             for each in self._sightings.values()
@@ -102,7 +102,7 @@ class Sampler:
         )
 
     def _silent(self, ours: Sequence[NodeStatus]) -> tuple[UnreachableNode, ...]:
-        """Members that do not answer; while nobody does, the addresses that were given."""
+        """Members that do not answer; if no node does, the addresses that were given."""
         whys = {each.address: each.why for each in self._sightings.values()}
         members = {id: (name, address) for each in ours for id, name, address in each.nodes}
         if not members:
@@ -159,7 +159,7 @@ class Sampler:
             await trio.sleep(REDIAL_S)
 
     async def _follow_own(self, account: Callable[[], OwnAccount]) -> None:
-        """Take what this process's own node says, and follow whom it names, if they let us in."""
+        """Take the status of this process's own node, and poll the members that it names."""
         while True:
             own = account()
             sample = decode.status(own.answer)
@@ -170,7 +170,7 @@ class Sampler:
             await trio.sleep_until(next_round(trio.current_time(), self.period))
 
     async def _ask(self, sighting: AddressState, node: AsyncNodeConnection) -> None:
-        """Ask until somebody else asks this node already. Raises when the connection breaks."""
+        """Poll until another task polls this node. Raises when the connection breaks."""
         known_events, settings_at = -1, float("-inf")
         while True:
             begun = trio.current_time()
@@ -207,7 +207,7 @@ class Sampler:
         return any(each is not None and _who(each) == _who(sample) for each in there)
 
     def _meet(self, sample: NodeStatus) -> None:
-        """Follow the members that it names, unless they are followed already."""
+        """Poll the members that it names, unless they are polled already."""
         known, cluster = self._known(), sample.replicaset.uuid
         if closed_to_us([sample]) is not None:
             self._tell()
@@ -227,7 +227,7 @@ class Sampler:
 
 
 def next_round(now: float, period: float) -> float:
-    """When all nodes are asked next. What they say of one moment can be compared."""
+    """The time of the next poll of all nodes, so that their answers can be compared."""
     return (now // period + 1) * period
 
 

@@ -17,18 +17,18 @@ from qsync.wire.verbs import InfoRequest, WriteRequest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingChange:
-    """One setting: what counts now on the leader, whether the cluster shares it, and what would."""
+    """One setting: the leader's present value, whether the cluster shares it, the new value."""
 
     key: str
     now: str
     shared: bool
     then: str | None
-    """None takes it back: every node's own file counts again."""
+    """None removes the shared value: every node's own file counts again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedSettings:
-    """What the leader says. `values`: what counts; `shared`: the part that is the cluster's."""
+    """The leader's answer. `values`: those in force; `shared`: those that the cluster shares."""
 
     leader: NodeStatus
     values: Mapping[str, str]
@@ -36,7 +36,7 @@ class SharedSettings:
 
 
 def look(seeds: Sequence[str], *, timeout: float) -> SharedSettings:
-    """Ask the leader. Raises NotLeader when nobody leads."""
+    """Ask the leader. Raises NotLeader without one."""
     leader = surveys.survey(seeds, timeout=timeout).leader
     if leader is None:
         raise NotLeader("nobody leads, so nobody can say what the cluster shares")
@@ -50,9 +50,9 @@ def look(seeds: Sequence[str], *, timeout: float) -> SharedSettings:
 
 
 def plan(found: SharedSettings, given: Mapping[str, str | None]) -> list[SettingChange]:
-    """What would be another than now. Raises ConfigError for names and texts that are none.
+    """The settings that would change. Raises ConfigError for invalid names and values.
 
-    Tarantool's names are understood; `None` as a text takes a setting back.
+    Tarantool's names are understood; `None` as a text removes a shared value.
     """
     changes: list[SettingChange] = []
     wrong: list[str] = []
@@ -80,7 +80,7 @@ def _check_quorum(found: SharedSettings, value: object) -> None:
 
 
 def consequence(found: SharedSettings, changes: Sequence[SettingChange]) -> str | None:
-    """What the next commit would meet, in numbers, when the quorum changes."""
+    """The effect of a new quorum on the next commit, in numbers."""
     text = next((each.then for each in changes if each.key == "replication.synchro_quorum"), None)
     if text is None:
         return None
@@ -108,10 +108,10 @@ class ChangeReceipt:
 def change(
     found: SharedSettings, changes: Sequence[SettingChange], *, timeout: float
 ) -> ChangeReceipt:
-    """Make them, all or none; returns when a quorum (the new one, if it changes) has them.
+    """Apply all or none; returns when a quorum (the new one, if it changes) has them.
 
-    Raises NoAnswer when that is not known in time. There is no session to be opened first: that
-    would need the very quorum which may be what is to be changed. Setting twice does no harm.
+    Raises NoAnswer when that is not known in time. It opens no session first, because that
+    needs the quorum, which may be the setting to change. Setting twice does no harm.
     """
     operation = operations.change_settings({each.key: each.then for each in changes})
     request = WriteRequest(1, b"", 0, 0, 0, [operation], timeout)

@@ -1,8 +1,8 @@
-"""Which of the nodes that answer are of the cluster that is asked about, and which stand apart.
+"""Separates the answering nodes of the requested cluster from those of other clusters.
 
 A cluster that was recovered elsewhere leaves superseded nodes behind, which name the members of the
-former one and are named by them; another cluster may have come to an address of this one. What
-they say is no part of a verdict on this cluster: their ids, terms and members are others.
+former one and are named by them; another cluster may now use an address of this one. Their answers
+do not count for a verdict on this cluster: their ids, terms and members are different.
 """
 
 from collections.abc import Iterable
@@ -11,10 +11,10 @@ from qsync.status.record import NodeStatus
 
 
 def parted(answers: Iterable[NodeStatus]) -> tuple[list[NodeStatus], list[NodeStatus]]:
-    """Those of the cluster of the first that is not superseded, and all others.
+    """The nodes of the cluster of the first one that is not superseded, and all others.
 
-    Where all are superseded nothing else is known, so they are what is asked about. A stranger is
-    of no cluster yet, and may become a member of this one.
+    If all are superseded, they are the requested cluster. A stranger does not belong
+    to a cluster yet, and may become a member of this one.
     """
     heard = list(answers)
     clusters = [each.replicaset.uuid for each in heard if not is_superseded(each)]

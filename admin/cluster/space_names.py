@@ -22,7 +22,7 @@ def of_node(line: NodeConnection) -> dict[int, str]:
 
 
 def of_directory(data: Path) -> dict[int, str]:
-    """The spaces that a stopped node has on its disk; none where its rows will be made anew.
+    """The spaces on a stopped node's disk; none if its rows will be rebuilt.
 
     Its caller holds the lock of the directory. Raises StoreError.
     """

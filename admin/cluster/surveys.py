@@ -1,4 +1,4 @@
-"""All nodes asked at once, and the one sentence: can it commit, what would break it."""
+"""One round of answers of all nodes, and its verdict: can the cluster commit?"""
 
 import contextlib
 import time
@@ -26,11 +26,11 @@ ASKED_AGAIN_S = 0.05
 SETTLE_S = 2.0
 """How long the rest of a cluster that takes writes already may take to join."""
 REST_S = 5.0
-"""What a healed cluster is given until nothing is pending any more."""
+"""How long a healed cluster may take until nothing is pending."""
 
 
 class ClusterHealth(StrEnum):
-    """`degraded`: not all is well, see `can_commit`. `down`: nobody leads, or has a quorum."""
+    """`degraded`: see `can_commit` and the sentence. `down`: no leader, or no quorum."""
 
     HEALTHY = "healthy"
     DEGRADED = "degraded"
@@ -41,7 +41,7 @@ class ClusterHealth(StrEnum):
 class ClusterSurvey:
     """The answers of one round, by id.
 
-    `apart`: nodes that answered and have no part in this cluster, superseded or of another one.
+    `apart`: nodes that answered and do not belong to this cluster: superseded, or of another one.
     """
 
     samples: tuple[NodeStatus, ...]
@@ -50,7 +50,7 @@ class ClusterSurvey:
 
     @property
     def voters(self) -> int:
-        """How many vote, by the configuration in force; how many members there are without it."""
+        """The number of voters in the configuration in force; without one, of members."""
         told = [each for each in self.samples if each.voters]
         newest = max(told, key=lambda each: (each.leads, each.term, each.last), default=None)
         if newest is not None:
@@ -59,7 +59,7 @@ class ClusterSurvey:
 
     @property
     def voting(self) -> list[NodeStatus]:
-        """Those that answer and may vote, or would if they had a configuration."""
+        """The nodes that answer and may vote, or would if they had a configuration."""
         return [each for each in self.samples if each.standing not in WITHOUT_VOTE]
 
     @property
@@ -70,7 +70,7 @@ class ClusterSurvey:
 
     @property
     def anonymous(self) -> tuple[AnonymousStatus, ...]:
-        """Replicas that follow without being members, as far as the leader knows."""
+        """The anonymous replicas, as far as the leader knows."""
         return () if self.leader is None else self.leader.replication_anon.replicas
 
     def __len__(self) -> int:
@@ -79,9 +79,9 @@ class ClusterSurvey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterVerdict:
-    """Can it commit, how many more nodes may go, and the sentence that says so.
+    """Whether it can commit, how many more nodes may fail, and a sentence.
 
-    `margin`: voters in touch beyond the quorum; negative when they are too few.
+    `margin`: connected voters beyond the quorum; negative when they are too few.
     """
 
     health: ClusterHealth
@@ -95,8 +95,8 @@ class ClusterVerdict:
 def survey(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> ClusterSurvey:
     """Ask the seeds, learn of the other members and ask them too.
 
-    It is of one cluster (`sides`): that of the first seed that is not superseded. Raises
-    Unavailable when nobody answers, AccessDenied when somebody is there who does not let us ask.
+    The survey is of one cluster (`sides`): that of the first seed that is not superseded. Raises
+    Unavailable when no node answers, AccessDenied when a node refuses to answer us.
     """
     answers = ask.statuses(seeds, timeout)
     if not any(isinstance(each, NodeStatus) for each in answers.values()):
@@ -115,7 +115,7 @@ def survey(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> ClusterSurvey
         closed = closed_to_us(ours)
         if closed or not (unasked := [each for each in rest if each not in answers]):
             break
-        answers |= ask.statuses(unasked, timeout)  # who answers may be of the cluster that goes on
+        answers |= ask.statuses(unasked, timeout)  # it may be of the recovered cluster
     silent = [
         unreachable(id, name, address, answer=answers.get(address), closed=closed)
         for id, (name, address) in sorted(members.items())
@@ -139,12 +139,12 @@ def judge(found: ClusterSurvey) -> ClusterVerdict:
     votes = {id for id, _ in leader.voters} or {peer.id for peer in leader.peers}
     away = [peer for peer in leader.peers if not peer.counts and peer.id in votes]
     away_ids = {peer.id for peer in away} | {each.id for each in found.silent if not each.denied}
-    if leader.voters:  # who is no voter at all, for now, is not missed by a quorum
+    if leader.voters:  # a node that is not a voter at present is not missing in a quorum
         away_ids &= {id for id, _ in leader.voters}
     in_touch = found.voters - len(away_ids)
     margin = in_touch - quorum
     able = not leader.ro and margin >= 0
-    # Connections tell who could ack; only the limbo tells whether anybody does.
+    # Connections show which nodes could ack; only the limbo shows whether they do.
     stuck = leader.stuck is not None
     sound = not (away_ids or stuck or troubles.troubled(found.samples))
     health = ClusterHealth.HEALTHY if sound else ClusterHealth.DEGRADED
@@ -165,7 +165,7 @@ def wait_writable(
 ) -> ClusterSurvey:
     """Ask until a leader takes writes, and `settle` longer for the other nodes to be there too.
 
-    Raises Unavailable saying what is missing.
+    Raises Unavailable with the reason.
     """
     deadline = time.monotonic() + timeout
     settled_by: float | None = None
@@ -189,7 +189,7 @@ def wait_writable(
 def wait_at_rest(addresses: Sequence[str]) -> None:
     """Wait, for `REST_S` at the most, until all answer and nothing is pending on any of them.
 
-    Followers hear with the next heartbeat only that what they hold is confirmed.
+    Followers learn only with the next heartbeat that their entries are confirmed.
     """
     deadline = time.monotonic() + REST_S
     while time.monotonic() < deadline:
@@ -248,12 +248,12 @@ def leader_address(found: ClusterSurvey) -> str | None:
 
 
 def behind(found: ClusterSurvey, node: NodeStatus) -> int:
-    """How many entries a node's durable log is behind the leader's."""
+    """By how many entries a node's durable log is behind the leader's."""
     return max(0, found.leader.last - node.written) if found.leader is not None else 0
 
 
 def stall(found: ClusterSurvey) -> str | None:
-    """Since when nothing is confirmed, for whom that waits, and what is wrong with them."""
+    """Since when nothing is confirmed, which nodes are missing, and what is wrong with them."""
     leader = found.leader
     if leader is None or leader.stuck is None:
         return None
@@ -263,7 +263,7 @@ def stall(found: ClusterSurvey) -> str | None:
 
 
 def trouble_of(found: ClusterSurvey, id: int) -> str | None:
-    """Why a node may not ack, as far as it says so itself."""
+    """Why a node may not ack, as far as it reports it."""
     node = next((each for each in found.samples if each.id == id), None)
     return None if node is None else health.wrong(node, "disk", "writer")
 
@@ -274,7 +274,7 @@ def _with_cause(found: ClusterSurvey, id: int, name: str) -> str:
 
 
 def peer_of(found: ClusterSurvey, id: int) -> PeerStatus | None:
-    """How the leader sees a node."""
+    """The leader's view of a node."""
     peers = found.leader.peers if found.leader is not None else ()
     return next((peer for peer in peers if peer.id == id), None)
 

@@ -1,4 +1,4 @@
-"""What is wrong with the members of a cluster, in words."""
+"""Problems of the members of a cluster, in words."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -8,13 +8,13 @@ from qsync.status.record import NodeStatus
 
 
 def has_place(samples: Sequence[NodeStatus], id: int) -> bool:
-    """Is that id a member's, on whichever directory? By whoever has a configuration."""
+    """Whether a configuration of any node names that id, with any directory."""
     newest = max(samples, key=lambda each: (bool(each.members), each.leads, each.term))
     return not newest.members or id in {member for member, _, _ in newest.members}
 
 
 def troubled(samples: Sequence[NodeStatus]) -> list[NodeStatus]:
-    """Members that answer and say that something is wrong with themselves."""
+    """Members that answer and report a problem of their own."""
     members = [each for each in samples if has_place(samples, each.id)]
     return [each for each in members if each.faults or health.unsound(each)]
 
@@ -22,7 +22,7 @@ def troubled(samples: Sequence[NodeStatus]) -> list[NodeStatus]:
 def words(
     samples: Sequence[NodeStatus], silent: Collection[str], away: Sequence[PeerStatus]
 ) -> str:
-    """Return which nodes are away, unsound, or with faults. `silent`: those without an answer."""
+    """Return which nodes are away, damaged or faulty. `silent`: those without an answer."""
     parts = [f"{name} does not answer" for name in sorted(silent)]
     parts += [f"{each.name} is {_way(each)}" for each in away if each.name not in silent]
     told = {each.name for each in away}

@@ -1,4 +1,4 @@
-"""Members that did not answer: whether they are gone, or do not let us ask."""
+"""Members that did not answer: whether they are gone, or refuse us."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from qsync.status.record import NodeStatus
 LOG_IN: Final = (
     "show who you are: QSYNC_USER and QSYNC_PASSWORD, and QSYNC_CA where nodes speak TLS"
 )
-"""The fix where nodes do not let us ask."""
+"""The fix if nodes refuse to answer us."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreachableNode:
-    """A node that did not answer, and what happened instead. `id` 0: only its address is known.
+    """A node that did not answer, and the error. `id` 0: only its address is known.
 
-    `denied`: it is there, or may be, and does not answer us.
+    `denied`: it runs, or may run, and refuses us.
     """
 
     id: int
@@ -32,7 +32,7 @@ class UnreachableNode:
 def closed_to_us(heard: Sequence[NodeStatus]) -> str | None:
     """Why the other members need not be asked; None if they may answer.
 
-    Who has come by a node's own socket may have nothing that opens the others.
+    A user who connects by a node's own socket may have no credentials for the others.
     """
     try:
         shown, user = security.of_environment(), login.of_environment()
@@ -59,7 +59,7 @@ def unreachable(
 
 
 def nobody_answers(silent: Sequence[UnreachableNode]) -> QsyncError:
-    """What is raised where no node tells anything: AccessDenied where one is there and refuses."""
+    """The error if no node answers: AccessDenied if one of them refuses us."""
     details: dict[str, object] = {"nodes": {each.address: each.why for each in silent}}
     denied = next((each for each in silent if each.denied), None)
     if denied is None:
@@ -68,7 +68,7 @@ def nobody_answers(silent: Sequence[UnreachableNode]) -> QsyncError:
 
 
 def hearsay(heard: Sequence[NodeStatus], silent: Sequence[UnreachableNode]) -> str | None:
-    """What is known of a leader that does not let us ask; None where there is none."""
+    """What is known of a leader that refuses us; None without one."""
     leaders = {each.name for each in silent if each.denied}
     for each in heard:
         if each.leader_name in leaders:

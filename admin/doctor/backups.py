@@ -1,4 +1,4 @@
-"""Checks of the place where backups are kept, for who says which that is: nodes do not know it."""
+"""Checks of the place of backups. Nodes do not know it, so `--backups` names it."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ HOUR_S = 3600.0
 
 
 def backups_recent(facts: Facts) -> Iterator[Finding]:
-    """The newest backup is no older than it may be (with `--backups`)."""
+    """The newest backup is not older than the limit (with `--backups`)."""
     kept = facts.backups
     if kept is None:
         return

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from admin.doctor.facts import Facts, Finding, critical, warning
 
 SOON_S: float = 30 * 86400.0
-"""With so much left a certificate is to be replaced."""
+"""A certificate that is valid for a shorter time should be replaced."""
 GRAVE_S: float = 3 * 86400.0
 _DAY_S = 86400.0
 _LEAF, _CA = "its certificate", "an authority that it trusts"

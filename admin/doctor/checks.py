@@ -1,4 +1,4 @@
-"""All checks in their order, and how they are run."""
+"""All checks in order, and the function that runs them."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Checks: do the disks take what they must, fast enough, and is there room?"""
+"""Checks of the disks: errors, write latency, free space."""
 
 from collections.abc import Iterator
 from statistics import median
@@ -10,11 +10,11 @@ USUAL_S_MAX = 0.05
 """A durable write that takes longer makes every commit slow."""
 UNEVEN_FACTOR = 10.0
 UNEVEN_S_MIN = 0.005
-"""Below this nobody minds who is slower."""
+"""Below this latency differences between disks do not matter."""
 ROOM_SHARE_MIN, ROOM_SHARE_TIGHT = 0.02, 0.10
 """Shares of the disk below which free room is critical, or tight."""
 ROOM_TOTAL_MAX = 100 << 30
-"""Bytes; a larger disk counts as one of this size: a tenth of it is room for long."""
+"""Bytes; a larger disk counts as one of this size, since a tenth of it lasts for long."""
 _MS = 1e3
 
 
@@ -88,7 +88,7 @@ def disk_fast(facts: Facts) -> Iterator[Finding]:
 def disks_even(facts: Facts) -> Iterator[Finding]:
     """No disk is much slower than the others."""
     known = {node.name: node.disk.usual_s for node in facts.nodes if node.disk.usual_s}
-    if len(known) < 3:  # noqa: PLR2004 - of two nobody can say which is odd
+    if len(known) < 3:  # noqa: PLR2004 - with two there is no majority to compare with
         return
     middle = median(known.values())
     for name, usual in known.items():
@@ -115,12 +115,12 @@ def disk_room(facts: Facts) -> Iterator[Finding]:
 
 
 def room_below(share: float, free: int, total: int) -> bool:
-    """Whether fewer bytes are free than that share of a disk of so many bytes."""
+    """Whether fewer bytes are free than that share of the size of the disk."""
     return free < share * min(total, ROOM_TOTAL_MAX)
 
 
 def events_written(facts: Facts) -> Iterator[Finding]:
-    """The timeline has all events."""
+    """The timeline has no gaps."""
     for node, count in facts.counted("events_unwritten"):
         yield notice(
             node.name,
@@ -130,7 +130,7 @@ def events_written(facts: Facts) -> Iterator[Finding]:
 
 
 def audit_written(facts: Facts) -> Iterator[Finding]:
-    """The audit trails have all lines."""
+    """The audit trails have no gaps."""
     for node, count in facts.counted("audit_unwritten"):
         yield warning(
             node.name,

@@ -1,4 +1,4 @@
-"""What the checks look at, every node's sample and settings, and what they say of it."""
+"""The input of the checks (every node's sample and settings) and their findings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,7 @@ from qsync.wire.verbs import InfoRequest
 
 
 class Severity(StrEnum):
-    """`critical`: something does not work. `warning`: the next mishap hurts. `note`: know it."""
+    """`critical`: something does not work. `warning`: the next fault may. `note`: good to know."""
 
     CRITICAL = "critical"
     WARNING = "warning"
@@ -26,7 +26,7 @@ class Severity(StrEnum):
 
     @property
     def wrong(self) -> bool:
-        """It is more than something to know."""
+        """Whether it is more than a note."""
         return self is not Severity.NOTE
 
 
@@ -49,7 +49,7 @@ def critical(subject: str, text: str, fix: str) -> Finding:
 
 
 def warning(subject: str, text: str, fix: str) -> Finding:
-    """It works, and the next mishap will hurt."""
+    """It works, but the next fault may break it."""
     return Finding(severity=Severity.WARNING, subject=subject, text=text, fix=fix)
 
 
@@ -84,9 +84,9 @@ class NodeSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupFacts:
-    """A place of backups. `newest`: when the newest one ended, in seconds since 1970, as `now`.
+    """A place of backups. `newest`: the end of the newest one, in seconds since 1970, as `now`.
 
-    `age_max`: so many seconds it may be old. `problem`: why that cannot be told.
+    `age_max`: its maximum age in seconds. `problem`: why the age is not known.
     """
 
     place: str
@@ -98,9 +98,9 @@ class BackupFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """One round of answers. `settings` by replica id, of those that told them.
+    """One round of answers. `settings` by replica id, of the nodes that sent them.
 
-    `backups`: where they are kept, if somebody said so.
+    `backups`: their place, if one was given.
     """
 
     survey: ClusterSurvey
@@ -109,31 +109,31 @@ class Facts:
 
     @property
     def nodes(self) -> tuple[NodeStatus, ...]:
-        """Those that answered."""
+        """The nodes that answered."""
         return self.survey.samples
 
     @property
     def silent(self) -> tuple[UnreachableNode, ...]:
-        """Members that did not."""
+        """The members that did not."""
         return self.survey.silent
 
     @property
     def apart(self) -> tuple[NodeStatus, ...]:
-        """Those that answered and have no part in this cluster."""
+        """Nodes that answered and do not belong to this cluster."""
         return self.survey.apart
 
     @property
     def leader(self) -> NodeStatus | None:
-        """Of the highest term."""
+        """The leader of the highest term."""
         return self.survey.leader
 
     @property
     def verdict(self) -> ClusterVerdict:
-        """Can it commit?"""
+        """Whether the cluster can commit."""
         return surveys.judge(self.survey)
 
     def counted(self, counter: str) -> Iterator[tuple[NodeStatus, int]]:
-        """Nodes at which something happened since they were started, and how often."""
+        """Nodes with a positive counter, and its value since their start."""
         for node in self.nodes:
             count = node.counters.get(counter, 0)
             if count:
@@ -150,14 +150,14 @@ class Facts:
 
 
 def gather(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> Facts:
-    """Ask everybody everything. Raises Unavailable when nobody answers."""
+    """Ask all nodes for all facts. Raises Unavailable when no node answers."""
     found = surveys.survey(seeds, timeout=timeout)
 
     def one(node: NodeStatus) -> NodeSettings | None:
         try:
             answer = ask.value(node.address, InfoRequest(1, "settings"), timeout=timeout)
         except QsyncError:
-            return None  # It answered a moment ago: the checks do without.
+            return None  # It answered a moment ago: the checks work without it.
         return NodeSettings(replies.read_map(answer))
 
     with ThreadPoolExecutor(ASKED_AT_ONCE_MAX) as pool:
@@ -167,11 +167,11 @@ def gather(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> Facts:
 
 
 def backups_at(place: str, *, age_max: float, now: float) -> BackupFacts:
-    """What is kept at a place. Raises ConfigError when nothing can reach it.
+    """The backups at a place. Raises ConfigError when the place cannot be reached.
 
     The key of a sealed one comes from the environment.
     """
-    from admin.backup import catalogue, keys, places  # noqa: PLC0415 - only for who asks
+    from admin.backup import catalogue, keys, places  # noqa: PLC0415 - only with `--backups`
     from admin.backup.sealing import SealedPlace  # noqa: PLC0415 - the same
 
     known = BackupFacts(place=place, now=now, age_max=age_max)
@@ -180,6 +180,6 @@ def backups_at(place: str, *, age_max: float, now: float) -> BackupFacts:
         found = catalogue.load(reached if key is None else SealedPlace(reached, key))
     except QsyncError as error:
         return replace(known, problem=error.message)
-    # What is damaged may be the newest one.
+    # The damaged backup may be the newest one.
     newest = max((each.ended for each in found.backups), default=None)
     return replace(known, newest=newest, problem=next(iter(found.damage), ""))

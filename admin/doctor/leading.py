@@ -1,4 +1,4 @@
-"""Checks: does exactly one node lead, does it take writes, and what would break that?"""
+"""Checks of leadership: exactly one leader that accepts writes, with a margin for faults."""
 
 from collections.abc import Iterator
 
@@ -9,14 +9,14 @@ from admin.doctor.facts import CLUSTER, Facts, Finding, critical, notice, warnin
 ELECTIONS_PER_HOUR_MAX = 4.0
 _HOUR_S = 3600.0
 IDLE_SHARE_MAX = 0.5
-"""Of the election timeout: a leader heard this rarely is close to being given up."""
+"""Share of the election timeout: with such silences an election is close."""
 
 
 def leader_writes(facts: Facts) -> Iterator[Finding]:
-    """Somebody leads and takes writes."""
+    """One node leads and accepts writes."""
     leader = facts.leader
     if facts.nodes and all(sides.is_superseded(node) for node in facts.nodes):
-        return  # nobody is to lead here: `none_superseded` says what is to be done
+        return  # no node may lead here: `none_superseded` has the fix
     if leader is None:
         yield critical(
             CLUSTER,
@@ -40,11 +40,11 @@ _LIFTS = {
     "config": "somebody set read_only: `box.cfg{read_only = false}` lifts it",
     "disk": "make room or mend the disk; another node takes over as soon as it hears of it",
 }
-"""By the reason of a leader that takes no writes."""
+"""The fix, by the reason why a leader is read-only."""
 
 
 def _electing(facts: Facts) -> str:
-    """What lets somebody lead: promote only where there is a majority that may vote for it."""
+    """How to get a leader: promote a node only if a majority may vote for it."""
     majority, able = _majority(facts), _able(facts)
     away = [each.name for each in facts.silent]
     if len(able) >= majority:
@@ -67,12 +67,12 @@ def _majority(facts: Facts) -> int:
 
 
 def _able(facts: Facts) -> list[str]:
-    """Return who answers and may vote: those that lost their data may not."""
+    """Return the nodes that answer and may vote; a node that lost its data may not."""
     return [node.name for node in facts.nodes if not node.recruit and node.part == node.role]
 
 
 def majority_lost(facts: Facts) -> Iterator[Finding]:
-    """No majority is missing that may be lost for good."""
+    """No majority of the voters is missing."""
     majority, able = _majority(facts), _able(facts)
     away = [each.name for each in facts.silent if not each.denied]
     if facts.leader is None and able and len(able) < majority <= len(able) + len(away):
@@ -185,7 +185,7 @@ def elections_rare(facts: Facts) -> Iterator[Finding]:
     """The leader changes rarely."""
     won = sum(node.counters.get("elections", 0) for node in facts.nodes)
     hours = max((node.uptime for node in facts.nodes), default=0.0) / _HOUR_S
-    # The first one and those of a young cluster are no sign.
+    # The first election and those of a new cluster do not matter.
     if won - 1 > ELECTIONS_PER_HOUR_MAX * max(hours, 1.0):
         yield warning(
             CLUSTER,

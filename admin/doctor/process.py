@@ -1,11 +1,11 @@
-"""Checks: clocks, open files, clients, strangers, mishaps."""
+"""Checks of processes: clocks, open files, clients, refused connections, internal errors."""
 
 from collections.abc import Iterator
 
 from admin.doctor.facts import CLUSTER, Facts, Finding, notice, warning
 
 SKEW_S_MAX = 2.0
-"""More than asking everybody takes."""
+"""Longer than a round of questions to all nodes takes."""
 FILES_SHARE_MAX = 0.8
 CLIENTS_SHARE_MAX = 0.8
 REFUSED_MAX = 100

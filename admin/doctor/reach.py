@@ -1,4 +1,4 @@
-"""Checks: is everybody there, of one cluster, one release, and in touch?"""
+"""Checks that all members answer, belong to one cluster, run one release and are connected."""
 
 from collections.abc import Iterator
 

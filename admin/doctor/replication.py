@@ -1,4 +1,4 @@
-"""Checks: do the replicas keep up, is their data whole, and does what is pending get decided?"""
+"""Checks of replication: lag, damaged data, pending transactions, members and their roles."""
 
 from collections.abc import Iterator
 
@@ -7,10 +7,10 @@ from admin.doctor.facts import Facts, Finding, critical, notice, warning
 from qsync.member import Standing
 
 AGE_SHARE_MAX = 0.5
-"""Of the timeout, after which a pending transaction is rolled back."""
+"""Share of the timeout after which a pending transaction is rolled back."""
 ROOM_SHARE_MAX = 0.8
 JOIN_S_MAX = 600.0
-"""So long a node may catch up before somebody should look why it is no voter yet."""
+"""Seconds for a node to catch up; after that the operator should see why it is no voter yet."""
 
 
 def limbo_moves(facts: Facts) -> Iterator[Finding]:

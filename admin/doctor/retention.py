@@ -1,4 +1,4 @@
-"""Checks: is the log trimmed, are there snapshots to trim it behind, and does nobody hold it?"""
+"""Checks of the log's retention: snapshots, trimming, and consumers that hold the log."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -7,9 +7,9 @@ from admin.doctor.facts import Facts, Finding, warning
 from qsync.consumer import ConsumerKind
 
 OVERDUE_MAX: Final = 3.0
-"""Intervals after which a snapshot is too old: one may have been late, or have failed once."""
+"""Intervals after which a snapshot is too old: one may be late, or may fail once."""
 HELD_SHARE_MAX: Final = 0.5
-"""Of what a consumer may hold."""
+"""Share of the log that a consumer may hold."""
 _MIB: Final = 1 << 20
 
 

@@ -1,4 +1,4 @@
-"""Checks: do the settings agree between the nodes, fit each other and the disks, and are safe?"""
+"""Checks of the settings: equal on all nodes, consistent, right for the disks, and safe."""
 
 from collections.abc import Iterator
 
@@ -20,9 +20,9 @@ SHARED = (
     PREFERRED,
     "election.preferred_delay",
 )
-"""What should be the same on all nodes: whoever leads, the cluster behaves alike."""
+"""Options that should be equal on all nodes, so that each leader behaves in the same way."""
 WRITES_PER_TIMEOUT_MIN = 5.0
-"""How many of the slowest writes must fit into the time after which a leader is given up."""
+"""How many of the slowest writes must fit into the election timeout."""
 
 
 def settings_agree(facts: Facts) -> Iterator[Finding]:
@@ -40,7 +40,7 @@ def settings_agree(facts: Facts) -> Iterator[Finding]:
 
 
 def _meant(key: str, text: str, voters: int) -> str:
-    """Two formulas that ask the same of this cluster, or for every size, do not differ."""
+    """Two formulas with the same value for this cluster, or for every size, do not differ."""
     if key != QUORUM:
         return text
     try:
@@ -80,7 +80,7 @@ def writes_outlive_elections(facts: Facts) -> Iterator[Finding]:
 
 
 def preferred_exist(facts: Facts) -> Iterator[Finding]:
-    """Every voter that is preferred as a leader is a member."""
+    """Every preferred leader is a member."""
     leader = facts.leader
     if leader is None:
         return
@@ -115,22 +115,22 @@ def listens_safely(facts: Facts) -> Iterator[Finding]:
 
 
 def _is_for_all(facts: Facts, node: NodeStatus, key: str) -> bool:
-    """Do metrics ask for no token?"""
+    """Whether the metrics need no token."""
     return key == "metrics.listen" and not facts.of(node).text("metrics.token_file")
 
 
 def _is_over_tls(facts: Facts, node: NodeStatus, key: str) -> bool:
-    """Metrics have an option of their own, which leaves them in the clear beside all the rest."""
+    """Metrics have an option of their own, which can leave them unencrypted under TLS."""
     return node.tls.on and (key == "listen" or facts.of(node).text("tls.metrics") != "false")
 
 
 def members_prove(facts: Facts) -> Iterator[Finding]:
-    """Members prove who they are where others can reach them, or where there are users."""
+    """Members authenticate if other machines can reach them, or if the cluster has users."""
     for node in facts.nodes:
         address, settings = facts.of(node).text("listen"), facts.of(node)
         if not address or len(node.nodes) < 2:  # noqa: PLR2004 - alone
             continue
-        # On loopback other users of the machine reach it, and rights would not stop a member.
+        # Other users of the machine reach loopback too, and rights do not restrict a member.
         if Address(address).loopback and features.USERS not in node.upgrade.features:
             continue
         if node.tls.on:

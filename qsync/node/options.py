@@ -1,7 +1,7 @@
-"""`box.cfg` of a running node: what is set, what may be changed at once, and what needs a restart.
+"""`box.cfg` of a running node: its options, which of them change at once, which need a restart.
 
 Names are Tarantool's. A number is seconds or bytes, as there; a text has a unit, as in our files.
-What is changed here holds until the node stops: its file says how it starts.
+A change lasts until the node stops; the next start reads the file again.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,13 +33,13 @@ def effective(own: NodeConfig, shared: Mapping[str, str]) -> NodeConfig:
         try:
             value = option.metadata["option"].kind.parse(text)
         except ValueError:
-            continue  # as in `qsync.core.settings`: whoever does not know it keeps its own
+            continue  # as in `qsync.core.settings`: an unknown text does not count
         config = replace(config, **{section: replace(old, **{name: value})})
     return config
 
 
 DYNAMIC: Final = tuple(each.tarantool for each in CORE_OPTIONS if each.online)
-"""What takes effect at once, beside `read_only`, which no file has."""
+"""Options that take effect at once, besides `read_only`, which no file has."""
 _NAMES: Final = {ALIASES[name]: name for name in DYNAMIC}
 _READ_ONLY: Final = "read_only"
 _QUORUM: Final = "replication_synchro_quorum"
@@ -60,7 +60,7 @@ _FIXED: Final[Mapping[str, Callable[[NodeView], object]]] = {
         len(node.replica.machine.config.voters)
     ),
 }
-"""What cannot be otherwise while the node runs; setting it to what it is does no harm."""
+"""Options that cannot change while the node runs; setting the present value is allowed."""
 
 
 def current(node: NodeView) -> dict[str, object]:
@@ -100,7 +100,7 @@ def change(node: NodeView, given: Mapping[str, object]) -> dict[str, object]:
             for one in inconsistencies(config, config.places)
         ]
     if _QUORUM in given and not wrong:
-        # One above the voters is taken, as Tarantool does: then nothing is confirmed until it goes.
+        # A quorum above the number of voters is accepted, as in Tarantool: it confirms nothing.
         voters = len(node.replica.machine.config.voters)
         quorum = core_config(config, instance=node.identity.instance).synchro_quorum
         why = quorum.shortfall(voters)
