@@ -21,10 +21,13 @@ Of the slow ones Spark comes first: one process has all its tests, and must not 
 """
 ALONE = ("model", "seeds")
 """Folders of tests that share nothing with each other."""
+TOGETHER = ("tests/seeds/test_long_lives.py",)
+"""Files there whose tests share what takes long to make."""
 
 
 def shared(test: str) -> str:
     """What has to stay together with the test of this id: Spark, a file, or that test alone."""
     file, _, _ = test.partition("::")
     tier = PurePosixPath(file).parts[1]
-    return test if tier in ALONE else tier if tier == "spark" else file
+    alone = tier in ALONE and file not in TOGETHER
+    return test if alone else tier if tier == "spark" else file

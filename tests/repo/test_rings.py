@@ -59,7 +59,9 @@ def test_what_is_short_stays_and_the_rest_is_left() -> None:
                 assert not rings.is_full(f"tests/{file}::{name}"), f"two rings differ on {name}"
     assert rings.is_full("tests/live/test_how_to.py::test_of_any_name")
     assert rings.is_full("tests/seeds/test_seeds.py::test_a_seed_that_once_failed_holds[1-None-9]")
-    assert not rings.is_full("tests/seeds/test_seeds.py::test_the_same_seed_is_the_same_run")
+    assert not rings.is_full(
+        "tests/seeds/test_seeds.py::test_a_run_does_not_depend_on_the_hash_seed"
+    )
     assert not rings.is_full("tests/unit/test_raft.py::test_of_any_name")
 
 
@@ -82,6 +84,7 @@ def test_only_what_a_newcomer_types_leaves_tests_out() -> None:
         ("tests/spark/test_tiers.py::test_one", "spark"),
         ("tests/live/test_top.py::test_one[a::b]", "tests/live/test_top.py"),
         ("tests/seeds/test_seeds.py::test_one[1-10]", "tests/seeds/test_seeds.py::test_one[1-10]"),
+        ("tests/seeds/test_long_lives.py::test_one", "tests/seeds/test_long_lives.py"),
     ],
 )
 def test_what_tests_share_is_made_once(test: str, together: str) -> None:
