@@ -21,7 +21,6 @@ from qsync.wire.verbs import GetRequest, ReadLevel
 
 SHORT_EVENTS = 1200
 CALLS_APART = 37
-LIVES = 12
 QUIET = 400
 FOUR_COLUMNS = 4
 PAGE = Path(__file__).parents[2] / "docs/reference/mutants.md"
@@ -58,29 +57,29 @@ def led(world: World) -> MemberMachine:
                 return node
 
 
-def test_a_leader_may_die_between_any_two_calls_into_its_kernel() -> None:
+@pytest.mark.parametrize("life", range(12))
+def test_a_leader_may_die_between_any_two_calls_into_its_kernel(life: int) -> None:
     died = Counter[int]()
-    for life in range(LIVES):
-        world = World(Plan(seed=3, events=QUIET, strikes=()))
-        world.start()
-        machine = led(world)
+    world = World(Plan(seed=3, events=QUIET, strikes=()))
+    world.start()
+    machine = led(world)
 
-        def kill(process: KernelProcess, machine: MemberMachine = machine) -> None:
-            died[process.calls] += 1
-            machine.stop(power=False)
+    def kill(process: KernelProcess) -> None:
+        died[process.calls] += 1
+        machine.stop(power=False)
 
-        calls = machine.process.calls
-        machine.process.strike = (calls + CALLS_APART * life + 1, kill)
-        while machine.up:
-            world.step()
-        world.clockwork.after(0.1, machine.start_again)
-        end = len(world.trace) + QUIET
-        while len(world.trace) < end:
-            world.step()
-        world.heal()
-        while world.unrest() is not None:
-            world.step()
-    assert len(died) == LIVES
+    at = machine.process.calls + CALLS_APART * life + 1
+    machine.process.strike = (at, kill)
+    while machine.up:
+        world.step()
+    world.clockwork.after(0.1, machine.start_again)
+    end = len(world.trace) + QUIET
+    while len(world.trace) < end:
+        world.step()
+    world.heal()
+    while world.unrest() is not None:
+        world.step()
+    assert died == {at: 1}
 
 
 def elections_in_a_crowd(mutant: str | None, monkeypatch: pytest.MonkeyPatch) -> int:

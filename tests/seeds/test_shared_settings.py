@@ -58,6 +58,6 @@ def test_every_property_holds_while_settings_change(first: int) -> None:
     assert used > 1, "hardly any run changed a setting, so this says nothing"
 
 
-def test_what_clients_saw_is_explained_while_settings_change() -> None:
-    for seed in range(101, 106):
-        assert judge(Plan(seed=seed, events=EVENTS)).conclusion is not SeedConclusion.BROKEN
+@pytest.mark.parametrize("seed", range(101, 106))
+def test_what_clients_saw_is_explained_while_settings_change(seed: int) -> None:
+    assert judge(Plan(seed=seed, events=EVENTS)).conclusion is not SeedConclusion.BROKEN
