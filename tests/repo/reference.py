@@ -5,6 +5,7 @@
 """
 
 import ast
+import functools
 import importlib
 import re
 import textwrap
@@ -226,10 +227,15 @@ BLOCKS: Mapping[str, Callable[[], Iterable[str]]] = {
 }
 
 
+def places() -> list[Path]:
+    """Every page that has such tables."""
+    return [path for path in sorted(DOCS.glob("*.md")) if _BLOCK.search(path.read_text("utf-8"))]
+
+
+@functools.cache
 def pages() -> dict[Path, str]:
-    """Every page that has such tables, as it should be."""
-    found = {path: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
-    return {path: _BLOCK.sub(_made, text) for path, text in found.items() if _BLOCK.search(text)}
+    """Those pages as they should be."""
+    return {path: _BLOCK.sub(_made, path.read_text("utf-8")) for path in places()}
 
 
 def _made(block: re.Match[str]) -> str:

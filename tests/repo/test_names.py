@@ -1,6 +1,7 @@
 """Names: one class of one name, called as the field calls it."""
 
 import ast
+import functools
 from collections import defaultdict
 
 from tests.repo import tree
@@ -45,37 +46,45 @@ TARANTOOLS = {("admin/box/session.py", "begin")}
 """`box.begin`."""
 
 
-def classes() -> dict[str, list[str]]:
-    """Public classes of the sources, with the modules that define them."""
-    found = defaultdict[str, list[str]](list)
+@functools.cache
+def defined() -> tuple[dict[str, list[str]], set[tuple[str, str]]]:
+    """Public classes with the modules that define them, and modules with functions of bare names.
+
+    Each source is parsed once.
+    """
+    classes, functions = defaultdict[str, list[str]](list), set()
     for path in tree.modules():
-        if tree.name(path).startswith(tree.PACKAGES):
-            for node in tree.parse(path).body:
-                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                    found[node.name].append(tree.name(path))
-    return found
+        module = tree.name(path)
+        if not module.startswith(tree.PACKAGES):
+            continue
+        source = tree.parse(path)
+        for node in source.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                classes[node.name].append(module)
+        functions |= {
+            (module, node.name)
+            for node in ast.walk(source)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in BARE
+        }
+    return dict(classes), functions
 
 
 def test_no_two_public_classes_have_one_name() -> None:
-    assert {name: where for name, where in classes().items() if len(where) > 1} == {}
+    classes, _ = defined()
+    assert {name: where for name, where in classes.items() if len(where) > 1} == {}
 
 
 def test_no_public_class_is_named_by_a_participle_alone() -> None:
-    assert PARTICIPLES & classes().keys() == set()
+    classes, _ = defined()
+    assert PARTICIPLES & classes.keys() == set()
 
 
 def test_no_function_is_named_by_a_bare_verb_or_participle() -> None:
-    found = {
-        (tree.name(path), node.name)
-        for path in tree.modules()
-        if tree.name(path).startswith(tree.PACKAGES) and not tree.name(path).startswith(SPARED)
-        for node in ast.walk(tree.parse(path))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in BARE
-    }
-    assert found == TARANTOOLS
+    _, functions = defined()
+    assert {each for each in functions if not each[0].startswith(SPARED)} == TARANTOOLS
 
 
 def test_messages_between_members_are_called_as_in_the_field() -> None:
-    known = classes()
+    known, _ = defined()
     for module, names in FIELD.items():
         assert {name for name in names if known.get(name) == [module]} == names

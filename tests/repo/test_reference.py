@@ -7,7 +7,7 @@ import pytest
 from tests.repo import reference
 
 
-@pytest.mark.parametrize("page", reference.pages(), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", reference.places(), ids=lambda page: page.name)
 def test_the_tables_of_a_page_are_those_of_the_code(page: Path) -> None:
     wanted = reference.pages()[page]
     assert page.read_text(encoding="utf-8") == wanted, "`python -m tests.repo.reference` mends it"

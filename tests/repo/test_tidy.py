@@ -39,8 +39,8 @@ class Definitions:
     classes: list[ast.ClassDef]
 
 
-def definitions(path: Path) -> Definitions:
-    nodes = list(ast.walk(tree.parse(path)))
+def definitions(path: Path, source: ast.Module) -> Definitions:
+    nodes = list(ast.walk(source))
     return Definitions(
         path,
         functions=[node for node in nodes if isinstance(node, Function)],
@@ -100,27 +100,64 @@ LIMITS: dict[str, tuple[int, Callable[[Definitions], Iterator[Finding]]]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is asked of a file, without its syntax tree, which is large."""
+
+    path: Path
+    sentence: str
+    """The first line of its docstring."""
+    functions: list[str]
+    names: list[str]
+    """Of functions, of what they take, and of classes."""
+    too_large: dict[str, dict[str, int]]
+    """By rule everything over its limit, with its size."""
+
+
 @functools.cache
-def too_large() -> dict[str, dict[str, int]]:
-    """By rule everything over its limit, with its size. Every file is parsed once."""
-    found: dict[str, dict[str, int]] = {rule: {} for rule in LIMITS}
-    for path in tree.modules():
-        file = definitions(path)
-        for rule, (limit, count) in LIMITS.items():
-            for name, size in count(file):
-                if size > limit:
-                    found[rule][f"{rule} {tree.name(path)}{name}"] = size
-    return found
+def facts() -> tuple[Facts, ...]:
+    """Of every file, each parsed once."""
+    return tuple(_facts(path) for path in tree.modules())
+
+
+def _facts(path: Path) -> Facts:
+    source = tree.parse(path)
+    file = definitions(path, source)
+    taken = [node for each in file.functions for node in ast.walk(each.args)]
+    functions = [each.name for each in file.functions]
+    return Facts(
+        path,
+        sentence=(ast.get_docstring(source) or "").partition("\n")[0],
+        functions=functions,
+        names=[
+            *functions,
+            *(each.name for each in file.classes),
+            *(node.arg for node in taken if isinstance(node, ast.arg)),
+        ],
+        too_large={
+            rule: {
+                f"{rule} {tree.name(path)}{name}": size
+                for name, size in count(file)
+                if size > limit
+            }
+            for rule, (limit, count) in LIMITS.items()
+        },
+    )
+
+
+def too_large(rule: str) -> dict[str, int]:
+    """Everything over that limit, with its size."""
+    return {what: size for each in facts() for what, size in each.too_large[rule].items()}
 
 
 @pytest.mark.parametrize("rule", sorted(LIMITS))
 def test_nothing_is_larger_than_the_house_allows(rule: str) -> None:
-    grown = {what: size for what, size in too_large()[rule].items() if size > RATCHET.get(what, 0)}
+    grown = {what: size for what, size in too_large(rule).items() if size > RATCHET.get(what, 0)}
     assert not grown, f"over {LIMITS[rule][0]}: split it; {grown}"
 
 
 def test_the_ratchet_lists_only_what_is_still_too_large() -> None:
-    present = {what for found in too_large().values() for what in found}
+    present = {what for rule in LIMITS for what in too_large(rule)}
     assert not set(RATCHET) - present, "no longer too large: remove it from RATCHET"
 
 
@@ -128,21 +165,18 @@ def test_the_ratchet_lists_only_what_is_still_too_large() -> None:
 
 
 def test_every_module_begins_with_a_sentence() -> None:
-    for path in tree.modules():
-        text = ast.get_docstring(tree.parse(path)) or ""
-        first = text.partition("\n")[0]
-        assert first.rstrip(")").endswith((".", "?", "!")), f"{tree.name(path)}: no first sentence"
+    for each in facts():
+        ends = each.sentence.rstrip(")").endswith((".", "?", "!"))
+        assert ends, f"{tree.name(each.path)}: no first sentence"
 
 
 def test_no_name_uses_a_word_that_the_glossary_has_a_better_one_for() -> None:
-    bad: list[str] = []
-    for path in tree.modules():
-        file = definitions(path)
-        defined = [path.stem, *(cls.name for cls in file.classes)]
-        for function in file.functions:
-            found = [node for node in ast.walk(function.args) if isinstance(node, ast.arg)]
-            defined += [function.name, *(node.arg for node in found)]
-        bad += [f"{tree.name(path)}: {name}" for name in defined if WORDS_NOT_USED & words(name)]
+    bad = [
+        f"{tree.name(each.path)}: {name}"
+        for each in facts()
+        for name in (each.path.stem, *each.names)
+        if WORDS_NOT_USED & words(name)
+    ]
     assert not bad
 
 
@@ -152,13 +186,16 @@ def words(name: str) -> set[str]:
 
 
 def test_names_of_tests_are_claims() -> None:
-    for path in sorted((tree.ROOT / "tests").rglob("test_*.py")):
-        if path.parent.name in {"scenarios", "seeds"}:
+    for each in facts():
+        name = tree.name(each.path)
+        if not name.startswith("tests/") or not each.path.name.startswith("test_"):
+            continue
+        if each.path.parent.name in {"scenarios", "seeds"}:
             continue  # there the names of files and the numbers of seeds are the cases
-        for function in definitions(path).functions:
-            if function.name.startswith("test_"):
-                assert not re.search(r"(^test_\d+$|issue|gh_\d|bug_\d)", function.name)
-                assert len(function.name.split("_")) > 2, f"{tree.name(path)}: {function.name}"
+        for function in each.functions:
+            if function.startswith("test_"):
+                assert not re.search(r"(^test_\d+$|issue|gh_\d|bug_\d)", function)
+                assert len(function.split("_")) > 2, f"{name}: {function}"
 
 
 def test_scenarios_explain_themselves() -> None:
