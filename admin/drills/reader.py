@@ -156,6 +156,9 @@ def find(word: str) -> Path:
     """Return the file of a drill: a path, or a name of the catalogue. Raises ConfigError."""
     if word.endswith((SUFFIX, ".yml")) or "/" in word:
         return Path(word)
+    own = CATALOGUE / f"{word}{SUFFIX}"
+    if own.exists():
+        return own  # no plugin can replace it, so none is loaded
     known = _catalogue()
     if word not in known:
         raise ConfigError(

@@ -215,6 +215,7 @@ def test_plugins_bring_drills_and_replace_none_of_ours(
     folders[0] = "text"
     with pytest.raises(ConfigError, match="names no folder"):
         reader.names()
+    assert reader.find("leader-kill").parent == reader.CATALOGUE
 
 
 def test_nodes_that_may_not_be_broken_at_their_fault_points_are_left_alone(tmp_path: Path) -> None:
