@@ -1,6 +1,7 @@
 """Every event has a sentence, and the code that tells of it has the fields for that."""
 
 import ast
+import functools
 import string
 from collections.abc import Iterator
 
@@ -20,12 +21,16 @@ ELSEWHERE = {
 """Fields of events whose name or fields are made somewhere else than where they are told."""
 
 
-def told() -> Iterator[tuple[str, set[str] | None]]:
+@functools.cache
+def told() -> tuple[tuple[str, set[str] | None], ...]:
     """Each event that the code tells of, with its fields; None where they are made elsewhere."""
-    for package in ("election", "qsync"):
-        for path in sorted((tree.ROOT / package).rglob("*.py")):
-            if "sim" not in path.parts:
-                yield from _of_module(ast.parse(path.read_text("utf-8")))
+    paths = (
+        path
+        for package in ("election", "qsync")
+        for path in sorted((tree.ROOT / package).rglob("*.py"))
+        if "sim" not in path.parts
+    )
+    return tuple(event for path in paths for event in _of_module(tree.parse(path)))
 
 
 def _of_module(module: ast.Module) -> Iterator[tuple[str, set[str] | None]]:
