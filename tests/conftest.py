@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,8 +48,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort by tier, keeping the (random) order within each; slow ones of a tier come last."""
-    items.sort(key=_cost)
+    """Sort by tier, keeping the (random) order within each; slow ones come last."""
+    tests = Counter(item.path for item in items)
+    items.sort(key=lambda item: _cost(item, tests[item.path]))
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -72,9 +74,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> "LoadScop
     return scheduler
 
 
-def _cost(item: pytest.Item) -> tuple[bool, int]:
-    tier = item.path.relative_to(ROOT).parts[0]
-    return item.get_closest_marker("slow") is not None, order.TIERS.index(tier)
+def _cost(item: pytest.Item, tests: int) -> tuple[bool, int, int]:
+    folder = item.path.relative_to(ROOT).parts[0]
+    slow = item.get_closest_marker("slow") is not None
+    return order.cost(folder, slow=slow, tests=tests)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

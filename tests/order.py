@@ -12,17 +12,24 @@ TIERS = (
     "node",
     "disk",
     "spark",
-    "live",
     "terminal",
+    "live",
 )
 """Folders by how soon they can tell that something is wrong.
 
 Of the slow ones Spark comes first: one process has all its tests, and must not begin last.
 """
+LONG = ("terminal", "live")
+"""Folders whose files take long: one with many tests begins early, and is not the last to run."""
 ALONE = ("model", "seeds")
 """Folders of tests that share nothing with each other."""
 TOGETHER = ("tests/seeds/test_long_lives.py",)
 """Files there whose tests share what takes long to make."""
+
+
+def cost(folder: str, *, slow: bool, tests: int) -> tuple[bool, int, int]:
+    """What decides when a test runs, the least first; `tests`: how many its file has."""
+    return slow, TIERS.index(folder), -tests if folder in LONG else 0
 
 
 def shared(test: str) -> str:

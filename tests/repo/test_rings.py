@@ -91,6 +91,18 @@ def test_what_tests_share_is_made_once(test: str, together: str) -> None:
     assert order.shared(test) == together
 
 
+def test_what_is_slow_comes_last_and_of_that_long_files_first() -> None:
+    begins = [
+        order.cost("repo", slow=False, tests=5),
+        order.cost("live", slow=False, tests=1),
+        order.cost("unit", slow=True, tests=1),
+        order.cost("live", slow=True, tests=60),
+        order.cost("live", slow=True, tests=2),
+    ]
+    assert begins == sorted(begins)
+    assert order.cost("unit", slow=True, tests=1) == order.cost("unit", slow=True, tests=60)
+
+
 def test_every_folder_of_tests_has_its_place_in_the_order() -> None:
     folders = {path.parent.relative_to(TESTS).parts[0] for path in TESTS.rglob("test_*.py")}
     assert folders == set(order.TIERS)
