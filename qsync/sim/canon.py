@@ -183,12 +183,11 @@ class ReferenceLog:
         """Chain checksum of the confirmed log."""
         return self._books.places[index, self.terms[index]].crc
 
-    def within_stretch(self, index: int) -> bool:
-        """From the first victim of a ROLLBACK to before it; every entry before it is known."""
-        return any(first <= index < record for first, record in self._stretches)
-
     def out_of_stretch(self, index: int) -> int:
-        """There, or before the rolled-back stretch in which it is."""
+        """There, or before the stretch in which it is: from a ROLLBACK's first victim to before it.
+
+        Every entry before it is known.
+        """
         ends = [first for first, record in self._stretches if first <= index < record]
         return min(ends) - 1 if ends else index
 
@@ -209,15 +208,13 @@ class ReferenceLog:
         Returns up to where it is what was confirmed before, with the same fates.
         """
         stands: int = log.start.index
-        while stands < min(self.last, upto) and self._has_next(log, stands):
+        last = min(self.last, upto)
+        while stands < last and log.term_at(Index(stands + 1)) == self.terms[stands + 1]:
             stands += 1
         stands = self._out_of_stretches(log, stands, upto)
         self.end_at(stands)
         self.extend(log, upto)
         return stands
-
-    def _has_next(self, log: LogIndex, index: int) -> bool:
-        return log.term_at(Index(index + 1)) == self.terms[index + 1]
 
     def end_at(self, upto: int) -> None:
         """What is behind it counts no more; nothing there reaches back over it."""

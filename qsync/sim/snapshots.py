@@ -80,7 +80,7 @@ class LogStarts(Generic[Directory]):
         known = index <= canon.last
         if not known or (canon.terms[index], canon.crc_at(index)) != (start.term, start.crc):
             raise PropertyViolation(2, f"{who} begins behind {index}, not confirmed")
-        if canon.within_stretch(index):
+        if canon.out_of_stretch(index) != index:
             raise PropertyViolation(2, f"{who} begins behind {index}, in a stretch")
         history = self.past(start)
         counts = Counter({int(origin): int(lsn) for origin, lsn in self.base.vclock})

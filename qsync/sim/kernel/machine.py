@@ -181,7 +181,6 @@ class MemberMachine(MemberView):
         self.rebuild: Callable[[Node], None] = _as_built
         """Makes the node another one than what ships: a mutant, or one with other clients."""
         self.generations = GenerationRules()
-        self._identity = identity
         self.shelf = DirectoryShelf(identity, disk)
         self._looker = looker
         self._lives = 0
@@ -204,11 +203,11 @@ class MemberMachine(MemberView):
 
     def _load(self, process: KernelProcess) -> None:
         self.slept_before = self.clocks.slept
-        storage = self.disk.open(process, self._identity)
+        storage = self.disk.open(process, self.shelf.identity)
         leases = LeaseOracle(self)
         observe = partial(KernelObserver, room=self.room, witness=self._looker, leases=leases)
         node = Node(self.config, storage, Calls(process, self.disk), observe)
-        self._limit(node)
+        _limit(self, node)
         node.begin_anew = partial(copies.begin_anew, self, self.life)
         watch = node.loop.events
         assert isinstance(watch, KernelObserver)
@@ -219,17 +218,6 @@ class MemberMachine(MemberView):
         node.listen()
         node.start()
         process.spawn(*node.tasks())
-
-    def _limit(self, node: Node) -> None:
-        """Also what no file may set: small batches make its peers hear of a log piece by piece.
-
-        And with a small index the checksums of old entries are not known.
-        """
-        swarm, config = self.room.swarm, node.replica.machine.config
-        log = node.replica.machine.replicated_log.log
-        log.window, log.step = swarm.limits.index_window, swarm.limits.index_step
-        own = core_config(self.config, instance=self._identity.instance)
-        node.replica.configure(limited(swarm, replace(own, voters=config.voters)))
 
     def stop(self, *, power: bool) -> None:
         """As by kill -9; with `power` the whole machine: its peers are not even told."""
@@ -250,7 +238,7 @@ class MemberMachine(MemberView):
     @property
     def instance(self) -> Instance:
         """Which directory it has."""
-        return read_instance(self._identity.instance)
+        return read_instance(self.shelf.identity.instance)
 
     @property
     def replaced(self) -> bool:
@@ -261,30 +249,28 @@ class MemberMachine(MemberView):
         """Its directory is another one from the next start on: an earlier one, or a new one."""
         assert not self.up
         if instance is not None and copy is not None:
-            self.shelf.put(instance, self.shelf.take(instance)[0], copy)
+            self.shelf.replace(instance, copy)
         if instance is None:
             dice = self.room.clockwork.dice("instances")
             instance = Instance(dice.getrandbits(127))
             text = instance_text(instance)
-            identity = replace(self._identity, instance=text, founders=())
+            identity = replace(self.shelf.identity, instance=text, founders=())
             self.shelf.put(instance, identity, self.disk.another())
-        self._identity, self.disk = self.shelf.take(instance)
-        self._looker.opened(self.me, instance, self.disk)
-
-    @property
-    def identity(self) -> Identity:
-        """What its directory says."""
-        return self._identity
+        self._open(instance)
 
     def move_in(self, identity: Identity, disk: KernelDisk) -> None:
         """Its directory is that one from the next start on, which may be of another cluster."""
         assert not self.up
-        self.shelf.put(read_instance(identity.instance), identity, disk)
-        self._identity, self.disk = identity, disk
+        instance = read_instance(identity.instance)
+        self.shelf.put(instance, identity, disk)
         self.config = replace(
             self.config, cluster=replace(self.config.cluster, id=identity.cluster)
         )
-        self._looker.opened(self.me, self.instance, disk)
+        self._open(instance)
+
+    def _open(self, instance: Instance) -> None:
+        self.disk = self.shelf.take(instance)
+        self._looker.opened(self.me, instance, self.disk)
 
     def configure(self, election_timeout: float, fencing: Fencing) -> None:
         """From the next start on its own settings are these."""
@@ -376,6 +362,18 @@ class MemberMachine(MemberView):
     def _note(self, what: str, core: Core) -> None:
         room, role = self.room, "Z" if self.paused else ""
         room.trace.saw(room.clockwork.now, self.me, core, role, what)
+
+
+def _limit(machine: MemberMachine, node: Node) -> None:
+    """Also what no file may set: small batches make its peers hear of a log piece by piece.
+
+    And with a small index the checksums of old entries are not known.
+    """
+    swarm, config = machine.room.swarm, node.replica.machine.config
+    log = node.replica.machine.replicated_log.log
+    log.window, log.step = swarm.limits.index_window, swarm.limits.index_step
+    own = core_config(machine.config, instance=machine.shelf.identity.instance)
+    node.replica.configure(limited(swarm, replace(own, voters=config.voters)))
 
 
 def _wrote(machine: MemberMachine, looker: Looker, made: KernelSnapshot) -> None:

@@ -11,6 +11,8 @@ class DirectoryShelf:
     def __init__(self, identity: Identity, disk: KernelDisk) -> None:
         self.first = read_instance(identity.instance)
         """The one that it began with."""
+        self.identity = identity
+        """What the present one says."""
         self._known = {self.first: (identity, disk)}
 
     @property
@@ -22,9 +24,14 @@ class DirectoryShelf:
         """There is another one."""
         self._known[instance] = identity, disk
 
-    def take(self, instance: Instance) -> tuple[Identity, KernelDisk]:
-        """That one."""
-        return self._known[instance]
+    def take(self, instance: Instance) -> KernelDisk:
+        """From now on it is that one."""
+        self.identity, disk = self._known[instance]
+        return disk
+
+    def replace(self, instance: Instance, disk: KernelDisk) -> None:
+        """That one is a copy of it from now on."""
+        self._known[instance] = self._known[instance][0], disk
 
     def drop_all_but(self, instance: Instance) -> None:
         """Nobody puts any other one back any more."""

@@ -55,13 +55,15 @@ OldDirectory = tuple[MemberMachine, Identity, KernelDisk]
 class Recoveries:
     """Those of a life. `forced`: of a survivor. `restored`: as of an earlier moment.
 
-    `lost`: so many confirmed entries were not in the logs that others were made of.
+    `lost`: so many confirmed entries the new clusters lack, or have with another fate. `outsiders`:
+    nodes of those that ended, each of which ran for a period.
     """
 
     def __init__(self, world: World) -> None:
         self.forced = 0
         self.restored = 0
         self.lost = 0
+        self.outsiders = 0
         self._world = world
         self._cluster = ExploredCluster(id=CLUSTER)
         self._alone: MemberMachine | None = None
@@ -72,8 +74,9 @@ class Recoveries:
         """At rest, in some periods, a cluster ends and another one begins."""
         world = self._world
         dice = world.clockwork.dice(f"recovery {number}")
-        last = self._cluster.generation + 2 >= GENERATIONS_MAX
-        if RECOVERIES in world.plan.without or dice.random() >= SHARE or last:
+        allowed = RECOVERIES not in world.plan.without
+        more = self._cluster.generation + 2 < GENERATIONS_MAX
+        if not (allowed and more and dice.random() < SHARE):
             return
         self._end_cluster(dice)
         left = [stopped(each) for each in world.nodes]
@@ -87,6 +90,7 @@ class Recoveries:
         if outside is not None:
             self._outside = OutsideNode(world, *outside)
             self._outside.start()
+            self.outsiders += 1
         self._take_in()
         come_to_rest(world)
 
@@ -115,10 +119,10 @@ class Recoveries:
             power = dice.random() < 0.5
             after(lasts - spread * dice.random(), partial(_stop, node, power=power))
         pass_time(world, lasts + 1.0)
-        assert not any(node.up for node in world.nodes)
         for program in world.programs:
             program.end()
         for node in world.nodes:
+            _stop(node, power=False)  # what was told to leave long ago may be back only now
             node.operators.leave()
         world.clients = []
         world.room.net.heal()
@@ -146,7 +150,7 @@ class Recoveries:
             return None
         machine = dice.choice(among).machine
         self._note(f"the old directory of node {machine.me} stays outside")
-        return machine, machine.identity, machine.disk
+        return machine, machine.shelf.identity, machine.disk
 
     # -- the beginning of the new one
 
@@ -212,7 +216,7 @@ class Recoveries:
         self, machine: MemberMachine, instance: str, founders: tuple[Member, ...]
     ) -> Identity:
         return replace(
-            machine.identity, cluster=self._cluster.id, instance=instance, founders=founders
+            machine.shelf.identity, cluster=self._cluster.id, instance=instance, founders=founders
         )
 
     def _take_in(self) -> None:

@@ -122,7 +122,7 @@ def stopped(machine: MemberMachine) -> StoppedMember:
     found = disk.log.recover()
     disk.spaces.settle(found.start.index)
     found = together(found, disk.spaces)
-    log = stopped_log(disk.log, found, founding(machine.identity))
+    log = stopped_log(disk.log, found, founding(machine.shelf.identity))
     return StoppedMember(machine=machine, found=found, log=log)
 
 
