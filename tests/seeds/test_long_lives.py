@@ -7,14 +7,20 @@ import pytest
 
 from admin.soak.judge import SeedFinding, look
 from cli.main import run
+from qsync.core.generation import generation_of
 from qsync.sim.kernel import mutants
 from qsync.sim.longlife.life import LongLife, Period
+from qsync.sim.mutants.generations import GENERATIONS
 from qsync.sim.plan import Plan
+from qsync.sim.swarm import RECOVERIES
+from qsync.sim.world import CLUSTER
 
 HOUR = 3600.0
 SHORT = {"period_s": 300.0, "night_s": 400.0}
 """Seconds of a period, and of the night behind it, which is longer than a session lives."""
-BOUNDED = 19
+QUICK_S = 100.0
+"""Of a period that is there for what it begins with."""
+BOUNDED, ONE_HISTORY = 19, 20
 FORGOTTEN = ("quorum_minus_one", "retry_applies_twice", "trims_for_nobody")
 LATE_PERIODS = 6
 TwoPeriods = tuple[LongLife, list[Period], list[SeedFinding | None]]
@@ -22,12 +28,7 @@ TwoPeriods = tuple[LongLife, list[Period], list[SeedFinding | None]]
 
 @pytest.fixture(scope="module")
 def two_periods() -> TwoPeriods:
-    life = LongLife(Plan(seed=2, life=1000 * HOUR), **SHORT)
-    periods, findings = [], []
-    for period in islice(life.periods(), 2):
-        periods.append(period)
-        findings.append(look(period.run).finding)
-    return life, periods, findings
+    return _two_periods(2)
 
 
 def test_a_cluster_lives_for_long_and_keeps_every_promise(two_periods: TwoPeriods) -> None:
@@ -78,6 +79,74 @@ def test_what_grows_with_the_length_of_a_life_is_noticed(mutant: str) -> None:
     assert found[0].number == BOUNDED, found[0].text
 
 
+@pytest.fixture(scope="module")
+def recovered() -> TwoPeriods:
+    """The second period begins with a cluster made of one survivor, beside an old node."""
+    return _two_periods(42, period_s=QUICK_S)
+
+
+@pytest.fixture(scope="module")
+def restored() -> TwoPeriods:
+    """The second period begins with a cluster that is made of a snapshot of the former one."""
+    return _two_periods(34, period_s=QUICK_S)
+
+
+def _two_periods(seed: int, *, period_s: float = SHORT["period_s"]) -> TwoPeriods:
+    plan = Plan(seed=seed, life=1000 * HOUR)
+    life = LongLife(plan, period_s=period_s, night_s=SHORT["night_s"])
+    periods, findings = [], []
+    for period in islice(life.periods(), 2):
+        periods.append(period)
+        findings.append(look(period.run).finding)
+    return life, periods, findings
+
+
+def test_a_cluster_made_of_one_survivor_keeps_every_promise(recovered: TwoPeriods) -> None:
+    life, (first, second), findings = recovered
+    assert findings == [None, None]
+    assert (first.totals["recoveries"], second.totals["recoveries"]) == (0, 1)
+    assert second.totals["acknowledged"] > first.totals["acknowledged"]
+    assert second.totals["lost in recoveries"] > 0
+    nodes = life.world.nodes
+    assert {generation_of(node.core.machine.term) for node in nodes} == {1}
+    assert CLUSTER not in {node.shelf.identity.cluster for node in nodes}
+    assert len({node.shelf.identity.cluster for node in nodes}) == 1
+
+
+def test_an_old_node_beside_the_new_cluster_has_no_peer_there(recovered: TwoPeriods) -> None:
+    """A period that ends has seen that it was told to be superseded, and was no peer."""
+    assert recovered[1][-1].totals["old nodes outside"] == 1
+
+
+def test_a_cluster_restored_as_of_an_earlier_entry_keeps_every_promise(
+    restored: TwoPeriods,
+) -> None:
+    _, (_, second), findings = restored
+    assert findings == [None, None]
+    assert second.totals["restored backups"] == 1
+    assert second.totals["recoveries"] == 0
+    assert second.totals["lost in recoveries"] > 0
+
+
+def test_a_life_can_be_told_to_have_no_recoveries() -> None:
+    plan = Plan(seed=42, life=1000 * HOUR, without=(RECOVERIES,))
+    life = LongLife(plan, period_s=QUICK_S, night_s=SHORT["night_s"])
+    *_, second = islice(life.periods(), 2)
+    assert second.totals["recoveries"] == 0
+    assert {node.shelf.identity.cluster for node in life.world.nodes} == {CLUSTER}
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("mutant", [each.name for each in GENERATIONS if not each.harmless])
+def test_a_broken_rule_of_recoveries_is_noticed(mutant: str) -> None:
+    plan = Plan(seed=42, life=1000 * HOUR, mutant=mutant)
+    life = LongLife(plan, period_s=QUICK_S, night_s=SHORT["night_s"])
+    findings = [look(period.run).finding for period in islice(life.periods(), 2)]
+    assert findings[0] is None
+    assert findings[1] is not None
+    assert findings[1].number == ONE_HISTORY, findings[1].text
+
+
 @pytest.mark.pure
 @pytest.mark.parametrize("mutant", FORGOTTEN)
 def test_a_rule_that_is_broken_late_is_noticed_late(mutant: str) -> None:
@@ -105,6 +174,8 @@ def test_the_command_tells_how_it_goes_and_ends_with_counts(
     (life,) = json.loads(printed.out)["lives"]
     assert life["virtual_seconds"] >= 300
     assert life["totals"]["strikes"] > 0
+    assert life["totals"]["recoveries"] == 0
+    assert "0 recoveries, 0 restored backups" in printed.err
     assert life["broken"] is None
     assert life["replay"] == "qsync sim --replay 1 --life 5m"
 
