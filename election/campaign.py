@@ -30,7 +30,7 @@ class Campaign:
     def __init__(self, state: RaftState, history: VoteHistory, mode: ElectionMode) -> None:
         self.mode = mode
         self.absent: set[Replica] = set()
-        """Peers at whose address nobody listens: their votes are not waited for."""
+        """Peers whose address refuses connections: a campaign does not wait for their votes."""
         self._state = state
         self._history = history
 
@@ -101,7 +101,7 @@ class Campaign:
             state.out.arm(ElectionTimer.ELECTION, GONE_EARLIEST_S, GONE_LATEST_S)
 
     def leader_gone(self) -> None:
-        """Nobody listens at the leader's address: wait for it no longer.
+        """The leader's address refuses connections: wait for it no longer.
 
         That is how a dead process looks, and a living one behind a firewall, a proxy or a full
         listener too. So it ends stickiness, and never a promise (membership.md M11 i).
@@ -262,7 +262,7 @@ class Campaign:
         elif round_ is not None and round_.is_answered_by(vote):
             round_.record.record(vote.voter, vote.reason)
             if round_.first == vote.voter and vote.term >= state.term:
-                # It has stepped down for us, so nobody owes it anything any more.
+                # It has stepped down for us, so no promise to it remains.
                 round_.first = None
                 state.promise.release(state.now)
                 state.arm_election()

@@ -43,7 +43,7 @@ class Electorate:
     def may_lead(self) -> bool:
         """Whether it may be elected; also while it does not know for sure that it was removed.
 
-        Nobody else may have what it has (membership.md M4 d); it does not count itself then.
+        No other node may have its entries (membership.md M4 d); it does not count itself then.
         """
         return self.is_voter or self.outgoing
 

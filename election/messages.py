@@ -12,7 +12,7 @@ Index = NewType("Index", int)
 """Place in the one log, from 1, without holes. 0 means "before the first entry"."""
 
 TERM_MAX = Term(2**63 - 1)
-"""The last term. Nobody adopts a later one, and nobody campaigns in it or beyond."""
+"""The last term. No node adopts a later one, and no node campaigns in it or beyond."""
 TERM_JUMP_MAX = 2**32
 """A term so far above one's own was never campaigned for: it is damage, or a lie."""
 

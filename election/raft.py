@@ -29,7 +29,7 @@ from election.voter import Voter
 class Raft:
     """Who leads, as far as one node can know. No clock, no dice, no disk, no network.
 
-    Inputs are method calls; what is to be done comes out of `ready()`. Call `clock` before each
+    Inputs are method calls; `ready()` returns the work to do. Call `clock` before each
     batch of inputs. Neither `elected` nor a granted vote rests on a ballot that is not durable.
 
     The parts know `state` and not each other: `campaign` asks for votes, `voter` answers who asks,
@@ -53,7 +53,7 @@ class Raft:
         self.electorate = Electorate(me=me, voters=voters, quorum=quorum, named=named)
         self.out = ElectionOutbox(ballot)
         if self.electorate.is_alone:
-            # There is nobody who could remember what it acked and forgot.
+            # No other node could remember what it acked and forgot.
             ballot = replace(ballot, member=True)
         self.state = RaftState(
             electorate=self.electorate,
@@ -148,7 +148,7 @@ class Raft:
         self.state.contact.heard(peer, self.state.now)
 
     def promise(self) -> float:
-        """Promise to vote for nobody but the leader; return for how many seconds from now."""
+        """Promise to vote for no node but the leader; return for how many seconds from now."""
         state = self.state
         state.promise.promise(state.now + state.timing.promise)
         return state.timing.promise

@@ -125,7 +125,7 @@ class RaftState:
         self.out.add_event("elected", term=self.term)
 
     def become_follower(self) -> None:
-        """Follow nobody, in the same term: the leader is lost, or our round was given up."""
+        """Follow no leader, in the same term: it is lost, or our round was given up."""
         assert self.role is not Role.LEADER
         self._become(Role.FOLLOWER, None)
 

@@ -43,9 +43,9 @@ ROLE_CHANGES: Mapping[tuple[Role, Role], frozenset[TermStep]] = {
     (Role.FOLLOWER, Role.FOLLOWER): _ANY,
     # "times out, starts election": a campaign always raises the term (Raft §5.2).
     (Role.FOLLOWER, Role.CANDIDATE): _HIGHER,
-    # Nobody leads who has not asked for votes in this very term.
+    # A node leads a term only if it asked for votes in this term.
     (Role.FOLLOWER, Role.LEADER): _NEVER,
-    # "discovers current leader or new term"; here it also gives up when nobody answers.
+    # "discovers current leader or new term"; here it also gives up without answers.
     (Role.CANDIDATE, Role.FOLLOWER): _ANY,
     # "times out, new election".
     (Role.CANDIDATE, Role.CANDIDATE): _HIGHER,
@@ -68,7 +68,7 @@ class ElectionTiming:
 
     `election_timeout`: a follower that heard no leader for so long campaigns, and until then it
     helps no other candidate. `disconnect_timeout`: a leader that heard no quorum for so long
-    fences itself. `promise`: for so long a follower that was asked to gives nobody else a vote.
+    fences itself. `promise`: for so long a follower that was asked to votes for no other node.
 
     The first is for liveness and may be cut short; leases rest on a promise, which may not.
     """
@@ -84,9 +84,9 @@ class ElectionTiming:
 
 
 RETRY_SHARE_MAX = 0.1
-"""A campaign that nobody can win is tried again within this share of the election timeout."""
+"""A campaign that no node can win is tried again within this share of the election timeout."""
 GONE_EARLIEST_S = 0.005
 GONE_LATEST_S = 0.030
-"""How soon to campaign when nobody listens at the leader's address: random, so one is first."""
+"""How soon to campaign when the leader's address refuses: random, so one node is first."""
 PROMOTE_TIMEOUTS_MAX = 2
 """For how many election timeouts a promoted candidate goes on asking in its one term."""

@@ -27,7 +27,7 @@ class VoteResult(Enum):
 class VoteRound:
     """A request for votes of our own that is under way.
 
-    `promoted`: somebody wants this node to lead, so it goes on asking in the same term until
+    `promoted`: an operator wants this node to lead, so it goes on asking in the same term until
     `until` and never with a pre-vote. `first`: the living leader, which is asked before all others.
     `lost_known`: that it is lost was acted upon.
     """

@@ -32,7 +32,7 @@ def check_writable(machine: Machine) -> None:
 def grounded(log: LogIndex, request: Request) -> Request:
     """The request without the places of the log it was read from, which must be in this log.
 
-    An asynchronous tail may be cut off after somebody read it; at its indexes there are other
+    An asynchronous tail may be cut off after a client read it; at its indexes there are other
     entries now, and a check by index alone would not look at them.
     """
     reads: list[Sequence[object]] = []

@@ -4,7 +4,7 @@
 
 A line that is changed, left out, moved or put in between breaks the chain there. Lines that were
 cut off the end are found by a hash that is kept elsewhere: by the other nodes, in lines of their
-trails (`qsync audit verify --witness`), or by somebody else (`--head`).
+trails (`qsync audit verify --witness`), or by another witness (`--head`).
 """
 
 import json
@@ -104,7 +104,7 @@ def last_head(directory: Path) -> AuditHead:
             try:
                 return head_of(text)
             except ValueError:
-                continue  # torn by a crash; it stays, and whoever verifies the trail sees it
+                continue  # torn by a crash; it stays, and a verification shows it
     return AuditHead()
 
 
@@ -132,7 +132,7 @@ def heads_told(lines: Iterable[tuple[str, str]], instance: str) -> Iterator[Audi
             if (said["event"], said.get("instance")) == (HEAD, instance):
                 yield parse_head(str(said["head"]))
         except (KeyError, ValueError):
-            continue  # whoever verifies that trail sees it
+            continue  # a verification of that trail shows it
 
 
 def lines_of(files: Iterable[Path]) -> Iterator[tuple[str, str]]:

@@ -20,7 +20,7 @@ class QsyncError(Exception):
     retryable: ClassVar[bool] = False
     outcome: Outcome = Outcome.ROLLED_BACK
     hint: str = ""
-    hint_alone: ClassVar[str] = ""  # where nobody leads
+    hint_alone: ClassVar[str] = ""  # without a leader
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class FailureReason(StrEnum):
 class Unavailable(QsyncError):
     """No node answered. `details["nodes"]` has the error of each address.
 
-    `reason`: of the one node that was asked. REFUSED: nobody listens there, so nothing was asked.
+    `reason`: of the one node that was asked. REFUSED: its address refuses, so nothing was sent.
     """
 
     code = "UNAVAILABLE"

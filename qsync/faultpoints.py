@@ -1,4 +1,4 @@
-"""Fault points: places where a node breaks on purpose, by name, when it is told to and may be.
+"""Fault points: named places where a node breaks on purpose, when armed and allowed.
 
 This is only the list of what is armed. What strikes there looks here, and nothing looks while
 nothing is armed (see `qsync.node.seams`).
@@ -22,7 +22,7 @@ DELAY_S_MAX = 60.0
 JUMP_S_MAX = 366 * 86_400.0
 TIMES_MAX = 1_000_000
 LASTS_S, LASTS_S_MAX = 3600.0, 86_400.0
-"""Limit in seconds, after which an armed point is disarmed: whoever armed it may be gone."""
+"""Limit in seconds, after which an armed point is disarmed: its driver may be gone."""
 
 
 @dataclass(slots=True)

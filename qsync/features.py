@@ -14,9 +14,9 @@ USERS: Final = "users"
 KNOWN: Final[frozenset[str]] = frozenset({USERS})
 """Those of this release."""
 ON_DEMAND: Final[frozenset[str]] = frozenset({USERS})
-"""Those that somebody asks for: no leader enables them by itself."""
+"""Features for operators to enable: no leader enables them by itself."""
 LOG_TERMS: Final = "log_terms"
-"""Where a log begins is told with the terms and the rolled-back stretches of what is not in it."""
+"""The start of a log is sent with the terms and rolled-back stretches of trimmed entries."""
 BETWEEN_PEERS: Final[frozenset[str]] = frozenset({LOG_TERMS})
 """What peers tell each other beside those: no entry of the log needs it, so it is never enabled.
 Who does not know one of these is spoken to as by the releases that did not."""

@@ -24,7 +24,7 @@ def outdated(root: Path | None = None) -> list[str]:
     """Sources of a checkout that changed since they were compiled, or are gone; by path.
 
     Python prefers the compiled module beside a source, so an edit would have no effect. Where
-    qsync is installed nobody edits, and times tell nothing.
+    qsync is installed no file is edited, and times mean nothing.
     """
     root = checkout(root)
     if root is None:

@@ -1,4 +1,4 @@
-"""Which start of which directory a process is: how an old copy of a directory is told from it.
+"""Which start of which directory a process is: how an old copy of a directory is recognised.
 
 membership.md M7 c. A directory counts its starts, and every start draws a number. Who has heard of
 a later life of a directory, or of this one under another number, has an old copy before it.

@@ -6,7 +6,7 @@ from pathlib import Path
 def last_lines(path: Path, *, bytes_max: int) -> list[str]:
     """The whole lines among the last bytes of a file, in its order. Raises OSError.
 
-    A line that a crash cut short is among them: whoever reads it sees that.
+    A line that a crash cut short is among them, for the reader to recognise.
     """
     with path.open("rb") as file:
         size = file.seek(0, 2)

@@ -38,7 +38,7 @@ _OF_SPACES: Final = frozenset(
 )
 """Operations whose second element is a space."""
 _UNASKED: Final = int(WriteFlags.SUBMIT | WriteFlags.NO_WAIT)
-"""Writes whose commit nobody waits for."""
+"""Writes without a client that waits for the commit."""
 
 
 def instrument(provider: TracerProvider | None = None) -> None:

@@ -116,7 +116,7 @@ class LimboRef(NamedTuple):
 ONE_INSTANCE = Instance(0)
 """Of every node where directories are not told apart: in simulations that lose none."""
 NO_INSTANCE = Instance(-1)
-"""Of whoever names none: no directory has it."""
+"""The instance of a node that names none: no directory has it."""
 
 
 def read_instance(text: str) -> Instance:

@@ -1,4 +1,4 @@
-"""Refusals that rest on data are answers like reads: what they wait for before they are told.
+"""Refusals that depend on data are answers like reads: what they wait for before they are sent.
 
 protocol.md section 7, Reads: such a refusal waits for a quorum round, and never rests on pending
 data. A leader that was replaced unnoticed would say "another tuple has the key" of one that
@@ -31,7 +31,7 @@ RESTS_ON_DATA = (
 class PendingRefusal(NamedTuple):
     """A refusal that may not be told yet.
 
-    `error` is told when a linearizable read would be answered. None: only pending data refuses the
+    `error` is sent when a linearizable read would be answered. None: only pending data refuses the
     request; when everything up to `place` is decided it is executed again.
     """
 

@@ -75,7 +75,7 @@ class Replica:
         self.settings: Mapping[str, str] = {}
         """What the cluster shares, by the log as it is here, pending entries included."""
         self.torn = False
-        """An exception left it half changed: whoever holds it must stop, the log is whole."""
+        """An exception left it half changed: the node must stop; the log is intact."""
         self.lost: UntrustedRows | None = None
         """Why the state is not there, and how far it is made anew; see `lose`."""
         replicated_log = self.machine.replicated_log

@@ -44,7 +44,7 @@ def unready(machine: Machine, wanted: frozenset[str]) -> list[str]:
 def outdated(machine: Machine, shared: Mapping[str, str]) -> list[Disconnected]:
     """Connections to peers that do not know what the log uses by now: they were let in before it.
 
-    Such a peer knew it once, or nobody could have enabled it, and went back to an older release.
+    Such a peer knew it once, or it would not be enabled, and went back to an older release.
     """
     wanted = features.enabled(shared)
     return [

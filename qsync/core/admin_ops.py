@@ -47,7 +47,7 @@ class AdminOps:
     def handle_request(
         self, event: PromoteAsked | DemoteAsked | RollbackAsked | ChangeAsked | LeaveAsked
     ) -> None:
-        """Begin what an operator asks for, or whoever stops the process."""
+        """Begin an operation that an operator requests, or that stopping the process requires."""
         match event:
             case PromoteAsked():
                 self.promotions.promote(event.ticket)
@@ -84,7 +84,7 @@ class AdminOps:
         if state.leader is not None:
             self.transfers.handle_request(state.leader, candidate)
         elif state.raft.transfer.resigned == state.term:
-            # It does not know yet that nobody leads; need not wait until it misses us, either.
+            # It does not know yet that the leader is gone, and need not wait for a timeout.
             state.out.send(candidate, TimeoutNow(term=state.term, leader=state.config.me))
 
     def forget(self, ticket: Ticket) -> None:

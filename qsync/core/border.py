@@ -102,7 +102,7 @@ def sender(message: Message) -> Replica | None:
 def check_term(ours: Term, theirs: Term) -> None:
     """Terms grow by one for each campaign and are for ever: one that jumps is no term.
 
-    Whoever adopts it can never go back, and at the end of the numbers nobody can campaign.
+    A node that adopts it can never go back, and after the last term no node can campaign.
     """
     if theirs > TERM_MAX:
         raise ProtocolError(f"term {theirs} is beyond the last one, TERM_MAX {TERM_MAX}")

@@ -55,7 +55,7 @@ class Changes:
     """At most one at a time, and the next step only when the former is decided (M2 b).
 
     A disk that was lost has lost votes and acks. No repair in place is safe, so its vote is made
-    worthless in the log, by two steps (M5). Whoever leads goes on with what is half done: the
+    worthless in the log, by two steps (M5). Every later leader continues a half-done change: the
     member that waits to be a voter says so in its role.
     """
 
@@ -146,7 +146,7 @@ class Changes:
     def automatic(self) -> None:
         """With every heartbeat: what is half done goes on, and lost disks are replaced (M5 b).
 
-        A newcomer that waits to be a voter becomes one when it has caught up; whoever returned
+        A newcomer that waits to be a voter becomes one when it has caught up; a node that returned
         with a new directory gets its place back (policy auto).
         """
         state, leader = self._state, self._state.leader
@@ -310,7 +310,7 @@ class Changes:
         """A leader that its own pending change deprives of a quorum takes the change back.
 
         Instead of stepping down, if a majority of the former configuration is there: once the
-        change is inherited by somebody it cannot be rolled back, and may never find its quorum
+        change is inherited by a new leader it cannot be rolled back, and may never find its quorum
         (membership.md M3 f).
         """
         leader, raft, replicated_log = (

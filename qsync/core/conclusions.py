@@ -3,7 +3,7 @@
 A request and its attempts are two things (protocol.md section 5). An attempt whose connection
 broke, or whose node said itself that it does not know, may still lie unread in a socket, be pending
 in a log that wins a later term, or be done already. As long as there may be such an attempt, or the
-number came from somebody else as a token, the request is in doubt.
+number came from another client as a token, the request is in doubt.
 """
 
 from enum import Enum
@@ -36,7 +36,7 @@ class Conclusion(Enum):
     DEFINITE = "definite"
     """It was not done and never will be."""
     UNKNOWN = "unknown"
-    """Nobody can say."""
+    """The outcome is unknown."""
 
 
 def conclude(heard: AttemptResult, *, doubted: bool) -> Conclusion:

@@ -1,4 +1,4 @@
-"""A demote with nobody to hand over to: the limbo is emptied, then it has no owner any more.
+"""A demote without a successor: the limbo is emptied, then it has no owner any more.
 
     phase      it waits for             and ends with
     emptying   what is pending          all confirmed: recorded; timer: refused, this node leads on

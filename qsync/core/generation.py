@@ -27,7 +27,7 @@ def first_term_of(generation: int) -> Term:
 
 
 def first_ballot(term: Term) -> Ballot:
-    """Of the node that begins a generation: in its first term nobody is voted for."""
+    """The ballot of the node that begins a generation: it has not voted in its first term."""
     return Ballot(term=term, vote=None, member=True)
 
 
@@ -46,7 +46,7 @@ def first_write(term: Term) -> Write:
 def founded_by(start: LogStart, member: Member, codec: Codec) -> LogStart:
     """Where the log of a generation begins: its one member is in force there (M8 a).
 
-    What entries of older generations say of the voters counts for nothing (M8 c): none of them is
+    Configurations of older generations do not count (M8 c): none of them is
     in a log that begins here.
     """
     return replace(start, configuration=codec.encode((member,), before=(member,)))

@@ -83,7 +83,7 @@ class Connected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disconnected:
-    """Our connection to a peer is gone. `refused`: and nobody listens at its address any more."""
+    """Our connection to a peer is gone. `refused`: its address refuses connections."""
 
     peer: Replica
     epoch: int

@@ -108,7 +108,7 @@ class Leader:
         assert before is not None
         body = configurations.codec.encode(configuration.members, before=before.members)
         entry = self._append(_TXN, CONFIG | WAIT_SYNC | WAIT_ACK, body, wall)
-        # Nobody executed it, so the mirrors of the log get it here.
+        # It was not executed, so the mirrors of the log get it here.
         self.replicated_log.events.append(LogAppended([entry]))
         return entry
 

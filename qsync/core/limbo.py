@@ -41,7 +41,7 @@ class Limbo:
         self.confirmed = confirmed
         self._births: deque[tuple[int, float]] = deque()
         self.moved_at = -inf
-        """When something was last confirmed, in monotonic seconds; kept by whoever has the time."""
+        """When something was last confirmed, in monotonic seconds; set by a caller with a clock."""
         self.last_sync_confirmed: tuple[Index, Replica, Lsn] = (Index(0), Replica(0), Lsn(0))
         self._stretches: list[RolledBackRange] = []
         self._owners: list[Owner] = [owner] if owner.index else []
@@ -181,7 +181,7 @@ class Limbo:
             self._owners.pop()
 
     def trim(self, upto: Index) -> None:
-        """Forget what is before `upto`, where the log begins now: nobody asks about it."""
+        """Forget what is before `upto`, where the log begins now: it is not needed any more."""
         self._stretches = [each for each in self._stretches if each.rollback > upto]
         owner = self.owner_at(upto)
         self._owners = [each for each in self._owners if each.index > upto]

@@ -50,7 +50,7 @@ class LogStart:
     crc: Crc
     """Its chain checksum: what follows is sealed by it."""
     origin: Replica
-    """Who appended it; 0 for nobody, before the first entry."""
+    """The replica that appended it; 0 before the first entry."""
     vclock: tuple[tuple[Replica, Lsn], ...]
     """Each origin and its last lsn, in order of the origins; they add up to `index`."""
     owner: Owner

@@ -14,7 +14,7 @@ class Append:
     """Entries, and the entry they follow. Leader to follower.
 
     `confirmed` was computed by the sender for this batch's end (protocol.md section 3.8): the
-    receiver takes it as it is. The machine emits `entries` empty and names `last`; whoever sends
+    receiver takes it as it is. The machine emits `entries` empty and names `last`; the sender
     fills in the entries `prev_index + 1 .. last` from the log. `epoch` counts the leader's
     connections to this follower and comes back in the answer.
     """
@@ -110,7 +110,7 @@ class Heartbeat:
     admit: Final[bool]
     """Tells a recruit that it has caught up and is a member from now on."""
     last: Final[Index]
-    """How long the leader's log is, for people who ask the follower; whoever sends fills it in."""
+    """The length of the leader's log, for the follower's status; the sender fills it in."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class MemberState(IntEnum):
 class HeartbeatResponse:
     """Follower to leader: in your term I still follow you (answer to `round`).
 
-    `promised_us`: for so many microseconds from now on I vote for nobody else; 0 when nobody asked.
+    `promised_us`: for so many microseconds it votes for no other node; 0 if it was not asked to.
     """
 
     term: Final[Term]
@@ -218,7 +218,7 @@ class TransferLeadership:
 class InstallSnapshot:
     """What you lack is not in my log any more; I have the state at `start`. Leader to follower.
 
-    Raft §7. The rows do not come with it: whoever runs a follower that wants them fetches them.
+    Raft §7. The rows do not come with it: the follower's node fetches them.
     A follower whose log has that entry wants none (membership.md M6 c). The answer, now or when
     the rows are durable, is an AppendResponse.
     """

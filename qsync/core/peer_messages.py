@@ -45,7 +45,7 @@ class PeerMessages:
         if isinstance(
             message, RequestVoteResponse
         ) and not state.replicated_log.configurations.names(peer, event.instance):
-            return  # Counted by pair: a vote of another directory is nobody's (membership.md M1 d).
+            return  # Counted by pair: of another directory it does not count (membership.md M1 d).
         # With tuples: a union would be made anew each time, and compared slowly.
         if isinstance(message, (RequestVote, RequestVoteResponse, TimeoutNow, Resigned)):
             state.received(message)
@@ -222,7 +222,7 @@ class PeerMessages:
         return progress is not None and progress.connected and progress.is_voter
 
     def disconnected(self, event: Disconnected) -> None:
-        """End a connection to a peer; if nobody listens there any more, the peer has stopped."""
+        """End a connection to a peer; if its address refuses connections, the peer has stopped."""
         state = self._state
         progress = state.peers.get(event.peer)
         if progress is not None and progress.epoch == event.epoch:

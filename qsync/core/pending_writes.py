@@ -18,7 +18,7 @@ class PendingWrites:
         self.written = Index(0)
         """Durable here and still in the log, up to here."""
         self.overdue = False
-        """The confirmed index is written next, be there entries or not: somebody waits for it."""
+        """Write the confirmed index next, even without entries: a client waits for it."""
         self._write: Write | None = None
         self._reach = Index(0)
         self._good_to = Index(0)

@@ -215,7 +215,7 @@ def counted(followers: Iterable[Progress]) -> list[Progress]:
 
 
 def acked_by(followers: Iterable[Progress], index: Index) -> list[Replica]:
-    """Return which of those that count have `index`."""
+    """Return which of the counting replicas have `index`."""
     return [each.peer for each in followers if each.match >= index and each.counts]
 
 

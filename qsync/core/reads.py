@@ -41,7 +41,7 @@ class LeaderReads:
 
     def answered(self, round_: int) -> list[ReadSettled]:
         """Serve the reads that were noted before `round_`, in which a quorum follows us."""
-        # Rounds are numbered and begun in order; nobody answers one that has not begun.
+        # Rounds are numbered and begin in order; no node answers one that has not begun.
         assert round_ <= self.round
         done: list[ReadSettled] = []
         waiting = self._in_round

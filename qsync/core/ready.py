@@ -78,7 +78,7 @@ class TransactionFate(StrEnum):
     ROLLED_BACK = "rolled_back"
     CUT = "cut"
     LOST = "lost"
-    """Cut, and asynchronous: it is not confirmed anywhere, but may be shown where nobody knows."""
+    """Cut, and asynchronous: not confirmed anywhere, but an isolated node may still show it."""
 
 
 @final
@@ -113,7 +113,7 @@ class ReadSettled:
         self.place = place
 
 
-# What happened to the log and its fates, in order, for whoever mirrors it (qsync.data).
+# What happened to the log and its fates, in order, for the mirrors of the log (qsync.data).
 @dataclass(slots=True, init=False, unsafe_hash=True)
 class LogAppended:
     """These entries were appended (by a leader). A leader's own proposals are not repeated here."""

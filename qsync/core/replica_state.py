@@ -26,7 +26,7 @@ class ReplicaState:
     So the role is never behind the election's: `leader` exists exactly while `raft` leads, and
     `follower` acts in its term otherwise. The voters are never behind the log.
 
-    `led`: the newest term in which this node began to lead, for whoever looks on: it may have been
+    `led`: the newest term in which this node began to lead, for observers: it may have been
     deposed in the very batch in which it was elected, and its PROMOTE is in its log all the same.
     `wall`: the time for people. `on_deposed`: called with a leadership that has just ended.
     """
@@ -103,7 +103,7 @@ class ReplicaState:
         return self.raft.campaign.promote()
 
     def leader_gone(self) -> None:
-        """Note that nobody listens at the leader's address."""
+        """Note that the leader's address refuses connections."""
         self.raft.campaign.leader_gone()
         self.follow()
 

@@ -85,8 +85,8 @@ def placed(
     """Return all that need the log, each at its place now; members without a row, too.
 
     `followers` is a leader's: it knows better than the rows how far members are. What it does not
-    know of anybody begins with the log. Nobody is ahead of what is confirmed, because what is not
-    may be cut.
+    know begins with the log. No position is above the confirmed index, because entries above
+    it may be cut.
     """
     by_name = {each.name: each for each in rows}
     found = [each for each in by_name.values() if each.kind is not ConsumerKind.REPLICA]

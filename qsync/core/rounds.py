@@ -112,7 +112,7 @@ class HeartbeatRounds:
     def lease_wanted(self) -> None:
         """Ask for promises from now on, and for a while: a client reads by lease.
 
-        A promise delays the next election, so that nobody gives one which nobody reads by.
+        A promise delays the next election, so followers give none unless clients read by lease.
         """
         self._wanted_until = self._replicated_log.now + WANTED_PROMISES * self.config.promise
 

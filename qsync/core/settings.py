@@ -15,7 +15,7 @@ def overlaid(own: CoreConfig, shared: Mapping[str, str]) -> CoreConfig:
         try:
             config = config.with_options({key: settings.parse(key, text)})
         except ValueError:
-            # A leader of another release knew what it meant; whoever does not keeps its own.
+            # A leader of another release knew this value; a node that does not keeps its own.
             continue
     return config
 

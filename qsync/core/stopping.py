@@ -10,7 +10,7 @@ from qsync.core.ready import Ticket
 class LeadershipTransfer:
     """Brings `to` up to our last entry and then sends it TimeoutNow.
 
-    `tickets`: who asked for it by `demote`; nobody, if the successor itself did. `leaving`: why
+    `tickets`: of the clients that asked by `demote`; empty if the successor asked. `leaving`: why
     this node must not lead any more, if so; then it stops leading also when `to` does not take
     over. `tried`: those who did not.
     """

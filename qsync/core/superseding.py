@@ -62,7 +62,7 @@ class Superseding:
     def silence(self, ready: Ready) -> None:
         """Drop all messages to peers, and all answers about decisions or data.
 
-        What a client waits for may be lost in the other cluster, or not: nobody here can know.
+        Whether a write that a client waits for is in the other cluster is unknown here.
         """
         cluster = self._disk.superseded
         if cluster is None:

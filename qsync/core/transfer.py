@@ -117,7 +117,7 @@ class Transfers:
     def leave(self, why: str, *, brings: bool = True) -> None:
         """Hand over to the best successor, or resign. Begun once, however often it is asked for.
 
-        One that `brings` nobody anything any more can hand over to who has its whole log.
+        Without `brings` it can send no entries, and hands over only to a node with its whole log.
         """
         state = self._state
         leader = state.leader

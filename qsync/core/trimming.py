@@ -70,7 +70,7 @@ def carried(replicated_log: ReplicatedLog, end: Index) -> Index:
 def trim_log(replicated_log: ReplicatedLog, start: LogStart) -> None:
     """Trim the log up to that entry of it (`start_at`), as the disk will.
 
-    What follows can be had as before. Whoever lacks what is forgotten needs a snapshot.
+    Later entries can be read as before. A follower that lacks trimmed ones needs a snapshot.
     """
     # membership.md M6 g: never beyond what is confirmed; and that is durable here, too.
     assert start.index <= min(replicated_log.confirmed, replicated_log.written)
@@ -102,7 +102,7 @@ def begin_at_snapshot(replicated_log: ReplicatedLog, start: LogStart) -> None:
     cache = replicated_log.entry_cache
     replicated_log.entry_cache = EntryCache(base=start.index, bytes_max=cache.bytes_max)
     replicated_log.leaders = start.index
-    # Whoever mirrors the log has it anew, too.
+    # The mirrors of the log get the new one, too.
     replicated_log.events = []
     replicated_log.cuts += 1
     replicated_log.notes.append(Note("snapshot_installed", fields))

@@ -15,7 +15,7 @@ NOTHING = Position(Term(0), Index(0))
 class Waiter:
     """The ticket of the transaction `(term, index)`.
 
-    `behind`: a synchronous entry, itself perhaps, before whose confirmation nobody shows it.
+    `behind`: a synchronous entry (maybe itself); no node shows it before this is confirmed.
     """
 
     __slots__ = ("behind", "index", "term", "ticket")

@@ -42,7 +42,7 @@ class Reason:
 
 
 def election(*, leader: int | None, term: int) -> Reason:
-    """Another node leads, or nobody."""
+    """Another node leads, or none."""
     who = f"node {leader} leads" if leader else "nobody leads"
     return Reason(
         why=ReadOnlyReason.ELECTION,
@@ -221,7 +221,7 @@ class Writable:
                 return stranger(me=state.config.me) if founded else UNFOUNDED
 
     def _membership(self) -> Iterator[Reason]:
-        """Return why this node counts for nothing now, whoever leads."""
+        """Return why this node counts for nothing now, under any leader."""
         state = self._state
         if not state.raft.electorate.named:
             yield self._outside()

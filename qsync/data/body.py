@@ -9,7 +9,7 @@ That is how a retry gets the results of the first attempt.
     [session, seq, low, nil, nil, [number of the error, message, hint, details]]
 
 is a refusal that was recorded under the number of its request (protocol.md section 5): it has no
-effects. Whoever knows nothing of such entries stops at the nil where the effects should be.
+effects. A release that does not know such entries stops at the nil in place of the effects.
 """
 
 import struct
@@ -158,7 +158,7 @@ def decode(body: bytes) -> Body:
 
 
 def refusal(body: bytes) -> QsyncError | None:
-    """The refusal that is recorded in it, as its request is told; None of a transaction."""
+    """The refusal that it records, as the client gets it; None for a transaction."""
     return _refusal_of(cbor2.loads(body)) if body[:1] == _SIX else None
 
 

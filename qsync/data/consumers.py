@@ -22,7 +22,7 @@ def register(
 ) -> bytes | None:
     """Keep the log behind `index` for `name`, or from here on if that is nil. The row.
 
-    Whoever is registered already stays where it is. Who was let go must say from where on, having
+    A registered consumer keeps its position. One that was let go must name its position, having
     taken a snapshot: raises Compacted if it does not.
     """
     space, key = _place(draft, name)
@@ -157,7 +157,7 @@ def _text(value: object, what: str, most: int) -> str:
 
 
 def _no_claim(name: str, there: Consumer | None) -> Compacted:
-    """The log may not be there any more for whoever asks."""
+    """The entries that a consumer asks for may be trimmed."""
     if there is None:
         return Compacted(
             f'the log is not kept for "{name}": no consumer is registered by that name',

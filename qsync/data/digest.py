@@ -44,7 +44,7 @@ class DigestScan:
         self._lo = spaces[0][1] if spaces else b""
         self._state = hashlib.blake2b(digest_size=_DIGEST_BYTES)
         self.found: dict[str, str] = {}
-        """By the name of a space, of those that are done."""
+        """The digests of the finished spaces, by name."""
 
     def read(self, rows_max: int = _ENDLESS) -> bool:
         """Read one slice: so many rows or `SLICE_BYTES` at most, over spaces; true at the end."""

@@ -115,7 +115,7 @@ def refuse(
     """The entry that takes the number of a request for its refusal (protocol.md section 5).
 
     Synchronous whatever the request is: only what is on a quorum keeps another attempt from taking
-    effect. Raises the refusal itself where it is not to be recorded: nobody is in doubt, or it is
+    effect. Raises the refusal itself if it is not recorded: the request is not in doubt, or it is
     about this moment or this node. Raises what says that the number cannot be taken.
     """
     session, seq, low = request.session, request.seq, request.low
@@ -358,7 +358,7 @@ def _expire_session(draft: EffectDraft, session: object) -> None:
 
 
 def _give_up(_draft: EffectDraft) -> None:
-    """Refuse the request of that number for good; whoever asks has only the number."""
+    """Refuse the request of that number for good; the client has only the number."""
     raise GivenUp("it was not done, and its number is taken: no attempt can do it any more")
 
 

@@ -132,7 +132,7 @@ class Rights:
         return found
 
     def known_of(self, user: str) -> set[KnownOperation]:
-        """Operations of a user that were found right: kept by whoever judged them.
+        """Operations of a user that passed the check, kept by the code that checked them.
 
         These rights are those of one schema, so numbers of spaces stand for one name each.
         """
@@ -197,7 +197,7 @@ def grant_of(row: Sequence[object]) -> Grant:
 SECRET_SPACES: Final = frozenset({"_user", "_priv", "_session"})
 """Only who may do everything reads them as rows; `Verb.RIGHTS` tells the others what they may.
 
-Who knows the id of somebody's session can ask for the outcomes of its writes, and give them up.
+A client that knows the id of a session can ask for the outcomes of its writes and give them up.
 """
 _OF_SPACES: Final = frozenset(
     {Privilege.READ, Privilege.WRITE, Privilege.CREATE, Privilege.ALTER, Privilege.DROP}

@@ -53,7 +53,7 @@ class Schemas:
 
 
 class Pins:
-    """Indexes at which somebody reads. Nothing above the lowest is folded."""
+    """Indexes at which reads are in progress. Nothing above the lowest is folded."""
 
     def __init__(self) -> None:
         self._counts: dict[int, int] = {}

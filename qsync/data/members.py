@@ -19,7 +19,7 @@ class MemberRows:
     """A configuration entry puts one row a member, all of them, and deletes those that are out."""
 
     def encode(self, members: Members, *, before: Members) -> bytes:
-        """The body of the transaction that makes `members` of `before`; it is nobody's request."""
+        """The body of the transaction from `before` to `members`; it belongs to no request."""
         effects: list[Effect] = [
             [schema.CLUSTER, _key(each.replica), tuples.encode(row_of(each))] for each in members
         ]

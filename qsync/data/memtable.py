@@ -18,7 +18,7 @@ STALE_KEYS_MAX = 1000
 """Keys without versions that the order may hold beyond as many as there are with versions."""
 
 SORT_KEYS_MIN = 500
-"""Fewer are put in order by whoever scans them; 4,000 take more than a millisecond."""
+"""Fewer keys are sorted by the scan that needs them; 4,000 take more than a millisecond."""
 
 RELEASE_STEP = 500
 """Transactions that are given back to the interpreter in one go."""
@@ -27,7 +27,7 @@ RELEASE_STEP = 500
 class Memtable:
     """Transactions in log order, and of every key that they write a chain of versions.
 
-    A put is one write to a dictionary. The keys are put in order only when somebody scans.
+    A put is one write to a dictionary. The keys are sorted only for a scan.
     """
 
     __slots__ = ("_order", "_seen", "rows", "txns", "versions", "weight")
@@ -95,7 +95,7 @@ class Memtable:
 
 
 def release(memtables: list[Memtable]) -> Generator[None, None, None]:
-    """Free what nobody uses any more in steps: the interpreter needs 2 ms for 4,000 rows."""
+    """Free unused rows in steps: the interpreter needs 2 ms for 4,000 rows."""
     while memtables:
         memtable = memtables.pop()
         while len(memtable.txns) > RELEASE_STEP:

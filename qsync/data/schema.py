@@ -170,7 +170,7 @@ class Schema:
             raise ProtocolError(f"a space is named by text or number, not by {ref!r}") from None
 
     def _meant(self, ref: str) -> list[str]:
-        """The names that may be meant: of system spaces only if it looks like one of those."""
+        """The names to suggest: system spaces only for a name that begins with an underscore."""
         return [one.name for one in self.spaces if ref.startswith("_") or not one.system]
 
     def name_of(self, ref: str | int) -> str | None:

@@ -31,7 +31,7 @@ ITERATIONS_MIN, ITERATIONS_MAX = 4096, 1_000_000
 what a node can make a client do."""
 CERTIFICATE: Final = "certificate"
 PASSWORD: Final = ("salt", "iterations", "stored", "server")
-"""What is kept of a password, SCRAM-SHA-256 (RFC 5802, RFC 7677): it logs nobody in."""
+"""The stored form of a password, SCRAM-SHA-256 (RFC 5802, RFC 7677): useless for a login."""
 
 
 def enable(draft: EffectDraft, key: object) -> None:
@@ -52,7 +52,7 @@ def enable(draft: EffectDraft, key: object) -> None:
 def create_user(draft: EffectDraft, name: object, options: object) -> None:
     """A user. `options`: `password` (see PASSWORD), `certificate`, `if_not_exists`.
 
-    The first one of a cluster is granted the role `super`: somebody has to be.
+    The first user of a cluster is granted the role `super`, since one user needs it.
     """
     rights, label = _rights(draft), _new_name(name)
     given = _options(options, {"password", CERTIFICATE, "if_not_exists"})
@@ -112,7 +112,7 @@ def revoke(
 ) -> bytes | None:
     """Take privileges back that were granted on that very object. What is left; None if nothing.
 
-    What a role or a wider object gives stays. Raises WrongOperation if none of them is there.
+    Privileges from a role or a wider object stay. Raises WrongOperation if none was granted.
     """
     gone = _grant(_rights(draft), grantee, privileges, kind, object_)
     old = _granted(draft, gone)

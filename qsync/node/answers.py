@@ -102,7 +102,7 @@ class VisibleReads:
         `place`: as it is now, for many reads that are answered together. `at`: the index to which
         the data is shown; None: all that is visible.
 
-        A row that is not as it was stored costs this node all of its rows, and nobody a wrong
+        A damaged row costs this node all of its rows, and no client gets a wrong
         answer.
         """
         try:

@@ -71,7 +71,7 @@ class AuditTrail:
     ) -> None:
         self.head = AuditHead()
         self.begun: AuditHead | None = None
-        """The head that was found when this life began; None while nobody has looked."""
+        """The head that was found when this life began; None until it is read."""
         self.unwritten = 0
         """Lines that the disk did not take."""
         self._path = None if directory is None else directory / audit.FILE
@@ -95,7 +95,7 @@ class AuditTrail:
             )
 
     def note_users(self, users: Iterable[str]) -> None:
-        """List the users there are, once in a new trail: nobody logged in to create the first."""
+        """List the existing users, once in a new trail: the first was created without a login."""
         if self._introduced or self._path is None:
             return
         self._introduced = True
@@ -105,7 +105,7 @@ class AuditTrail:
             self._write("users", {"users": sorted(users)[:NOTED_MAX]})
 
     def note_happening(self, event: str, fields: Mapping[str, object]) -> None:
-        """Write down an event that has happened, so nobody can refuse it any more."""
+        """Write down an event that has already happened and cannot be refused any more."""
         if event in AUDITED:
             self._write(event, {key: value for key, value in fields.items() if key not in _OWN})
 

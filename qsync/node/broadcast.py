@@ -29,7 +29,7 @@ def box_status(machine: "Machine") -> dict[str, object]:
 
 
 def box_election(machine: "Machine") -> dict[str, object]:
-    """Return who leads, as this node sees it; 0 when nobody does."""
+    """Return the leader that this node knows; 0 without one."""
     return {
         "term": int(machine.term),
         "role": machine.raft.role.value,

@@ -109,7 +109,7 @@ class Effects(Clocks, Protocol):
         """Return the random numbers for jitter."""
 
     def secret(self, size: int) -> bytes:
-        """Return random bytes that nobody can guess."""
+        """Return random bytes that cannot be guessed."""
 
     # -- sockets and descriptors
 

@@ -46,7 +46,7 @@ _ENDS_PROMISES: Final = frozenset({RequestVote, TimeoutNow, Resigned, RequestVot
 
 
 RECORDS_MAX: Final = 512
-"""So many events wait for a message to be sent; nobody can ask for what was not sent."""
+"""So many events wait for a message to be sent; answers to unsent messages cannot arrive."""
 _NANOS: Final = 1_000_000_000
 _COMMITTED: Final = TransactionFate.COMMITTED
 _LEADS, _CONFIRMED, _WROTE = int(What.LEADS), int(What.CONFIRMED), int(What.WROTE)

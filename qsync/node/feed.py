@@ -76,7 +76,7 @@ def read(
 ) -> FeedBatch:
     """Read what is confirmed above `after`, as far as one question may read. Raises Compacted.
 
-    With a term `after` is a place, that of somebody's write: LostWrite if another entry is
+    With a term `after` is the place of a write: LostWrite if another entry is
     confirmed there. Going by the index alone, what others put there would be skipped.
     """
     confirmed = replicated_log.confirmed

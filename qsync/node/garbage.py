@@ -1,4 +1,4 @@
-"""The garbage collector of a server: it looks at young objects only, mostly while nobody waits.
+"""The garbage collector of a server: young objects only, mostly while no request waits.
 
 A put leaves some ten objects that live until they are folded, so with Python's own thresholds the
 collector runs all the time, and a full collection stops the node for 10 to 20 ms.
@@ -17,7 +17,7 @@ YOUNG_OBJECTS: Final = 1_000_000
 """So many more objects live before the young ones are looked at: more than wait to be folded at any
 time, since to look at what lives takes longer than all that could be found there."""
 QUIET_OBJECTS: Final = 50_000
-"""So many are worth a look while nobody waits."""
+"""So many are worth a collection while no request waits."""
 OLDER_AFTER: Final = 50
 FULL_AFTER: Final = 1000
 """Collections of the generation below before the next older one is looked at, too."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 EVERYBODY: Final = "*"
 """As a name in a RightsRequest."""
 UNKNOWN: Final = Rights({}, (), ())
-"""While the rows are made anew nobody knows what they will say of users."""
+"""While the rows are rebuilt the users in them are unknown."""
 
 
 class Noting(Protocol):

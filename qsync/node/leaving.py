@@ -6,7 +6,7 @@ from qsync.node.view import NodeView
 LEAVE_S_MAX = 2.0
 """So long a node that leads stays to hand over; then it stops all the same."""
 LOOK_S = 0.005
-"""How often it looks whether somebody else leads."""
+"""How often it checks whether another node leads."""
 
 
 async def leave(node: NodeView) -> None:

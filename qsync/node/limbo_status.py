@@ -20,7 +20,7 @@ class Neighbours:
     """What the status of the limbo needs of other members beside the core's knowledge.
 
     `name` by id; `broken`: why there is no connection to a member, None while there is one;
-    `uptime`: seconds since this node was opened, and nobody was heard before that.
+    `uptime`: seconds since this node was opened; it heard no peer before that.
     """
 
     name: Callable[[int], str | None]

@@ -59,7 +59,7 @@ class PeerLink:
     message: str = ""
     refused: bool = False
     forgotten: bool = False
-    """It is nobody's link any more; what happens to it is nobody's news."""
+    """It belongs to no peer any more; its events do not matter."""
 
 
 def _unheard(_cluster: str, _where: str) -> None:
@@ -105,7 +105,7 @@ class Links:
     def follow(self) -> None:
         """Drop links to nodes that left the book, and dial those anew whose address changed.
 
-        The machine hears nothing of those that are not in it any more: it has forgotten them.
+        The machine is not informed about peers that it has forgotten.
         """
         peers = self.book.dialled()
         for gone in self.links.keys() - peers.keys():
@@ -260,7 +260,7 @@ class Links:
 
     def _lost(self, link: PeerLink, dialer: Dialer, connection: Connection, why: str) -> None:
         link.connection = None
-        # Hung up before it greeted: whatever accepts there (a proxy) has nobody behind it.
+        # Closed before the greeting: a proxy accepted, and no node is behind it.
         hung_up = connection.closed is ClosedBy.OTHER_SIDE
         self._failed(link, why, refused=dialer.greeting is None and hung_up)
 

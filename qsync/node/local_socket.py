@@ -36,11 +36,11 @@ def listen(node: LocalNode, directory: Path) -> None:
     path = directory / FILE
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        path.unlink(missing_ok=True)  # of a former life: the directory is locked, so it is nobody's
+        path.unlink(missing_ok=True)  # of an earlier life: under the lock it is unused
         with named(str(path)) as name:
             sock.bind(name)
         path.chmod(_MODE)
-        sock.listen(_BACKLOG)  # nobody gets in before this, whatever the mode was
+        sock.listen(_BACKLOG)  # no connection before this, so the earlier mode does not matter
     except OSError as error:
         sock.close()
         node.timeline.append("no_local_socket", {"why": str(error)})

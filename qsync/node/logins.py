@@ -167,7 +167,7 @@ class Logins:
     def judge(self, asked: LoginChallenge, *, proven: bool) -> None:
         """Check a proof. Raises AccessDenied, always in the same words; Overloaded.
 
-        Whoever asked for many challenges at once has one guess for each, and others of them may
+        A client with many challenges at once has one guess for each, and others of them may
         have failed meanwhile: Overloaded then, whatever was proven.
         """
         self._check_pace(asked.user, asked.address)
@@ -206,7 +206,7 @@ class Logins:
     def _known_rights(self) -> Rights | None:
         """Return the known rights. Raises Unavailable where users are required and none are known.
 
-        Nobody is told that his password is wrong while that is not known.
+        No user hears "wrong password" while that is not known.
 
         A node that never had the rows of users knows of none, whatever its cluster has.
         """

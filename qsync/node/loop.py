@@ -22,7 +22,7 @@ from qsync.store.writer import LogWriter
 from qsync.wire import peer_messages
 
 EXPIRY: Final = "expiry"
-"""The timer of those who wait for an answer."""
+"""The timer of requests that wait for an answer."""
 Deliver = Callable[[Replica, bytes], None]
 """Queues a frame on our connection to a peer; without one it is lost."""
 Loses = Callable[[Message], bool]
@@ -39,7 +39,7 @@ class LoopObserver(Protocol):
         """Return a step that also observes requests of clients and messages of peers."""
 
     def decided(self) -> None:
-        """The batch is decided, and none of its results has been sent."""
+        """The batch is decided, and no result of it has been sent."""
 
     def wrote(self, write: Write) -> None:
         """The write is durable."""
@@ -214,7 +214,7 @@ class Loop:
                 try:
                     deliver(peer, self._encode_append(message))
                 except StoreError as error:
-                    # As if the message were lost: that follower waits, and nobody else does.
+                    # As if the message were lost: only that follower waits.
                     why = str(error)
             elif isinstance(message, Heartbeat):
                 last = self.replica.machine.replicated_log.log.last

@@ -2,7 +2,7 @@
 
 Only where nothing is half changed. What is decoded, checked and read changes nothing; an exception
 of the machine or the state itself (`Replica.torn`) may have left a batch half taken, and what is in
-memory may then be promised to nobody: the node stops, and its log is whole.
+memory must then not be relied on: the node stops, and its log is intact.
 """
 
 import traceback

@@ -63,7 +63,7 @@ class Node:
     """
 
     begin_anew: Callable[[], None] = staticmethod(_nothing)
-    """Put here by whoever runs it and can open its directory anew, when that is to be done."""
+    """Set by a caller that can open the directory again, for when this is needed."""
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ import ipaddress
 from typing import Final
 
 NETWORK_BITS: Final = 64
-"""Of IPv6: whoever has one address has all of such a network."""
+"""Of IPv6: the owner of one address has all of such a network."""
 
 
 def origin_of(host: str) -> str:

@@ -42,7 +42,7 @@ HUNG_UP: Final = "closed by the other side"
 _GONE: Final = select.EPOLLERR | select.EPOLLHUP
 
 Survive = Callable[[Exception, str], None]
-"""Takes note of a mistake of our own and what was being done; raises it if nobody can go on."""
+"""Records a bug of ours and what was being done; raises it if the node cannot go on."""
 
 
 class _Calls(NamedTuple):

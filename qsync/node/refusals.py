@@ -29,8 +29,8 @@ def superseded(cluster: str) -> errors.Superseded:
 def ended(ticket: AnyTicket, cluster: str) -> errors.QsyncError:
     """The error for a request that waited when the node was superseded.
 
-    Whether a write is in the log of the other cluster nobody can know here, and under its number
-    nobody will say it there: sessions end with their cluster (membership.md M8 g).
+    Whether a write is in the log of the other cluster is unknown here, and under its number
+    it stays unknown there too: sessions end with their cluster (membership.md M8 g).
     """
     if type(ticket) is WriteTicket:
         done = ticket.submitted

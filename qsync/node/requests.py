@@ -69,7 +69,7 @@ class ClientRequests:
     def handle_frames(self, connection: Connection, payloads: list[bytes]) -> int:
         """Handle a client's frames in order, as many as its turn allows; return how many.
 
-        Raises ProtocolError when they are none of ours.
+        Raises ProtocolError for bytes that are no request.
         """
         self.resume()  # writes that wait for room go first
         rights = guard.rights_of(self._replica)

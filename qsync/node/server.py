@@ -53,7 +53,7 @@ class Admission:
     tls: NodeTls | None = None
     """Without it bytes go as they are."""
     logins: Logins | None = None
-    """Who asks clients for their passwords; None: nobody does."""
+    """Checks the passwords of clients; None: no password is needed."""
 
 
 class Sockets(Protocol):

@@ -39,7 +39,7 @@ class _Arrivals:
     """Behind the head comes the first chunk that is not here."""
     begun: bytearray = field(default_factory=bytearray)
     chunks: deque[tuple[int, bytes]] = field(default_factory=deque)
-    """Whole ones that nobody has taken yet; one of no bytes behind the last."""
+    """Complete chunks that wait to be imported; one without bytes behind the last."""
     moved: bool = False
     """Something came since the leader said last that it has a snapshot."""
     chunks_in_all: int = 0

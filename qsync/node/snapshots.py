@@ -58,7 +58,7 @@ class SnapshotWriter:
         return bool(self._waiting)
 
     def request(self) -> None:
-        """Begin a file for which nobody waits."""
+        """Begin a file for which no request waits."""
         self._waiting.append(None)
         self._wake.set()
 

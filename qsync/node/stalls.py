@@ -1,7 +1,7 @@
 """Stalls of this node: pieces of work that took long, each with its cause as far as known.
 
 Everything of a node runs in one thread, a piece at a time: a batch of requests, due timers, a step
-of a fold. While one takes long nobody is answered. Most of that is not the node's own work: a slow
+of a fold. During a long one no client is answered. Most of that is not the node's own work: a slow
 flush of the log, a collection of the interpreter, or no processor while others use it.
 """
 
@@ -12,7 +12,7 @@ from typing import Final, Protocol
 SLOW_SECONDS: Final = 0.02
 """A piece that takes so long is a stall."""
 BRIEF_SECONDS: Final = 0.004
-"""A shorter one is remembered from here on: several in a row make somebody wait as long."""
+"""A shorter one is remembered from here on: several in a row delay a request as much."""
 PART_SECONDS: Final = 0.002
 """A part of a piece that takes so long is named with it."""
 LONG_SECONDS: Final = 1.0
@@ -75,7 +75,7 @@ class Stalls:
         if self._begun:
             self._parts[name] = self._parts.get(name, 0.0) + seconds
         elif seconds >= BRIEF_SECONDS:
-            # In a thread of its own, or while nobody waited: those that wait for it are late.
+            # In a thread of its own, or while no request waited: those that wait for it are late.
             self._add(name, name, seconds, used=None)
 
     def committed(self, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Connections that have not said yet who they are: how many, from where, since when."""
+"""Connections before their hello: how many, from which hosts, since when."""
 
 from collections import Counter
 from typing import Final, Self
@@ -20,7 +20,7 @@ class Strangers:
     """Connections before their hello, each with its greeting; the oldest is in front.
 
     `timeout`: seconds that one may take. `per_address_max`: so many of one host at a time, so that
-    nobody alone keeps the others out.
+    one host alone cannot keep the others out.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ class NodeSystem:
         return time.time()  # noqa: TID251 - the seam that the ban points to
 
     def asleep(self) -> float:
-        """For how long the machine was suspended since it was started; 0 where nobody knows."""
+        """For how long the machine was suspended since it was started; 0 if that is unknown."""
         if _SINCE_BOOT is None:
             return 0.0
         awake = time.clock_gettime(time.CLOCK_MONOTONIC)
@@ -137,4 +137,4 @@ class NodeSystem:
 
 
 SYSTEM: Final[Effects] = NodeSystem()
-"""For what calls nobody soon: everything but a whole node."""
+"""For callers that never use `call_soon`: everything but a whole node."""

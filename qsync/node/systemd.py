@@ -57,7 +57,7 @@ class SystemdSocket:
             self._send(*lines)
         except OSError:
             # systemd starts anew or is behind: the next beat reaches it. If none ever does, it acts
-            # on its own, and a node that serves does not end because nobody hears that it does.
+            # on its own, and a node that serves does not stop because systemd does not hear it.
             return
 
     def _send(self, *lines: str) -> None:
@@ -65,7 +65,7 @@ class SystemdSocket:
             sock.send("\n".join(lines).encode())
 
     def connected(self) -> socket.socket:
-        """Return a socket connected to it. Raises OSError when nobody listens."""
+        """Return a socket connected to it. Raises OSError when it refuses."""
         name = self.address
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         sock.settimeout(0)
@@ -80,7 +80,7 @@ class SystemdSocket:
 def systemd_socket(environ: Mapping[str, str] = os.environ) -> SystemdSocket | None:
     """Return the socket of this process's systemd; None where there is none.
 
-    Raises ConfigError when nobody listens there, since that systemd would wait in vain.
+    Raises ConfigError when it refuses, since that systemd would wait in vain.
     """
     address = environ.get(SOCKET)
     if not address:

@@ -8,7 +8,7 @@ from qsync.node.clock import ElapsedTime, WallClock
 from qsync.node.effects import Effects
 
 FAR: Final = float("inf")
-"""The time of what nobody waits for, in seconds of the clock of waiting."""
+"""The time of a timer that is not armed, in seconds of the waiting clock."""
 
 
 class Timers:

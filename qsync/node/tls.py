@@ -86,7 +86,7 @@ class NodeTls:
         )
 
     def accepted(self, sock: StreamSocket) -> TlsSocket:
-        """Somebody dialled us."""
+        """A peer or client dialled us."""
         return TlsSocket(sock, self._acceptor, accepted=True, pace=self._pace)
 
     def dialled(self, sock: StreamSocket, peer: str) -> TlsSocket:
@@ -125,7 +125,7 @@ def check(config: NodeConfig, now: float) -> CertificateFacts:
 
 
 def check_stranger(name: CertifiedName | None, cluster: str) -> None:
-    """Somebody has shown a certificate, or none, and has said nothing yet. Raises ForeignCluster.
+    """Check the certificate of a new connection, before its hello. Raises ForeignCluster.
 
     Without a certificate it may be a client, where clients need none.
     """

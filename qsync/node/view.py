@@ -54,7 +54,7 @@ class NodeView(Protocol):
         """Seconds since the leader was heard; 0 on the leader itself."""
 
     def begin_anew(self) -> None:
-        """Ask for the directory to be opened anew; the caller of `run` does that, or nobody."""
+        """Request that the directory is opened again; only the caller of `run` can do that."""
 
     def uptime(self) -> float:
         """Seconds since its directory was opened."""

@@ -98,7 +98,7 @@ class Thread:
 
 
 class SlowCall:
-    """A call that may take long: made by whoever comes first, its error raised to its owner."""
+    """A call that may take long: made by the first thread, its error raised to its owner."""
 
     def __init__(self, call: Callable[[], object]) -> None:
         self._call = call
@@ -115,7 +115,7 @@ class SlowCall:
         return 0
 
     def result(self) -> None:
-        """Make the call if nobody has; raise what it raised."""
+        """Make the call if no thread has; raise what it raised."""
         if not self._is_made:
             self.wait()
         if self._error is not None:

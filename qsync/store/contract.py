@@ -40,7 +40,7 @@ class RecoveredLog:
     `quarantined` says what is damaged at or below the durable mark; such a log can be read up to
     `last` but takes no writes until `start_over`. `untrusted`: with it term and vote are lost, so
     the directory is a new instance (membership.md M5 a). `dropped_tail` counts the bytes of a torn
-    record above the mark, which nobody was ever told of.
+    record above the mark, which was never acked.
     """
 
     ballot: Ballot
@@ -135,7 +135,7 @@ class Log(Protocol):
         """Begin anew behind `start`, an entry that this log does not have (membership.md M6 c).
 
         All of it or nothing. Ballot and archive stay, what was not known as confirmed is archived
-        as a tail, and `start` counts as confirmed. Nobody writes or reads meanwhile.
+        as a tail, and `start` counts as confirmed. No thread writes or reads meanwhile.
         """
 
     def start_over(self, *, why: str, untrusted: bool = False) -> None:
@@ -194,7 +194,7 @@ class Spaces(Protocol):
     def folding(self, fold: FoldedRows, rows_max: int) -> Generator[Wait | None, None, None]:
         """Fold in steps of so many rows, some of them to be waited for (see `Wait`).
 
-        Reads between steps see none of it.
+        Reads between steps do not see it.
 
         Left half-way, nothing was done. Only one at a time, and nothing else is written meanwhile.
         """

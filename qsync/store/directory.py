@@ -130,7 +130,7 @@ class Directory:
 def is_formatted(path: Path) -> bool:
     """Does a node's directory stand there, or what is left of one?
 
-    Raises StoreError when it can be none, or nobody may look.
+    Raises StoreError when it cannot be one, or cannot be read.
     """
     try:
         return not _PARTS.isdisjoint(each.name for each in path.iterdir())
@@ -141,7 +141,7 @@ def is_formatted(path: Path) -> bool:
 
 
 def _lock(path: Path) -> int:
-    """Take DIR/lock, and leave our process id in it for whoever is refused."""
+    """Take DIR/lock, and write our process id into it for the message to a second process."""
     try:
         make_private(path)
         handle = os.open(path / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
@@ -237,7 +237,7 @@ def _keep_names(path: Path) -> None:
 
 
 def _same(stored: Identity, wanted: Identity) -> Identity:
-    """Refuse somebody else's directory; only the name, a label, may change."""
+    """Refuse the directory of another node; only the name, a label, may change."""
     for field in ("cluster", "instance", "replica"):
         had, want = getattr(stored, field), getattr(wanted, field)
         if had != want and not (field == "instance" and not want):

@@ -75,7 +75,7 @@ class Environment:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="lmdb")
         """For what is written in steps; it begins with the first of them."""
         self._opened = [Opened(times=0)] * 2
-        """First, and last: whoever looks on need not trust `gone`."""
+        """The first and the last opening: an observer need not trust `gone`."""
         self._views: weakref.WeakSet[LastingView] = weakref.WeakSet()
         self._env, self._dbs = self._open(create=True)
         self._opened[0] = self.opened
@@ -107,7 +107,7 @@ class Environment:
         which writes every page that was touched. Leaving it half-way gives everything up. Nobody
         else may write meanwhile. `change` is run again when the map had to grow.
 
-        A write transaction belongs to one thread, so there is one for it. Whoever takes the steps
+        A write transaction belongs to one thread, so there is one for it. The caller of the steps
         waits for each, so that the two do not compete for the interpreter.
         """
         self._prepare()
@@ -232,7 +232,7 @@ class Environment:
                     name: env.open_db(name.encode(), create=create) for name in self._form.databases
                 }
                 if create:
-                    # Always: whoever made the files may have been killed before their names
+                    # Always: the creator of the files may have been killed before their names
                     # were safe.
                     sync_directory(self.path)
                     sync_directory(self.path.parent)
@@ -275,7 +275,7 @@ class Environment:
             self._suspect = False
 
     def _grow(self) -> None:
-        """Double the map. Nobody reads meanwhile: the map may move."""
+        """Double the map. No thread reads meanwhile: the map may move."""
         if self._map_size >= self.map_size_max:
             raise faults.map_full(self.path, self.map_size_max)
         self._end_views()

@@ -3,7 +3,7 @@
 A frame is its length, the CRC of what follows, and records (`eventpack`). A process that is
 killed leaves all that it wrote; a frame that it did not finish is passed over. A file that could
 not take everything is called `.failed` for as long as that is so, and ends where it says so itself:
-whoever reads it must know that there was more.
+a reader must know that there was more.
 """
 
 import os
@@ -48,7 +48,7 @@ class EventFile:
         self._fd = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND, 0o644)
 
     def write(self, records: Sequence[Record]) -> None:
-        """Append a frame, in one call. A disk that takes nothing is told by the file's name."""
+        """Append a frame, in one call. The error of a disk that takes nothing names the file."""
         if self.stopped:
             return
         frame = _frame(records)

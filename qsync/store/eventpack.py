@@ -27,14 +27,14 @@ class What(IntEnum):
     LEADS = 4
     CONFIRMED = 5
     ANSWERED = 6
-    """Clients are told of writes up to an index that is confirmed."""
+    """Writes up to a confirmed index are answered."""
     SERVED = 7
     """Clients are shown an index: when the last of them had asked, what of it is confirmed, and the
     term of the entry there."""
     STOPPED = 8
     """Nothing follows in this file, though the process goes on; and why."""
     PROMISED = 9
-    """A leader is told until when nobody else gets a vote: its id and term, and the end in ns."""
+    """A promise to a leader to vote for no other node: its id and term, and the end in ns."""
     RELEASED = 10
     """Its own word ends what was promised to it: who said it, and in which term."""
     CONFIGURED = 11

@@ -100,7 +100,7 @@ class StoredImport:
         self._sums = sums
         self._taken = int(_TAKEN.unpack(kept[_TAKEN_KEY])[0]) if _TAKEN_KEY in kept else 0
         if HEAD_KEY in kept:
-            self._seal()  # whoever was stopped had all rows, and had not said so yet
+            self._seal()  # the interrupted import had all rows, and no seal yet
 
     def _seal(self) -> None:
         self.close()

@@ -31,7 +31,7 @@ class Marking:
     """The mark of an open store. It is on the disk before anything is that is not flushed."""
 
     def __init__(self, file: Path, boot: str, *, seals: bool = True) -> None:
-        """`seals`: whoever opened it has looked at the rows, and may vouch for them at the end."""
+        """`seals`: the rows were verified at the opening, so the mark may seal them at the end."""
         self._file = file
         self._boot = boot
         self._lock = threading.Lock()
@@ -42,7 +42,7 @@ class Marking:
         self._seals = seals
         self._changing = False
         self.changes = 0
-        """Completed changes; whoever flushes remembers the number and tells it to `flushed`."""
+        """Completed changes; a flush remembers the number and passes it to `flushed`."""
 
     @property
     def must_change(self) -> bool:
@@ -154,7 +154,7 @@ def stored_sums(kept: dict[bytes, bytes]) -> Sums | None:
 
 
 def closed(file: Path) -> str:
-    """The mark of a file that nobody will write to before the next opening."""
+    """The mark of a file that is not written before the next opening."""
     size = crc = 0
     try:
         with file.open("rb") as data:

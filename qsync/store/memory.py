@@ -154,7 +154,7 @@ class MemoryLog(chain.EntryReads):
     def crash(self, *, landed: bool = False, torn: int | None = None) -> None:
         """Lose the write in flight. Call `recover` next.
 
-        `landed`: it was durable though nobody was told. `torn`: that many bytes of its batch
+        `landed`: it was durable although it was not acked. `torn`: that many bytes of its batch
         were, and nothing else of it (not together with a cut, which is all or nothing).
         """
         write, self._flight = self._flight, None

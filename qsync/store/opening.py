@@ -63,7 +63,7 @@ def upgrade(directory: Directory, log: PlacedLog) -> PlacedLog:
 
     Segments are made beside LMDB's files, in the same folder, where nobody looks at them. What is
     made is flushed before the directory's format is raised, which is one rename: before it the old
-    log counts, and after it the new one. LMDB's files are removed last. So whoever is killed in
+    log counts, and after it the new one. LMDB's files are removed last. So a process killed in
     between begins again, or goes on. The old log must be whole: it is not looked at again.
     """
     if directory.format == FORMAT_WITH_LMDB:

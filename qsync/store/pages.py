@@ -1,7 +1,7 @@
 """Looks at a file of LMDB page by page, without LMDB: what does not hold would end the process.
 
 LMDB believes what a page says. A pointer beyond the end of the file is a SIGBUS, a page of another
-kind an assertion that aborts. So a file that nobody vouches for is walked here first, with every
+kind an assertion that aborts. So a file without a valid mark is walked here first, with every
 number checked before it is used. The layout is that of LMDB 0.9 on a 64-bit machine (`mdb.c`:
 MDB_page, MDB_node, MDB_meta, MDB_db).
 """

@@ -15,7 +15,7 @@ def make_private(path: Path) -> None:
 
     That of a node holds every row, what passwords are checked by, and perhaps the cluster's secret.
     Of one that is there already everybody's rights are taken away, and those of its group stay,
-    since somebody may have given them.
+    since an operator may have set them.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:

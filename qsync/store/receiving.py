@@ -38,7 +38,7 @@ class ReceivedSnapshot:
         self.chunks_taken = self.rows.taken
         """So many are here, durably; also when all are, where they came in this life."""
         self.bytes_taken = 0
-        """Size of those."""
+        """Their size."""
         self._file: _IncomingFile | None = None
         try:
             if folder is not None:

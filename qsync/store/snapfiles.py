@@ -168,7 +168,7 @@ def verify_snapshot(path: Path) -> SnapshotHead:
 
 
 def restore_rows(spaces: Spaces, path: Path) -> SnapshotHead:
-    """Put the rows of a file in the place of those that are stored. Raises Damaged, StoreError."""
+    """Replace the stored rows by those of a file. Raises Damaged, StoreError."""
     head, frames = read_snapshot(path)
     rows = spaces.importing(head)
     try:

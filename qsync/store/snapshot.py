@@ -2,7 +2,7 @@
 
 A snapshot is a head and its chunks, the same bytes wherever and whenever they are made of the same
 rows: every row once, by its stored key, as it is stored. The head says where a log goes on behind
-it (membership.md M6 a) and what all rows add up to, so that whoever has the last chunk knows
+it (membership.md M6 a) and the sums over all rows, so that a receiver of the last chunk knows
 whether anything is missing. Sessions, schema and settings are rows like all others.
 """
 
@@ -68,7 +68,7 @@ class SnapshotHead:
     sums: Sums
 
     def alone(self) -> "SnapshotHead":
-        """Without what is told of older entries: the same wherever it is made, also on disks."""
+        """The head without the facts about older entries: the same on every node."""
         return replace(self, start=self.start.alone())
 
     @property
@@ -199,7 +199,7 @@ def decode_chunk(text: bytes) -> SnapshotChunk:
 
 
 def added_up(sums: Sums, rows: list[StoredRow]) -> Sums:
-    """`sums` with more rows, none of which was there."""
+    """`sums` with more rows, all of them new."""
     found, changes = Sums(sums.groups.items()), SealChanges()
     for key, stored in rows:
         changes.put(key, seals.seal_of(stored))

@@ -27,12 +27,12 @@ class SnapshotSource(Protocol):
     """The head, encoded."""
     head: SnapshotHead
     chunks: int
-    """How many there are; 0 where nobody counted."""
+    """The number of chunks; 0 if it is not known."""
     snapshot_bytes: int
-    """Size of all chunks; 0 where nobody counted."""
+    """Size of all chunks; 0 if it is not known."""
 
     def read_chunk(self, number: int) -> bytes:
-        """Return that chunk, counted from 1; none of its bytes behind the last.
+        """Return that chunk, counted from 1; an empty one behind the last.
 
         Raises Damaged, StoreError, and SnapshotLost when it can be read no more.
         """

@@ -56,7 +56,7 @@ class SpaceStore:
     ) -> None:
         """Open DIR/data. `boot` is this run's `boot_id()` unless a test says otherwise.
 
-        Without `repair` nothing is ever wiped: somebody only wants to look.
+        Without `repair` nothing is ever wiped: the caller only reads.
         """
         self._path = path
         self._boot = mark.boot_id() if boot is None else boot

@@ -138,7 +138,7 @@ class LogWriter:
     def close(self) -> bool:
         """Let the write that runs end; false if it hangs, and then the log is still in use.
 
-        Nobody is told of its end any more: whoever was told would want to write again.
+        Its end is not reported any more: the caller would want to write again.
         """
         self._closed = True
         return self._beside.end()

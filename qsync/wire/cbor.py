@@ -131,7 +131,7 @@ class Fields:
         return Term(self.uint())
 
     def led_term(self) -> Term:
-        """A term that somebody leads or wants to lead: 0 is before the first election."""
+        """A term with a leader or a candidate: 0 is before the first election."""
         return led_term(self.uint())
 
     def index(self) -> Index:

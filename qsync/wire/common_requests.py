@@ -144,7 +144,7 @@ class _PlainReader:
         return count
 
     def scalars(self) -> list[object]:
-        """An array of a few items, none of which has items itself."""
+        """An array of a few items without items of their own."""
         return [self._scalar() for _ in range(self.few())]
 
     def _scalar(self) -> object:

@@ -1,7 +1,7 @@
 """Which of two clusters was made of the other: how an old node learns that it is superseded.
 
-A cluster that was made of a survivor tells the ids of those it descends from among the words of its
-handshake (membership.md M8 e). Words alone mark nobody: the side that hears them takes them only
+A cluster that was made of a survivor sends the ids of its ancestors among the features of its
+handshake (membership.md M8 e). Ids alone supersede no node: the other side accepts them only
 with the proof that ends a handshake, so who does not know the cluster's secret cannot say them.
 """
 

@@ -37,7 +37,7 @@ def read_error(number: int, fields: cbor.Fields) -> QsyncError:
 
 
 def pause_of(error: QsyncError) -> float:
-    """In how many seconds whoever refused wants to be asked again; 0 if it did not say."""
+    """After how many seconds to try again, by the refusing side; 0 if it did not say."""
     after = error.details.get(RETRY_AFTER)
     return float(after) if isinstance(after, int | float) else 0.0
 

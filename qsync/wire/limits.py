@@ -20,7 +20,7 @@ DEPTH_MAX: Final = 64
 TEXT_CHARS_MAX: Final = 65_536
 """A text field of a message, such as the words of an error."""
 REFUSAL_CHARS_MAX: Final = 500
-"""Why somebody is refused in the handshake, and again the hint: together in one frame of it."""
+"""The reason of a refusal in the handshake, and the hint: both fit into one frame."""
 NAME_CHARS_MAX: Final = 255
 """A name in the handshake: node, user, feature, uuid."""
 FEATURES_MAX: Final = 64

@@ -26,13 +26,13 @@ def reach_of(term: Term, last: Position) -> str:
 
 
 def life_in(words: Iterable[str]) -> DirectoryLife | None:
-    """The life that is told; None where none is. Raises ProtocolError."""
+    """The life among the features; None without one. Raises ProtocolError."""
     found = _numbers(words, _LIFE, 2)
     return None if found is None else DirectoryLife(*found)
 
 
 def reach_in(words: Iterable[str]) -> tuple[Term, Position] | None:
-    """Term and last entry; None of one that tells neither. Raises ProtocolError."""
+    """Term and last entry among the features; None without them. Raises ProtocolError."""
     found = _numbers(words, _REACH, 3)
     if found is None:
         return None

@@ -171,7 +171,7 @@ def reply(id: int, answer: PackedAnswer) -> bytes:
 
 def read(reply: list[object]) -> PackedAnswer:
     """The answer in a reply. Raises ProtocolError when its parts do not fit together."""
-    # Whoever only packs or opens rows need not have cbor2: Spark's executors do just that.
+    # Packing and opening rows needs no cbor2: Spark's executors only do that.
     from qsync.wire import cbor  # noqa: PLC0415
 
     fields = cbor.Fields(reply, "reply to packed")

@@ -70,7 +70,7 @@ class ClientKeys:
         return hmac.compare_digest(_hmac(self._server, said), signature)
 
     def keys(self) -> PasswordKeys:
-        """What is to be kept."""
+        """The stored form."""
         stored = sha256(self._client).digest()
         return PasswordKeys(self.salt, self.iterations, stored, self._server)
 

@@ -44,7 +44,7 @@ class FetchSnapshot:
 class SnapshotPiece:
     """Leader to follower: bytes of chunk `number`, which has `size` of them, from `offset` on.
 
-    `chunks` and `snapshot_bytes`: how many there are in all, 0 where nobody counted. Behind the
+    `chunks` and `snapshot_bytes`: the totals, 0 if they are not known. Behind the
     last chunk comes one of no bytes.
     """
 

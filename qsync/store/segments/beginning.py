@@ -19,7 +19,7 @@ TAILS: Final = "tails"
 """The folder with the archived tails of segments that are gone."""
 _MAGIC: Final = b"qsyncbgn"
 _VERSION: Final = 1
-# magic, version, log, the first segment that counts, the archived tails before it, bytes of the
+# magic, version, log, the first valid segment, the archived tails before it, bytes of the
 # start; the start and a CRC-32 of all that follow.
 _HEAD = struct.Struct(">8sH16sQQI")
 _CRC = struct.Struct(">I")

@@ -70,7 +70,7 @@ def fill_with_zeros(path: Path, size: int, *, begin: int, pause: Callable[[], No
 def make_spare(folder: Path, size: int, *, pause: Callable[[], None] = lambda: None) -> None:
     """Make ready what the next segment will be. Only a file that is all zeros gets the name.
 
-    Whoever was stopped, be it by a full disk, goes on where that was: of a file that held nothing
+    An interrupted call, such as by a full disk, continues where it was: of a file that held nothing
     else every piece is zeros, on the disk, but for the last, which may not have been flushed.
     """
     unready, used = folder / UNREADY, folder / USED

@@ -30,7 +30,7 @@ _MARK_MAGIC: Final = b"\xc5ACK"
 # segment that counts, numbers.
 _HEADER = struct.Struct(">8sH16sQQQQ37s")
 # magic, kind, mask, payload's length and checksum, sequence number, index after which the entries
-# go, the first segment that counts, length of the archived tail, numbers.
+# go, the first valid segment, length of the archived tail, numbers.
 _HEAD = struct.Struct(">4sBBIIQQQI37s")
 _MARK = struct.Struct(">4s16sQ")
 _CRC = struct.Struct(">I")
@@ -47,7 +47,7 @@ _BYTES = bytes(range(256))
 class SegmentHeader(NamedTuple):
     """The head of a segment: its owner, and all that was in force before its records.
 
-    `keeps`: the number of the first segment that counts; what is below may be gone.
+    `keeps`: the number of the first valid segment; those below may be gone.
     """
 
     log: bytes

@@ -53,7 +53,7 @@ class _Making(NamedTuple):
 
 
 class _Locks(NamedTuple):
-    """`of_index`: for a moment, of whoever looks at it or changes it.
+    """`of_index`: held for a moment by a thread that reads or changes it.
 
     `beginning`: one thread trims, and meanwhile the one that writes may begin at a snapshot.
     """
@@ -68,7 +68,7 @@ class SegmentLog(chain.EntryReads):
     before_commit: Callable[[], None] | None = None
     """Put here by an armed fault point; it may raise OSError."""
     before_beginning: Callable[[], None] | None = None
-    """Put here by whoever opens it: called before it begins elsewhere. May raise StoreError."""
+    """Set by its opener: called before the log begins elsewhere. May raise StoreError."""
 
     def __init__(
         self,
@@ -221,7 +221,7 @@ class SegmentLog(chain.EntryReads):
             self._release()
 
     def _release(self) -> None:
-        """Segments below the first that counts go; whoever is stopped goes on at the next start."""
+        """Remove segments below the first valid one; the next start continues if interrupted."""
         if self._beginning is not None and self._writer is not None:
             try:
                 freed = release_segments(self._path, below=self._beginning.first)

@@ -1,6 +1,6 @@
 """Reading a whole log from its first record: how far it holds, and what is wrong after that.
 
-A fault is damage unless it is certain that nobody was told of what follows it: that is a torn end.
+A fault is damage unless it is certain that no record from there on was acked: that is a torn end.
 """
 
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class LogScan:
 
     `fault`: what is wrong at or below what was flushed. `newest`: the numbers of the newest record
     whose head verifies, be it behind the fault; `doubtful`: there may have been a newer one.
-    `torn`: up to here the segment holds what is left of a record that nobody was told of.
+    `torn`: up to here the segment holds the rest of a record that was never acked.
     `unbegun`: a segment that was placed by a switch that did not come to its end.
     `last_record`: where the last record begins, and its size; None when there is none.
     `beginning`: what says where a trimmed log begins.
@@ -56,7 +56,7 @@ class LogScan:
 
     @property
     def first(self) -> int:
-        """The number of the first segment that counts."""
+        """The number of the first valid segment."""
         return 1 if self.beginning is None else self.beginning.first
 
     @property

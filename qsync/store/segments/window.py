@@ -28,7 +28,7 @@ class SegmentWindow:
             raise faults.unreadable(error, path) from error
 
     def end_at(self, size: int) -> None:
-        """The segment was made with this size: what else is in the file is none of it."""
+        """The segment was made with this size: bytes of the file beyond it do not count."""
         self._limit = size
         self._held = self._held[: max(0, size - self._at)]
 

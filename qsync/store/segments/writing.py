@@ -66,7 +66,7 @@ class SegmentWriter:
         self.opened = Opened(times=0)
         self.bytes_used = self.bytes_freed = 0
         self.keeps = found.first
-        """The first segment that counts; whoever trims the log says so, in whichever thread."""
+        """The first valid segment; set by trimming, in any thread."""
         self._folder = folder
         self._spares = spares
         self._segment_bytes = segment_bytes
@@ -136,9 +136,9 @@ class SegmentWriter:
     def _make_sure(self, found: LogScan) -> None:
         """Flush what may have been read from the memory of the system alone; then mark it.
 
-        Whoever wrote the last record may have been killed before its flush, or have seen it fail:
+        The writer of the last record may have been killed before its flush, or have seen it fail:
         then the system takes the pages for flushed. So they are written again. All before it was
-        flushed by whoever wrote it, or by an opening such as this one.
+        flushed by its writer, or by an opening such as this one.
         """
         if found.last_record is None or found.marked >= found.sequence:
             return
@@ -221,7 +221,7 @@ class SegmentWriter:
         there = self._folder.stat()
         self.opened = Opened(self.opened.times + 1, there.st_dev, there.st_ino)
         if create:
-            # Always: whoever made the files may have been killed before their names were safe.
+            # Always: the creator of the files may have been killed before their names were safe.
             sync_directory(self._folder)
             sync_directory(self._folder.parent)
 
