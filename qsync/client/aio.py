@@ -79,7 +79,7 @@ class AsyncShell:
         self._sleeping_until = FAR
 
     async def settle(self, ask: PendingRequest) -> None:
-        """Send what is to be sent and wait until the request is settled."""
+        """Send pending bytes and wait until the request is settled."""
         self.perform()
         if ask.settled:
             await anyio.lowlevel.checkpoint()

@@ -51,7 +51,7 @@ T_co = TypeVar("T_co", covariant=True)
 class ClientCall(Generic[T_co]):
     """`make` builds the request for an id; `read` turns the answered ask into what is returned.
 
-    `begun` is told of the ask, which may be given another number as long as it is under way.
+    `begun` gets the request, which may get another number while it is in progress.
     """
 
     kind: RetryKind

@@ -88,7 +88,7 @@ class Numbering:
     def reassign(self, write: WriteRequest) -> WriteRequest | None:
         """Return the write with a number of a new session: the old one ended before it began.
 
-        None for a write with somebody else's token; it cannot be told from one that was done.
+        None for a write with another client's token, which cannot be distinguished from a done one.
         """
         if write.session != self.id and write.session not in self._former:
             return None

@@ -23,7 +23,7 @@ class Route:
     """Known addresses in order; `met` says what went wrong at each, for people.
 
     Turns go through all of them: one that was silent is tried like any other, only not for long,
-    and one that failed at once rests a little. `hinted`: who leads, as somebody said last. Others
+    and one that failed at once rests a little. `hinted`: the leader by the last hint. Others
     may call a node the leader for as long as their election timeout although it is silent.
     """
 
@@ -56,7 +56,7 @@ class Route:
             self._addresses.append(address)
 
     def forget(self, address: str) -> None:
-        """Forget an address that belongs to somebody else. The last one is kept."""
+        """Forget an address of another cluster or process. The last one is kept."""
         if address in self._addresses and self.alternatives:
             self._addresses.remove(address)
 

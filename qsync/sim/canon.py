@@ -30,36 +30,36 @@ class PropertyViolation(Exception):
 
 
 PROPERTIES = {
-    0: "no crash of our own",
+    0: "no internal error",
     1: "log matching",
     2: "state-machine safety",
     3: "leader completeness",
     4: "definite rollback",
     5: "one leader per term",
-    6: "confirmed is monotone",
+    6: "confirmed index is monotone",
     7: "quorum before confirm",
     8: "no pending data is readable",
     9: "exactly once",
     10: "fold equals replay",
     11: "liveness",
-    12: "one after the other",
+    12: "linearizability",
     13: "operators are answered",
     14: "quorums meet",
-    15: "what is needed is not trimmed",
-    16: "superseded is silent",
+    15: "needed entries are not trimmed",
+    16: "a superseded node does not act",
     17: "no effect without a right",
-    18: "who has an entry can read it",
-    19: "what is kept is bounded",
+    18: "every node can read its entries",
+    19: "stored state is bounded",
     20: "one history in a cluster",
 }
-"""The ten of protocol.md, our own mistakes (0), that a healed cluster comes to rest (11), that what
-clients see could have happened in some order (12), that operators are answered (13), that no two
-quorums are strangers to each other, whoever comes and goes (14, membership.md), and that a node
-whose history goes on in another cluster counts for nothing (16, membership.md M8 e), and that a
-user does nothing without a right that was confirmed before (17, security.md), and that no node is
-sent an entry that its release cannot read (18, protocol.md 7), and that what a node keeps beside
-the rows of its clients does not grow with the length of its life (19), and that a cluster that is
-made of one survivor has all of its log, terms of its own, and no peer of the old one (20,
+"""The ten of protocol.md, and: no exception of our own code (0); a healed cluster comes to rest
+(11); what clients see is possible in some order (12); operators get answers (13); two quorums have
+a voter in common, whatever voters come and go (14, membership.md); no node trims entries that are
+needed (15); a node whose history goes on in another cluster counts for nothing (16, membership.md
+M8 e); no user has an effect without a right that was confirmed before (17, security.md); no node
+is sent an entry that its release cannot read (18, protocol.md 7); the state of a node, beside the
+rows of its clients, does not grow with the length of its life (19); a cluster that is made of one
+survivor has the whole log of that, terms above all older ones, and no peer of the old cluster (20,
 membership.md M8)."""
 
 

@@ -54,7 +54,7 @@ class Faults:
                 node.resume()
 
     def strike(self, kind: Fault, chosen: ChosenVictim) -> None:
-        """It happens to that node now: somebody chooses it instead of dice."""
+        """Inject the fault at that node now, by choice and not by dice."""
         self._strikes += 1
         self._scene.chosen = chosen
         self._do(self._strikes, kind, chosen.lasts)

@@ -34,7 +34,7 @@ class Tokens:
 
     @property
     def named(self) -> set[Token]:
-        """What somebody may ask for once more."""
+        """The writes that a client may ask for once more."""
         return {ask.token for ask in self.known if ask.token is not None}
 
     def told(self, ask: Ask, told: OperationResult) -> None:

@@ -1,6 +1,6 @@
 """What one node can break by itself: within one life, by what it says and by what it shows.
 
-Whoever watches - seed by seed, or in every order of events - looks at a node with this.
+Runs from seeds and the search through every order of events check nodes with this.
 """
 
 from typing import Protocol

@@ -34,7 +34,7 @@ class WriteOperation:
     """A transaction.
 
     `reads` and `snapshot` say what it was computed from; it is refused when that has changed.
-    `token`: the session and number of somebody else's write, for which this one is asked.
+    `token`: the session and number of another client's write that this one asks about.
     """
 
     ops: Sequence[Sequence[object]]

@@ -1,4 +1,4 @@
-"""What one simulated run is: a seed, and what is to be different from what the seed draws."""
+"""The plan of one simulated run: a seed, and the options that differ from the seed's."""
 
 from dataclasses import dataclass
 
@@ -34,7 +34,7 @@ class Plan:
         return f"qsync sim --replay {self.seed} {self.options()}".rstrip()
 
     def options(self) -> str:
-        """What is to be said beside the seed."""
+        """The options to print beside the seed."""
         words: list[str] = []
         if self.nodes is not None:
             words.append(f"--nodes {self.nodes}")

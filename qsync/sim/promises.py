@@ -116,7 +116,7 @@ class ClientPromises:
         me, replicated_log = where
         if self._shows(replicated_log, index, term):
             raise PropertyViolation(
-                4, f"a client is told {index} of term {term} is gone; node {me} shows it"
+                4, f"{index} of term {term} was answered as gone; node {me} shows it"
             )
 
     def _committed(
@@ -129,7 +129,7 @@ class ClientPromises:
         seq = request[1]
         if seq and place.request != request:
             raise PropertyViolation(
-                9, f"request {seq} is told that {index}, of another request, is its own"
+                9, f"request {seq} is answered with {index}, which is of another request"
             )
         if (index, term) in self.rolled_back:
             raise PropertyViolation(

@@ -1,6 +1,6 @@
 """The properties of protocol.md section 9, one function each: they raise Violation or do nothing.
 
-Whoever watches a cluster - seed by seed, or in every order of events - asks the same questions.
+Runs from seeds and the search through every order of events use the same functions.
 """
 
 from collections.abc import Collection, Mapping
@@ -34,7 +34,7 @@ def one_order(me: int, index: int, *, term: int, elsewhere: int) -> None:
 
 
 def one_fate(me: int, index: int, *, gone: bool, elsewhere: bool) -> None:
-    """Property 2: and has the same fate."""
+    """Property 2: a confirmed entry has the same fate everywhere."""
     if gone != elsewhere:
         fate = "rolled back" if gone else "confirmed"
         raise PropertyViolation(2, f"{index} is {fate} on node {me}, not elsewhere")
@@ -44,19 +44,19 @@ def one_fate(me: int, index: int, *, gone: bool, elsewhere: bool) -> None:
 
 
 def one_leader(term: int, first: int, second: int) -> None:
-    """Property 5."""
+    """Property 5: one leader per term."""
     if first != second:
         raise PropertyViolation(5, f"nodes {first} and {second} both lead term {term}")
 
 
 def vote_stands(me: int, term: int, first: int, second: int) -> None:
-    """Property 5: a vote that was told is not given again to another."""
+    """Property 5: a node votes for one candidate in a term."""
     if first != second:
         raise PropertyViolation(5, f"node {me} voted for {first} and {second} in term {term}")
 
 
 def vote_is_durable(me: int, term: int, candidate: int, disk: Ballot) -> None:
-    """Property 5: a vote is on the disk before it is told."""
+    """Property 5: a vote is durable before it is sent."""
     if disk.term < term or (disk.term == term and disk.vote != candidate):
         raise PropertyViolation(
             5, f"node {me} votes for {candidate} in term {term}; its disk has {disk}"
@@ -70,7 +70,7 @@ def term_stands(me: int, before: int, now: int) -> None:
 
 
 def ballot_stands(me: int, before: Ballot, now: Ballot) -> None:
-    """Property 5: nor do term and vote on a disk."""
+    """Property 5: the term on a disk does not go back, and the vote of a term does not change."""
     if now.term < before.term:
         raise PropertyViolation(5, f"term on disk {me} went from {before.term} to {now.term}")
     if now.term == before.term and before.vote is not None and now.vote != before.vote:
@@ -78,15 +78,15 @@ def ballot_stands(me: int, before: Ballot, now: Ballot) -> None:
 
 
 def leader_complete(me: int, *, term: int, has: bool, index: int, of: int) -> None:
-    """Property 3: a leader whose PROMOTE is confirmed has what was answered in earlier terms."""
+    """Property 3: a leader whose PROMOTE is confirmed has every write answered in earlier terms."""
     if not has:
         raise PropertyViolation(3, f"leader {me} of term {term} lacks {index} of term {of}")
 
 
 def lease_is_alone(me: int, term: int, other: int, left_s: float) -> None:
-    """Property 3: while a lease runs nobody leads in a later term, or reads by it are not fresh.
+    """Property 3: while a lease runs no other node leads a later term; else its reads are stale.
 
-    In an earlier one somebody may: a candidate that was stopped finds its votes when it goes on.
+    Another may lead an earlier term: a paused candidate finds its votes when it goes on.
     """
     if left_s > 0:
         raise PropertyViolation(
@@ -98,7 +98,7 @@ def promise_outlasts_lease(me: int, to: int, short_s: float) -> None:
     """Property 3: a promise lasts as long as the lease that may rest on it."""
     if short_s > 0:
         raise PropertyViolation(
-            3, f"node {me} promises node {to} less than its lease lasts, by {short_s:.3f} s"
+            3, f"node {me} gave node {to} a promise shorter than its lease, by {short_s:.3f} s"
         )
 
 
@@ -108,7 +108,7 @@ def promise_outlasts_lease(me: int, to: int, short_s: float) -> None:
 def confirmed_stands(me: int, before: int, now: int) -> None:
     """Property 6: within one life the confirmed index does not go back."""
     if now < before:
-        raise PropertyViolation(6, f"confirmed of node {me} went from {before} to {now}")
+        raise PropertyViolation(6, f"confirmed index of node {me} went from {before} to {now}")
 
 
 def cut_spares_confirmed(me: int, last: int, confirmed: int) -> None:
@@ -118,7 +118,7 @@ def cut_spares_confirmed(me: int, last: int, confirmed: int) -> None:
 
 
 def acked_is_durable(me: int, index: int, *, durable: bool) -> None:
-    """Property 7: an ack is of what is on the disk."""
+    """Property 7: an ack covers only entries on the disk."""
     if not durable:
         raise PropertyViolation(7, f"node {me} acked {index}, which is not on its disk")
 
@@ -142,30 +142,30 @@ def own_term(me: int, *, term: int, index: int, of: int) -> None:
 
 
 def refused_by_what_is_shown(me: int, request: str, visible: int) -> None:
-    """Property 8, called of a refusal that nothing visible is a reason for."""
-    raise PropertyViolation(8, f"node {me} at {visible} refuses {request} for what is pending")
+    """Property 8, called for a refusal that no visible data justifies."""
+    raise PropertyViolation(8, f"node {me} at {visible} refuses {request} because of pending data")
 
 
 def visible_stands(me: int, before: int, now: int) -> None:
-    """Property 8: within one life, and without a cut, what is visible stays so."""
+    """Property 8: within one life, and without a cut, the visible index does not go back."""
     if now < before:
-        raise PropertyViolation(8, f"visible of node {me} went from {before} to {now}")
+        raise PropertyViolation(8, f"visible index of node {me} went from {before} to {now}")
 
 
 def not_pending(me: int, index: int, *, confirmed: int, sync: bool) -> None:
-    """Property 8: a synchronous transaction is shown when it is confirmed."""
+    """Property 8: a synchronous transaction is visible only when it is confirmed."""
     if sync and index > confirmed:
         raise PropertyViolation(8, f"node {me} shows {index}, which is pending")
 
 
 def shown_is_durable(me: int, index: int, *, durable: bool) -> None:
-    """Property 8: an asynchronous one when it is on this disk."""
+    """Property 8: an asynchronous transaction is visible only when it is on this node's disk."""
     if not durable:
         raise PropertyViolation(8, f"node {me} shows {index}, which is not on its disk")
 
 
 def shown_is_leaders(me: int, index: int, term: int, *, elsewhere: int) -> None:
-    """Property 4: who knows of the term in which a place was decided shows nothing else there."""
+    """Property 4: a node that knows the confirmed entry at an index shows no other there."""
     if term != elsewhere:
         raise PropertyViolation(
             4, f"node {me} shows {index} of term {term}, where {elsewhere} is confirmed"
@@ -182,15 +182,15 @@ def shows(replicated_log: ReplicatedLog, index: int, term: int) -> bool:
 
 
 def readable(me: int, why: str) -> NoReturn:
-    """Property 18, called where a node has what its release cannot read."""
-    raise PropertyViolation(18, f"node {me} is sent what it cannot read: {why}")
+    """Property 18, called for an entry that a node's release cannot read."""
+    raise PropertyViolation(18, f"node {me} was sent an entry that it cannot read: {why}")
 
 
-# -- what clients are told
+# -- outcomes of clients
 
 
 def gone_for_good(me: int, place: tuple[int, int], why: str, *, decided: bool) -> None:
-    """Property 4: "rolled back" or "cut" is said when the confirmed log says so."""
+    """Property 4: a client hears "rolled back" or "cut" only when the confirmed log decides it."""
     if not decided:
         raise PropertyViolation(
             4, f"node {me} says {place[0]} of term {place[1]} is {why} for good"
@@ -198,28 +198,28 @@ def gone_for_good(me: int, place: tuple[int, int], why: str, *, decided: bool) -
 
 
 def told_gone(request: tuple[bytes, int], place: tuple[int, int], *, gone: bool) -> None:
-    """Property 4: a client hears "rolled back" of a write when no attempt of it can come to be."""
+    """Property 4: a client hears "rolled back" when no attempt of its write can be confirmed."""
     if not gone:
-        text = f"request {request[1]} is told to be rolled back, and {place[0]} of term {place[1]}"
-        raise PropertyViolation(4, f"{text} may come to be")
+        text = f"request {request[1]} was answered as rolled back; {place[0]} of term {place[1]}"
+        raise PropertyViolation(4, f"{text} may still be confirmed")
 
 
 def gone_is_hidden(me: int, place: tuple[int, int], why: str) -> None:
-    """Property 4, called where `place` is shown: what was told to be gone may never be."""
+    """Property 4, called where `place` is visible: it was answered as gone, and never may be."""
     raise PropertyViolation(
         4, f"node {me} shows {place[0]} of term {place[1]}, which was {why} for good"
     )
 
 
 def committed_is_shown(me: int, place: tuple[int, int], replicated_log: ReplicatedLog) -> None:
-    """Property 3: what a client is told is committed can be read there."""
+    """Property 3: a write that a node answers as committed is visible there."""
     index, term = place
     if index > replicated_log.visible or not replicated_log.log.has(index, term):
-        raise PropertyViolation(3, f"node {me} committed {index} of term {term}, which it hides")
+        raise PropertyViolation(3, f"node {me} committed {index} of term {term}, and hides it")
 
 
 def committed_is_confirmed(me: int, place: tuple[int, int], *, confirmed: bool) -> None:
-    """Property 3: and is confirmed, if it is synchronous."""
+    """Property 3: a synchronous write that is answered as committed is confirmed."""
     if not confirmed:
         raise PropertyViolation(
             3, f"node {me} committed {place[0]} of term {place[1]}, not confirmed"
@@ -227,13 +227,13 @@ def committed_is_confirmed(me: int, place: tuple[int, int], *, confirmed: bool) 
 
 
 def own_request(asked: tuple[bytes, int], found: tuple[bytes, int]) -> None:
-    """Property 9: a client is told of its own request."""
+    """Property 9: an answer is about the client's own request."""
     if asked != found:
-        raise PropertyViolation(9, f"request {asked} is told of the place of request {found}")
+        raise PropertyViolation(9, f"request {asked} is answered with the place of request {found}")
 
 
 def requests_known(me: int, known: Requests, wanted: Requests) -> None:
-    """Property 9: of numbered requests a node knows what its log says, no more and no less."""
+    """Property 9: a node knows exactly the numbered requests of its log."""
     for request in known.keys() | wanted.keys():
         if known.get(request) != wanted.get(request):
             raise PropertyViolation(
@@ -244,7 +244,7 @@ def requests_known(me: int, known: Requests, wanted: Requests) -> None:
 
 
 def refusal_known(me: int, seq: int, *, by: int, wanted: int) -> None:
-    """Property 9: and by which error it was refused, for when that is not in the log any more."""
+    """Property 9: a node knows the error of a refused request, also when its entry is trimmed."""
     if by != wanted:
         raise PropertyViolation(
             9,
@@ -253,45 +253,45 @@ def refusal_known(me: int, seq: int, *, by: int, wanted: int) -> None:
 
 
 def refused_has_no_effect(request: tuple[bytes, int]) -> None:
-    """Called of a refused request that took effect: a definite no must be one."""
+    """Property 12, called for a refused request that took effect."""
     raise PropertyViolation(
         12, f"request {request[1]} of {request[0]!r} was refused, and took effect"
     )
 
 
 def one_outcome(request: tuple[bytes, int], first: object, second: object) -> None:
-    """Property 9: a request has one outcome, whoever is asked for it."""
+    """Property 9: a request has one outcome, on every node."""
     if first != second:
         raise PropertyViolation(9, f"request {request[1]} has outcomes {first} and {second}")
 
 
 def operators_answered(waiting: Collection[str], timeouts: int) -> None:
-    """Property 13: whoever asked for an operation is answered, once nothing breaks any more."""
+    """Property 13: every operator gets an answer, once no more faults happen."""
     if waiting:
         text = ", ".join(waiting)
         raise PropertyViolation(13, f"not answered after {timeouts} election timeouts: {text}")
 
 
 def operators_known(me: int, asked: int, known: int) -> None:
-    """Property 13: who was not answered yet is somebody whom the node means to answer."""
+    """Property 13: a node knows every operator without an answer."""
     if asked != known:
         raise PropertyViolation(13, f"{asked} operators wait at node {me}, which knows of {known}")
 
 
 def promoted(me: int, *, leads: bool) -> None:
-    """Property 13: a promotion is done when the PROMOTE of this node is confirmed."""
+    """Property 13: a promotion is reported as done when the node's PROMOTE is confirmed."""
     if not leads:
-        raise PropertyViolation(13, f"node {me} says that it is promoted, and cannot write yet")
+        raise PropertyViolation(13, f"node {me} reports its promotion as done, but cannot write")
 
 
 def operation_ends(me: int, what: str, *, timed: bool) -> None:
-    """Property 13: an operation that waits for another node's word has a timer that ends it."""
+    """Property 13: an operation that waits for another node has a timer that ends it."""
     if not timed:
         raise PropertyViolation(13, f"no timer ends the {what} at node {me}")
 
 
 def lease_over(me: int, term: int, other: int, elected: int) -> None:
-    """Property 3: what a leader answers alone is fresh, since nobody else can have been elected."""
+    """Property 3: lease reads are fresh, since no other node can have been elected."""
     if not term:
         raise PropertyViolation(3, f"node {me} has a lease before its PROMOTE is confirmed")
     if elected > term:
@@ -307,7 +307,7 @@ def rows_agree(me: int, differs: Collection[str]) -> None:
 
 
 def clock_read_since(me: int, *, looked: float, received: float) -> None:
-    """Property 3: a promise is made, a lease is judged, by a clock read after what was received."""
+    """Property 3: promises and leases use a clock that is read after the message arrived."""
     if looked < received:
         raise PropertyViolation(
             3,
@@ -316,7 +316,7 @@ def clock_read_since(me: int, *, looked: float, received: float) -> None:
 
 
 def fresh(me: int, consistency: str, replicated_log: ReplicatedLog, floor: Position) -> None:
-    """Property 3: a read has seen all that was answered before it was asked: that very entry."""
+    """Property 3: a read shows all that was answered before it began, by index and term."""
     shown = replicated_log.readable_place
     if floor.index > shown.index or not replicated_log.log.has(floor.index, floor.term):
         text = f"node {me} serves a {consistency} read at {shown.index} of term {shown.term}"
@@ -326,7 +326,7 @@ def fresh(me: int, consistency: str, replicated_log: ReplicatedLog, floor: Posit
 
 
 def superseded_is_silent(me: int, what: str) -> None:
-    """Property 16, called of what a superseded node does: it counts for nothing (M8 e)."""
+    """Property 16, called for an action of a superseded node, which must not act (M8 e)."""
     raise PropertyViolation(16, f"node {me} is superseded, and {what}")
 
 
@@ -359,6 +359,6 @@ def no_peer_of_the_new(me: int, what: str) -> None:
 
 
 def counts_by_its_log(me: int, *, mine: object, wanted: object) -> None:
-    """membership.md M1 b, M6 a: who votes is what the log says, wherever it begins here."""
+    """membership.md M1 b, M6 a: the voters are those of the log, also of a trimmed one."""
     if mine != wanted:
-        raise PropertyViolation(2, f"node {me} counts by {mine}, its log says {wanted}")
+        raise PropertyViolation(2, f"node {me} uses the voters {mine}, its log has {wanted}")

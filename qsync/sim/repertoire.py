@@ -165,7 +165,7 @@ def _schema(mind: OperationGenerator) -> Begun:
 
 
 def _stranger(mind: OperationGenerator) -> Begun:
-    """Somebody's write once more; or only its outcome, and then it never takes effect any more."""
+    """Another client's write once more; or only its outcome, and then it never takes effect."""
     if not mind.tokens.known:
         return _read(mind)
     ask = mind.dice.choice(list(mind.tokens.known))

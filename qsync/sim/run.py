@@ -205,7 +205,7 @@ def _safety(world: World) -> None:
 
 
 def come_to_rest(world: World) -> None:
-    """What was healed is at rest in time, and whoever asked is answered. Raises Violation."""
+    """A healed cluster comes to rest in time, and every request is answered. Raises Violation."""
     budget = max(BUDGET_TIMEOUTS * world.swarm.timing.election_timeout, BUDGET_S)
     end = world.clockwork.now + budget
     why: str | None = "nothing happened"

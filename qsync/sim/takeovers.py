@@ -9,7 +9,7 @@ from qsync.sim.parts import NodePart
 from qsync.sim.troubles import NemesisContext, Undo, fall, isolate_node
 
 PATIENCE = 6
-"""So many election timeouts somebody is cut off until another leads."""
+"""For so many election timeouts a node is isolated until another one leads."""
 
 
 def _coup(scene: NemesisContext) -> Undo | None:
@@ -81,7 +81,7 @@ def _rollback_alone(scene: NemesisContext) -> Undo | None:
 
 
 def _has_all(scene: NemesisContext, leader: NodePart) -> bool:
-    """Somebody else has the leader's whole log."""
+    """Another node has the leader's whole log."""
     last = leader.core.machine.replicated_log.log.position
     others = [node for node in scene.nodes if node is not leader and node.reachable]
     return any(node.core.machine.replicated_log.log.position == last for node in others)

@@ -29,7 +29,7 @@ FALL = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ChosenVictim:
-    """Who is struck next, and for how long, where somebody chooses that instead of dice."""
+    """The next victim, and for how long, if a chooser and not dice decides it."""
 
     node: NodePart
     lasts: float
@@ -144,7 +144,7 @@ def _wipe(scene: NemesisContext) -> Undo | None:
 
 
 def _swap(scene: NemesisContext) -> Undo | None:
-    """It runs on a new directory, until somebody finds the old one and puts it back."""
+    """It runs on a new directory, until the old one is put back."""
     node = scene.victim()
     if not node.up or not _is_whole(scene):
         return None

@@ -91,7 +91,7 @@ class World:
         self.invariants = Invariants(lease_checked=self.leases_hold)
         self.invariants.retained.checkpoint_count = self.swarm.variety.checkpoint_count
         self.looker: WorldLooker = self.invariants
-        """Who is told of everything first; it asks the invariants."""
+        """The first observer of all events; it checks the invariants."""
         if watched_by is not None:
             self.looker = watched_by(self.invariants)
         ids = self.clockwork.dice("instances")

@@ -73,7 +73,7 @@ class CheckpointStatus(Struct, frozen=True, kw_only=True):
 
 
 class ConsumerStatus(Struct, frozen=True, kw_only=True):
-    """Somebody for whom the log is kept."""
+    """A consumer of the log."""
 
     name: Annotated[str, "its name; of a member the uuid of its directory"] = ""
     kind: Annotated[str, "`replica`, `subscriber`, `backup` or `archive`"] = ""
@@ -98,7 +98,7 @@ class HoldStatus(Struct, frozen=True, kw_only=True):
 
 
 class SnapshotReaderStatus(Struct, frozen=True, kw_only=True):
-    """Somebody who reads a snapshot of this node: a backup."""
+    """A reader of a snapshot of this node, such as a backup."""
 
     signature: Annotated[int, "index of the log at which the snapshot holds"] = 0
     address: Annotated[str, "the host that reads it"] = ""

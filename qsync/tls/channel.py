@@ -27,7 +27,7 @@ _PIECE_BYTES: Final = 256 * 1024
 class HandshakePace:
     """Leaves half of the time to everything else, however many shake hands at once.
 
-    A handshake costs as much as many requests, and whoever dials gets one without being known.
+    A handshake costs as much as many requests, and any unknown dialer gets one.
     """
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
@@ -265,7 +265,7 @@ class TlsSocket:
             self.secured(self)
 
     def _say(self) -> None:
-        """What TLS itself has to say. It is little, and a kernel that takes none of it is stuck."""
+        """Send TLS's own messages. They are short, and a kernel that takes nothing is stuck."""
         self._ciphertext += self._outgoing.read()
         if not self._push():
             raise _over(self, "the other side takes no bytes of the handshake")

@@ -39,7 +39,7 @@ class CertifiedName:
 
 
 def parse(uri: str) -> CertifiedName | None:
-    """The name in a URI; None when it is none of ours."""
+    """The name in a URI; None when it is not one of ours."""
     parts = uri.removeprefix(SCHEME).split("/") if uri.startswith(SCHEME) else []
     if len(parts) != _PARTS or not all(parts) or parts[1] not in set(Bearer):
         return None

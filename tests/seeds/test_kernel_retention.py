@@ -96,7 +96,7 @@ def test_a_kill_before_a_snapshot_is_flushed_leaves_none_to_trim_behind() -> Non
     assert killed_when_it_is_renamed(3, None).held
     broken = killed_when_it_is_renamed(3, BY_A_KILL).broken
     assert broken is not None
-    assert "what is needed is not trimmed" in broken.text
+    assert "needed entries are not trimmed" in broken.text
 
 
 def test_every_broken_rule_of_snapshots_and_trimming_is_tried_here() -> None:

@@ -1,4 +1,4 @@
-"""Votes and ballots: one a term, on the disk before it is told, and never back."""
+"""Votes and ballots: one per term, durable before they are sent, never going back."""
 
 from itertools import pairwise
 

@@ -88,7 +88,7 @@ class AsyncCoreClient(AsyncDatabase):
 
     @abstractmethod
     async def _settle(self, ask: PendingRequest) -> None:
-        """Send what is to be sent and wait until the request is settled."""
+        """Send pending bytes and wait until the request is settled."""
 
     def _begin(self, call: ClientCall[T], timeout: float | None) -> PendingRequest:
         """Begin a request; `_settle` sends it. Raises ClientClosed."""

@@ -162,7 +162,7 @@ class AsyncDatabase(AsyncNode, ABC):
         attempts: int = 10,
         **given: Unpack[WriteOptions],
     ) -> T:
-        """Run `function(tx)` and commit; again while somebody else changed what it had read."""
+        """Run `function(tx)` and commit; again while others changed what it had read."""
         for left in range(attempts - 1, -1, -1):
             try:
                 async with self.transaction(**given) as tx:

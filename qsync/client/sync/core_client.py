@@ -89,7 +89,7 @@ class CoreClient(Database):
 
     @abstractmethod
     def _settle(self, ask: PendingRequest) -> None:
-        """Send what is to be sent and wait until the request is settled."""
+        """Send pending bytes and wait until the request is settled."""
 
     def _begin(self, call: ClientCall[T], timeout: float | None) -> PendingRequest:
         """Begin a request; `_settle` sends it. Raises ClientClosed."""

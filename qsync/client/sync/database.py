@@ -163,7 +163,7 @@ class Database(NodeCalls, ABC):
         attempts: int = 10,
         **given: Unpack[WriteOptions],
     ) -> T:
-        """Run `function(tx)` and commit; again while somebody else changed what it had read."""
+        """Run `function(tx)` and commit; again while others changed what it had read."""
         for left in range(attempts - 1, -1, -1):
             try:
                 with self.transaction(**given) as tx:

@@ -36,7 +36,7 @@ _KEY = (KeyPart(field=0, type=FieldType.UNSIGNED),)
 _THE_ROW = (SPACE, keys.encode(_KEY, (_ROW,)))
 
 ADD = "add"
-"""Adds one; its client asks again until it is told."""
+"""Adds one; its client retries until it has the outcome."""
 ONCE = ("swap", "edit", "note")
 """Asked once. `swap` sets the row if it is as at the start, `edit` if nobody wrote it since it was
 read at the start, `note` writes beside it."""

@@ -122,7 +122,7 @@ _ENDS_OF_STOPPING: Mapping[type, frozenset[str]] = {
 
 
 def _confirms(host: ExaminedNode, replicated_log: ReplicatedLog) -> None:
-    """Property 2: the fates follow from the confirmed log alone, whoever computes them."""
+    """Property 2: the fates follow from the confirmed log alone, on every node."""
     diary, log, upto = host.diary, host.whole(), replicated_log.confirmed
     books = ReferenceRecords()
     for entry in host.history()[:upto]:

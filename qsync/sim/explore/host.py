@@ -27,7 +27,7 @@ from qsync.sim.trace import TraceColumns, columns_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotLetter(InstallSnapshot):
-    """The rows come with it, so to speak: the log that they stand for, for whoever judges."""
+    """The log that the rows of a snapshot stand for; only the properties use it."""
 
     history: tuple[Entry, ...]
 
@@ -80,7 +80,7 @@ class ExploredNode:
         return self.core.machine.replicated_log
 
     def history(self) -> list[Entry]:
-        """The whole log, with what was trimmed of it or never came: for whoever judges."""
+        """The whole log, with entries that were trimmed or never came; for the properties."""
         replicated_log, start = self.replicated_log, self.replicated_log.log.start
         behind = replicated_log.entries(Index(start.index + 1), replicated_log.log.last)
         return [*self.platter.past(start), *behind]
@@ -220,7 +220,7 @@ class ExploredNode:
             self._fulfil(self.core.ready())
 
     def answer(self, ready: Ready) -> None:
-        """Whoever waited is told."""
+        """Answer the waiting client or operator."""
         replicated_log, answers = self.replicated_log, self.diary.answers
         if self.platter.superseded:
             _serves_nothing(self, ready)

@@ -178,7 +178,7 @@ class NodeActs:
                 yield Option(act, place, after, EVERYWHERE)
 
     def _receipts(self, world: ExploredWorld, bound: int) -> Iterator[Option]:
-        """Whoever was told that something is committed may ask anybody for it."""
+        """A client with a receipt may read with it on any node."""
         told = [self._cast.hosts[state].diary.answers.ok for state in world.hosts]
         places = sorted({place for each in told for place in each})
         after = world._replace(left=less(world.left, bound))

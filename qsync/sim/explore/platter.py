@@ -36,7 +36,7 @@ class WriteDisk(DurableLog):
         self.spaces = spaces
         """The folded spaces; they outlive the process, not the disk."""
         self.start = EMPTY
-        """The log begins behind that entry. What is before it stays here for whoever judges."""
+        """The log begins behind that entry. The entries before it stay here for the properties."""
         self.snapshot: tuple[Entry, ...] = ()
         """The log that a snapshot stands for, until it is durable."""
 

@@ -238,7 +238,7 @@ def _trim(prelude: Prelude, words: list[str]) -> None:
 
 
 def _add(prelude: Prelude, words: list[str]) -> None:
-    """The leader takes somebody in."""
+    """The leader adds a member."""
     _order(prelude, words[0], members.adding(int(words[1]), MemberRole(words[2])))
 
 
@@ -248,7 +248,7 @@ def _remove(prelude: Prelude, words: list[str]) -> None:
 
 
 def _make(prelude: Prelude, words: list[str]) -> None:
-    """Or changes what somebody counts for."""
+    """The leader changes the role of a member."""
     _order(prelude, words[0], members.becoming(int(words[1]), MemberRole(words[2])))
 
 

@@ -1,4 +1,4 @@
-"""Scopes of numbered requests and of refusals: what is told, and what it rests on."""
+"""Scopes of numbered requests and of refusals: their answers, and the data behind them."""
 
 from dataclasses import replace
 

@@ -196,7 +196,7 @@ def _knows_better(one: PropertyView, other: PropertyView) -> None:
 
 
 def _agrees(one: PropertyView, other: PropertyView) -> None:
-    """Properties 9 and 12: of one request the same is told everywhere."""
+    """Properties 9 and 12: one request has the same outcome on every node."""
     for request in one.refused & (other.effective | one.effective):
         properties.refused_has_no_effect(request)
     for request, outcome in one.outcomes:

@@ -155,11 +155,11 @@ class Program:
         return ask
 
     async def write_again(self, request: Callable[[int], Request], token: Token) -> PendingRequest:
-        """Somebody else's write, under its number."""
+        """A write of another client, under its number."""
         return await self._ask(RetryKind.WRITE, request, token)
 
     async def resolve(self, token: Token) -> PendingRequest:
-        """What became of somebody else's write? If nothing did, nobody does it any more."""
+        """Ask for the outcome of another client's write; without one, it never takes effect."""
         now = self._system.now()
         deadline = now + self.around.timeout
         ask = self.core.resolve(token, now=now, deadline=deadline, again=False)
@@ -178,7 +178,7 @@ class Program:
         return await self._ask(RetryKind.READ, request)
 
     def crowd(self, questions: int, request: Callable[[int], Request]) -> None:
-        """Ask all that at once, and wait for none of it."""
+        """Send all requests at once, and wait for no answer."""
         now = self._system.now()
         for _ in range(questions):
             self.core.submit(RetryKind.READ, request, now=now, deadline=now + self.around.timeout)

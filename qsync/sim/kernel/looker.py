@@ -1,4 +1,4 @@
-"""Who is told of everything that happens to machines: properties are held against it."""
+"""Observes everything that happens to machines, to check the properties."""
 
 from typing import Protocol
 

@@ -214,7 +214,7 @@ class Net:
                 self._reset(end, now + self._again())
 
     def refuse(self, number: int) -> None:
-        """Its door refuses whoever knocks, and its connections break; it lives on."""
+        """Its address refuses connections, and open ones break; the process lives on."""
         self.refusing.add(number)
         for end in self.ends():
             known = end.peer is not None and end.connected_at <= self._clockwork.now

@@ -10,7 +10,7 @@ from qsync.sim.kernel.client import Program
 from qsync.wire.verbs import DemoteRequest, PromoteRequest, Request
 
 PATIENCE_S: Final = 1e5
-"""Nobody gives up: whoever asked is answered, or knows that the connection is gone."""
+"""Without a limit: an operator gets an answer, or learns that the connection is gone."""
 
 
 class NodeOperators:

@@ -89,7 +89,7 @@ class KernelProcess:
     # -- the kernel's side
 
     def enter(self) -> float:
-        """A call: it takes a little time, and something may happen to whoever calls."""
+        """A call: it takes a little time, and a fault may hit the caller."""
         self.calls += 1
         self.at += CALL_S
         if self.calls >= self.strike[0]:

@@ -1,4 +1,4 @@
-"""The directories that a simulated machine has or had: somebody may put an older one back."""
+"""The directories that a simulated machine has or had: a fault may put an older one back."""
 
 from qsync.record import Instance, read_instance
 from qsync.sim.kernel.disk import KernelDisk

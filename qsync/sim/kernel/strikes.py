@@ -68,7 +68,7 @@ class KernelFaults(Faults):
         return partial(self._net.rejecting.difference_update, pairs)
 
     def _half_open(self, scene: NemesisContext) -> Undo | None:
-        """What is sent over a connection vanishes, and nobody is told."""
+        """Bytes sent over a connection vanish without an error."""
         ends = self._ends(scene, lambda _: True)
         if not ends:
             return None
@@ -178,7 +178,7 @@ class KernelFaults(Faults):
         machine = self._victim(scene)
         if not machine.reachable:
             return None
-        scene.note(f"node {machine.me} is told to stop")
+        scene.note(f"node {machine.me} is asked to stop")
         machine.leave(then=scene.dice.about(scene.swarm.nemesis.duration))
         return _nothing
 

@@ -97,7 +97,7 @@ class KernelObserver:
         step(event)
 
     def decided(self) -> None:
-        """Before anything of it is told."""
+        """Called before any of its messages and answers is sent."""
         try:
             self._witness.turned(self._me, self._node.replica)
             properties.rows_agree(self._me, self._node.folding.comparing.differs)

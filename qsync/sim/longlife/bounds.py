@@ -23,7 +23,7 @@ ROWS_MAX: Final = 400
 CONNECTIONS_MAX: Final = 40
 """Of members, clients and operators, some of which are gone without a word."""
 SESSIONS_MAX: Final = 0
-"""Whoever had one has been silent for longer than it lives."""
+"""Its client has been silent for longer than a session lives."""
 
 
 class KeptLimits:

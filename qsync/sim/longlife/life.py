@@ -54,7 +54,7 @@ class Period:
 
 
 class LongLife:
-    """Nothing happens until somebody asks for the first of its `periods`."""
+    """Nothing happens before the first of its `periods` is requested."""
 
     def __init__(self, plan: Plan, *, period_s: float = PERIOD_S, night_s: float = NIGHT_S) -> None:
         assert plan.life is not None

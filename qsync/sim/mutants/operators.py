@@ -1,4 +1,4 @@
-"""Broken rules of operations: they do nothing wrong, and keep somebody waiting for ever."""
+"""Broken rules of operations: they break no data, but leave an operator without an answer."""
 
 from election.ready import ElectionTimer
 from qsync.core import inputs

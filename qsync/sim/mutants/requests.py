@@ -1,6 +1,6 @@
 """Broken rules of requests: conditions, sessions, and once only (protocol.md 3.2 and 5).
 
-Some leave the log in perfect order: only what clients are told gives them away.
+Some leave a valid log: only the outcomes of clients show them.
 """
 
 from collections.abc import Container, Iterable
