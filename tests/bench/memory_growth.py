@@ -17,7 +17,8 @@ from pathlib import Path
 from admin.cluster import surveys
 from admin.lab import lab as labs
 from qsync.client.blocking import Client, connect
-from tests.bench.disk_growth import BATCH_ROWS, TIMEOUT_S, running
+from tests.bench.disk_growth import BATCH_ROWS, TIMEOUT_S
+from tests.bench.started import started_lab
 
 SPACE = "held"
 PARTS = 10
@@ -65,7 +66,7 @@ def main() -> int:
     rows, value_bytes = (numbers + list(DEFAULTS[len(numbers) :]))[:2]
     with (
         tempfile.TemporaryDirectory() as folder,
-        running(Path(folder), options) as lab,
+        started_lab(Path(folder), options) as lab,
         connect(lab.addresses, timeout=TIMEOUT_S) as client,
     ):
         client.schema.create_space(SPACE, is_sync=True)
