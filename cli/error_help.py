@@ -3,28 +3,6 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-ERROR_MODULES = (
-    "qsync.errors",
-    "qsync.client.closed",
-    "admin.lab.failures",
-    "admin.lab.ports",
-    "admin.drills.demo",
-    "admin.box.session",
-    "admin.box.ctl",
-    "admin.backup.failures",
-    "admin.recovery.failures",
-    "qsync.life",
-    "qsync.tls.errors",
-    "admin.evidence.manifest",
-    "admin.checker.spark.failures",
-    "admin.checker.spark.java",
-    "cli.exits",
-    "cli.shell.failures",
-    "admin.cluster.leadership",
-    "admin.drills.failures",
-)
-"""The modules that define errors; `explain` loads them by name, when it is asked."""
-
 
 class ErrorHelp(NamedTuple):
     """`why`: what usually brings it about. `do`: the next step."""

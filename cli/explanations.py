@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from cli.error_help import ERROR_HELP, ERROR_MODULES, ErrorHelp
+from cli.error_help import ERROR_HELP, ErrorHelp
+from cli.error_modules import ERROR_MODULES
 from cli.exits import exit_of, retry_of
 from qsync.errors import ConfigError, Outcome, QsyncError, all_errors
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from admin.lab import cluster_secret
-from admin.new_directory import check_new
+from admin.lab.new_directory import check_new
 from election.messages import Replica, Term
 from qsync import audit
 from qsync.config import NodeConfig

@@ -16,8 +16,8 @@ from admin.drills.verbs.catalogue import commands
 from admin.evidence.stored import compare_stored
 from admin.lab import lab, secure
 from admin.lab.lab import Lab
+from admin.lab.new_directory import check_new
 from admin.lab.tags import ALLOWED_TAGS
-from admin.new_directory import check_new
 from qsync.client import security
 from qsync.client.blocking import connect
 

@@ -23,7 +23,7 @@ from admin.evidence.bundle import Bundle, BundlePart, rows_of, write_part
 from admin.evidence.manifest import Manifest, NoEvidence
 from admin.evidence.parts import check_parquet
 from admin.evidence.tables import TABLES, Row
-from admin.new_directory import check_new
+from admin.lab.new_directory import check_new
 from qsync.record import HEADER_SIZE
 
 KEPT_SETTINGS: Final = ("replication", "fence_seconds")

@@ -17,6 +17,13 @@ class LabExists(ConfigError):
     number = 73
 
 
+class DirectoryNotEmpty(ConfigError):
+    """The directory that the command is to write holds something already."""
+
+    code = "DIRECTORY_NOT_EMPTY"
+    number = 107
+
+
 class NotRunning(QsyncError):
     """The node does not run, so nothing was done to it."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from admin.cluster.surveys import ClusterSurvey
 from admin.lab import cluster_secret, next_steps
-from admin.new_directory import check_new
+from admin.lab.new_directory import check_new
 from qsync.config import Address, NodeConfig
 from qsync.config.secret import Secret
 from qsync.errors import ConfigError

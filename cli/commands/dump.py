@@ -125,7 +125,7 @@ def _redacted(taking: _Taking, out: Path) -> "tuple[Bundle, Sequence[str]]":
     """Of a bundle, or of nodes, of which nothing else is written."""
     from admin.evidence.bundle import Bundle, is_bundle  # noqa: PLC0415 - only here
     from admin.evidence.redacting import Redactor, redact  # noqa: PLC0415 - the same
-    from admin.new_directory import check_new  # noqa: PLC0415 - the same
+    from admin.lab.new_directory import check_new  # noqa: PLC0415 - the same
 
     check_new(out, hint="name a new directory with --out")
     bundles = [each for each in map(Path, taking.sources) if is_bundle(each)]

@@ -22,7 +22,7 @@ from admin.drills.measure import MEASURES
 from admin.drills.probes import PROBES, MeasureUnit
 from admin.drills.verbs.catalogue import VERBS
 from admin.drills.verbs.verb import Takes
-from cli.error_help import ERROR_MODULES
+from cli.error_modules import ERROR_MODULES
 from cli.exits import Exit
 from cli.main import COMMANDS
 from qsync import errors

@@ -12,7 +12,8 @@ import pytest
 from admin.metrics.backups import BACKUP_FAMILIES
 from admin.metrics.families import FAMILIES, Family
 from admin.metrics.health import CHECKS
-from cli.error_help import ERROR_HELP, ERROR_MODULES
+from cli.error_help import ERROR_HELP
+from cli.error_modules import ERROR_MODULES
 from cli.main import COMMANDS
 from qsync import errors
 from tests.repo import tree
@@ -169,7 +170,7 @@ def test_every_error_has_a_cause_and_a_cure() -> None:
     for home in ERROR_MODULES:
         importlib.import_module(home)
     assert {error.code for error in errors.all_errors()} == {code for _, code in codes()}, (
-        "`qsync explain` does not know the module of some: add it to cli.error_help.ERROR_MODULES"
+        "`qsync explain` does not know the module of some: add it to cli.error_modules"
     )
     assert set(ERROR_HELP) == {code for _, code in codes()}
     assert all(each.why.endswith(".") and each.do.endswith(".") for each in ERROR_HELP.values())

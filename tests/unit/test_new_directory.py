@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from admin.new_directory import DirectoryNotEmpty, check_new
+from admin.lab.failures import DirectoryNotEmpty
+from admin.lab.new_directory import check_new
 
 
 def test_a_new_and_an_empty_directory_may_be_written(tmp_path: Path) -> None:

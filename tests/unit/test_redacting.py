@@ -20,7 +20,7 @@ from admin.evidence.rows import wal_row
 from admin.evidence.tables import RUN, TABLES, Row
 from admin.evidence.witnesses import LogChunk, LogWasCut
 from admin.evidence.writing import EvidenceWriter, PartFormat
-from admin.new_directory import DirectoryNotEmpty
+from admin.lab.failures import DirectoryNotEmpty
 from cli.main import run
 from qsync.record import Entry
 from tests.spark.planted import FAULTS, clean_runs, planted, save, verdicts

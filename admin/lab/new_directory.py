@@ -3,17 +3,10 @@
 from pathlib import Path
 from typing import Final
 
-from qsync.errors import ConfigError
+from admin.lab.failures import DirectoryNotEmpty
 
 _SHOWN: Final = 5
 """Names of what is in the way."""
-
-
-class DirectoryNotEmpty(ConfigError):
-    """The directory that the command is to write holds something already."""
-
-    code = "DIRECTORY_NOT_EMPTY"
-    number = 107
 
 
 def check_new(directory: Path, *, hint: str, ignored: frozenset[str] = frozenset()) -> None:
