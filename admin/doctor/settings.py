@@ -109,7 +109,7 @@ def listens_safely(facts: Facts) -> Iterator[Finding]:
             elif address and not Address(address).loopback and _is_for_all(facts, node, key):
                 yield warning(
                     node.name,
-                    f"{key} = {address} tells its figures to whoever asks",
+                    f"{key} = {address} serves its figures without a token",
                     "name a file with a token in metrics.token_file, and give readers that token",
                 )
 

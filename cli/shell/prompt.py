@@ -1,4 +1,4 @@
-"""The line editor: history, completion, colours, the hint line, and questions to whoever types."""
+"""The line editor: history, completion, colours, the hint line, and questions to the user."""
 
 import fcntl
 import os

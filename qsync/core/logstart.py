@@ -57,7 +57,7 @@ class LogStart:
     """Whose the limbo was, by the PROMOTE or DEMOTE that is the last one up to here."""
     configuration: bytes
     """The one in force there, never a later one (M6 a), as the body of an entry that would make
-    it: also the founding one, which who lost its disk does not have. Empty for none."""
+    it: also the founding one, which a node with an empty disk does not have. Empty for none."""
     terms: tuple[tuple[Index, Term], ...] = field(default=(), repr=False)
     """The first entry of each term and the term, oldest first: a receipt names an entry by both.
     Empty where the record says nothing of earlier entries, as those of older releases.

@@ -79,7 +79,7 @@ def cut(
 ) -> errors.RolledBack | errors.OutcomeUnknown:
     """The error for a request whose entry was cut. Its own outcome is open (protocol.md section 5).
 
-    Under the same session and number another attempt may be, or come to be, in the log.
+    Under the same session and number another attempt may be in the log, now or later.
     """
     known = token_of(token)
     if not known:

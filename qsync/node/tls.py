@@ -1,9 +1,9 @@
-"""What a node shows of itself over TLS, whom it believes, and who may be what on a connection.
+"""TLS of a node: its certificate, the authorities it trusts, and the roles of connections.
 
 A certificate names a node or a user of one cluster (`qsync.tls.names`). Peers show theirs to each
-other, and each side holds it against what the other says of itself and against the configuration in
-the log. Which user a client's certificate names is on the connection (`Connection.identity`) for
-whoever grants rights.
+other, and each side compares it with the other's hello and with the configuration in the log. The
+user that a client's certificate names is kept on the connection (`Connection.identity`) for checks
+of rights.
 """
 
 import ssl
@@ -97,12 +97,12 @@ class NodeTls:
 
 
 def tls_status(tls: NodeTls | None) -> TlsStatus:
-    """Of a node that may speak none."""
+    """The status of a node, with or without TLS."""
     return NO_TLS if tls is None else tls.status()
 
 
 def opened(config: NodeConfig, wall: Callable[[], float]) -> NodeTls | None:
-    """What the configuration names; None where TLS is off. Raises ConfigError."""
+    """The TLS of a configuration; None if it is off. Raises ConfigError."""
     return NodeTls(config, wall=wall) if config.tls.on else None
 
 

@@ -27,7 +27,7 @@ class Tokens:
         """Of those, the ones that took effect for good: asynchronous ones may yet be lost."""
 
     def of_the_past(self) -> "Tokens":
-        """What clients know of those before them, when nothing that is unknown can come to be."""
+        """The tokens that later clients know, when no unknown write can take effect any more."""
         twin = Tokens()
         twin.known.extend(self._done)
         return twin

@@ -92,7 +92,7 @@ class ClientPromises:
             self._not_shown((each, replicated_log), index, term)
 
     def told_gone(self, request: tuple[bytes, int]) -> None:
-        """Property 4: a client hears that its write is gone; no attempt of it may come to be."""
+        """Property 4: a client hears that its write is gone only if no attempt can be confirmed."""
         for (index, term), place in self._books.places.items():
             if place.request == request and not place.refused:
                 gone = self._canon.gone(index, term)

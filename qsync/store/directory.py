@@ -25,7 +25,7 @@ from qsync.store.private import make_private
 FORMAT = 3
 """Version of the layout: DIR/identity.json, DIR/lock, DIR/log, DIR/data.
 
-2: names the founders. 3: the log is a row of segments, no LMDB environment.
+2: names the founders. 3: the log is a sequence of segments, no LMDB environment.
 """
 FORMAT_WITH_LMDB = 2
 """What is still opened: a node that starts raises it to the present one."""

@@ -308,7 +308,7 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
         lambda: with_settings(metrics__listen="10.0.0.1:1", insecure="true"),
     ),
     ("listens-safely", W, "n2", "metrics.listen = 10.0.0.1:1", lambda: with_tls("false")),
-    ("listens-safely", W, "n2", "to whoever asks", lambda: with_tls("true", token="")),
+    ("listens-safely", W, "n2", "without a token", lambda: with_tls("true", token="")),
     (
         "members-prove",
         W,

@@ -1,4 +1,4 @@
-"""How far Spark is, told to whoever looks: the tasks of the stages that run now."""
+"""The progress of Spark for its observers: the tasks of the stages that run now."""
 
 import contextlib
 import threading

@@ -121,7 +121,7 @@ class Wait:
         return monotonic >= self.until
 
     def __await__(self) -> Generator["Wait", None, None]:
-        """Handed to whoever runs the task."""
+        """Passed to the code that runs the task."""
         yield self
 
 

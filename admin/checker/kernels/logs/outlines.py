@@ -1,4 +1,4 @@
-"""What a log tells of itself to whoever compares it with others: small, however long the log is."""
+"""The outline of a log, to compare it with other logs: small, however long the log is."""
 
 import json
 from bisect import bisect_right
