@@ -42,7 +42,7 @@ def find_place(target: str | None, hooks: Path | None) -> "DrillPlace | None":
 
 
 def confirm_cluster(found: Drill, place: "HookedCluster", name: str | None) -> None:
-    """Whoever breaks a cluster has to name it. Raises StoppedByGuard."""
+    """A user who breaks a cluster has to name it. Raises StoppedByGuard."""
     if name is None and sys.stdin.isatty():
         say(f"{found.name} breaks the cluster {place.name} on purpose: {found.title}")
         name = click.prompt("The name of that cluster", err=True)

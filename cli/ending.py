@@ -65,7 +65,7 @@ def silence(numbers: list[int]) -> None:
 def while_read(stop: threading.Event) -> Iterator[None]:
     """Sets the event when nobody reads our output any more, such as a `head` that has enough.
 
-    Whoever writes finds out by itself; this is for those who may have nothing to write for long.
+    A command that writes notices by itself; this is for those that may write nothing for long.
     """
     try:
         output = sys.stdout.fileno()

@@ -1,4 +1,4 @@
-"""What somebody named to be checked: a bundle, a history, or neither, and then what to do."""
+"""The evidence that the user named: a bundle, a history, or neither, and then a hint."""
 
 import contextlib
 import tempfile

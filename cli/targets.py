@@ -96,7 +96,7 @@ def _there_is(contexts: dict[str, str]) -> str:
 
 
 def single(addresses: list[str]) -> str | None:
-    """The one address, when somebody meant one node and not a cluster."""
+    """The one address, if the user meant one node and not a cluster."""
     return addresses[0] if len(addresses) == 1 else None
 
 

@@ -7,12 +7,12 @@ from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 from admin.backup.failures import BackupKeyRefused
 
 SECRET_CHARS_MIN: Final = 12
-"""Of what something new is sealed with: whoever copies the place can guess at leisure."""
+"""Of a new secret: an attacker who copies the place can guess without a limit."""
 _COST: Final = 1 << 15
 _BLOCK: Final = 8
 _PARALLEL: Final = 3
-"""32 MiB and about a quarter of a second for each guess. Never read from a file: whoever wrote
-that could ask for all memory."""
+"""32 MiB and about a quarter of a second for each guess. Never read from a file, whose
+writer could ask for all memory."""
 
 
 def derived(secret: str, salt: bytes, size: int) -> bytes:

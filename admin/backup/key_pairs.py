@@ -1,4 +1,4 @@
-"""Keys that seal and do not open: whoever makes backups cannot read those of others.
+"""Keys that seal and do not open: a node that makes backups cannot read those of others.
 
 Of a secret and a salt (scrypt) two keys are derived: the private one of X25519, and one that seals
 manifests. A sealing key is that salt, the public half of the first one, and the second one. So its
@@ -53,7 +53,7 @@ class SealingKey:
     def parse(cls, text: str) -> Self | None:
         """Parse what `text` wrote; None for a key of another kind. Raises ConfigError.
 
-        A key that was changed would seal for somebody else, or for nobody.
+        A changed key would seal for another owner, or for none.
         """
         if not text.startswith(_PREFIX):
             return None

@@ -1,4 +1,4 @@
-"""Old backups go, and the log that leads on from none of those that are kept."""
+"""Removes old backups, and the log that no remaining backup needs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -116,7 +116,7 @@ def restore(
 
 
 def _newest_term(found: Catalogue) -> int:
-    """Of all that is kept: also what lies behind the index was answered to somebody."""
+    """The newest term of the backup: entries behind the index may have been answered, too."""
     return max([0, *(each.term for each in found.log), *(each.term for each in found.backups)])
 
 

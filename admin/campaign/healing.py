@@ -40,7 +40,7 @@ async def heal(nodes: Nodes, book: CampaignHistory) -> bool:
     why = "nobody answers"
     while time.monotonic() < deadline:
         for node in nodes.all:
-            nodes.start(node)  # whoever ended by itself is counted, and needed
+            nodes.start(node)  # a node that ended by itself is counted, and needed
         try:
             found = await trio.to_thread.run_sync(_survey, nodes)
         except Unavailable as error:

@@ -61,7 +61,7 @@ class CampaignOperators:
             said = error.code
         except RequestTimedOut as error:
             said = f"nothing: {error}"
-            # Whoever was ended meanwhile cannot answer.
+            # A node that was stopped meanwhile cannot answer.
             if asked.sent and self._nodes.life(node) == asked.life:
                 self._book.broken(BrokenPromise.UNANSWERED, f"{verb} on {node.name}: {error}")
         finally:

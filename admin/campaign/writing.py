@@ -142,7 +142,7 @@ class Writing:
             self.doubts.append(sent)
 
     async def _ask(self, db: AsyncClient, sent: Sent, by: str) -> None:
-        """Asked again by somebody else: until it is answered, and then once more.
+        """Ask again as another client: until it is answered, and then once more.
 
         Every second time only for the outcome: what nobody has done is given up.
         """

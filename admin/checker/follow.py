@@ -1,4 +1,4 @@
-"""What happens in a running cluster, judged as it comes: events are told, violations raised.
+"""Follows a running cluster and judges it continuously: prints events, reports violations.
 
 No Spark here: `take` gets what nodes said and confirmed since the last call, from wherever. All
 that is kept is the newest entries (`follow_window`), one status a node, and the newest terms.
@@ -27,7 +27,7 @@ from admin.evidence.tables import Row
 TERMS_MAX: Final = 1024
 """Terms whose leader and whose writable node are remembered."""
 VIOLATIONS_MAX: Final = 1000
-"""So many are told; the others are only counted."""
+"""So many are reported; the others are only counted."""
 DELAYS_MAX: Final = 4096
 OF_STATUS: Final = {
     samples.MONOTONE: samples.monotone,
@@ -88,7 +88,7 @@ class Follow:
         self._raised: set[tuple[str, int, int, int]] = set()
 
     def poll(self, status: Sequence[Row], log: Log) -> list[FollowNote]:
-        """What came since the last call, and what is to be told of it."""
+        """The events since the last call, and their lines of output."""
         self.batches += 1
         self.samples += len(status)
         before = self.events.rows

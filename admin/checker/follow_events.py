@@ -1,4 +1,4 @@
-"""What is part of a cluster's life: who came, went, began anew, leads. None of it is an alarm."""
+"""Ordinary events of a cluster: nodes that come, leave, restart or lead. No alarm among them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class FollowEventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowNote:
-    """One line of what is told. `seconds` since the first look."""
+    """One line of the output. `seconds` since the first sample."""
 
     what: FollowEventKind
     message: str

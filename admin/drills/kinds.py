@@ -46,7 +46,7 @@ _OF_MODULES: Mapping[str, DrillKind] = {
 
 
 def kind_of(drill: Drill) -> DrillKind:
-    """Return what its method breaks first. A file of somebody else may break nothing."""
+    """Return what its method breaks first. A file of a user may break nothing."""
     verbs = [VERBS[step.verb] for step in drill.method]
     first = next((verb for verb in verbs if verb.spec.faults), None)
     return DrillKind.NOTHING if first is None else _OF_MODULES[type(first).__module__]

@@ -68,7 +68,7 @@ class LiveCluster:
         return [self.lab.node(node) for node in nodes if node]
 
     def write_down(self, remedy: str | None, *nodes: str) -> None:
-        """Have on disk what undoes that which is about to happen to these nodes."""
+        """Write the undo of the coming fault of these nodes to disk."""
         assert remedy is not None
         for node in nodes:
             step = UndoStep(undo=remedy, node=node)

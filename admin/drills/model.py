@@ -11,7 +11,7 @@ Value = str | float | bool
 """What an option of a step may hold. Durations are seconds."""
 
 LEADER, ALL = "leader", "all"
-"""Words that may stand for a node in a step: whoever leads at that moment, and every node."""
+"""Words that stand for nodes in a step: the leader at that moment, and every node."""
 CHECKS = {
     "linearizable": "every key behaves as if one copy of it existed",
     "replicas_identical": "all replicas hold the same",

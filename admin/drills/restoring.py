@@ -143,7 +143,7 @@ def points(directory: Path, *, since: float) -> tuple[RestoredPoint, ...]:
 
 
 def _begin(lab: Lab, node: LabNode) -> _Begun:
-    """Write down first what is to be done: the lab's file will soon name another cluster."""
+    """Write the plan down first: the lab's file will soon name another cluster."""
     at = time.monotonic_ns()
     plan, _ = restoring.plan(_load(lab), WantedPoint())
     point = RestoredPoint(index=plan.index, term=plan.term, at=at)

@@ -90,7 +90,7 @@ def _run_on(
         healed = judged.end is not RunEnd.NOT_HEALED
     finally:
         if plan.target is None:
-            # What could not be healed is left as it is, for somebody to look at.
+            # Faults that could not be healed stay, for an operator to look at.
             place.stop_all()
             if healed and plan.record:
                 compare_stored(out, place.directories)

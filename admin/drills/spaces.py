@@ -1,6 +1,6 @@
 """The spaces that the clients of a drill write to: made before it, and removed where others live.
 
-A lab is there to be broken. On a cluster of somebody's a space of the same name may be theirs, so
+A lab exists to be broken. On a real cluster a space of the same name may be the user's, so
 nothing is removed there but what a drill has made.
 """
 
@@ -14,7 +14,7 @@ from qsync.client.blocking import Client
 
 
 def check(place: DrillPlace, client: Client) -> None:
-    """Check for spaces of somebody else. Raises DrillStopped. Changes nothing."""
+    """Check for spaces of other owners. Raises DrillStopped. Changes nothing."""
     there = sorted(SPACES.keys() & client.schema.spaces().keys())
     note = place.dir / SPACES_NOTE
     if isinstance(place, Lab) or not there or note.is_file():

@@ -29,7 +29,7 @@ def resolve(drill: Drill, names: Sequence[str], leader: str | None) -> Names:
 
 
 def now(names: Names, word: str, leader: str | None) -> tuple[str, ...]:
-    """The nodes of a target; `leader` is whoever leads at this moment."""
+    """The nodes of a target; `leader` is the leader at this moment."""
     if word != LEADER:
         return names[word]
     return () if leader is None else (leader,)

@@ -1,4 +1,4 @@
-"""What a drill broke, on disk before it is broken: so that it can be mended by somebody else."""
+"""The faults of a drill, on disk before they are injected, so that others can undo them."""
 
 import json
 import os

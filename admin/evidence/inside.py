@@ -107,7 +107,7 @@ class Inside:
                 return
             begun.observe(each)
             if what == What.LEADS and not begun.saw_votes(each.node, _int(each.record[2])):
-                continue  # somebody may have voted who did not write it down yet
+                continue  # a voter may not have written its vote down yet
             if what == What.CONFIRMED:
                 least = majority(len(begun.voters(each.node) or range(self.voters)))
                 quorum = max(_int(each.record[5]), least)

@@ -65,7 +65,7 @@ class SimulationRecorder:
             self._disks.append(disk)
         self._shelf[me] = next(at for at, each in enumerate(self._disks) if each is disk)
         if disk.log.last:
-            # Durable in this generation already: somebody put an earlier directory back.
+            # Durable in this generation already: an earlier directory was put back.
             self._note_ballot(me, disk.log.recover().ballot)
             self._note_durable(me, self._honest.durable[me].entries)
         judge = disk.looks_on

@@ -1,6 +1,6 @@
 """Processes that outlive the command that started them, known by pid and start time.
 
-A pid alone may belong to somebody else by now; with the time the kernel started it, it cannot.
+A pid alone may belong to another process by now; with the time of its start it cannot.
 """
 
 import contextlib

@@ -1,6 +1,6 @@
 """Replaces the authority and all certificates of a secure lab while it runs.
 
-In three steps, and whoever stops behind one leaves a lab that works: everybody trusts both
+In three steps, and a stop behind each of them leaves a working lab: every node trusts both
 authorities; everybody shows a certificate of the new one; nobody trusts the old one. Files are
 replaced whole, and who dials or is dialled reads them when they are others than before.
 """

@@ -62,7 +62,7 @@ class ProxiedConnection:
 
 
 class Proxy:
-    """All roads of a lab, and the line over which they are told what to do."""
+    """All links of a lab, and the connection that controls them."""
 
     def __init__(
         self, roads: Mapping[DirectedLink, ProxiedConnection], *, seed: int | None = None

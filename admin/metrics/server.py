@@ -91,7 +91,7 @@ async def serve(
 ) -> None:
     """Answer until cancelled. `tls`: what counts now; without it bytes go as they are.
 
-    `token`: what whoever asks must show.
+    `token`: the token that every request needs.
     """
     room = trio.CapacityLimiter(CONNECTIONS_MAX)
 

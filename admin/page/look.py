@@ -1,4 +1,4 @@
-"""The cluster as one node sees it, asked for only while somebody looks at its status page."""
+"""The cluster as one node sees it, collected only while its status page is open."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ class ClusterLook:
         return self._wanted.is_set()
 
     async def run(self) -> None:
-        """Ask whenever somebody looks, until cancelled."""
+        """Collect while the page is open, until cancelled."""
         while True:
             await self._wanted.wait()
             try:

@@ -29,7 +29,7 @@ def look_of(node: Node) -> ClusterLook:
 
 
 def own_account(node: Node) -> OwnAccount:
-    """What that node says of itself, as it would answer somebody who asks over the wire."""
+    """The status of that node, as it would answer a request over the wire."""
     return OwnAccount(
         answer=as_members(status(node)),
         events=tuple(node.timeline.latest(info.EVENTS_SHOWN)),

@@ -81,7 +81,7 @@ def _verdict(picture: ClusterPicture) -> Iterable[str]:
 
 
 def _here(here: NodeStatus, time: float) -> Iterable[str]:
-    """What this node says of itself, whoever else answers."""
+    """The status of this node, also when no other node answers."""
     access = "takes writes" if not here.ro else "takes no writes"
     whom = "" if here.leads else f"follows {here.leader_name or 'nobody'}, "
     yield (

@@ -156,7 +156,7 @@ def _compared(survivor: Survivor, member: Member, directory: Path | None) -> Oth
 
 
 def _check_greeting(address: str, tls: ClientTls | None, *, cluster: str) -> None:
-    """Whoever runs there greets before it asks who we are. Raises Unavailable."""
+    """The greeting of the node there, which needs no login. Raises Unavailable."""
     with NodeConnection(address, timeout=TIMEOUT_S, tls=tls, greeted=True) as line:
         if line.greeting.cluster != cluster:
             raise Unavailable(f"a node of another cluster answers at {address}")

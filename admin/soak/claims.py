@@ -115,7 +115,7 @@ def _rows(done: Run) -> list[AppliedRequest]:
 
 
 def _given_up(done: Run) -> Verdict:
-    """Check that a write which was given up never took effect, whoever asked for it."""
+    """Check that a write which was given up never took effect, for every client."""
     facts, violations = 0, []
     for line in done.history:
         if line.type == "fail" and line.error == GivenUp.code and line.seq:

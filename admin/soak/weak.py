@@ -1,4 +1,4 @@
-"""Checks what even the weakest read promises: it shows a value that somebody wrote."""
+"""Checks the guarantee of the weakest read: it shows a value that a client wrote."""
 
 from collections.abc import Iterable
 

@@ -182,7 +182,7 @@ class _Load:
         while (now := time.perf_counter()) < end:
             if self._generator is None:
                 self._look(end)
-            # Whoever was asked may cease to lead while we connect: then we look again.
+            # The asked node may lose the leadership while we connect: then we look again.
             with contextlib.suppress(NotLeader, ReadOnly, Unavailable, OSError):
                 load = self._generator = self._generator or self._connected()
                 load.tally = self.tally

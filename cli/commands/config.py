@@ -111,13 +111,13 @@ def _show(found: SharedSettings, changes: list[SettingChange]) -> None:
 
 
 def _agreed() -> bool:
-    """Asked only where somebody can answer: a script says --yes."""
+    """Asked only on a terminal: a script says --yes."""
     return sys.stdin.isatty() and click.confirm("Set this for the whole cluster?", err=True)
 
 
 FILE = "node.yaml"
 DEFAULTS = "default"
-"""The word for a node that is told nothing."""
+"""The word for a node with all defaults."""
 
 _PATH = click.argument("path", type=click.Path(path_type=Path, exists=True))
 _set_option = click.option(

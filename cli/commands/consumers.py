@@ -1,4 +1,4 @@
-"""`qsync member gc`: for whom the log is kept, and letting somebody go."""
+"""`qsync member gc`: the consumers of the log, and releasing one."""
 
 import click
 import msgspec

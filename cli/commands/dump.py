@@ -145,7 +145,7 @@ def _redacted(taking: _Taking, out: Path) -> "tuple[Bundle, Sequence[str]]":
 def _collected(
     taking: _Taking, out: Path, redactor: "Redactor | None" = None
 ) -> "tuple[Bundle, Sequence[str]]":
-    """From nodes. The second: voters of whom nothing is there."""
+    """From nodes. The second: voters without any data here."""
     from admin.evidence import collect, witnesses, writing  # noqa: PLC0415 - only here
 
     sources, seconds, every = taking.sources, taking.seconds, taking.every

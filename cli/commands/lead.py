@@ -118,7 +118,7 @@ def _dry_run(found: ClusterSurvey, name: str, what: str, *, heir: int = 0) -> No
 
 def _do(address: str, name: str, request: Request, *, timeout: float, target: list[str]) -> None:
     leadership.perform(address, request, timeout=timeout)
-    with contextlib.suppress(Unavailable):  # Then what there is is told.
+    with contextlib.suppress(Unavailable):  # Then the known part is shown.
         surveys.wait_writable(target, timeout=min(timeout, _TAKE_OVER_S))
     verdict = surveys.judge(surveys.survey(target))
     if style().as_json:

@@ -367,7 +367,7 @@ def _kind(one: object) -> object:
 
 
 def _in_words(one: object) -> str:
-    """What somebody may do, in a line."""
+    """The privileges of a user or role, in a line."""
     if not isinstance(one, dict) or not isinstance(one.get("rights"), dict):
         return "nothing"
     rights = one["rights"]

@@ -34,6 +34,6 @@ class TaskCarriers:
         try:
             await question()
         except ChunkInterrupted:
-            return  # whoever interrupted it knows
+            return  # the user who interrupted it knows
         finally:
             self.poke()

@@ -98,7 +98,7 @@ def _compiles(compile_: Compile, source: str) -> bool:
 
 
 def _fault(compile_: Compile, source: str) -> LuaSyntax | None:
-    """Return what keeps a text from being a chunk; None of a chunk."""
+    """Return why a text is not a chunk; None for a chunk."""
     try:
         compile_(clean(source).text, "=shell")
     except LuaSyntax as error:

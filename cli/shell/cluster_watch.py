@@ -126,7 +126,7 @@ class Watcher:
             await self._follow()
 
     async def _follow(self) -> None:
-        """Go where the leader is; where nobody leads, to somebody who answers."""
+        """Connect to the leader; without one, to any node that answers."""
         box = self.talk.box
         former = box.name
         try:

@@ -6,7 +6,7 @@ from typing import Final
 from qsync.errors import QsyncError
 
 OWN: Final = 100_000
-"""Errors that Tarantool has none of have their own number above this."""
+"""Errors without an equivalent in Tarantool have their own number above this."""
 
 CODES: Final[Mapping[str, int]] = {
     "UNKNOWN": 0,

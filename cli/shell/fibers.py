@@ -44,7 +44,7 @@ class FiberTurns:
         self._step = step
         self._answer = answer
         self._chunks: dict[int, Question | None] = {}
-        """Chunks that somebody waits for, and what each wants to know."""
+        """Chunks with a waiting fiber, and what each wants to know."""
         self._over: dict[int, tuple[Lua, ...]] = {}
         self._questions: deque[Question] = deque()
 

@@ -208,7 +208,7 @@ async def _aside(read: Callable[[], str]) -> str:
 
 
 class NameCompleter(Completer):
-    """Completion from what was known a moment ago: nothing is asked while somebody types."""
+    """Completion from recent answers: no request is sent while the user types."""
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher

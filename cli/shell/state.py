@@ -80,7 +80,7 @@ WIDTH = 100
 
 
 class ShellCore(ABC):
-    """The part that does not care whether somebody sits in front of it."""
+    """The part that is the same with and without a terminal."""
 
     people = False
 

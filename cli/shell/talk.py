@@ -80,7 +80,7 @@ Reader = Callable[[str], Awaitable[str]]
 
 
 class BackgroundWrite:
-    """A write under way: it goes on when nobody waits for it any more, and is told about then."""
+    """A write in progress: it goes on when nobody waits for it, and its outcome is shown later."""
 
     def __init__(self, verb: str) -> None:
         self.verb = verb
@@ -214,7 +214,7 @@ class InteractiveShell(Shell):
             self._tell(errand)
 
     async def _follow_up(self, box: Box, token: str) -> None:
-        """Ask with the same number until it is known: at most once in all, whoever asks."""
+        """Ask with the same number until the outcome is known: it takes effect at most once."""
         try:
             receipt = await resolved(box, token, timeout=FOLLOW_UP_S)
         except QsyncError as error:

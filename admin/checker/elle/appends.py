@@ -133,7 +133,7 @@ def understood(operations: Sequence[Operation]) -> Appends:
 
 
 def _order(found: Appends) -> None:
-    """Which list of each key is the longest, and whose appends somebody saw."""
+    """The longest list of each key, and the appends that a read has seen."""
     for read in found.reads:
         values = found.without_failed(read.key, read.values)
         if len(values) > len(found.order.get(read.key, ())):

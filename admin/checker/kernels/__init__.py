@@ -1,1 +1,1 @@
-"""The invariants of evidence as kernels: each one function, whoever runs it."""
+"""The invariants of evidence as kernels: one function each, for every runner."""

@@ -1,4 +1,4 @@
-"""Times that go back prove nothing: whoever compares them must know.
+"""Times that go back prove nothing, so rules that compare times must know.
 
 The history of the clients may be as large as a log, so this kernel takes its columns in parts.
 """

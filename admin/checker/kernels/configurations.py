@@ -123,7 +123,7 @@ def steps(evidence: Evidence) -> RuleFinding:
             continue
         before = life.own[-1] if life.own else None
         if change.term != life.leads or (before is not None and change.index <= before.index):
-            continue  # appended by somebody else, or back in force behind a ROLLBACK or a cut
+            continue  # appended by another node, or back in force behind a ROLLBACK or a cut
         life.own.append(change)
         found.facts += 1
         node, where = events.node[at], f"the configuration at {change.index}"

@@ -43,7 +43,7 @@ class LongestLog:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmedTransactions:
-    """Confirmed transactions of a log; `due`: places of those that no feed may leave out."""
+    """Confirmed transactions of a log; `due`: the places that no feed may leave out."""
 
     index: Numbers
     term: Numbers

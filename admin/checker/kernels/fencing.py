@@ -30,7 +30,7 @@ def fence(manifest: Manifest) -> float | None:
 
 
 def excuse(manifest: Manifest) -> str:
-    """Why nobody can say that somebody was late."""
+    """Why a late leader cannot be recognised."""
     if fence(manifest) is None:
         return "nobody knows when the fence falls"
     return "" if manifest.clock == "one" else "the clocks of the nodes cannot be compared"

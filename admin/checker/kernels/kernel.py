@@ -1,6 +1,6 @@
 """What a kernel is: a function from the columns of one run to what it finds, and its id.
 
-A kernel knows neither files nor Spark. Whoever runs it makes the columns: one process from rows in
+A kernel knows neither files nor Spark. Its runner makes the columns: one process from rows in
 memory, a task on Spark from Arrow, and `--follow` from what live nodes just said.
 """
 

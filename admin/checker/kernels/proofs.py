@@ -1,7 +1,7 @@
 """Rows that prove a breach: a kernel names them, and who runs it looks them up.
 
 A kernel that is fed with parts no longer has a row that it saw in an earlier one. So it says
-only which it was; whoever has the table puts the whole row in its place.
+only which it was; the owner of the table puts the whole row in its place.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

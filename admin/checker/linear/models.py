@@ -16,7 +16,7 @@ Atom: TypeAlias = Hashable
 
 
 class Sentinel(Enum):
-    """States that are none of the object's own."""
+    """States that do not belong to the object."""
 
     NEVER = "the operation cannot come here"
     UNSEEN = "something that nobody read"
@@ -82,7 +82,7 @@ class Register:
         return _RegisterMachine(first if first in seen else Sentinel.UNSEEN, seen, unequal)
 
     def needless(self, operations: Sequence[Operation]) -> frozenset[int]:
-        """Writes of what nobody saw, unless somebody saw that there was something else."""
+        """Writes of values that no read saw, unless a read saw another value there."""
         if any(each.f == "cas-unequal" for each in operations):
             return frozenset()
         seen = _seen(operations)

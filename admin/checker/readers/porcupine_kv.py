@@ -1,6 +1,6 @@
 """Porcupine's logs of a store of texts: maps a line with `get`, `put` and `append` of a key.
 
-A missing key reads as the empty text; whoever never answered may have done it or not.
+A missing key reads as the empty text; an operation without an answer may have taken effect or not.
 """
 
 from dataclasses import replace

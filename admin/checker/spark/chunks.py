@@ -1,4 +1,4 @@
-"""Columns of a table straight from its files, inside of tasks: none of its rows go through Java."""
+"""Columns of a table straight from its files, inside tasks: its rows do not go through Java."""
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence

@@ -82,7 +82,7 @@ def follow(
         try:
             _wait(query, wanted.seconds, stop, begun=lambda: state.batches > 0)
         except (Py4JNetworkError, ConnectionError) as error:
-            # Whoever ended Java may have asked us to end as well, in the same moment.
+            # The signal that ended Java may have been sent to us as well, at the same moment.
             if not stop.wait(_LOOK_S):
                 raise NoSpark(f"following ended: Spark's process is gone ({error})") from error
         finally:
@@ -157,7 +157,7 @@ def _wait(
     *,
     begun: Callable[[], bool],
 ) -> None:
-    """Until so long after the first micro-batch, or somebody wants it, or Spark fails."""
+    """Until so long after the first micro-batch, or until it is stopped, or Spark fails."""
     until: float | None = None
     while not stop.wait(_LOOK_S):
         if until is None and seconds is not None and begun():

@@ -78,7 +78,7 @@ def check_bundles(
         if large:
             file_checksums.check(opened, bundles)
         for places in _rounds(runs):
-            # Whoever reads them elsewhere has another working directory.
+            # A reader elsewhere has another working directory.
             some = [paths[place].absolute() for place in places]
             judged = _judge(opened, some, terms)
             share = judged.seconds / (len(BY_ID) * len(some))

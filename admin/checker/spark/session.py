@@ -135,7 +135,7 @@ def session_at_hand(given: "SparkSession | None" = None) -> "SparkSession":
 
 
 def _shipped(session: "SparkSession") -> None:
-    """A session that somebody else has opened may have executors that lack our packages."""
+    """A session that other code has opened may have executors that lack our packages."""
     connected = packages.is_connected(session)
     if connected or not SparkUrl.of(session.sparkContext.master).is_here:
         packages.ship(session, _passing(), connected=connected)

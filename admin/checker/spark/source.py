@@ -48,7 +48,7 @@ class Files(InputPartition):
 
 
 def table_named(name: str) -> Table:
-    """Raises ConfigError if there is none of this name."""
+    """Raises ConfigError if no source has this name."""
     table = TABLES.get(name)
     if table is None:
         raise ConfigError(f"there is no table {name!r}", hint=f"known are {', '.join(TABLES)}")

@@ -1,6 +1,6 @@
 """Running nodes as streams for Spark: what they say of themselves, and what they confirm.
 
-The log stream has confirmed entries only: they are never cut, so whoever reads on reads the same
+The log stream has confirmed entries only: they are never cut, so a later read returns the same
 log. Where a node stands that was read before is checked by its checksum: a node that lost what it
 had confirmed is read again from a little before, and the reader sees what became of it.
 """

@@ -173,7 +173,7 @@ def undo_all(cluster: LiveCluster) -> list[str]:
 def undo_pending(place: DrillPlace, undo_log: UndoLog) -> list[str]:
     """Undo everything, the latest first; what was done. Raises DrillNotHealed naming what failed.
 
-    One that fails keeps none of the others from being undone.
+    If one fails, the others are undone all the same.
     """
     done: list[str] = []
     failed: list[str] = []

@@ -28,7 +28,7 @@ BACK_S_MAX = 5.0
 
 @contextmanager
 def crashing(cluster: LiveCluster, step: Step) -> Iterator[None]:
-    """Whoever the step names dies while the block goes on; back is its process, not yet its vote.
+    """Kill the node of the step during the block; its process comes back, its vote not yet.
 
     Raises NotRunning when it did not run.
     """

@@ -121,7 +121,7 @@ def _ordered(
 
 
 def _until_done(lab: Lab, name: str, *, wanted: bool) -> None:
-    """Ask until the node is a voter, or is none: whoever is asked may die meanwhile."""
+    """Ask until the node is a voter, or is not: the asked node may die meanwhile."""
     deadline = time.monotonic() + TRIES_S
     while True:
         try:

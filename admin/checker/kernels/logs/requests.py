@@ -117,7 +117,7 @@ class RequestWalk:
             self._suspect += _places(here, name, at, self._again.get(name))
 
     def applied(self, log: LogOutline) -> list[Request]:
-        """Requests that somebody asks for, without what was rolled back."""
+        """The wanted requests, without those that were rolled back."""
         return [
             (session, seq) for index, session, seq in self._wanted if not log.is_rolled_back(index)
         ]
