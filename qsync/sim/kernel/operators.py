@@ -33,7 +33,7 @@ class NodeOperators:
         return True
 
     def leave(self) -> None:
-        """They wait for nothing any more, and who comes next knows nothing of the cluster."""
+        """End their program: the next operator has a new one, which knows no cluster."""
         if self._program is not None:
             self._program.end()
         self._program = None

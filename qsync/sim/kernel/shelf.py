@@ -25,12 +25,12 @@ class DirectoryShelf:
         self._known[instance] = identity, disk
 
     def take(self, instance: Instance) -> KernelDisk:
-        """From now on it is that one."""
+        """Make that one the present directory."""
         self.identity, disk = self._known[instance]
         return disk
 
     def replace(self, instance: Instance, disk: KernelDisk) -> None:
-        """That one is a copy of it from now on."""
+        """Put a copy of it in its place."""
         self._known[instance] = self._known[instance][0], disk
 
     def drop_all_but(self, instance: Instance) -> None:

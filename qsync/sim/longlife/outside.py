@@ -1,4 +1,4 @@
-"""A node of a cluster that ended, which somebody starts all the same: nobody is its peer (M8 d)."""
+"""A node of a cluster that ended, started on its old directory: it gets no peer (M8 d, e)."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,16 +26,16 @@ from qsync.sim.world import World
 from qsync.store.contract import Identity
 
 NUMBER: Final = 50
-"""Its machine's is so much more than its id: it stands beside the one that has that id now."""
+"""The number of its machine is its id and this: another machine has the id in the new cluster."""
 
 
 class OutsideNode:
-    """It runs on the directory that it had, on another machine, and dials all the addresses."""
+    """It runs on its old directory on another machine, and dials the addresses of all members."""
 
     def __init__(
         self, world: World, former: MemberMachine, identity: Identity, disk: KernelDisk
     ) -> None:
-        """`former`: the machine that it ran on, which has another directory by now."""
+        """`former`: the machine that it ran on, which has a new directory now."""
         host, port = former.config.listen.host, former.config.listen.port
         config = replace(
             former.config,
@@ -49,11 +49,11 @@ class OutsideNode:
         witness.machine = self._machine
 
     def start(self) -> None:
-        """It finds what it left."""
+        """Start it on what it left."""
         self._machine.start()
 
     def end(self, *, superseded_by: str | None) -> None:
-        """It is wiped. `superseded_by`: what it must have been told until now."""
+        """End it. `superseded_by`: the cluster that it must have heard of by now, if any."""
         machine, world = self._machine, self._world
         told = machine.core.machine.disk.superseded
         if told != superseded_by:
@@ -63,7 +63,7 @@ class OutsideNode:
 
 
 class OutsideWitness:
-    """See `qsync.sim.kernel.looker.Looker`. Of what it does nothing may come."""
+    """See `qsync.sim.kernel.looker.Looker`. What the node does must have no effect."""
 
     def __init__(self, disk: KernelDisk) -> None:
         self.machine: MemberMachine | None = None
@@ -73,7 +73,7 @@ class OutsideWitness:
         disk.looks_on = _unseen
 
     def turned(self, me: Replica, core: Core) -> None:
-        """Property 20: it has no peer, leads nobody and gets nothing, or others had counted it."""
+        """Property 20: it has no peer, does not lead, and gets no entry."""
         machine = self.machine
         if core.machine.raft.role is Role.LEADER:
             properties.no_peer_of_the_new(me, f"leads in term {core.machine.term}")
@@ -94,7 +94,7 @@ class OutsideWitness:
         """It has recovered."""
 
     def said(self, me: Replica, core: Core, peer: Replica, message: Message) -> None:
-        """It says much, and nobody listens."""
+        """Its messages reach nobody, or it had a peer."""
 
     def settled(
         self, me: Replica, core: Core, request: tuple[bytes, int], settled: Settled

@@ -1,9 +1,8 @@
-"""A cluster is made anew of one survivor, or as of an earlier moment; the others join it empty.
+"""Between two periods a new cluster is made of one survivor, or of a backup; the others join it.
 
-Between two periods: what the former clients saw has been judged. First some of them write once more
-while all nodes stop, so the survivor has what no other has, or lacks what was confirmed; by the
-order of the operator its log is all there is from now on (membership.md M8 a). What makes the new
-directory is what makes it of files, in `admin.recovery` and `admin.backup`.
+What the clients of the former period saw has been judged. They write once more while all nodes
+stop, so the survivor has entries that no other node has, or lacks confirmed ones. From now on its
+log is all there is, by order of the operator (membership.md M8 a).
 """
 
 import uuid
@@ -33,30 +32,30 @@ from qsync.store.contract import Identity
 from qsync.store.snapshot import SnapshotHead, chunks
 
 SHARE: Final = 0.35
-"""So many periods begin so."""
+"""How often a period begins with a new cluster."""
 RESTORES: Final = 0.3
-"""So many of those with the log up to some index, as a restored backup: of no ancestor."""
+"""How often that one is restored as of an earlier entry, as from a backup, and has no ancestor."""
 LAST_TIMEOUTS: Final = 4
-"""For so many election timeouts clients write while nodes die."""
+"""Clients write while nodes die, for so many election timeouts."""
 WRITES_MAX: Final = 3
 """Of each client."""
 WRITES: Final = ("write", "append", "add", "transfer", "note", "mixed")
 CUT_OFF: Final = 0.5
-"""How often one node is cut off from the others before they die: then it has what they lack."""
+"""How often one node is cut off before all die: it has what the others lack, or lacks it."""
 ALONE: Final = 0.7
-"""How often that one is the survivor."""
+"""How often the node that was cut off is the survivor."""
 OUTSIDE: Final = 0.5
 """How often one of the others is started on its old directory."""
 
 OldDirectory = tuple[MemberMachine, Identity, KernelDisk]
-"""The machine that had it, which has another one now; whose it is; and what is on it."""
+"""The machine that had it, its identity, and its disk."""
 
 
 class Recoveries:
-    """Those of a life. `forced`: of a survivor. `restored`: as of an earlier moment.
+    """Counts those of a life. `forced`: of a survivor. `restored`: as of an earlier entry.
 
-    `lost`: so many confirmed entries the new clusters lack, or have with another fate. `outsiders`:
-    nodes of those that ended, each of which ran for a period.
+    `lost`: confirmed entries that a new cluster lacks, or has with another fate. `outsiders`: nodes
+    that ran on their old directory beside a new cluster.
     """
 
     def __init__(self, world: World) -> None:
@@ -71,7 +70,7 @@ class Recoveries:
         self._supersedes = False
 
     def begin_period(self, number: int) -> None:
-        """At rest, in some periods, a cluster ends and another one begins."""
+        """Maybe end the cluster, which is at rest, and begin another one."""
         world = self._world
         dice = world.clockwork.dice(f"recovery {number}")
         allowed = RECOVERIES not in world.plan.without
@@ -95,7 +94,7 @@ class Recoveries:
         come_to_rest(world)
 
     def end_period(self) -> None:
-        """Who stayed outside is wiped."""
+        """Wipe the node that stayed outside."""
         outside, self._outside = self._outside, None
         if outside is not None:
             outside.end(superseded_by=self._cluster.id if self._supersedes else None)
@@ -103,7 +102,7 @@ class Recoveries:
     # -- the end of the old one
 
     def _end_cluster(self, dice: RandomStream) -> None:
-        """Its clients write once more, and its nodes die, all at once or one after the other."""
+        """Let its clients write once more while its nodes die, at once or one after the other."""
         world = self._world
         self._alone = None
         after = world.clockwork.after
@@ -122,13 +121,13 @@ class Recoveries:
         for program in world.programs:
             program.end()
         for node in world.nodes:
-            _stop(node, power=False)  # what was told to leave long ago may be back only now
+            _stop(node, power=False)  # one that left long ago may have come back just now
             node.operators.leave()
         world.clients = []
         world.room.net.heal()
 
     def _cut_off(self, dice: RandomStream) -> None:
-        """A node, which is the leader half of the time."""
+        """Cut off a node, half of the time the leader."""
         nodes = self._world.nodes
         leaders = [each for each in nodes if each.leads]
         alone = dice.choice(leaders if leaders and dice.random() < 0.5 else nodes)
@@ -139,12 +138,12 @@ class Recoveries:
         self._world.room.net.block(pairs, tear=dice.random() < 0.5)
 
     def _survivor(self, dice: RandomStream, among: list[StoppedMember]) -> StoppedMember:
-        """Whoever was cut off, as if the others were out of reach; or anybody."""
+        """Choose the survivor: often the node that was cut off."""
         alone = [each for each in among if each.machine is self._alone]
         return dice.choice(alone if alone and dice.random() < ALONE else among)
 
     def _outsider(self, dice: RandomStream, others: list[StoppedMember]) -> OldDirectory | None:
-        """Of one whose log does not let it lead alone."""
+        """Maybe choose a node that goes on outside, with a log that does not let it lead alone."""
         among = [each for each in others if each.survives and each.voters > 1]
         if not among or dice.random() >= OUTSIDE:
             return None
@@ -157,7 +156,7 @@ class Recoveries:
     def _begin_cluster(
         self, dice: RandomStream, left: StoppedMember, all_: list[StoppedMember], *, restores: bool
     ) -> None:
-        """On new directories: one has what is left, the others are empty."""
+        """Give all nodes new directories: one with what is left, the others empty."""
         world, machine, former = self._world, left.machine, self._cluster
         last = left.last
         kept = left.backup(dice) if restores else left.stored()
@@ -195,7 +194,7 @@ class Recoveries:
         self.forced += not restores
 
     def _lay_out(self, machine: MemberMachine, made: RecoveredCluster) -> None:
-        """The directory of the one member: a snapshot, and the log that begins behind it."""
+        """Make the directory of the one member: a snapshot, and a log that begins behind it."""
         self._world.invariants.durable[machine.me].reopened(machine.disk.log)
         fresh = machine.disk.another()
         text = instance_text(made.member.instance)
@@ -220,7 +219,7 @@ class Recoveries:
         )
 
     def _take_in(self) -> None:
-        """Everybody joins, and as many vote as founded the first cluster."""
+        """Add all others as members, and make as many of them voters as founded the cluster."""
         world = self._world
         timing, members = world.swarm.timing, world.turns.members
         voters = world.swarm.variety.founders(world.swarm.nodes)

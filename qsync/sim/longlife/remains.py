@@ -1,6 +1,6 @@
-"""What is left of a simulated node that was stopped, and the cluster that is made of it.
+"""What is left of a stopped node of the simulator, and the cluster that is made of it.
 
-By the code that makes one of files, in `admin.recovery` and `admin.backup`.
+`admin.recovery` and `admin.backup` make clusters of files with the same code.
 """
 
 from collections.abc import Iterator
@@ -71,7 +71,7 @@ class StoppedMember:
         return rows, begins
 
     def backup(self, dice: RandomStream) -> Rows:
-        """Those of one of its snapshots that its log still goes on behind, if there is one."""
+        """The rows of one of its snapshots, if its log goes on behind one."""
         begins = self.log.log.start.index
         kept = self.disk.snapshots.durable().items()
         among = [each for at, each in sorted(kept) if at >= begins and each.whole]
