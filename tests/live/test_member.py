@@ -112,7 +112,7 @@ def configurations(node: lab.LabNode) -> list[tuple[str, object]]:
 
 def test_a_change_that_takes_the_leaders_quorum_is_taken_back(tmp_path: Path) -> None:
     """Two nodes; the new directory of the lost one dies before it has the change that names it."""
-    slow = {"election__timeout": "20s", "replication__timeout": "1s"}
+    slow = {"election__timeout": "20s", "replication__timeout": "3s"}
     patient = slow | {"replication__synchro_timeout": "60s", "node__faults": "true"}
     with running(tmp_path / "two", nodes=2, replication__replace="manual", **patient) as found:
         put(found, [1, "one"])
