@@ -258,7 +258,7 @@ class Core:
         verdict = retry_policy.judge(ask, error, direct=self.wires.direct)
         if verdict is None:
             ask.refusal = error
-            request_frames.make_room(ask, self.numbering, error)
+            self.numbering.refused(error)
             if ask.kind is RetryKind.OPEN:
                 for held in self._waiting.held:  # they wait for the same, and were never sent
                     held.refusal = error
@@ -335,7 +335,8 @@ class Core:
         if waiting.held:
             self._open(now)
         for ask in waiting.next_batch(INFLIGHT_MAX - len(home.inflight)):
-            request_frames.flag_doubt(ask)
+            if ask.doubted or ask.refusal is not None:
+                request_frames.prepare_again(ask, self.numbering)
             wires.send(home, ask, now)
             if self._observers and ask.id in self._observers:
                 self._observers[ask.id].sent(ask, home.address)

@@ -4,7 +4,8 @@ import random
 from enum import Enum
 from typing import Final, NamedTuple
 
-from qsync.errors import ConfigError, ProtocolError
+from qsync.error_details import OUTCOMES_MAX
+from qsync.errors import ConfigError, ProtocolError, QsyncError
 from qsync.wire import cbor, replies
 from qsync.wire.verbs import WriteRequest
 
@@ -14,7 +15,7 @@ UNRESOLVED_SPAN_MAX: Final = 2_000
 """How far numbering may run ahead of an unresolved request before that one is given up.
 
 A node keeps the outcomes of all that come after it (`limits.session_outcomes_max`, 4096 if nobody
-sets it), and takes no more when it is full. One that keeps fewer says so (`keep_within`).
+sets it), and takes no more when it is full. One that keeps fewer says so (`refused`).
 """
 
 
@@ -121,9 +122,14 @@ class Numbering:
         self._low = low
         return low
 
-    def keep_within(self, outcomes: int) -> None:
-        """A node keeps so many outcomes: run at most half as far ahead of an unresolved request."""
-        self._span = min(self._span, outcomes // 2)
+    def refused(self, error: QsyncError) -> None:
+        """Note how many outcomes a node keeps, if it refused a write because they are too many.
+
+        Numbers run at most half as far ahead of an unresolved request from now on.
+        """
+        outcomes = error.details.get(OUTCOMES_MAX)
+        if isinstance(outcomes, int):
+            self._span = min(self._span, outcomes // 2)
 
     def settled(self, seq: int) -> None:
         """Note that the outcome of that number is known."""

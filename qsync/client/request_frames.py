@@ -5,19 +5,25 @@ from typing import Final
 from qsync.client.numbering import Numbering
 from qsync.client.pending_request import PendingRequest
 from qsync.data.request import Op
-from qsync.error_details import OUTCOMES_MAX
-from qsync.errors import QsyncError
 from qsync.wire import cbor, requests
 from qsync.wire.verbs import Request, WriteFlags, WriteRequest
 
 _ONE_PUT: Final = (Op.INSERT, Op.REPLACE)
 
 
-def flag_doubt(ask: PendingRequest) -> None:
-    """Flag a write in doubt, so that its refusal may be recorded."""
+def prepare_again(ask: PendingRequest, numbering: Numbering) -> None:
+    """Prepare another attempt: flag a write in doubt, and let its session forget what is known.
+
+    A write in doubt is flagged so that its refusal may be recorded. `low` is that of now: what was
+    answered since the last attempt makes room where the session is full. A token says no low.
+    """
     write = ask.request
-    if ask.doubted and isinstance(write, WriteRequest) and not write.flags & WriteFlags.DOUBTED:
-        ask.request = write._replace(flags=write.flags | WriteFlags.DOUBTED)
+    if not isinstance(write, WriteRequest):
+        return
+    flags = write.flags | WriteFlags.DOUBTED if ask.doubted else write.flags
+    low = numbering.low if write.low and write.session == numbering.id else write.low
+    if (flags, low) != (write.flags, write.low):
+        ask.request = write._replace(flags=flags, low=low)
         ask.frame = frame_of(ask.request)
 
 
@@ -26,16 +32,6 @@ def name_session(ask: PendingRequest, session: bytes) -> None:
     assert isinstance(ask.request, WriteRequest)
     ask.request = ask.request._replace(session=session)
     ask.frame = frame_of(ask.request)
-
-
-def make_room(ask: PendingRequest, numbering: Numbering, error: QsyncError) -> None:
-    """Let a full session forget what nobody will ask for again, with the next attempt."""
-    outcomes, write = error.details.get(OUTCOMES_MAX), ask.request
-    if isinstance(outcomes, int) and isinstance(write, WriteRequest):
-        numbering.keep_within(outcomes)
-        if write.session == numbering.id:
-            ask.request = write._replace(low=numbering.low)
-            ask.frame = frame_of(ask.request)
 
 
 def frame_of(request: Request) -> bytes:

@@ -127,7 +127,13 @@ class Pace:
         self._dice = dice
 
     def failed(self, now: float, *, free: bool = False) -> None:
-        """Note a failure; `free`: the first one needs no wait (a redirect)."""
+        """Note a failure; `free`: the first one needs no wait (a redirect).
+
+        One that happens during a wait belongs to the failure that began it: many requests that were
+        under way together fail together.
+        """
+        if now < self.resume_at:
+            return
         self._failures += 1
         doublings = min(self._failures - 1 - free, _DOUBLINGS_MAX)
         if doublings >= 0:
