@@ -125,11 +125,20 @@ def _is_over_tls(facts: Facts, node: NodeStatus, key: str) -> bool:
 
 
 def members_prove(facts: Facts) -> Iterator[Finding]:
-    """Members authenticate if other machines can reach them, or if the cluster has users."""
+    """Members authenticate if other machines can reach them, or if the cluster has users.
+
+    And an exception that was made while they got their secret is not left in place.
+    """
     for node in facts.nodes:
         address, settings = facts.of(node).text("listen"), facts.of(node)
         if not address or len(node.nodes) < 2:  # noqa: PLR2004 - alone
             continue
+        if settings.text("cluster.secret_optional") == "true":
+            yield warning(
+                node.name,
+                "nodes without the cluster's secret are accepted as members",
+                "remove cluster.secret_optional when every member has the secret",
+            )
         # Other users of the machine reach loopback too, and rights do not restrict a member.
         if Address(address).loopback and features.USERS not in node.upgrade.features:
             continue
@@ -138,6 +147,6 @@ def members_prove(facts: Facts) -> Iterator[Finding]:
         if not settings.text("cluster.secret") and not settings.text("cluster.secret_file"):
             yield warning(
                 node.name,
-                f"whoever reaches listen = {address} can pretend to be a member",
+                f"everything that reaches listen = {address} can pretend to be a member",
                 "give all members the same cluster.secret or cluster.secret_file",
             )

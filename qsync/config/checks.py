@@ -80,6 +80,7 @@ class AnyConfig(Protocol):
 def inconsistencies(config: AnyConfig, places: Mapping[str, SettingOrigin]) -> list[Problem]:
     """Return everything that does not fit together, each at the place where it was written."""
     values = config.values()
+    checks = (_network, _metrics, _tls, _secret, _peers, _rehearsal, _quorum, _limits, _time)
     return [
         Problem(
             place=places.get(key, SettingOrigin("default")),
@@ -87,7 +88,7 @@ def inconsistencies(config: AnyConfig, places: Mapping[str, SettingOrigin]) -> l
             value=values.get(key),
             reason=reason,
         )
-        for check in (_network, _metrics, _tls, _peers, _rehearsal, _quorum, _limits, _time)
+        for check in checks
         for key, reason in check(config)
     ]
 
@@ -151,6 +152,12 @@ def _tls(config: AnyConfig) -> Iterator[tuple[str, str]]:
             yield "cluster.id", "is needed for TLS: certificates name the cluster by it"
     elif "tls.clients" in config.places:
         yield "tls.clients", "says who needs a certificate, and tls.certificate names none"
+
+
+def _secret(config: AnyConfig) -> Iterator[tuple[str, str]]:
+    cluster = config.cluster
+    if cluster.secret_optional and not cluster.secret and cluster.secret_file is None:
+        yield "cluster.secret_optional", "is for a node with a secret: name it in secret_file"
 
 
 def _peers(config: AnyConfig) -> Iterator[tuple[str, str]]:

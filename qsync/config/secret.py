@@ -13,9 +13,18 @@ FILE: Final = "secret"
 """Where it is in the directory of a node that was laid out, beside the configuration."""
 
 
+SECRETS_MAX: Final = 4
+"""How many of them a node may know while its cluster changes them."""
+_FILE_BYTES_MAX: Final = 8 * SECRETS_MAX * CHARS_MAX
+
+
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A secret, or none (then it is false). Its text never shows it, so no message can."""
+    """A secret, or none (then it is false). Its text never shows it, so no message can.
+
+    While a cluster changes its secret `text` has several lines: a node proves the first one, and
+    accepts each.
+    """
 
     text: str = field(default="", repr=False)
 
@@ -26,31 +35,41 @@ class Secret:
         return SHOWN if self.text else ""
 
     @property
-    def key(self) -> bytes:
-        """The key for proofs; empty without a secret."""
-        return self.text.encode()
+    def keys(self) -> tuple[bytes, ...]:
+        """The keys for proofs, the node's own first; none without a secret."""
+        return tuple(line.encode() for line in self.text.split("\n")) if self.text else ()
 
 
 NO_SECRET: Final = Secret()
 
 
 def parse(text: str) -> Secret:
-    """Parse a secret; an empty text means none. Raises ValueError with the reason."""
-    if text and not CHARS_MIN <= len(text) <= CHARS_MAX:
-        raise ValueError(f"has {len(text)} characters; wanted {CHARS_MIN} to {CHARS_MAX}")
-    return Secret(text)
+    """Parse a secret, or several, one a line; an empty text means none.
+
+    Raises ValueError with the reason.
+    """
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    if len(lines) > SECRETS_MAX:
+        raise ValueError(f"has {len(lines)} secrets, one a line; wanted at most {SECRETS_MAX}")
+    for number, line in enumerate(lines, 1):
+        if not CHARS_MIN <= len(line) <= CHARS_MAX:
+            where = f"has in line {number}" if len(lines) > 1 else "has"
+            raise ValueError(f"{where} {len(line)} characters; wanted {CHARS_MIN} to {CHARS_MAX}")
+    if len(set(lines)) < len(lines):
+        raise ValueError("has the same secret twice")
+    return Secret("\n".join(lines))
 
 
 def read(path: Path) -> Secret:
-    """Read a secret from a file, without outer white space. Raises ValueError with the reason."""
+    """Read a file of secrets, one a line. Raises ValueError with the reason."""
     try:
         with path.open("rb") as file:
-            text = file.read(4 * CHARS_MAX).decode().strip()
+            text = file.read(_FILE_BYTES_MAX).decode()
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ValueError("is not UTF-8 text") from error
-    if not text:
+    if not text.strip():
         raise ValueError("holds no secret")
     return parse(text)
 

@@ -128,7 +128,16 @@ class ClusterSection:
         "shared by all members, who prove to each other that they know it; 16 characters or more",
     )
     secret_file: Path | None = option(
-        PATH_OR_NONE, "", "a file that holds the secret instead; relative to this file"
+        PATH_OR_NONE,
+        "",
+        "a file that holds the secret instead; relative to this file. Of several, one a line, the "
+        "node proves the first and accepts each, while the cluster changes its secret",
+    )
+    secret_optional: bool = option(
+        FLAG,
+        "false",
+        "true: nodes without a secret are accepted beside those that know it, while a running "
+        "cluster gets its first one",
     )
     users: ClusterUsers = option(
         choice(ClusterUsers),

@@ -3,6 +3,7 @@
 from typing import Final
 
 from qsync import features, upgrading
+from qsync.config import NodeConfig
 from qsync.core import border
 from qsync.data import schema
 from qsync.data.ancestors import ANCESTORS_MAX, ancestors_of
@@ -13,11 +14,20 @@ from qsync.node.anonymous import WORD
 from qsync.node.view import NodeView
 from qsync.version import __version__
 from qsync.wire import descent, packed, proofs
+from qsync.wire.proofs import SecretKeys
 from qsync.wire.session import Greeting, Hello, Party
 
 ANONYMOUS: Final = Standing.ANONYMOUS
 FEATURES: Final = (packed.FEATURE, snapshot_export.FEATURE)
 """What this release can do that not every release of this version of the protocol could."""
+
+
+def keys_of(config: NodeConfig) -> SecretKeys:
+    """Return the keys of the secrets by which this node knows members."""
+    own, *others = config.secret.keys or (b"",)
+    if own and config.cluster.secret_optional:
+        others.append(b"")
+    return SecretKeys(own, tuple(others))
 
 
 def greeting(node: NodeView) -> Greeting:

@@ -26,6 +26,7 @@ from qsync.tls.errors import TlsFailed
 from qsync.wire import limits
 from qsync.wire.connection_states import ConnectionState
 from qsync.wire.frames import SealedFrames
+from qsync.wire.proofs import SecretKeys
 from qsync.wire.session import Dialer, Greeting, Hello
 
 REDIAL_EARLIEST, REDIAL_LATEST = 0.02, 0.05
@@ -86,7 +87,7 @@ class Links:
         hello: Callable[[int], Hello],
         step: Callable[[Input], None],
         check: Callable[[Greeting], None],
-        secret: bytes,
+        keys: SecretKeys,
         tls: NodeTls | None = None,
     ) -> None:
         self.book = book
@@ -96,7 +97,7 @@ class Links:
         self._hello = hello
         self._step = step
         self._check = check
-        self._secret = secret
+        self._keys = keys
         self._now = reactor.effects.now
         self._epochs = 0
         self._parted = ""
@@ -217,7 +218,7 @@ class Links:
             opened_at=self._now(),
             clock=self._reactor.effects.stopwatch,
         )
-        dialer = Dialer(self._hello(link.epoch), replica=Replica(link.peer.id), secret=self._secret)
+        dialer = Dialer(self._hello(link.epoch), replica=Replica(link.peer.id), keys=self._keys)
         connection.take = lambda _, payloads: self._shake(link, dialer, payloads)
         connection.lost = lambda gone, why: self._lost(link, dialer, gone, why)
         link.connection = connection

@@ -92,7 +92,7 @@ class Node:
             hello=partial(handshake.hello, self),
             step=self._step,
             check=partial(handshake.check_greeting, self),
-            secret=config.secret.key,
+            keys=handshake.keys_of(config),
             tls=opened(config, effects.wall),
         )
         self.loop = self._loop(effects)
@@ -154,7 +154,7 @@ class Node:
                 connections_max=effects.connections_allowed(limits.connections_max, MEMBERS_MAX),
                 client_frame_bytes_max=limits.client_frame_bytes_max,
                 peer_frame_bytes_max=limits.frame_bytes_max,
-                secret=self.config.secret.key,
+                keys=handshake.keys_of(self.config),
                 say=self.timeline.say,
                 tls=self.links.tls,
                 logins=Logins(

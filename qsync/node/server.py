@@ -27,6 +27,7 @@ from qsync.wire import limits, peer_audit, peer_messages, peer_sums, snapshots
 from qsync.wire.frames import SealedFrames
 from qsync.wire.peer_audit import PeerAudit
 from qsync.wire.peer_sums import PeerSums
+from qsync.wire.proofs import NO_KEYS, SecretKeys
 from qsync.wire.session import Acceptor, Greeting, Hello, Party
 from qsync.wire.snapshots import SnapshotMessage
 
@@ -46,7 +47,7 @@ class Admission:
     connections_max: int
     client_frame_bytes_max: int
     peer_frame_bytes_max: int
-    secret: bytes = b""
+    keys: SecretKeys = NO_KEYS
     """Of the cluster; a peer must prove that it knows it."""
     say: Callable[[str, Mapping[str, object]], None] | None = None
     """Hears of every refusal."""
@@ -147,7 +148,7 @@ class Server:
             self._reactor.close(self.strangers.oldest(), "too many have not said who they are")
         connection.turn.user = LOCAL_ADMIN if local else ""
         connection.turn.address = host
-        acceptor = Acceptor(self._greeting(), secret=self._admission.secret)
+        acceptor = Acceptor(self._greeting(), keys=self._admission.keys)
         connection.take = self._hello
         connection.lost = self._stranger_lost
         self._reactor.add(connection)

@@ -4,12 +4,15 @@ Each side proves it over all that both have said, with the nonces and names of b
 SHA-256, so nothing that was overheard serves again and the secret itself is never sent. Without a
 secret the key is known to everybody, and the same proof is only a checksum of the handshake.
 
+While a cluster changes its secret, a node knows several: it proves its own, and accepts each. The
+acceptor answers by the secret that the dialer has proved, so both sides use one.
+
 What it does not do: what is said afterwards bears checksums, not proofs. Who can change bytes on
 the way between two members needs no secret.
 """
 
 import hmac
-from typing import Final
+from typing import Final, NamedTuple
 
 import cbor2
 
@@ -23,6 +26,22 @@ _OPEN: Final = b"qsync without a secret"
 _HELLO, _OK, _SUPERSEDED = b"qsync hello", b"qsync ok", b"qsync superseded"
 _OLD_COPY: Final = b"qsync old copy"
 _NO_PROOF: Final = bytes(PROOF_BYTES)
+
+
+class SecretKeys(NamedTuple):
+    """The keys of the secrets that a node knows; an empty key is that of no secret."""
+
+    own: bytes = b""
+    """What it proves."""
+    others: tuple[bytes, ...] = ()
+    """What it accepts beside its own, while the cluster changes its secret."""
+
+    def toward(self, *, has: bool) -> bytes:
+        """Return the key to prove to a node that has a secret, or has none, by its greeting."""
+        return b"" if not has and b"" in self.others else self.own
+
+
+NO_KEYS: Final = SecretKeys()
 
 
 def proven(greeted: bytes, fields: list[object], secret: bytes) -> bytes:
@@ -46,11 +65,16 @@ def old_copy(greeted: bytes, hello: bytes, secret: bytes) -> bytes:
     return _proof(secret, _OLD_COPY, greeted, hello)
 
 
-def check_hello(greeted: bytes, hello: bytes, secret: bytes, *, has: bool, who: str) -> None:
-    """Does the proof hold that ends this hello of `who`? Raises AccessDenied or ProtocolError."""
-    wanted = _proof(secret, _HELLO, greeted, hello[:-PROOF_BYTES])
-    if not hmac.compare_digest(wanted, hello[-PROOF_BYTES:]):
-        raise _refused(secret, has=has, who=who)
+def check_hello(greeted: bytes, hello: bytes, keys: SecretKeys, *, has: bool, who: str) -> bytes:
+    """Return the key by which the proof holds that ends this hello of `who`.
+
+    Raises AccessDenied or ProtocolError.
+    """
+    said, proof = hello[:-PROOF_BYTES], hello[-PROOF_BYTES:]
+    for key in (keys.own, *keys.others):
+        if hmac.compare_digest(_proof(key, _HELLO, greeted, said), proof):
+            return key
+    raise _refused(keys.own, has=has, who=who)
 
 
 def check_ok(
@@ -88,7 +112,8 @@ def _proof(secret: bytes, what: bytes, *said: bytes) -> bytes:
 def _refused(secret: bytes, *, has: bool, who: str) -> QsyncError:
     hint = (
         "cluster.secret or the content of cluster.secret_file must be the same on all members; "
-        "`qsync init` puts it into the file `secret` of each directory"
+        "`qsync init` puts it into the file `secret` of each directory; a running cluster gets or "
+        "changes it node by node with cluster.secret_optional or several secrets in the file"
     )
     if not secret and not has:
         return ProtocolError(f"the handshake with {who} does not hold: bytes were changed in it")

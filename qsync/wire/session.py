@@ -30,6 +30,7 @@ from qsync.wire.greetings import (
     encode_hello,
     read_greeting,
 )
+from qsync.wire.proofs import NO_KEYS, SecretKeys
 from qsync.wire.scram import Derive, PasswordKeys, PasswordProver
 
 __all__ = [
@@ -54,10 +55,10 @@ _LOG_IN: Final = "give user and password: QSYNC_USER and QSYNC_PASSWORD, or a fi
 class Acceptor:
     """The side that was dialled. `greet()`, feed `received()`, then `accept()` or `refuse()`.
 
-    `secret`: of the cluster; empty without one. Peers must prove that they know it.
+    `keys`: of the cluster's secret. Peers must prove that they know it.
     """
 
-    def __init__(self, greeting: Greeting, *, secret: bytes = b"") -> None:
+    def __init__(self, greeting: Greeting, *, keys: SecretKeys = NO_KEYS) -> None:
         self.greeting = greeting
         self.binding = b""
         """What names the channel below where it is TLS: a proof of a password holds on it only."""
@@ -66,7 +67,9 @@ class Acceptor:
         self.superseded_by = ""
         self.told_at = ""
         """The cluster that was made of ours, once the dialer has proved that; and its address."""
-        self._secret = secret
+        self._keys = keys
+        self._agreed = keys.own
+        """The key that the dialer has proved, and by which it is answered."""
         self._greeted = self._heard = self._asked = self._signature = b""
 
     def greet(self) -> bytes:
@@ -90,7 +93,9 @@ class Acceptor:
             check_hello(self.greeting, hello)
         if hello.party is Party.PEER:
             has = proofs.FEATURE in hello.features
-            proofs.check_hello(self._greeted, payload, self._secret, has=has, who=hello.name)
+            self._agreed = proofs.check_hello(
+                self._greeted, payload, self._keys, has=has, who=hello.name
+            )
         self.hello, self._heard = hello, payload
         if descent is not Descent.NONE:
             raise self._relative(descent, hello)
@@ -132,7 +137,7 @@ class Acceptor:
             return frame(cbor2.dumps([SessionInput.OK.value, self._signature]))
         if self.hello.party is Party.CLIENT:
             return _OK
-        proof = proofs.agreed(self._greeted, self._heard, self._secret)
+        proof = proofs.agreed(self._greeted, self._heard, self._agreed)
         return frame(cbor2.dumps([SessionInput.OK.value, proof]))
 
     def refuse(self, error: QsyncError) -> bytes:
@@ -144,9 +149,9 @@ class Acceptor:
         self.state = ConnectionState.CLOSED
         proof = b""
         if isinstance(error, Superseded) and self._heard and not self.superseded_by:
-            proof = proofs.superseded(self._greeted, self._heard, self._secret)
+            proof = proofs.superseded(self._greeted, self._heard, self._agreed)
         elif isinstance(error, OldCopy) and self._heard:
-            proof = proofs.old_copy(self._greeted, self._heard, self._secret)
+            proof = proofs.old_copy(self._greeted, self._heard, self._agreed)
         words = [text[: limits.REFUSAL_CHARS_MAX] for text in (error.message, error.hint)]
         said = ["no", error.number, words[0], proof, words[1], error.details.get(RETRY_AFTER)]
         return frame(cbor2.dumps(said))
@@ -164,12 +169,12 @@ class Dialer:
         hello: Hello,
         *,
         replica: Replica | None = None,
-        secret: bytes = b"",
+        keys: SecretKeys = NO_KEYS,
         derive: Derive | None = None,
     ) -> None:
         self.binding = b""
         """What names the channel below, as at the acceptor."""
-        self._secret = secret
+        self._keys = keys
         self._heard = self._said = b""
         self.hello = hello
         self.greeting: Greeting | None = None
@@ -204,7 +209,7 @@ class Dialer:
             check_greeting(mine, greeting, replica=self._expected)
         self.state = next_state(self.state, SessionInput.GREETING)
         self.greeting = greeting
-        framed = encode_hello(self.hello, greeted=payload, secret=self._secret)
+        framed = encode_hello(self.hello, greeted=payload, secret=self._shown(greeting))
         self._heard, self._said = payload, framed[LENGTH_SIZE:]
         return framed
 
@@ -241,8 +246,12 @@ class Dialer:
     def _check_proof(self, proof: bytes) -> None:
         assert self.greeting is not None
         has = proofs.FEATURE in self.greeting.features
-        who = self.greeting.name
-        proofs.check_ok(self._heard, self._said, proof, self._secret, has=has, who=who)
+        who, shown = self.greeting.name, self._shown(self.greeting)
+        proofs.check_ok(self._heard, self._said, proof, shown, has=has, who=who)
+
+    def _shown(self, greeting: Greeting) -> bytes:
+        """Return the key that this side proves to the node that greeted it so."""
+        return self._keys.toward(has=proofs.FEATURE in greeting.features)
 
     def _refused(self, fields: cbor.Fields) -> None:
         self.state = next_state(self.state, SessionInput.NO)
@@ -259,7 +268,7 @@ class Dialer:
 
     def _believe(self, error: QsyncError, proof: bytes, greeting: Greeting) -> None:
         """Check the proof of what we must act on. Raises AccessDenied, Superseded."""
-        heard = (self._heard, self._said, proof, self._secret)
+        heard = (self._heard, self._said, proof, self._shown(greeting))
         has, who = proofs.FEATURE in greeting.features, greeting.name
         if isinstance(error, Superseded) and self._descent is Descent.DESCENDANT:
             proofs.check_superseded(*heard, has=has, who=who)

@@ -37,7 +37,7 @@ from qsync.tls import files
 from qsync.wire import limits, scram
 from qsync.wire.connection_states import ConnectionState
 from qsync.wire.frames import LENGTH_SIZE, Frames, frame
-from qsync.wire.proofs import NONCE_BYTES
+from qsync.wire.proofs import NONCE_BYTES, SecretKeys
 from qsync.wire.session import (
     Acceptor,
     Dialer,
@@ -63,6 +63,7 @@ LOOKS: Final = 10
 HANDSHAKE_S_MAX: Final = 5.0
 """For one step of a handshake, which waits for its turn."""
 _WELL_FRAMED, _OF_FRAMES, _WHOLE = 0.6, 0.9, 0.25
+_KEYS: Final = SecretKeys(b"s" * 16)
 _HONEST: Final = 0.5
 """Of those over TLS: a good handshake, and bent bytes behind it."""
 _PAGE: Final = resource.getpagesize()
@@ -203,7 +204,10 @@ def resident() -> int:
 def decoders(bender: Bender) -> None:
     """One connection, without a node: the acceptor and the dialer, each with bytes of its own."""
     keys = scram.PasswordKeys(b"salt" * 4, 4096, bytes(32), bytes(32))
-    acceptor, frames = Acceptor(GREETING, secret=b"s" * 16), Frames(limits.HANDSHAKE_BYTES_MAX)
+    acceptor, frames = (
+        Acceptor(GREETING, keys=_KEYS),
+        Frames(limits.HANDSHAKE_BYTES_MAX),
+    )
     acceptor.greet()
     try:
         for piece in bender.pieces(SAID):
@@ -220,7 +224,7 @@ def decoders(bender: Bender) -> None:
     except QsyncError as error:
         acceptor.refuse(error)
     assert acceptor.state is not ConnectionState.READY
-    dialer, frames = Dialer(PEER, secret=b"s" * 16), Frames(limits.HANDSHAKE_BYTES_MAX)
+    dialer, frames = Dialer(PEER, keys=_KEYS), Frames(limits.HANDSHAKE_BYTES_MAX)
     with contextlib.suppress(QsyncError):
         for piece in bender.pieces(ANSWERED):
             for payload in frames.feed(piece):

@@ -1,7 +1,10 @@
 """A new cluster without TLS has a secret from the start: who does not know it is no peer."""
 
 import logging
+import re
+from collections.abc import Callable
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -11,11 +14,11 @@ import qsync
 from admin.lab.ports import free_ports
 from cli.main import run
 from qsync.config import NodeConfig, secret
-from qsync.node.node import Node
+from qsync.node.node import Node, open_node
 from tests.node import three
 
 FAST = ("--set", "election.timeout=300ms", "--set", "replication.timeout=50ms")
-KNOWN = "only-the-members-know"
+KNOWN, NEXT = "only-the-members-know", "what-they-know-from-now-on"
 
 
 @pytest.fixture
@@ -79,6 +82,108 @@ async def test_a_node_without_the_secret_is_no_peer_and_learns_nothing(
         assert said in told, "who runs a member reads it in its log, too"
         assert last_of(outside) == empty
         assert not outside.replica.machine.leader
+
+
+class RollingRestart:
+    """Nodes that are restarted one by one with changed files; each must come back as a member."""
+
+    def __init__(self, nursery: trio.Nursery, directories: list[Path]) -> None:
+        self._nursery = nursery
+        self._directories = directories
+        self._stops: list[trio.Event] = []
+        self._ends: list[trio.Event] = []
+        self.nodes: list[Node] = []
+
+    async def start(self) -> None:
+        for directory in self._directories:
+            await self._start(directory, len(self.nodes))
+
+    async def change(self, files: Callable[[Path], None]) -> None:
+        for number, directory in enumerate(self._directories):
+            self._stops[number].set()
+            await self._ends[number].wait()
+            files(directory)
+            for each in (self.nodes, self._stops, self._ends):
+                each.pop(number)
+            await self._start(directory, number)
+            await three.until(self.has_all, f"{directory.name} has the log of the others")
+
+    def has_all(self) -> bool:
+        """Does one node lead, and does everybody have all of its log?"""
+        leaders = three.leaders(self.nodes)
+        return len(leaders) == 1 and len({last_of(each) for each in self.nodes}) == 1
+
+    def stop(self) -> None:
+        for each in self._stops:
+            each.set()
+
+    async def _start(self, directory: Path, number: int) -> None:
+        stop, end = trio.Event(), trio.Event()
+        self.nodes.insert(number, await self._nursery.start(self._run, directory, stop, end))
+        self._stops.insert(number, stop)
+        self._ends.insert(number, end)
+
+    async def _run(
+        self,
+        directory: Path,
+        stop: trio.Event,
+        end: trio.Event,
+        *,
+        task_status: trio.TaskStatus[Node],
+    ) -> None:
+        async with open_node(config(directory)) as node:
+            task_status.started(node)
+            await stop.wait()
+        end.set()
+
+
+def written(text: str, *, optional: bool = False) -> Callable[[Path], None]:
+    """Change the directory of a node so that it has these secrets."""
+
+    def change(directory: Path) -> None:
+        (directory / secret.FILE).write_text(text, "utf-8")
+        file = directory / "node.yaml"
+        bare = re.sub(r"\n  secret_(file|optional):[^\n]*", "", file.read_text("utf-8"))
+        said = f"\ncluster:\n  secret_file: {secret.FILE}"
+        said += "\n  secret_optional: true" if optional else ""
+        assert bare.count("\ncluster:") == 1
+        file.write_text(bare.replace("\ncluster:", said), "utf-8")
+
+    return change
+
+
+async def test_a_running_cluster_gets_a_secret_and_another_one_while_a_client_writes(
+    founded: Path,
+) -> None:
+    directories = [founded / f"n{number}" for number in (1, 2, 3)]
+    for each in directories:
+        without_secret(each)
+    changed = trio.Event()
+
+    async def write(addresses: list[str]) -> None:
+        async with qsync.connect_async(addresses, timeout=three.PATIENCE_S) as db:
+            await db.schema.create_space("t", format=[("id", "unsigned")], is_sync=True)
+            for key in count(1):
+                done = changed.is_set()
+                await db.space("t").insert([key])
+                if done:
+                    assert await db.space("t").count() == key
+                    return
+
+    with trio.fail_after(6 * three.PATIENCE_S):
+        async with trio.open_nursery() as nursery:
+            cluster = RollingRestart(nursery, directories)
+            await cluster.start()
+            async with trio.open_nursery() as writing:
+                writing.start_soon(write, [each.address for each in cluster.nodes])
+                await cluster.change(written(KNOWN, optional=True))
+                await cluster.change(written(KNOWN))
+                await cluster.change(written(f"{KNOWN}\n{NEXT}"))
+                await cluster.change(written(f"{NEXT}\n{KNOWN}"))
+                await cluster.change(written(NEXT))
+                changed.set()
+            cluster.stop()
+    assert {config(each).secret.text for each in directories} == {NEXT}
 
 
 async def test_nodes_of_a_former_release_that_know_no_secret_still_are_a_cluster(

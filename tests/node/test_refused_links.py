@@ -17,6 +17,7 @@ from qsync.node.links import Links, LinkStatus
 from qsync.node.reactor import Reactor
 from qsync.node.unfinished import UnfinishedRequests
 from qsync.wire.frames import frame
+from qsync.wire.proofs import NO_KEYS
 from qsync.wire.session import Hello, Party
 
 PEER = Replica(2)
@@ -58,7 +59,7 @@ class Dialling:
             hello=lambda epoch: Hello(party=Party.PEER, epoch=epoch),
             step=self.heard.append,
             check=nothing,
-            secret=b"",
+            keys=NO_KEYS,
         )
         self.links.follow()
 

@@ -9,6 +9,7 @@ from qsync.config import NodeConfig
 from qsync.errors import QsyncError
 from qsync.wire import peer_messages, proofs
 from qsync.wire.frames import LENGTH_SIZE
+from qsync.wire.proofs import SecretKeys
 from qsync.wire.session import Acceptor, Dialer, Greeting, Hello, Party
 from tests.scenarios.acts import act
 from tests.scenarios.stage import Stage
@@ -49,12 +50,12 @@ def dial(stage: Stage, words: list[str]) -> None:
 
     Fields of A's hello: `cluster`, `instance`, `id`, `version` (`-` for none). Who answers:
     `answers=ID`, `of=CLUSTER`, `as=INSTANCE`. Of either side's configuration: `secret`, that of
-    B as `b.secret`.
+    B as `b.secret`: the one that it proves, then others that it accepts (`new,old`, `new,`).
     """
     given = dict(word.partition("=")[::2] for word in words[2:])
     expected = int(words[1])
     found = int(given.get("answers", words[1]))
-    ours, theirs = given.get("secret", "").encode(), given.get("b.secret", "").encode()
+    ours, theirs = _keys(given.get("secret", "")), _keys(given.get("b.secret", ""))
     acceptor = Acceptor(
         Greeting(
             cluster=given.get("of", CLUSTER),
@@ -62,11 +63,11 @@ def dial(stage: Stage, words: list[str]) -> None:
             replica=Replica(found),
             name=f"n{found}",
             nonce=NONCE,
-            features=(proofs.FEATURE,) if theirs else (),
+            features=(proofs.FEATURE,) if theirs.own else (),
         ),
-        secret=theirs,
+        keys=theirs,
     )
-    dialer = Dialer(_hello(words[0], given), replica=Replica(expected), secret=ours)
+    dialer = Dialer(_hello(words[0], given), replica=Replica(expected), keys=ours)
     stage.say(f"{words[0]}>{words[1]} {_shake(dialer, acceptor)}")
 
 
@@ -82,6 +83,12 @@ def _hello(me: str, given: Mapping[str, str]) -> Hello:
         nonce=NONCE,
         features=(proofs.FEATURE,) if "secret" in given else (),
     )
+
+
+def _keys(text: str) -> SecretKeys:
+    """The secrets of a side, its own first; one that is empty is accepted from who has none."""
+    own, *others = text.split(",")
+    return SecretKeys(own.encode(), tuple(each.encode() for each in others))
 
 
 def _shake(dialer: Dialer, acceptor: Acceptor) -> str:

@@ -5,15 +5,17 @@ from pathlib import Path
 import pytest
 
 from qsync.config import NodeConfig
-from qsync.config.secret import SHOWN, fresh
+from qsync.config.secret import SECRETS_MAX, SHOWN, fresh
 from qsync.errors import ConfigError
+from qsync.node.handshake import keys_of
+from qsync.wire.proofs import SecretKeys
 
 TEXT = "only-the-members-know"
 
 
 def test_a_secret_is_used_and_never_shown() -> None:
     config = NodeConfig.loads(f"cluster: {{secret: {TEXT}}}\n")
-    assert config.secret.key == TEXT.encode()
+    assert config.secret.keys == (TEXT.encode(),)
     assert config.values()["cluster.secret"] == SHOWN
     assert TEXT not in f"{config!r} {config.secret} {config.cluster} {config.values()}"
 
@@ -27,8 +29,18 @@ def test_a_secret_may_stand_in_a_file_beside_the_configuration(tmp_path: Path) -
     (tmp_path / "secret").write_text(f"{TEXT}\n", "utf-8")
     (tmp_path / "node.yaml").write_text("cluster: {secret_file: secret}\n", "utf-8")
     config = NodeConfig.load(tmp_path / "node.yaml", {})
-    assert config.secret.key == TEXT.encode()
+    assert config.secret.keys == (TEXT.encode(),)
     assert config.values()["cluster.secret_file"] == "secret"
+
+
+def test_a_node_proves_the_first_of_several_secrets_and_accepts_each(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text(f"{TEXT}\n\n the-former-secret \n", "utf-8")
+    (tmp_path / "node.yaml").write_text("cluster: {secret_file: secret}\n", "utf-8")
+    config = NodeConfig.load(tmp_path / "node.yaml", {})
+    assert keys_of(config) == SecretKeys(TEXT.encode(), (b"the-former-secret",))
+    optional = NodeConfig.load(tmp_path / "node.yaml", {}, {"cluster.secret_optional": "true"})
+    assert keys_of(optional) == SecretKeys(TEXT.encode(), (b"the-former-secret", b""))
+    assert keys_of(NodeConfig.load(None, {})) == SecretKeys()
 
 
 @pytest.mark.parametrize(
@@ -39,10 +51,16 @@ def test_a_secret_may_stand_in_a_file_beside_the_configuration(tmp_path: Path) -
         ("secret_file: empty", "holds no secret"),
         ("secret_file: easy", "has 9 characters"),
         (f"secret: {TEXT}, secret_file: good", "is given beside cluster.secret"),
+        ("secret_file: second", "has in line 2 4 characters"),
+        ("secret_file: twice", "the same secret twice"),
+        ("secret_file: many", "has 5 secrets, one a line; wanted at most 4"),
+        ("secret_optional: true", "is for a node with a secret"),
     ],
 )
 def test_what_is_no_secret_is_refused(tmp_path: Path, written: str, why: str) -> None:
-    for name, text in (("empty", "\n"), ("easy", "not-quite"), ("good", TEXT)):
+    many = "".join(f"{number}-{TEXT}\n" for number in range(SECRETS_MAX + 1))
+    several = {"second": f"{TEXT}\neasy\n", "twice": f"{TEXT}\n{TEXT}\n", "many": many}
+    for name, text in ({"empty": "\n", "easy": "not-quite", "good": TEXT} | several).items():
         (tmp_path / name).write_text(text, "utf-8")
     (tmp_path / "node.yaml").write_text(f"cluster: {{{written}}}\n", "utf-8")
     with pytest.raises(ConfigError, match=why):

@@ -11,9 +11,10 @@ from qsync.errors import AccessDenied, ForeignCluster, ProtocolError, SplitBrain
 from qsync.wire import descent, limits
 from qsync.wire.descent import Descent
 from qsync.wire.frames import Frames, frame
+from qsync.wire.proofs import SecretKeys
 from qsync.wire.session import Acceptor, Dialer, Greeting, Hello, Party, encode_greeting
 
-SECRET = b"only the members know"
+KEYS = SecretKeys(b"only the members know")
 OLD = Greeting(cluster="old", instance="i-1", replica=Replica(1), name="n1", nonce=b"g" * 32)
 NEW = replace(OLD, cluster="new", instance="i-3", features=descent.words_of(["older", "old"]))
 OLD_HELLO = Hello(
@@ -57,8 +58,8 @@ def test_which_cluster_was_made_of_which(
 
 
 def test_an_old_node_that_dials_the_new_cluster_learns_it_with_a_proof() -> None:
-    acceptor = Acceptor(NEW, secret=SECRET)
-    dialer = Dialer(OLD_HELLO, replica=Replica(3), secret=SECRET)
+    acceptor = Acceptor(NEW, keys=KEYS)
+    dialer = Dialer(OLD_HELLO, replica=Replica(3), keys=KEYS)
     hello = dialer.received(payload(acceptor.greet()))
     with pytest.raises(Superseded, match=r"n2 is superseded.* in cluster new") as refused:
         acceptor.received(payload(hello))
@@ -69,7 +70,10 @@ def test_an_old_node_that_dials_the_new_cluster_learns_it_with_a_proof() -> None
 
 
 def test_an_old_node_that_is_dialled_by_the_new_cluster_learns_it_and_where_it_is() -> None:
-    acceptor, dialer = Acceptor(OLD, secret=SECRET), Dialer(NEW_HELLO, secret=SECRET)
+    acceptor, dialer = (
+        Acceptor(OLD, keys=KEYS),
+        Dialer(NEW_HELLO, keys=KEYS),
+    )
     hello = dialer.received(payload(acceptor.greet()))
     with pytest.raises(Superseded) as refused:
         acceptor.received(payload(hello))
@@ -81,15 +85,15 @@ def test_an_old_node_that_is_dialled_by_the_new_cluster_learns_it_and_where_it_i
 
 @pytest.mark.parametrize("theirs", [b"", b"what somebody guessed"])
 def test_who_does_not_know_the_secret_marks_nobody(theirs: bytes) -> None:
-    acceptor = Acceptor(OLD, secret=SECRET)
-    dialer = Dialer(NEW_HELLO, secret=theirs)
+    acceptor = Acceptor(OLD, keys=KEYS)
+    dialer = Dialer(NEW_HELLO, keys=SecretKeys(theirs))
     hello = dialer.received(payload(acceptor.greet()))
     with pytest.raises(AccessDenied):
         acceptor.received(payload(hello))
     assert acceptor.superseded_by == ""
 
-    acceptor = Acceptor(NEW, secret=theirs)
-    dialer = Dialer(OLD_HELLO, secret=SECRET)
+    acceptor = Acceptor(NEW, keys=SecretKeys(theirs))
+    dialer = Dialer(OLD_HELLO, keys=KEYS)
     hello = dialer.received(payload(acceptor.greet()))
     with pytest.raises((AccessDenied, ProtocolError)):
         acceptor.received(payload(hello))
@@ -108,13 +112,13 @@ def test_a_word_without_a_proof_marks_nobody() -> None:
 
 
 def test_a_proof_of_another_handshake_marks_nobody() -> None:
-    first = Acceptor(NEW, secret=SECRET)
-    dialer = Dialer(OLD_HELLO, secret=SECRET)
+    first = Acceptor(NEW, keys=KEYS)
+    dialer = Dialer(OLD_HELLO, keys=KEYS)
     hello = payload(dialer.received(payload(first.greet())))
     with pytest.raises(Superseded) as refused:
         first.received(hello)
     proof = payload(first.refuse(refused.value))
-    again = Dialer(replace(OLD_HELLO, nonce=b"i" * 32), secret=SECRET)
+    again = Dialer(replace(OLD_HELLO, nonce=b"i" * 32), keys=KEYS)
     again.received(payload(encode_greeting(NEW)))
     with pytest.raises(AccessDenied):
         again.received(proof)

@@ -323,6 +323,15 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
         "pretend to be a member",
         lambda: facts({2: {"upgrade": {"features": ["users"]}}}),
     ),
+    (
+        "members-prove",
+        W,
+        "n2",
+        "without the cluster's secret are accepted",
+        lambda: with_settings(
+            cluster__secret="only-the-members-know", cluster__secret_optional="true"
+        ),
+    ),
     ("leader-heard", W, "n3", "for 4 s", lambda: facts({3: {"leader_idle": 4.0}})),
     ("elections-rare", W, "cluster", "20 elections", lambda: facts({1: counted(elections=20)})),
     ("voters-odd", N, "cluster", "as 3 do", lambda: facts({1: FOUR, 2: FOUR, 3: FOUR})),

@@ -15,6 +15,7 @@ from qsync.store.birth import born_at
 from qsync.store.lives import FILE, LivesFile
 from qsync.wire import lives
 from qsync.wire.frames import Frames, frame
+from qsync.wire.proofs import SecretKeys
 from qsync.wire.session import Acceptor, Dialer, Greeting, Hello, Party
 
 SECRET = b"only the members know"
@@ -132,21 +133,21 @@ def refused(acceptor: Acceptor, dialer: Dialer) -> bytes:
 
 
 def test_who_is_an_old_copy_is_proved_so() -> None:
-    dialer = Dialer(HELLO, secret=SECRET)
+    dialer = Dialer(HELLO, keys=SecretKeys(SECRET))
     with pytest.raises(OldCopy, match="n2 runs"):
-        dialer.received(refused(Acceptor(GREETING, secret=SECRET), dialer))
+        dialer.received(refused(Acceptor(GREETING, keys=SecretKeys(SECRET)), dialer))
     assert dialer.is_old_copy
 
 
 def test_the_word_alone_and_the_proof_of_another_handshake_withdraw_nobody() -> None:
-    dialer = Dialer(HELLO, secret=SECRET)
-    said = refused(Acceptor(GREETING, secret=SECRET), dialer)
-    again = Dialer(replace(HELLO, nonce=b"i" * 32), secret=SECRET)
-    again.received(payload(Acceptor(GREETING, secret=SECRET).greet()))
+    dialer = Dialer(HELLO, keys=SecretKeys(SECRET))
+    said = refused(Acceptor(GREETING, keys=SecretKeys(SECRET)), dialer)
+    again = Dialer(replace(HELLO, nonce=b"i" * 32), keys=SecretKeys(SECRET))
+    again.received(payload(Acceptor(GREETING, keys=SecretKeys(SECRET)).greet()))
     with pytest.raises(AccessDenied):
         again.received(said)
-    bare = Dialer(HELLO, secret=SECRET)
-    bare.received(payload(Acceptor(GREETING, secret=SECRET).greet()))
+    bare = Dialer(HELLO, keys=SecretKeys(SECRET))
+    bare.received(payload(Acceptor(GREETING, keys=SecretKeys(SECRET)).greet()))
     with pytest.raises(AccessDenied):
         bare.received(payload(frame(cbor2.dumps(["no", OldCopy.number, "believe me"]))))
     assert not again.is_old_copy

@@ -19,6 +19,7 @@ from qsync.errors import (
 )
 from qsync.wire import limits
 from qsync.wire.frames import Frames
+from qsync.wire.proofs import SecretKeys
 from qsync.wire.session import (
     Acceptor,
     ConnectionState,
@@ -120,7 +121,7 @@ def sides(acceptors: bytes, dialers: bytes) -> tuple[Acceptor, Dialer]:
     """A node and the peer that dials it, each with the secret that it knows."""
     greeting = replace(GREETING, features=with_secret(acceptors))
     hello = replace(PEER, features=with_secret(dialers))
-    return Acceptor(greeting, secret=acceptors), Dialer(hello, secret=dialers)
+    return Acceptor(greeting, keys=SecretKeys(acceptors)), Dialer(hello, keys=SecretKeys(dialers))
 
 
 def test_peers_that_know_the_secret_agree() -> None:
@@ -150,7 +151,7 @@ def test_who_does_not_know_the_secret_is_refused(
 def test_an_acceptor_that_does_not_know_the_secret_is_left() -> None:
     acceptor, dialer = sides(SECRET, SECRET)
     acceptor.received(payload(dialer.received(payload(acceptor.greet()))))
-    acceptor._secret = b"another secret of 16"
+    acceptor._agreed = b"another secret of 16"
     with pytest.raises(AccessDenied, match="n1 does not prove"):
         dialer.received(payload(acceptor.accept()))
     assert dialer.state is not ConnectionState.READY
@@ -161,14 +162,14 @@ def test_a_hello_that_was_overheard_opens_nothing_later() -> None:
     overheard = payload(dialer.received(payload(acceptor.greet())))
     acceptor.received(overheard)
     greeting = replace(GREETING, features=("secret",), nonce=b"n" * 32)
-    later = Acceptor(greeting, secret=SECRET)
+    later = Acceptor(greeting, keys=SecretKeys(SECRET))
     later.greet()
     with pytest.raises(AccessDenied):
         later.received(overheard)
 
 
 def test_a_client_needs_no_secret() -> None:
-    acceptor = Acceptor(GREETING, secret=SECRET)
+    acceptor = Acceptor(GREETING, keys=SecretKeys(SECRET))
     shake(acceptor, Dialer(CLIENT))
     assert acceptor.state is ConnectionState.READY
 
