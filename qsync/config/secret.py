@@ -53,8 +53,9 @@ def parse(text: str) -> Secret:
         raise ValueError(f"has {len(lines)} secrets, one a line; wanted at most {SECRETS_MAX}")
     for number, line in enumerate(lines, 1):
         if not CHARS_MIN <= len(line) <= CHARS_MAX:
-            where = f"has in line {number}" if len(lines) > 1 else "has"
-            raise ValueError(f"{where} {len(line)} characters; wanted {CHARS_MIN} to {CHARS_MAX}")
+            where = f" in line {number}" if len(lines) > 1 else ""
+            wanted = f"wanted {CHARS_MIN} to {CHARS_MAX}"
+            raise ValueError(f"has {len(line)} characters{where}; {wanted}")
     if len(set(lines)) < len(lines):
         raise ValueError("has the same secret twice")
     return Secret("\n".join(lines))

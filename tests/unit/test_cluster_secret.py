@@ -51,7 +51,7 @@ def test_a_node_proves_the_first_of_several_secrets_and_accepts_each(tmp_path: P
         ("secret_file: empty", "holds no secret"),
         ("secret_file: easy", "has 9 characters"),
         (f"secret: {TEXT}, secret_file: good", "is given beside cluster.secret"),
-        ("secret_file: second", "has in line 2 4 characters"),
+        ("secret_file: second", "has 4 characters in line 2"),
         ("secret_file: twice", "the same secret twice"),
         ("secret_file: many", "has 5 secrets, one a line; wanted at most 4"),
         ("secret_optional: true", "is for a node with a secret"),
