@@ -11,7 +11,7 @@ NOTICED = {
     "reads_by_index": "a_follower_reads_only_from_the_log_of_its_leader",
     "reads_beyond_leader": "a_follower_shows_fresh_reads_no_more_than_its_leader_shows",
     "refuses_by_head": "a_refusal_does_not_show_pending_data",
-    "records_alone": "a_recorded_refusal_is_told_when_it_is_on_a_quorum",
+    "records_alone": "a_recorded_refusal_is_answered_when_it_is_on_a_quorum",
     "records_nothing": "a_doubted_refusal_is_recorded_under_its_number",
     "promise_shortened": "a_promise_is_not_shortened_by_new_settings",
     "refused_is_dead": "a_refused_connection_ends_patience_and_no_promise",
