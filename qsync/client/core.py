@@ -274,9 +274,13 @@ class Core:
         write = ask.request
         if ask.kind is not RetryKind.WRITE or ask.doubted or not isinstance(write, WriteRequest):
             return False
+        former = self.numbering.id
         again = self.numbering.reassign(write)
         if again is None:
             return False
+        if write.session == former:
+            # What is held bears numbers of the session that ended: a node is to say so of each.
+            self._waiting.release()
         ask.request, ask.frame = again, request_frames.frame_of(again)
         return True
 

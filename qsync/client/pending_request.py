@@ -138,7 +138,7 @@ class SendQueues:
             queue.append(ask)
 
     def release(self) -> None:
-        """Release the held writes: the session is open."""
+        """Release the held writes: their session is open, or has ended."""
         self._asks.extend(self.held)
         self.held.clear()
 

@@ -4,7 +4,15 @@ import pytest
 
 from qsync.client.numbering import parse_token
 from qsync.error_details import RECORDED
-from qsync.errors import Conflict, DuplicateKey, GivenUp, Outcome, SessionExpired
+from qsync.errors import (
+    Conflict,
+    DuplicateKey,
+    GivenUp,
+    Outcome,
+    OutcomeUnknown,
+    Overloaded,
+    SessionExpired,
+)
 from qsync.wire.verbs import WriteFlags, WriteRequest
 from tests.unit.test_client_core import TOKEN, Stage, error_of, write_of
 
@@ -57,4 +65,50 @@ def test_that_a_session_is_not_known_leaves_what_is_resolved_unknown() -> None:
     link = stage.opened()
     ask = stage.core.resolve(parse_token(TOKEN), now=stage.now, deadline=stage.now + 10)
     stage.refuse(link, write_of(stage.heard(link)), SessionExpired("never heard of"))
+    assert error_of(ask).outcome is Outcome.UNKNOWN
+
+
+def test_writes_that_wait_when_their_session_expires_get_numbers_of_the_new_one() -> None:
+    """Else two writes have one number: the second is answered with the receipt of the first."""
+    stage = Stage("a:1")
+    link = stage.opened()
+    asks = [stage.put(), stage.put()]
+    waits, ends = stage.heard(link)
+    assert isinstance(waits, WriteRequest)
+    stage.refuse(link, waits, Overloaded("later"))
+    stage.refuse(link, ends, SessionExpired("ttl"))
+    numbers: list[tuple[bytes, int]] = []
+    stage.pass_time(1.0)
+    while not all(ask.settled for ask in asks):
+        for request in stage.heard(link):
+            assert isinstance(request, WriteRequest)
+            if request.session == waits.session:
+                stage.refuse(link, request, SessionExpired("ttl"))
+            else:
+                stage.commit(link, request)
+                numbers += [(request.session, request.seq)] if request.seq else []
+    asks += [stage.put() for _ in range(3)]
+    later = [each for each in stage.heard(link) if isinstance(each, WriteRequest)]
+    numbers += [(each.session, each.seq) for each in later]
+    assert [seq for _, seq in sorted(numbers)] == [1, 2, 3, 4, 5]
+    assert {session for session, _ in numbers} == {stage.core.numbering.id}
+
+
+def test_a_doubted_write_that_waits_when_its_session_expires_keeps_its_number() -> None:
+    """Its first attempt may have taken effect: under another number it would do so again."""
+    stage = Stage("a:1")
+    link = stage.opened()
+    ask, _ = stage.put(), stage.put()
+    doubted, ends = stage.heard(link)
+    assert isinstance(doubted, WriteRequest)
+    stage.refuse(link, doubted, OutcomeUnknown("who knows"))
+    stage.refuse(link, ends, SessionExpired("ttl"))
+    stage.pass_time(1.0)
+    for request in stage.heard(link):
+        assert isinstance(request, WriteRequest)
+        if request.seq:
+            assert (request.session, request.seq) == (doubted.session, doubted.seq)
+            stage.refuse(link, request, SessionExpired("ttl"))
+        else:
+            stage.commit(link, request)
     assert error_of(ask).outcome is Outcome.UNKNOWN
