@@ -11,7 +11,7 @@ confirmed prefix and equal on all replicas.
 import struct
 from collections.abc import Container, Iterable, Mapping
 
-from election.messages import Position
+from election.messages import Index, Position, Term
 from qsync.data import body, keys, tuples
 from qsync.data.request import EXPIRED, NEW, STALE, KnownRequest, LoggedTransaction, Seen, Write
 from qsync.data.schema import SESSION
@@ -37,6 +37,12 @@ def born(seed: bytes, at: Position) -> bytes:
     request would take effect a second time (protocol.md section 5).
     """
     return seed + _PLACE.pack(at.term, at.index)
+
+
+def birthplace(name: bytes) -> Position:
+    """The place in the log where a session was opened: the end of its id (see `born`)."""
+    term, index = _PLACE.unpack(name[-PLACE_BYTES:])
+    return Position(Term(term), Index(index))
 
 
 Outcome = tuple[int, int, int]

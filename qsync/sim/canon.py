@@ -59,8 +59,8 @@ needed (15); a node whose history goes on in another cluster counts for nothing 
 M8 e); no user has an effect without a right that was confirmed before (17, security.md); no node
 is sent an entry that its release cannot read (18, protocol.md 7); the state of a node, beside the
 rows of its clients, does not grow with the length of its life (19); a cluster that is made of one
-survivor has the whole log of that, terms above all older ones, and no peer of the old cluster (20,
-membership.md M8)."""
+survivor has the whole log of that, terms above all older ones, one voter at first, no peer and no
+client of the old cluster, and none of its sessions (20, membership.md M8)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +301,11 @@ class ReferenceLog:
             raise PropertyViolation(
                 9, f"request {request[1]} of {request[0].hex()} took effect at {before} and {index}"
             )
+
+    def took_effect(self, request: tuple[bytes, int]) -> bool:
+        """That numbered request is confirmed, and was not refused."""
+        index = self._requests.get(request)
+        return index is not None and not self._refused(index)
 
     def applied(self) -> dict[tuple[str, int], int]:
         """Where each numbered request took effect for good, by session (in hex) and number."""

@@ -32,6 +32,10 @@ class Tokens:
         twin.known.extend(self._done)
         return twin
 
+    def outlive_cluster(self) -> None:
+        """Later clients know all of them: none can take effect any more, whatever became of it."""
+        self._done.extend(each for each in self.known if each not in self._done)
+
     @property
     def named(self) -> set[Token]:
         """The writes that a client may ask for once more."""

@@ -12,6 +12,9 @@ from qsync.core.generation import first_term_of, founded_by, generation_of
 from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.trimming import start_at
+from qsync.data.ancestors import Ancestor
+from qsync.data.founding import found_anew
+from qsync.data.sessions import PLACE_BYTES, birthplace
 from qsync.member import Member
 from qsync.store.memory import MemorySpaces
 
@@ -67,9 +70,31 @@ class GenerationRules:
         """The survivor's whole log is confirmed by it (M8 a)."""
         return last
 
+    def restored_upto(self, wanted: Index, _last: Index) -> Index:
+        """The log ends at the chosen entry; what is behind it is not in the new cluster (M8 i)."""
+        return wanted
+
+    def decided_by(self, _wanted: Index, last: Index) -> Index:
+        """What is behind the chosen entry still says what was rolled back (M8 i)."""
+        return last
+
+    def founded(self, ended: LogStart, member: Member, codec: Codec) -> LogStart:
+        """No configuration of an older generation counts (M8 c)."""
+        return founded_by(ended, member, codec)
+
+    def rewrite(self, rows: MemorySpaces, member: Member, ancestor: Ancestor | None) -> None:
+        """The rows become those of the new cluster: sessions end with theirs (M8 g)."""
+        found_anew(rows, member, ancestor)
+
     def lets_in(self, mine: ExploredCluster, theirs: ExploredCluster) -> bool:
         """Clusters are told apart by their ids (M8 b, d)."""
         return mine.id == theirs.id
+
+
+def is_ended(session: bytes, generation: int) -> bool:
+    """Whether a session was opened in an older generation than that (M8 g)."""
+    opened = len(session) > PLACE_BYTES
+    return opened and generation_of(birthplace(session).term) < generation
 
 
 @runtime_checkable
@@ -103,6 +128,6 @@ def begin_anew(
     return ExploredCluster(
         id=f"{former.generation + 2} of {int(member.replica)}",
         ancestors=(*former.ancestors, former.id),
-        begins=founded_by(start, member, codec),
+        begins=rules.founded(start, member, codec),
         kept=former.kept | frozenset(kept),
     )

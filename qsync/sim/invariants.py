@@ -7,7 +7,8 @@ from typing_extensions import override
 from election.messages import Index, Position, Replica, RequestVoteResponse
 from election.quorum import majority
 from election.roles import Role
-from qsync.core.configuration import Codec, Configuration
+from qsync.core.configuration import Codec, Configuration, configuration_of
+from qsync.core.generation import generation_of
 from qsync.core.inputs import ReadAsked
 from qsync.core.logstart import LogStart
 from qsync.core.messages import Message
@@ -180,6 +181,7 @@ class Invariants:
             known = (entry.index, entry.term) in self.books.places
             self.books.enter(me, entry, replicated_log.log)
             if not known and entry.origin == me:
+                self.promises.sessions.numbered((entry.index, entry.term))
                 self.promises.rights.appended(entry, replicated_log)
                 self.retained.appended(core, entry)
         mark.last = replicated_log.log.last
@@ -254,8 +256,8 @@ class Invariants:
     def forget(self, start: LogStart, codec: Codec, remembered: Container[Token]) -> None:
         """At rest, when every log begins there or later: keep what stands for all before that."""
         self.starts.begin(start, codec, [(each.me, each.instance) for each in self.nodes])
-        self.books.forget(start.index, self.canon)
         self.canon.forget(start.index, remembered)
+        self.books.forget(start.index, self.canon)
         self.promises.forget(start.index)
         self.retained.rows.forget(start.index)
         terms = [int(each.core.machine.term) for each in self.nodes]
@@ -276,19 +278,21 @@ class Invariants:
         properties.whole_log_counts(
             me, begins=begins.index, wanted=self.canon.out_of_stretch(made.wanted)
         )
+        codec, alone = made.log.configurations.codec, Configuration((made.member,))
+        first = configuration_of(begins.configuration, codec)
+        properties.alone_at_first(me, voters=first, wanted=alone)
         self.canon.end_at(begins.index)
         self._decided_in = [*self._decided_in[: stands + 1], *[int(made.term)] * log.last]
         del self._decided_in[begins.index + 1 :]
         self.books.keep_terms(set(self.canon.terms))
-        self.promises.begin_anew(Position(begins.term, begins.index))
-        codec = made.log.configurations.codec
+        self.promises.begin_anew(Position(begins.term, begins.index), generation_of(made.term))
         pairs = [(each.me, each.instance) for each in self.nodes]
         self.starts.begin_anew(made.ended, begins, codec, pairs)
-        self.rules.begin_anew(Configuration((made.member,)))
+        self.rules.begin_anew(alone)
         self.retained.rows.forget(behind)
         self.retained.rows.check(f"the cluster made of node {me}", begins.index, made.rows.scan)
-        self.books.forget(begins.index, self.canon)
         self.canon.forget(begins.index, remembered)
+        self.books.forget(begins.index, self.canon)
         return before - min(before, stands, begins.index)
 
     # -- clients
@@ -303,6 +307,7 @@ class Invariants:
     ) -> None:
         """A client is about to be told of its request."""
         ledgers = {each.me: each.core.machine.replicated_log for each in self.nodes if each.up}
+        self.promises.sessions.answers(me, request, settled, core.machine.term)
         self.promises.settled((me, core.machine.replicated_log), request, settled, ledgers)
 
     def served(self, me: Replica, core: Core, asked: ReadAsked, floor: Position) -> None:

@@ -13,6 +13,7 @@ from qsync.data.keys import FieldType, KeyPart
 from qsync.sim import properties
 from qsync.sim.canon import Key, PropertyViolation, ReferenceLog, ReferenceRecords
 from qsync.sim.entrusted import RightsRules
+from qsync.sim.numbered import SessionRules
 
 Where = tuple[Replica, ReplicatedLog]
 """A node and its replicated log."""
@@ -34,6 +35,8 @@ class ClientPromises:
         self.lost = 0
         self.rights = RightsRules(books, canon)
         """Those of what users do."""
+        self.sessions = SessionRules(books, canon)
+        """Those of the numbers that clients give their writes."""
         self._books = books
         self._canon = canon
         self.lease_checked = lease_checked
@@ -54,8 +57,9 @@ class ClientPromises:
             term: at for term, at in led.items() if at >= below or term == max(led)
         }
 
-    def begin_anew(self, place: Position) -> None:
+    def begin_anew(self, place: Position, generation: int) -> None:
         """The log of a survivor is all there is, up to there, whatever was told before."""
+        self.sessions.generation = generation
         self.floor = self.newest_shown = place
         shows = self._canon.shows
         self.rolled_back = {at: why for at, why in self.rolled_back.items() if not shows(*at)}

@@ -338,6 +338,14 @@ def whole_log_counts(me: int, *, begins: int, wanted: int) -> None:
         )
 
 
+def alone_at_first(me: int, *, voters: object, wanted: object) -> None:
+    """Property 20: a cluster of one survivor begins with that one, and nobody else (M8 c)."""
+    if voters != wanted:
+        raise PropertyViolation(
+            20, f"the cluster made of node {me} begins with {voters}, not with {wanted}"
+        )
+
+
 def survivor_keeps(me: int, *, confirmed: int, stands: int) -> None:
     """Property 20: what it knew as confirmed is so, with the same fate, in the new one (M8 a)."""
     if stands < confirmed:
@@ -356,6 +364,21 @@ def terms_are_new(me: int, *, term: Term, seen: Term) -> None:
 def no_peer_of_the_new(me: int, what: str) -> None:
     """Property 20, called of what a node of the old cluster does among those of the new (M8 d)."""
     raise PropertyViolation(20, f"node {me} of the cluster that ended {what}")
+
+
+def no_client_of_the_new(number: int) -> NoReturn:
+    """Property 20, called of a client that knows the cluster that ended, and is let in (M8 d)."""
+    raise PropertyViolation(
+        20, f"client {number} of the cluster that ended is let into the new one"
+    )
+
+
+def number_ended(request: tuple[bytes, int], what: str) -> NoReturn:
+    """Property 20, called of a request of an older generation that is not left unknown (M8 g)."""
+    session, number = request
+    raise PropertyViolation(
+        20, f"request {number} of session {session.hex()}, of the cluster that ended, {what}"
+    )
 
 
 def counts_by_its_log(me: int, *, mine: object, wanted: object) -> None:

@@ -174,6 +174,20 @@ def _stranger(mind: OperationGenerator) -> Begun:
     return OperationRecord(name="stranger", f="resolve"), once(ask)
 
 
+def repeated(mind: OperationGenerator) -> Begun:
+    """All writes that somebody knows of once more, or only their outcomes; then one of its own."""
+    key, value = mind.key(), mind.unique()
+    known = list(mind.tokens.known)
+
+    def steps() -> Steps:
+        for ask in known:
+            give_up = mind.dice.random() < 0.5
+            yield WriteOperation(ops=GIVE_UP, token=ask.token) if give_up else ask
+        yield WriteOperation(ops=[spaces.put(REGISTERS, key, value)])
+
+    return _register("write", key, value, name="repeated"), steps()
+
+
 def _register(f: str, key: int, value: object, *, name: str = "") -> OperationRecord:
     return OperationRecord(name=name or f, f=f, space="registers", key=key, value=value)
 

@@ -68,6 +68,10 @@ class ScriptedClient:
         self.script += script
         self._go_on()
 
+    def repeat(self) -> None:
+        """All that anybody wrote once more, and then a write of its own."""
+        self.perform([partial(repertoire.repeated, self._mind)])
+
     @property
     def scripted(self) -> bool:
         """There is something left of what it was told to do."""

@@ -8,7 +8,7 @@ python -m tests.bench.mutants all             # everything: an hour
 import gc
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from admin.soak.judge import judge
 from qsync.sim.explore.scopes import CORE_SETS, SCOPES
 from qsync.sim.explore.search import StateSearch
 from qsync.sim.mutants.catalogue import CATALOGUE
+from qsync.sim.mutants.generations import IN_A_LIFE
 from qsync.sim.mutants.mutant import Mutant
 from qsync.sim.mutants.rules import RULES, UNBROKEN, by_rule
 from qsync.sim.plan import Plan
@@ -30,6 +31,7 @@ STATES_MAX = 300_000
 SECONDS_MAX = 2.0
 """Of one transcript: a broken rule may make two nodes answer each other for ever."""
 NONE = "-"
+LIFE = "[a long life](../../tests/seeds/test_long_lives.py)"
 _ROWS, _HARMLESS, _UNFAILED = "<!-- rows -->", "<!-- harmless -->", "<!-- unfailed -->"
 _ABOUT_RULES = """
 ## By rule
@@ -84,7 +86,7 @@ def read() -> Table:
             name, _, _, seed, scope, transcripts = cells
             rows[name] = Row(
                 seed=0 if seed == NONE else int(seed),
-                scope="" if scope == NONE else scope,
+                scope=_first(scope),
                 transcripts=0 if transcripts == NONE else int(transcripts.split()[0]),
                 transcript=_linked(transcripts),
             )
@@ -100,7 +102,7 @@ def render(table: Table) -> str:
     out.append("|---|---|---|---|---|---|")
     for name, row in table.rows.items():
         mutant = CATALOGUE[name]
-        scope = f"`{row.scope}`" if row.scope else NONE
+        scope = ", ".join(_noticing(name, row)) or NONE
         failing = f"{row.transcripts} {_link(row.transcript)}" if row.transcripts else NONE
         out.append(
             f"| `{name}` | {mutant.without} | {mutant.rule} | {row.seed or NONE} | {scope} "
@@ -118,6 +120,20 @@ def render(table: Table) -> str:
     out += ["", _UNFAILED, *_ABOUT_UNFAILED]
     out += ["", *[f"* {_link(each)}: {WHY.get(each, NONE)}" for each in table.unfailed]]
     return "\n".join(out) + "\n"
+
+
+def _noticing(name: str, row: Row) -> Iterator[str]:
+    """Name the scope, and a long life, if one notices it."""
+    if row.scope:
+        yield f"`{row.scope}`"
+    if name in IN_A_LIFE:
+        yield LIFE
+
+
+def _first(noticing: str) -> str:
+    """Return the scope of such a cell, or nothing."""
+    scope = noticing.removesuffix(LIFE).strip("`, ")
+    return "" if scope == NONE else scope
 
 
 def _link(stem: str) -> str:
@@ -184,8 +200,10 @@ def first_scope(mutant: str, *, wanted: bool) -> str:
 
 def measure(name: str, known: Mapping[str, str]) -> tuple[Row, list[str]]:
     """Anew: what notices it, and all transcripts that fail."""
-    mutant, seed = CATALOGUE[name], first_seed(name)
-    scope = first_scope(name, wanted=seed == 0 and not mutant.harmless)
+    mutant = CATALOGUE[name]
+    recovers = mutant.generations is not None  # no short run makes a cluster of another one
+    seed = 0 if recovers else first_seed(name)
+    scope = first_scope(name, wanted=seed == 0 and not mutant.harmless and not recovers)
     stems = failing(mutant, known)
     print(f"{name}: seed {seed}, scope {scope or NONE}, {len(stems)} transcripts", flush=True)
     return Row(seed=seed, scope=scope, transcripts=len(stems)), stems

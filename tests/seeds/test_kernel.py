@@ -41,7 +41,7 @@ BUDGETS = {
 }
 
 IN_A_CROWD = "no_turn_limit"
-UNNOTICED = {"silence_unnoticed", *mutants.LIFELONG}
+UNNOTICED = {"silence_unnoticed", "client_in_any_cluster", *mutants.LIFELONG}
 
 
 def plan(seed: int, events: int = SHORT_EVENTS) -> Plan:

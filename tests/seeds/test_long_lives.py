@@ -10,7 +10,7 @@ from cli.main import run
 from qsync.core.generation import generation_of
 from qsync.sim.kernel import mutants
 from qsync.sim.longlife.life import LongLife, Period
-from qsync.sim.mutants.generations import GENERATIONS
+from qsync.sim.mutants.generations import IN_A_LIFE
 from qsync.sim.plan import Plan
 from qsync.sim.swarm import RECOVERIES
 from qsync.sim.world import CLUSTER
@@ -20,8 +20,12 @@ SHORT = {"period_s": 300.0, "night_s": 400.0}
 """Seconds of a period, and of the night behind it, which is longer than a session lives."""
 QUICK_S = 100.0
 """Of a period that is there for what it begins with."""
+RECOVERED, RESTORED = 54, 259
+"""Seeds whose second period begins with a cluster made of one survivor, or as of an entry that was
+rolled back later."""
 BOUNDED, ONE_HISTORY = 19, 20
 FORGOTTEN = ("quorum_minus_one", "retry_applies_twice", "trims_for_nobody")
+OF_A_SURVIVOR = {*IN_A_LIFE} - {"restore_goes_on", "restore_inside_stretch"}
 LATE_PERIODS = 6
 TwoPeriods = tuple[LongLife, list[Period], list[SeedFinding | None]]
 
@@ -81,14 +85,14 @@ def test_what_grows_with_the_length_of_a_life_is_noticed(mutant: str) -> None:
 
 @pytest.fixture(scope="module")
 def recovered() -> TwoPeriods:
-    """The second period begins with a cluster made of one survivor, beside an old node."""
-    return _two_periods(42, period_s=QUICK_S)
+    """The second period begins beside an old node; clients of the old cluster go on."""
+    return _two_periods(RECOVERED, period_s=QUICK_S)
 
 
 @pytest.fixture(scope="module")
 def restored() -> TwoPeriods:
-    """The second period begins with a cluster that is made of a snapshot of the former one."""
-    return _two_periods(34, period_s=QUICK_S)
+    """The second period begins with a snapshot; clients of the former cluster go on."""
+    return _two_periods(RESTORED, period_s=QUICK_S)
 
 
 def _two_periods(seed: int, *, period_s: float = SHORT["period_s"]) -> TwoPeriods:
@@ -128,8 +132,20 @@ def test_a_cluster_restored_as_of_an_earlier_entry_keeps_every_promise(
     assert second.totals["lost in recoveries"] > 0
 
 
+@pytest.mark.parametrize("made", ["recovered", "restored"])
+def test_what_clients_of_the_old_cluster_repeat_stays_unknown(
+    made: str, request: pytest.FixtureRequest
+) -> None:
+    """They go on with their sessions, or stay with their cluster and are not let in (M8 g)."""
+    _, (first, second), findings = request.getfixturevalue(made)
+    assert findings == [None, None]
+    assert first.totals["clients that went on"] == first.totals["left unknown"] == 0
+    assert second.totals["clients that went on"] > 0
+    assert second.totals["left unknown"] > 0
+
+
 def test_a_life_can_be_told_to_have_no_recoveries() -> None:
-    plan = Plan(seed=42, life=1000 * HOUR, without=(RECOVERIES,))
+    plan = Plan(seed=RECOVERED, life=1000 * HOUR, without=(RECOVERIES,))
     life = LongLife(plan, period_s=QUICK_S, night_s=SHORT["night_s"])
     *_, second = islice(life.periods(), 2)
     assert second.totals["recoveries"] == 0
@@ -137,9 +153,10 @@ def test_a_life_can_be_told_to_have_no_recoveries() -> None:
 
 
 @pytest.mark.pure
-@pytest.mark.parametrize("mutant", [each.name for each in GENERATIONS if not each.harmless])
+@pytest.mark.parametrize("mutant", [*IN_A_LIFE, "client_in_any_cluster"])
 def test_a_broken_rule_of_recoveries_is_noticed(mutant: str) -> None:
-    plan = Plan(seed=42, life=1000 * HOUR, mutant=mutant)
+    seed = RECOVERED if mutant in OF_A_SURVIVOR else RESTORED
+    plan = Plan(seed=seed, life=1000 * HOUR, mutant=mutant)
     life = LongLife(plan, period_s=QUICK_S, night_s=SHORT["night_s"])
     findings = [look(period.run).finding for period in islice(life.periods(), 2)]
     assert findings[0] is None

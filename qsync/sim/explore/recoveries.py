@@ -32,7 +32,7 @@ RECOVERIES = (
         reaches=frozenset(
             {"wiped", "snapshot_installed", "configuration", "elected", "told committed"}
         ),
-        kills=frozenset({"generations_meet"}),
+        kills=frozenset({"generations_meet", "generation_keeps_voters"}),
     ),
     simple_scope(
         name="forced-recovery-twice",

@@ -15,6 +15,7 @@ from typing_extensions import override
 from election.messages import Index, Replica, Term
 from qsync.client import targets
 from qsync.client.core import Core
+from qsync.client.link import ClientLink
 from qsync.client.numbering import Token
 from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.client.pump import Pump
@@ -27,6 +28,7 @@ from qsync.sim.canon import PropertyViolation
 from qsync.sim.history import SimHistory
 from qsync.sim.kernel.calls import Calls
 from qsync.sim.kernel.machine import Computer
+from qsync.sim.kernel.numbers import SentNumbers
 from qsync.sim.kernel.poll import SimulatedPoll, Wait
 from qsync.sim.kernel.process import KernelProcess
 from qsync.sim.kernel.streams import FAMILY, SimulatedSocket
@@ -44,6 +46,7 @@ from qsync.sim.replies import CallRefused, ReadResult, WriteDone
 from qsync.sim.scripted import ScriptedClient
 from qsync.sim.transactions import ReadSet
 from qsync.wire import replies
+from qsync.wire.session import Hello, Party
 from qsync.wire.verbs import GetRequest, ReadLevel, Request, WriteFlags, WriteRequest
 
 if TYPE_CHECKING:
@@ -141,9 +144,9 @@ class Program:
         """So long."""
         await self._system.sleep(seconds)
 
-    async def write(self, request: Callable[[int], Request]) -> PendingRequest:
+    async def write(self, request: Callable[[int], Request], sent: SentNumbers) -> PendingRequest:
         """Until its fate is known, or as known as it gets."""
-        ask = await self._ask(RetryKind.WRITE, request)
+        ask = await self._ask(RetryKind.WRITE, request, sent=sent)
         if ask.error is not None and ask.error.outcome is Outcome.UNKNOWN:
             write = ask.request
             if isinstance(write, WriteRequest) and self.dice.chance(RESOLVES):
@@ -185,11 +188,18 @@ class Program:
         self.process.go_on()
 
     async def _ask(
-        self, kind: RetryKind, request: Callable[[int], Request], token: Token | None = None
+        self,
+        kind: RetryKind,
+        request: Callable[[int], Request],
+        token: Token | None = None,
+        sent: SentNumbers | None = None,
     ) -> PendingRequest:
         now = self._system.now()
         deadline = now + self.around.timeout
-        ask = self.core.submit(kind, request, now=now, deadline=deadline, token=token)
+        observe = None if sent is None else sent.observe
+        ask = self.core.submit(
+            kind, request, now=now, deadline=deadline, token=token, observe=observe
+        )
         await self._settled(ask)
         return ask
 
@@ -275,28 +285,36 @@ class Hand(ScriptedClient):
         def make(id: int) -> Request:
             return WriteRequest(id, b"", 0, 0, int(flags), ops, hasty, ask.snapshot, reads)
 
-        done = await self._sent(ask, make)
+        promises = self.program.around.promises
+        sessions, sent = promises.sessions, SentNumbers()
+        asked_in = sessions.generation
+        done = await self._sent(ask, make, sent)
         request = done.request
         assert isinstance(request, WriteRequest)
         session, seq = request.session, request.seq
+        type_ = _type_of(done.error)
+        sessions.told_once(sent.numbers, type_)
+        if ask.token is not None:
+            sessions.told_of_token((session, seq), type_, asked_in=asked_in)
         if done.error is not None:
             if isinstance(done.error, RolledBack) and seq:
-                self.program.around.promises.told_gone((session, seq))
+                promises.told_gone((session, seq))
             if isinstance(done.error, OutcomeUnknown) and done.error.details.get(COMPACTED):
                 self.counts["told compacted"] += 1
-                self.program.around.promises.told_compacted((session, seq))
-            type_ = "info" if done.error.outcome is Outcome.UNKNOWN else "fail"
+                promises.told_compacted((session, seq))
             return OperationResult(type=type_, reply=_refused(done.error), session=session, seq=seq)
         assert done.answer is not None
         found = replies.read_committed(done.answer)
         reply = WriteDone(
             node=_NOBODY, verdict=TransactionFate.COMMITTED, index=found.at, term=found.term
         )
-        return OperationResult(type="ok", reply=reply, session=session, seq=seq)
+        return OperationResult(type=type_, reply=reply, session=session, seq=seq)
 
-    async def _sent(self, ask: WriteOperation, make: Callable[[int], Request]) -> PendingRequest:
+    async def _sent(
+        self, ask: WriteOperation, make: Callable[[int], Request], sent: SentNumbers
+    ) -> PendingRequest:
         if ask.token is None:
-            return await self.program.write(make)
+            return await self.program.write(make, sent)
         if ask.ops == repertoire.GIVE_UP:
             return await self.program.resolve(Token(*ask.token))
         return await self.program.write_again(make, Token(*ask.token))
@@ -347,11 +365,31 @@ class Hand(ScriptedClient):
         return OperationResult(type="ok", reply=reply, rows=rows, consistency=consistency)
 
 
+def take_any_cluster(core: Core) -> None:
+    """Let a client take any cluster for its own. The one that ships stays with its first."""
+    wires = core.wires
+    honest = wires.welcomed
+
+    def welcomed(link: ClientLink) -> None:
+        honest(link)
+        wires._hello = Hello(party=Party.CLIENT)  # noqa: SLF001 - what ships does not
+
+    wires._hello = Hello(party=Party.CLIENT)  # noqa: SLF001 - what ships does not
+    wires.welcomed = welcomed  # type: ignore[method-assign]  # what ships does not
+
+
 def _plain(op: Sequence[object]) -> list[object]:
     """As it travels."""
     code, *rest = op
     assert isinstance(code, int)
     return [int(code), *rest]
+
+
+def _type_of(error: QsyncError | None) -> str:
+    """What a history calls it: done, surely not done, or nobody knows."""
+    if error is None:
+        return "ok"
+    return "info" if error.outcome is Outcome.UNKNOWN else "fail"
 
 
 def _refused(error: QsyncError) -> CallRefused:

@@ -16,7 +16,7 @@ from qsync.node.connection import Connection
 from qsync.node.links import PeerLink
 from qsync.node.node import Node
 from qsync.sim.kernel.broken_retention import RETENTION
-from qsync.sim.kernel.client import Program
+from qsync.sim.kernel.client import Program, take_any_cluster
 from qsync.sim.kernel.machine import MemberMachine
 from qsync.sim.mutants import catalogue
 from qsync.store.writer import Done
@@ -215,6 +215,11 @@ def _retry_renumbered(core: Core) -> None:
     core._lose = lose  # type: ignore[method-assign]  # noqa: SLF001 - a mutant
 
 
+def _client_in_any_cluster(core: Core) -> None:
+    """A client takes any cluster that answers at its addresses for its own."""
+    take_any_cluster(core)
+
+
 LIFELONG: Final[Mapping[str, Callable[[Node], None]]] = {
     "sessions_never_end": _sessions_never_end,
     "consumers_never_go": _consumers_never_go,
@@ -235,4 +240,5 @@ CLIENTS: Final[Mapping[str, Callable[[Core], None]]] = {
     "doubt_forgotten": _doubt_forgotten,
     "doubt_unsaid": _doubt_unsaid,
     "retry_renumbered": _retry_renumbered,
+    "client_in_any_cluster": _client_in_any_cluster,
 }

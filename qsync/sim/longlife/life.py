@@ -83,6 +83,8 @@ class LongLife:
             self._totals["recoveries"] = self._recoveries.forced
             self._totals["restored backups"] = self._recoveries.restored
             self._totals["lost in recoveries"] = self._recoveries.lost
+            self._totals["clients that went on"] = self._recoveries.remaining_clients
+            self._totals["left unknown"] = world.invariants.promises.sessions.left_unknown
             self._totals["old nodes outside"] = self._recoveries.outsiders
             self._totals.update(f"fault {kind}" for kind in report.strikes.values())
             yield Period(

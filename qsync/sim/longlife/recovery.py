@@ -22,7 +22,8 @@ from qsync.sim.kernel.disk import KernelDisk
 from qsync.sim.kernel.machine import MemberMachine
 from qsync.sim.longlife.outside import OutsideNode
 from qsync.sim.longlife.passing import pass_time
-from qsync.sim.longlife.remains import StoppedMember, stopped
+from qsync.sim.longlife.remaining_clients import RemainingClients
+from qsync.sim.longlife.remains import Rows, StoppedMember, stopped
 from qsync.sim.membership import asked_change
 from qsync.sim.run import BUDGET_TIMEOUTS, come_to_rest
 from qsync.sim.swarm import RECOVERIES
@@ -44,6 +45,8 @@ CUT_OFF: Final = 0.5
 """How often one node is cut off before all die: it has what the others lack, or lacks it."""
 ALONE: Final = 0.7
 """How often the node that was cut off is the survivor."""
+INSIDE: Final = 0.8
+"""How often that entry is one that was rolled back, if there is any."""
 OUTSIDE: Final = 0.5
 """How often one of the others is started on its old directory."""
 
@@ -55,7 +58,8 @@ class Recoveries:
     """Counts those of a life. `forced`: of a survivor. `restored`: as of an earlier entry.
 
     `lost`: confirmed entries that a new cluster lacks, or has with another fate. `outsiders`: nodes
-    that ran on their old directory beside a new cluster.
+    that ran on their old directory beside a new cluster. `remaining_clients`: programs that went on
+    in a new cluster.
     """
 
     def __init__(self, world: World) -> None:
@@ -63,6 +67,7 @@ class Recoveries:
         self.restored = 0
         self.lost = 0
         self.outsiders = 0
+        self.remaining_clients = 0
         self._world = world
         self._cluster = ExploredCluster(id=CLUSTER)
         self._alone: MemberMachine | None = None
@@ -77,12 +82,14 @@ class Recoveries:
         more = self._cluster.generation + 2 < GENERATIONS_MAX
         if not (allowed and more and dice.random() < SHARE):
             return
-        self._end_cluster(dice)
+        clients = RemainingClients(world, world.clockwork.dice(f"recovery {number} clients"))
+        self._end_cluster(dice, clients)
         left = [stopped(each) for each in world.nodes]
         survivor = self._survivor(dice, [each for each in left if each.survives])
         restores = dice.random() < RESTORES
         outside = self._outsider(dice, [each for each in left if each is not survivor])
-        self._begin_cluster(dice, survivor, left, restores=restores)
+        made = self._begin_cluster(dice, survivor, left, restores=restores)
+        self.lost += world.invariants.begin_anew(made, clients.remembered())
         self._supersedes = not restores
         for node in world.nodes:
             node.start()
@@ -90,8 +97,11 @@ class Recoveries:
             self._outside = OutsideNode(world, *outside)
             self._outside.start()
             self.outsiders += 1
+        clients.ask_again()
         self._take_in()
+        clients.end_loyal()
         come_to_rest(world)
+        self.remaining_clients += clients.count
 
     def end_period(self) -> None:
         """Wipe the node that stayed outside."""
@@ -101,8 +111,11 @@ class Recoveries:
 
     # -- the end of the old one
 
-    def _end_cluster(self, dice: RandomStream) -> None:
-        """Let its clients write once more while its nodes die, at once or one after the other."""
+    def _end_cluster(self, dice: RandomStream, clients: RemainingClients) -> None:
+        """Let its clients write once more while its nodes die, at once or one after the other.
+
+        Some of them go on when the nodes are gone, with whatever they wait for.
+        """
         world = self._world
         self._alone = None
         after = world.clockwork.after
@@ -118,12 +131,10 @@ class Recoveries:
             power = dice.random() < 0.5
             after(lasts - spread * dice.random(), partial(_stop, node, power=power))
         pass_time(world, lasts + 1.0)
-        for program in world.programs:
-            program.end()
+        clients.choose()
         for node in world.nodes:
             _stop(node, power=False)  # one that left long ago may have come back just now
             node.operators.leave()
-        world.clients = []
         world.room.net.heal()
 
     def _cut_off(self, dice: RandomStream) -> None:
@@ -155,12 +166,12 @@ class Recoveries:
 
     def _begin_cluster(
         self, dice: RandomStream, left: StoppedMember, all_: list[StoppedMember], *, restores: bool
-    ) -> None:
+    ) -> RecoveredCluster:
         """Give all nodes new directories: one with what is left, the others empty."""
         world, machine, former = self._world, left.machine, self._cluster
         last = left.last
         kept = left.backup(dice) if restores else left.stored()
-        wanted = Index(dice.randint(int(kept[0].folded), int(last))) if restores else last
+        wanted = self._wanted(dice, left, kept) if restores else last
         self._cluster = replace(former, id=_uuid(dice), ancestors=(*former.ancestors, former.id))
         if machine.generations.lets_in(former, self._cluster):
             self._cluster = replace(self._cluster, id=former.id)
@@ -189,9 +200,18 @@ class Recoveries:
         for each in world.nodes:
             if each is not machine:
                 self._empty(each, dice)
-        self.lost += world.invariants.begin_anew(made, world.tokens.of_the_past().named)
         self.restored += restores
         self.forced += not restores
+        return made
+
+    def _wanted(self, dice: RandomStream, left: StoppedMember, kept: Rows) -> Index:
+        """Choose an entry to restore behind those rows: often one that was rolled back, if any."""
+        begins = int(kept[0].folded)
+        stretches = [*left.log.limbo.stretches_above(Index(begins))]
+        if stretches and dice.random() < INSIDE:
+            stretch = dice.choice(stretches)
+            return Index(dice.randint(int(stretch.first), int(stretch.rollback) - 1))
+        return Index(dice.randint(begins, int(left.last)))
 
     def _lay_out(self, machine: MemberMachine, made: RecoveredCluster) -> None:
         """Make the directory of the one member: a snapshot, and a log that begins behind it."""

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from election.messages import Index, Term
-from qsync.core.generation import founded_by
 from qsync.core.logstart import LogStart
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.data.ancestors import Ancestor
-from qsync.data.founding import RewrittenRows, found_anew
+from qsync.data.founding import RewrittenRows
 from qsync.data.members import CODEC
 from qsync.decided import DecidedLog, copy_rows, start_of_rows, stopped_log
 from qsync.member import Member
@@ -93,27 +92,30 @@ class StoppedMember:
     ) -> RecoveredCluster:
         """The cluster of that member, which goes on behind the wanted entry of this one's log."""
         rules, (rows, start) = self.machine.generations, kept
-        behind = partial(self._behind, rows.folded)
-        upto = rules.counts_upto(self.found.confirmed, wanted)
-        decided = DecidedLog(start, behind, upto=self.last, index=upto)
+        ends = rules.restored_upto(wanted, self.last)
+        index = rules.counts_upto(self.found.confirmed, ends)
+        upto = rules.decided_by(index, self.last)
+        decided = DecidedLog(
+            start, partial(self._behind, rows.folded, upto), upto=upto, index=index
+        )
         decided.fold_into(rows, _unseen)
-        found_anew(rows, member, ancestor)
+        rules.rewrite(rows, member, ancestor)
         ended = decided.start_behind()
         return RecoveredCluster(
             member=member,
             log=self.log,
             wanted=wanted,
             ended=ended,
-            begins=founded_by(ended, member, CODEC),
+            begins=rules.founded(ended, member, CODEC),
             term=rules.first_term(self.term),
             seen=seen,
             rows=rows,
         )
 
-    def _behind(self, rows: Index) -> Iterator[list[Entry]]:
-        """Its log behind them."""
-        if rows < self.last:
-            yield self.disk.log.entries(Index(rows + 1), self.last)
+    def _behind(self, rows: Index, upto: Index) -> Iterator[list[Entry]]:
+        """Its log behind them, up to there."""
+        if rows < upto:
+            yield self.disk.log.entries(Index(rows + 1), upto)
 
 
 def stopped(machine: MemberMachine) -> StoppedMember:

@@ -99,10 +99,7 @@ UNBROKEN: Final[Mapping[str, str]] = {
     "membership.md M7": (
         "part of the handshake, outside a replica: `tests/seeds/test_old_copies.py`"
     ),
-    "membership.md M8 c": "a log of the new generation contains no entry of an older one",
-    "membership.md M8 g": "part of the backup files: `tests/unit/test_backup_points.py`",
-    "membership.md M8 h": "part of `qsync recover`: `tests/unit/test_recovery.py`",
-    "membership.md M8 i": "part of the backup files: `tests/unit/test_backup_points.py`",
+    "membership.md M8 h": "part of `qsync recover`: `recovers_at_once` above",
     "membership.md M9": _NOT_BUILT,
     "membership.md M11 e": _NOT_BUILT,
     "membership.md M11 j": "part of the node around a replica: `stale_clock` above",
