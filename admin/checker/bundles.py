@@ -27,7 +27,7 @@ def check_bundle(
     level: IsolationLevel = IsolationLevel.STRICT_SERIALIZABLE,
     steps_max: int = STEPS_MAX,
 ) -> HistoryReport:
-    """Raises NoEvidence if it is none, ValueError if its history is none."""
+    """Raises NoEvidence if it is not a bundle, ValueError for an invalid history."""
     return check_run(load(path), hints, name=str(path), level=level, steps_max=steps_max)
 
 
@@ -40,9 +40,9 @@ def check_run(
     steps_max: int = STEPS_MAX,
     only: Collection[str] | None = None,
 ) -> HistoryReport:
-    """A run that is in memory, as the report calls it; `only`: the invariants of these ids.
+    """Check a run in memory; the report calls it `name`.
 
-    Raises ValueError if its history is none.
+    `only`: the ids of the invariants to check. Raises ValueError for an invalid history.
     """
     found: list[Operation] = []
     kinds: tuple[objects.ObjectKind, ...] = ()
@@ -72,7 +72,7 @@ def history_of(run: RunTables) -> list[Operation]:
 
 
 def _decided(run: RunTables, *, complete: bool) -> ResolvedLog:
-    """Return what became of requests, by the longest confirmed log from its first entry on."""
+    """Return the outcomes of requests, by the longest confirmed log that has its first entry."""
     whole = [log for log in MemoryKernels(run).outlines if log.first == 1]
     if not whole:
         return ResolvedLog(applied=frozenset(), complete=False)

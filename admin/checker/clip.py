@@ -1,11 +1,11 @@
-"""Values of clients in messages, cut to what can be read: a key may be of any length."""
+"""Client values in messages, cut to a readable length: a key may be of any length."""
 
 SHOWN_CHARS_MAX = 200
-"""What is longer is cut in messages. Reports for programs have the operations whole."""
+"""Longer values are cut in messages. Reports for programs contain the full operations."""
 
 
 def clip(value: object) -> str:
-    """Return a value's `repr`, cut where it is long, with its whole length in characters."""
+    """Return a value's `repr`; a long one is cut, followed by its full length in characters."""
     text = repr(value)
     if len(text) <= SHOWN_CHARS_MAX:
         return text

@@ -1,4 +1,4 @@
-"""Which engine judges: this process, or Spark where it is quicker or the memory too small."""
+"""The choice of engine: this process, or Spark if it is faster or memory is too small."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from admin.evidence.bundle import Bundle, BundlePart, is_bundle
 from admin.evidence.tables import TABLES
 
 SPARK_FROM_ROWS = 1_000_000
-"""From so many rows on Spark is quicker, its start included (docs/performance.md)."""
+"""From this many rows Spark is faster, its start included (docs/performance.md)."""
 MEMORY_OF_ROW = 1_500
-"""Bytes that one process needs for a row, of whichever table (measured there, and rounded up)."""
+"""Bytes that one process needs per row of any table (measured there, and rounded up)."""
 _LINE, _PACKED = 120, 20
-"""Bytes of a row as JSON and as Parquet, where nothing says how many rows a file has."""
+"""Bytes of a row as JSON and as Parquet, used if the number of rows of a file is unknown."""
 _NEEDED = ("pyspark", "pandas", "pyarrow")
 _GB = 1_000_000_000
 
 
 class CheckEngine(StrEnum):
-    """`quick`: this process, without Java. `auto`: whichever suits the size of the evidence."""
+    """`quick`: this process, without Java. `auto`: chosen by the size of the evidence."""
 
     AUTO = "auto"
     QUICK = "quick"
@@ -33,7 +33,7 @@ class CheckEngine(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EngineChoice:
-    """Which one it is, never `auto`; and why, in words that follow a colon."""
+    """The chosen engine, never `auto`; and the reason, as text to follow a colon."""
 
     engine: CheckEngine
     reason: str
@@ -47,10 +47,10 @@ class EngineChoice:
 
 @dataclass(frozen=True, slots=True)
 class EngineLimits:
-    """What the choice depends on beside the size.
+    """What the choice depends on besides the size.
 
-    `spark_from`: rows. `memory`: bytes that are free here, None where nobody knows. `named`: what
-    the user gave that only Spark heeds. `lacks`: why Spark cannot run, empty if it can.
+    `spark_from`: rows. `memory`: free bytes, None if unknown. `named`: the options that the user
+    gave and only Spark uses. `lacks`: why Spark cannot run, empty if it can.
     """
 
     spark_from: int = SPARK_FROM_ROWS
@@ -62,7 +62,7 @@ class EngineLimits:
     def of_this_machine(
         cls, *, spark_from: int | None = None, url: str | None = None, settings: bool = False
     ) -> "EngineLimits":
-        """As it is now. `url`: where Spark is to run; `settings`: some of Spark's were given."""
+        """The circumstances now. `url`: where Spark runs; `settings`: Spark settings were given."""
         place = SparkUrl.of(url)
         named = "--master" if url else "--conf" if settings else ""
         if place.way is SessionMode.SUBMITTED:
@@ -76,7 +76,7 @@ class EngineLimits:
 
 
 def choose_engine(asked: CheckEngine, rows: int, limits: EngineLimits) -> EngineChoice:
-    """For evidence of so many rows. Raises NoSpark where neither engine can judge it."""
+    """Choose for evidence of this many rows. Raises NoSpark if neither engine can check it."""
     if asked is not CheckEngine.AUTO:
         return EngineChoice(asked, f"as --engine {asked} says")
     if limits.named:
@@ -101,15 +101,15 @@ def choose_engine(asked: CheckEngine, rows: int, limits: EngineLimits) -> Engine
 
 
 def rows_in(paths: Iterable[Path]) -> int:
-    """About how many rows bundles and histories have: counted where a manifest says it.
+    """The approximate number of rows of bundles and histories; exact if a manifest has it.
 
-    Raises NoEvidence where a manifest cannot be read.
+    Raises NoEvidence if a manifest cannot be read.
     """
     return sum(_of_bundle(Bundle.open(e)) if is_bundle(e) else _of_file(e) for e in paths)
 
 
 def lacking(place: SparkUrl) -> str:
-    """Why Spark cannot be driven from here, in words; empty if it can."""
+    """Why this process cannot start Spark, as text; empty if it can."""
     for name in _NEEDED:
         if find_spec(name) is None:
             return f"{name} is not installed"

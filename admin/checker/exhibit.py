@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 EXHIBITS_MAX = 6
-"""So many rows are shown of one violation: the first ones; the tables have the others."""
+"""How many rows of one violation are shown, the first ones; the tables have the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,6 @@ class EvidenceRow:
 
 
 def exhibit(table: str, row: Mapping[str, object]) -> EvidenceRow:
-    """Without what is not known, and without the name of the run."""
+    """Without unknown values, and without the name of the run."""
     known = {name: value for name, value in row.items() if value is not None and name != "run_id"}
     return EvidenceRow(table, known)

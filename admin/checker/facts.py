@@ -1,4 +1,4 @@
-"""What can be counted without any order: money, and writes that failed for certain."""
+"""Invariants that need no order of operations: total balance, and failed writes."""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,7 +1,7 @@
 """Follows a running cluster and judges it continuously: prints events, reports violations.
 
-No Spark here: `take` gets what nodes said and confirmed since the last call, from wherever. All
-that is kept is the newest entries (`follow_window`), one status a node, and the newest terms.
+It needs no Spark: `take` gets the statuses and confirmed entries since the last call. It keeps only
+the newest entries (`follow_window`), one status per node, and the newest terms.
 """
 
 import statistics
@@ -25,16 +25,16 @@ from admin.evidence.manifest import Manifest
 from admin.evidence.tables import Row
 
 TERMS_MAX: Final = 1024
-"""Terms whose leader and whose writable node are remembered."""
+"""How many terms to remember, with their leader and their writable node."""
 VIOLATIONS_MAX: Final = 1000
-"""So many are reported; the others are only counted."""
+"""How many are reported; the others are only counted."""
 DELAYS_MAX: Final = 4096
 OF_STATUS: Final = {
     samples.MONOTONE: samples.monotone,
     samples.ONE_WRITABLE: samples.one_writable,
     samples.COHERENT: samples.coherent,
 }
-"""Kernels of which a sample, and what came before it, is all that they need."""
+"""Kernels that need only a sample and the one before it."""
 FOLLOWED: Final = Manifest(run_id="follow", source="nodes")
 
 _PROMOTE: Final = ("node", "generation", "index", "term", "origin", "lsn", "crc")
@@ -54,7 +54,7 @@ class FollowVerdict:
 
 
 class FirstOfTerms:
-    """The first row of each of the newest terms: what later ones are compared with."""
+    """The first row of each of the newest terms, to compare later rows with."""
 
     def __init__(self) -> None:
         self._rows: OrderedDict[int, Row] = OrderedDict()
@@ -107,7 +107,7 @@ class Follow:
     # -- what must not be
 
     def _of_status(self, before: Sequence[Row], status: Sequence[Row]) -> Iterator[Breach]:
-        """Check samples by kernels: the new rows, with the old ones that they need."""
+        """Check samples with kernels: the new rows, and the old rows that they need."""
         rows = sorted([*self._writable, *before, *status], key=lambda row: _int(row["sample"]))
         evidence = Evidence(manifest=FOLLOWED, status=Samples.of_rows(rows))
         for id_, find in OF_STATUS.items():
@@ -118,7 +118,7 @@ class Follow:
                 self._writable.add(row)
 
     def _of_leaders(self, status: Sequence[Row], log: Log) -> Iterator[Breach]:
-        """Check leaders by kernels: which nodes say that they lead, and the PROMOTEs there are."""
+        """Check leaders with kernels: the leaders that nodes report, and the PROMOTEs in logs."""
         at = np.flatnonzero(log["promote"])
         columns = [log[name][at].tolist() for name in _PROMOTE]
         rows = zip(*columns, strict=True)
@@ -136,7 +136,7 @@ class Follow:
                 self._leading.add(row)
 
     def _of_logs(self, log: Log) -> Iterator[Breach]:
-        """Node by node, in order of the index; rows that a node gave twice are one."""
+        """Node by node, in order of the index; a row that a node sent twice is used once."""
         if not len(log["index"]):
             return
         whose = np.unique(np.stack((log["node"], log["generation"])), axis=1)
@@ -192,7 +192,7 @@ class Follow:
 
     @property
     def result(self) -> Result:
-        """Fails if anything does; a pass needs facts, and two logs that were compared."""
+        """Fails if any invariant fails; a pass needs facts, and two compared logs."""
         results = {each.result for each in self.judged}
         if Result.FAIL in results:
             return Result.FAIL
@@ -200,7 +200,7 @@ class Follow:
 
     @property
     def behind(self) -> tuple[float, float] | None:
-        """Seconds from a sample to its judgement: the median, and the most."""
+        """Seconds from a sample to its verdict: the median and the maximum."""
         return (statistics.median(self.delays), max(self.delays)) if self.delays else None
 
 

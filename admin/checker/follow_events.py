@@ -1,4 +1,4 @@
-"""Ordinary events of a cluster: nodes that come, leave, restart or lead. No alarm among them."""
+"""Ordinary events of a cluster: nodes that join, leave, restart or lead. None is an alarm."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from admin.evidence.tables import Row
 
 
 class FollowEventKind(StrEnum):
-    """An event is part of life; a violation is a broken promise."""
+    """An ordinary event; not a violation."""
 
     EVENT = "event"
     VIOLATION = "violation"
@@ -29,7 +29,7 @@ class FollowNote:
 
 @dataclass(slots=True)
 class _Node:
-    """What is remembered of a node."""
+    """The remembered state of a node."""
 
     name: str
     row: Row
@@ -54,11 +54,11 @@ class StatusEvents:
 
     @property
     def rows(self) -> list[Row]:
-        """What each node said last."""
+        """The last status of each node."""
         return [node.row for node in self._nodes.values()]
 
     def update(self, status: Sequence[Row]) -> Iterator[FollowNote]:
-        """What all nodes that answer said now."""
+        """Take the current statuses of all nodes that answer."""
         self._begun = self._now() if self._begun is None else self._begun
         yield from self._met(status)
         yield from self._led(status)
@@ -70,7 +70,7 @@ class StatusEvents:
         )
 
     def _met(self, status: Sequence[Row]) -> Iterator[FollowNote]:
-        """Return the nodes that came, went, or began anew."""
+        """Return the nodes that joined, left, or restarted."""
         here = {_int(row["node"]): row for row in status}
         for number, row in sorted(here.items()):
             node = self._nodes.get(number)
@@ -108,7 +108,7 @@ class StatusEvents:
 
 
 def _as(before: Row, row: Row) -> str:
-    """What became of it. A disk may be lost: the others still have what is confirmed."""
+    """Describe the restart. If a disk was lost, the others still have the confirmed entries."""
     had = min(_int(before["confirmed"] or 0), _int(before["written"] or 0))
     has = _int(row["written"] or 0)
     return "as a new process" if has >= had else f"without what it had above {has}"

@@ -1,8 +1,9 @@
-"""The newest confirmed entries of every node, as much as fits into a window, compared as they come.
+"""The newest confirmed entries of every node, compared as they arrive.
 
-Checksums chain every entry to all before it: two logs that agree at one entry in the window agree
-on everything before it, also on what the window no longer holds. So a window loses no difference,
-only the place where an old one began. What is kept is `size` entries a node, however long it runs.
+Checksums chain every entry to all entries before it. So two logs that agree at one entry in the
+window agree on all entries before it, even on those that left the window. The window therefore
+misses no difference, only the place where an old one began. It keeps `size` entries per node,
+however long it runs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ from admin.checker.kernels.restarts import KEPT
 from admin.checker.rules.rule import Breach, RuleFinding
 
 WINDOW: Final = 65_536
-"""Entries a node that are kept."""
+"""How many entries are kept per node."""
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Whose: TypeAlias = tuple[int, int]
@@ -47,7 +48,7 @@ class Entries:
         return self.first + len(self.term) - 1
 
     def then(self, other: "Entries") -> "Entries":
-        """With those that follow on them."""
+        """Append the entries that follow."""
         pairs = ((getattr(self, name), getattr(other, name)) for name in self._COLUMNS)
         return Entries(self.first, *(np.concatenate(pair) for pair in pairs))
 
@@ -57,7 +58,7 @@ class Entries:
 
 
 class LogWindow:
-    """What the window holds of one log."""
+    """The part of one log in the window."""
 
     def __init__(self, size: int) -> None:
         self.first = 1
@@ -78,7 +79,7 @@ class LogWindow:
         return first, self._term[slots], self._crc[slots]
 
     def add(self, entries: Entries) -> None:
-        """Hold these; what is not followed by them without a hole goes."""
+        """Add these entries; drop the old ones if there is a gap between."""
         if not self.oldest <= entries.first <= self.last + 1:
             self.first = entries.first
         self.last = entries.last
@@ -89,7 +90,7 @@ class LogWindow:
 
 
 class LogShape:
-    """One log as far as it was followed without a hole; `last` is its last index."""
+    """One log as far as it was followed without a gap; `last` is its last index."""
 
     def __init__(self, whose: Whose) -> None:
         self.last = 0
@@ -99,7 +100,7 @@ class LogShape:
         self._end: Entries | None = None
 
     def go_on(self, entries: Entries) -> dict[str, RuleFinding]:
-        """The next entries, and what they break."""
+        """Take the next entries; return the violations."""
         self._found.by_id.clear()
         self._lsns.next_slice(self._slice(entries), whole=False)
         whole = entries if self._end is None else self._end.then(entries)
@@ -130,7 +131,7 @@ class Window:
         self._parted: set[tuple[str, int, int]] = set()
 
     def extend(self, whose: Whose, entries: Entries) -> Iterator[Breach]:
-        """More of one log. A node's former generation is forgotten."""
+        """Take more entries of one log. Entries of the node's earlier generation are dropped."""
         node, generation = whose
         known = self._kept.get(node)
         if known is None or known[0] != generation:
@@ -146,24 +147,24 @@ class Window:
         mine.add(entries)
 
     def holds(self, node: int) -> tuple[int, int]:
-        """From where to where a node's log is held."""
+        """The first and the last index that the window has of a node's log."""
         _, kept = self._kept[node]
         return kept.oldest, kept.last
 
     # -- one log
 
     def _shape(self, whose: Whose, entries: Entries) -> Iterator[Breach]:
-        """Check by kernels that terms only grow, and the lsns of every origin, by one."""
+        """Check with kernels that terms never decrease and the lsns of every origin grow by one."""
         shape = self._shapes.get(whose)
         if shape is None or entries.first != shape.last + 1:
-            # What is between is not known.
+            # The entries between are not known.
             shape = self._shapes[whose] = LogShape(whose)
         for id_, finding in shape.go_on(entries).items():
             self.facts[id_] += len(entries.term)
             yield from finding.breaches[:1]
 
     def _still(self, node: int, mine: LogWindow, entries: Entries) -> Iterator[Breach]:
-        """What was read before is what is read again."""
+        """Entries that are read again are the same as before."""
         first, _, crc = mine.common(entries)
         self.facts[KEPT] += len(entries.term)
         odd = self._differing(crc, entries.crc[first - entries.first :])
@@ -175,7 +176,7 @@ class Window:
     def _compare(
         self, node: int, other: int, theirs: LogWindow, entries: Entries
     ) -> Iterator[Breach]:
-        """Compare by kernels, up to the first difference: the rest differs because of it."""
+        """Compare with kernels, up to the first difference, which causes all later ones."""
         first, term, crc = theirs.common(entries)
         start = first - entries.first
         own_term, own_crc = (each[start : start + len(crc)] for each in (entries.term, entries.crc))
@@ -204,7 +205,7 @@ class Window:
 
 
 def _plain(node: int, first: int, term: Ints, crc: Ints) -> Slice:
-    """What two logs are compared by."""
+    """The columns in which two logs are compared."""
     index, nothing = np.arange(first, first + len(term)), np.zeros(len(term), dtype=np.int64)
     whose = ("follow", node, 1)
     return Slice.plain(whose, index=index, term=term, crc=crc, origin=nothing, lsn=nothing)

@@ -1,4 +1,4 @@
-"""What kind of object a history is about, told by its operations or by words."""
+"""The kind of object of a history, by its operations or by its name."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -27,7 +27,7 @@ class ObjectKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hints:
-    """What is known of a history before it is read. Whatever is None its content says."""
+    """What is known of a history before it is read. None: detected from its content."""
 
     format: HistoryFormat | None = None
     kind: ObjectKind | None = None
@@ -56,11 +56,11 @@ _FORMAT_WORDS: dict[str, HistoryFormat] = {
     "json": HistoryFormat.OURS,
     "get/put/append": HistoryFormat.PORCUPINE_KV,
 }
-"""The first one that is there counts: the operations of a text store may be in any format."""
+"""The first given one counts: the operations of a text store may be in any format."""
 
 
 def hints(text: str) -> Hints:
-    """From the exact name of a format or kind, or from words such as those of a published list."""
+    """From the exact name of a format or kind, or from words such as a published list has."""
     lower = text.strip().lower()
     for name in HistoryFormat:
         if lower == name.value:
@@ -83,8 +83,8 @@ def is_list_append(operations: Iterable[Operation]) -> bool:
 def kind_of(operations: Iterable[Operation], beside: Collection[str] = ()) -> ObjectKind | None:
     """The kind of one object, or None if no kind has such operations.
 
-    `beside`: the operations that the history has on any object. Of one that was only read they
-    tell what it may be, and the answers which of that.
+    `beside`: the operations that the history has on any object. If the object was only read, these
+    give the possible kinds, and its answers decide between them.
     """
     known = list(operations)
     fs = {each.f for each in known}
@@ -117,7 +117,7 @@ def kinds_of(operations: Iterable[Operation]) -> dict[Frozen, ObjectKind | None]
 
 
 def model_of(kind: ObjectKind, initial: object = None) -> Model:
-    """The sequential specification of a kind, for those that have one."""
+    """The sequential specification of a kind, if it has one."""
     match kind:
         case ObjectKind.REGISTER | ObjectKind.CAS_REGISTER:
             return Register(freeze(initial))

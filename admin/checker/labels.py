@@ -1,9 +1,9 @@
-"""Histories with published verdicts: whether ours are the same.
+"""Histories with published verdicts, compared with ours.
 
-A list is a CSV of `file,format,label,source`; files are beside it. A label is `linearizable`,
+A list is a CSV of `file,format,label,source`; the files are next to it. A label is `linearizable`,
 `not-linearizable`, a level of isolation (`serializable`, `not-serializable`, `violates ...`), or
-names of anomalies, `without` others. What is in brackets is a remark, but for a cycle such as
-`T4 -rw-> T2 -ww-> T4`, which must be there.
+names of anomalies, `without` others. Text in brackets is a remark, except a cycle such as `T4 -rw->
+T2 -ww-> T4`, which must be found.
 """
 
 import csv
@@ -45,7 +45,7 @@ class LabelLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelComparison:
-    """What was found instead; `why` is empty if we agree."""
+    """The result of a comparison; `why` is empty if both agree."""
 
     file: str
     label: str
@@ -54,12 +54,12 @@ class LabelComparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether our verdict is the published one."""
+        """Whether our verdict equals the published one."""
         return not self.why
 
 
 def load(path: Path) -> list[LabelLine]:
-    """Read a list. Raises ValueError if it is none."""
+    """Read a list. Raises ValueError if it is not a list."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file)
         missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
@@ -73,7 +73,7 @@ def load(path: Path) -> list[LabelLine]:
 
 
 def compare(labelled: LabelLine) -> LabelComparison:
-    """Check one file and hold it against its label."""
+    """Check one file and compare the verdict with its label."""
     try:
         report = check_file(labelled.file, hints(labelled.format))
     except (OSError, ValueError) as error:
@@ -87,7 +87,7 @@ def unreadable(labelled: LabelLine, error: Exception) -> LabelComparison:
 
 
 def held(labelled: LabelLine, report: HistoryReport) -> LabelComparison:
-    """What was found, against the label."""
+    """Compare the findings with the label."""
     found = _found(report)
     try:
         wrong = next(_differences(labelled.label, report), "")
@@ -107,15 +107,15 @@ def _found(report: HistoryReport) -> str:
 
 
 def _result(report: HistoryReport) -> Result:
-    """Return the result that a label is about: of the one order, or of transactions."""
+    """Return the result that a label is about: linearizability or transactions."""
     names = {LINEARIZABLE, IsolationLevel.STRICT_SERIALIZABLE.value}
     result = next(e.verdict.result for e in report.checked if e.verdict.invariant in names)
-    # The history in which nothing took effect has an order: the empty one.
+    # A history in which nothing took effect has an order: the empty one.
     return Result.PASS if result is Result.UNKNOWN and report.empty else result
 
 
 def _differences(label: str, report: HistoryReport) -> Iterator[str]:
-    """Everything in which a label and a report differ."""
+    """All differences between a label and a report."""
     words = re.sub(r"\([^)]*\)", "", label).strip()
     wanted = _about_order(words)
     if wanted is not None:
@@ -159,7 +159,7 @@ def _about_level(words: str) -> Callable[[HistoryReport], Iterator[str]] | None:
 
 
 def _about_anomalies(words: str) -> Callable[[HistoryReport], Iterator[str]]:
-    """`G1c, G-single without G0`: these are there, and those are not."""
+    """`G1c, G-single without G0`: the former are found, the latter are not."""
     there, _, absent = words.partition(" without ")
     wanted, unwanted = _names(there), _names(absent)
     if not wanted:

@@ -1,4 +1,4 @@
-"""How much memory a check may take here: what is free, and what a container is left."""
+"""How much memory a check may use here: the free memory, within the container's limit."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ _KIB = 1024
 
 
 def memory_available(root: Path = ROOT) -> int | None:
-    """Bytes; None where this system does not say. `root` has its `/proc` and `/sys`."""
+    """Bytes; None if the system does not report it. `root` has its `/proc` and `/sys`."""
     found = [each for each in (_of_machine(root), _of_container(root)) if each is not None]
     return min(found, default=None)
 
@@ -21,7 +21,7 @@ def _of_machine(root: Path) -> int | None:
 
 
 def _of_container(root: Path) -> int | None:
-    """What is left below the limit of the cgroup; its cache of files is free when wanted."""
+    """The memory left below the limit of the cgroup; its file cache can be freed."""
     group = root / "sys/fs/cgroup"
     limit = next(iter(_lines(group / "memory.max")), "max")
     used = next(iter(_lines(group / "memory.current")), "")
@@ -35,4 +35,4 @@ def _lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="ascii").splitlines()
     except OSError:
-        return []  # Another system: nobody knows.
+        return []  # Another system: unknown.

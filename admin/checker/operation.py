@@ -1,4 +1,4 @@
-"""What a client asked for and was told: one operation, with the places of its begin and its end."""
+"""One operation of a client: its request and answer, and the positions of begin and end."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,23 +9,23 @@ from admin.checker.clip import clip
 from admin.workload.history import HistoryLine, OutcomeType
 
 Frozen: TypeAlias = Hashable
-"""A JSON value as something that can be compared and hashed."""
+"""A JSON value that can be compared and hashed."""
 
 FOREVER = 1 << 62
-"""`ended` of an operation that did take effect, though nobody was told: it may at any time."""
+"""`ended` of an unanswered operation that did take effect: it may do so at any time."""
 
 NOBODY = -1
-"""The process of an operation whose history names none."""
+"""The process of an operation without a process in the history."""
 
 ANSWERS = frozenset({"read", "r", "get", "txn"})
-"""Operations whose value is what was answered."""
+"""Operations whose value is the answer."""
 
 LOOKS = frozenset({"read", "r", "get", "cas-unequal"})
-"""Operations that never change anything; one of which nothing was heard need not be looked at."""
+"""Operations that never change anything; an unanswered one is ignored."""
 
 
 class CompletionType(StrEnum):
-    """How an operation ended. `info`: nobody could say whether it took effect."""
+    """How an operation ended. `info`: it is unknown whether it took effect."""
 
     OK = "ok"
     FAIL = "fail"
@@ -36,11 +36,11 @@ class CompletionType(StrEnum):
 class Operation:
     """One operation of a client.
 
-    `begun` and `ended` are places in one order of events; `ended` is None when nobody knows
-    whether it took effect: it may do so at any time after `begun`, or never. `value` is what
-    was asked for, for a read what was answered. `index` is a place in the log: of a write its
-    receipt, of a read the state that it showed. `term` is that of the
-    entry there, if it is known. `floor` and `floor_term` are the place that a read was given.
+    `begun` and `ended` are positions in one order of events; `ended` is None if the outcome is
+    unknown: it may take effect at any time after `begun`, or never. `value` is the argument, or the
+    answer of a read. `index` is a log index: the receipt of a write, or the state that a read
+    showed. `term` is the term of the entry there, if known. `floor` and `floor_term` are the
+    receipt that a read was given.
     """
 
     number: int
@@ -60,7 +60,7 @@ class Operation:
 
     @property
     def whose(self) -> object:
-        """The session, which is the process where none is named."""
+        """The session; the process if no session is named."""
         return self.process if self.session is None else self.session
 
 
@@ -78,7 +78,7 @@ def describe(operation: Operation) -> str:
 
 
 class Members(tuple[tuple[str, Frozen], ...]):
-    """Those of an object, by name: not equal to any list, also not to one of such pairs."""
+    """The members of an object, by name: not equal to any list, even of such pairs."""
 
     __slots__ = ()
     __hash__ = tuple.__hash__
@@ -91,7 +91,7 @@ class Members(tuple[tuple[str, Frozen], ...]):
 
 
 def freeze(value: object) -> Frozen:
-    """A JSON value as something that can be hashed; objects are ordered by member name."""
+    """A hashable JSON value; objects are ordered by member name."""
     if value is None or type(value) is int or type(value) is str:
         return value
     if isinstance(value, Members):
@@ -117,7 +117,7 @@ def by_key(operations: Iterable[Operation]) -> dict[Frozen, list[Operation]]:
 
 
 def happened(operations: Iterable[Operation]) -> list[Operation]:
-    """What took effect or may have: without definite failures and reads that told nothing."""
+    """Operations that took effect or may have: without definite failures and unanswered reads."""
     return [
         each
         for each in operations
@@ -127,7 +127,7 @@ def happened(operations: Iterable[Operation]) -> list[Operation]:
 
 
 def operations(lines: Iterable[HistoryLine]) -> list[Operation]:
-    """Pair beginnings and ends. What nobody ended is unknown.
+    """Pair beginnings and ends. An operation without an end is unknown.
 
     Raises ValueError when a process begins something before its last operation ended.
     """
@@ -181,7 +181,7 @@ def _operation(begun: HistoryLine, kind: CompletionType) -> Operation:
 
 
 def _place(line: HistoryLine, *, logged: bool) -> int | None:
-    """The place in the log that a line names.
+    """The log position that a line names.
 
     A term has one origin, and the lsn of an origin only grows: together they order the log too.
     """
@@ -193,7 +193,7 @@ def _place(line: HistoryLine, *, logged: bool) -> int | None:
 
 
 def until(found: Sequence[Operation], end: int) -> list[Operation]:
-    """The history as it was known at a place: what ended later may have happened or not."""
+    """The history as known at a position: operations that ended later are unknown."""
     kept: list[Operation] = []
     for each in found:
         if each.begun > end:

@@ -1,11 +1,14 @@
-"""Places in a log, index and term of an entry: which log can have which (protocol.md section 7)."""
+"""Log positions, the index and term of an entry: which log can have it (protocol.md section 7)."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
-    """The place of an entry. A term of None is unknown; then only indexes are compared."""
+    """The position of an entry.
+
+    If the term is None, it is unknown, and only indexes are compared.
+    """
 
     index: int
     term: int | None = None

@@ -1,4 +1,4 @@
-"""All checks that a history alone allows, without Spark: one file, one report."""
+"""All checks that need only a history, without Spark: one file, one report."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -17,25 +17,25 @@ from admin.evidence.bundle import HISTORY, Bundle, BundlePart, is_bundle
 TITLES: dict[str, str] = {
     LINEARIZABLE: "every answer is explained by one order of the operations, key by key",
     facts.BANK_TOTAL: "the total balance never changes",
-    facts.FAILURES: "what failed for certain is never read",
-    sessions.READ_YOUR_WRITES: "a read that was given a receipt shows at least that",
-    sessions.MONOTONIC_READS: "what a session was shown does not go back",
+    facts.FAILURES: "values of failed writes are never read",
+    sessions.READ_YOUR_WRITES: "a read that was given a receipt shows at least that entry",
+    sessions.MONOTONIC_READS: "what a session reads never goes back",
     **{
         level.value: f"transactions show nothing that {level.value} prohibits"
         for level in IsolationLevel
     },
 }
-"""What each invariant says."""
+"""The statement of each invariant."""
 
 OF_OBJECTS = frozenset({"write", "cas", "cas-unequal", "put", "get", "add", "transfer"})
-"""Operations that nobody does to a list."""
+"""Operations that a list does not have."""
 
 OF_NO_KIND = "no kind of object has all of these operations: "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedInvariant:
-    """One invariant of one history, and what it took."""
+    """One invariant of one history, with its verdict and duration."""
 
     verdict: Verdict
     seconds: float
@@ -43,13 +43,13 @@ class CheckedInvariant:
 
     @property
     def title(self) -> str:
-        """What the invariant says."""
+        """The statement of the invariant."""
         return self.says or TITLES.get(self.verdict.invariant, self.verdict.invariant)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryReport:
-    """All about one history."""
+    """The report on one history."""
 
     file: str
     format: HistoryFormat
@@ -64,12 +64,12 @@ class HistoryReport:
 
     @property
     def empty(self) -> bool:
-        """Operations there are, but none took effect or may have."""
+        """There are operations, but all failed for certain."""
         return bool(self.operations) and not happened(self.operations)
 
     @property
     def seconds(self) -> float:
-        """What all of it took."""
+        """The duration of all checks."""
         return sum(each.seconds for each in self.checked)
 
 
@@ -80,9 +80,10 @@ def check_file(
     level: IsolationLevel = IsolationLevel.STRICT_SERIALIZABLE,
     steps_max: int = STEPS_MAX,
 ) -> HistoryReport:
-    """Read a history and check all of it. Raises ValueError if it is none, OSError if not there.
+    """Read a history and check all of it.
 
-    Raises NoEvidence if it is of a bundle, and not as it was written.
+    Raises ValueError if it is not a history, OSError if the file does not exist, and NoEvidence if
+    it belongs to a bundle and was changed after it was written.
     """
     known = hints or Hints()
     place = path / HISTORY if path.is_dir() else path
@@ -92,7 +93,8 @@ def check_file(
     try:
         kinds, checked = check_operations(history.operations, known, level, steps_max)
     except TypeError as error:
-        # A value that an operation of that name cannot have: the file's fault, not ours.
+        # A value that an operation of that name cannot have: an error in the file, not in the
+        # checker.
         raise ValueError(str(error)) from error
     return HistoryReport(
         file=str(path),
@@ -129,20 +131,20 @@ def summary(reports: Iterable[HistoryReport]) -> list[CheckedInvariant]:
 def check_operations(
     operations: Sequence[Operation], hints: Hints, level: IsolationLevel, steps_max: int
 ) -> tuple[tuple[ObjectKind, ...], tuple[CheckedInvariant, ...]]:
-    """What kinds of objects they are about, and every invariant of theirs."""
+    """The kinds of objects that they are about, and all their invariants."""
     by_list = hints.kind is ObjectKind.LIST_APPEND
     if by_list or (hints.kind is None and is_list_append(operations)):
         others = [] if by_list else [each for each in operations if each.f != "txn"]
         if not others or is_list_append(others) or not {each.f for each in others} & OF_OBJECTS:
             return (ObjectKind.LIST_APPEND,), (_appends(operations, level),)
-        # Transactions on lists, and beside them operations on other things.
+        # Transactions on lists, and operations on other objects.
         txns = [each for each in operations if each.f == "txn"]
         kinds_, checked_ = check_operations(others, hints, level, steps_max)
         return (*kinds_, ObjectKind.LIST_APPEND), (*checked_, _appends(txns, level))
     kinds = kinds_of(operations)
     if hints.kind is not None:
         kinds = dict.fromkeys(kinds, hints.kind)
-    # A read that was given a place claims to show that one, and nothing newer.
+    # A read at a given receipt shows at least that state, and may show nothing newer.
     bound = [each for each in operations if each.floor is None or each.f not in LOOKS]
     checked = [_timed(lambda: _linearizable(bound, kinds, hints.initial, steps_max))]
     found = {kind for kind in kinds.values() if kind is not None}
@@ -165,7 +167,7 @@ def _appends(operations: Sequence[Operation], level: IsolationLevel) -> CheckedI
 
 
 def _sessions(operations: Sequence[Operation]) -> list[CheckedInvariant]:
-    """Return the verdicts on sessions: only operations with a session or receipt have a promise."""
+    """Return the verdicts on sessions; only operations with a session or receipt are covered."""
     checked: list[CheckedInvariant] = []
     if any(each.floor is not None for each in operations):
         checked.append(_timed(lambda: sessions.check_read_your_writes(operations)))

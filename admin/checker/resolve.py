@@ -1,7 +1,7 @@
-"""Unknown outcomes settled by what the confirmed log says, before anything is checked.
+"""Settles unknown outcomes by the confirmed log, before anything is checked.
 
-An operation of which nobody heard makes a search try both: that it happened, at any later time,
-and that it never did. The log knows.
+For an operation without an answer a search must try both outcomes: that it took effect, at any
+later time, and that it did not. The log has the outcome.
 """
 
 from collections.abc import Hashable, Iterable
@@ -12,10 +12,10 @@ from admin.checker.operation import FOREVER, LOOKS, CompletionType, Operation, f
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedLog:
-    """What a confirmed log holds. `complete`: what is not in it never happened.
+    """The content of a confirmed log. `complete`: a request that is not in it did not happen.
 
-    A request is named by `(session, seq)`, or where it has no number by `(key, value)`, frozen;
-    values that more than one operation may have written name nothing and are not settled.
+    A request is named by `(session, seq)`, or without a number by `(key, value)`, frozen. Values
+    that several operations may have written are ambiguous and are not settled.
     """
 
     applied: frozenset[Hashable]
@@ -30,7 +30,7 @@ def resolve(operations: Iterable[Operation], decided: ResolvedLog) -> list[Opera
 
 
 def token(operation: Operation) -> Hashable:
-    """What names an operation in a log."""
+    """The name of an operation in a log."""
     if operation.seq is not None:
         return (freeze(operation.whose), operation.seq)
     return (freeze(operation.key), freeze(operation.value))
@@ -50,7 +50,7 @@ def _settled(operation: Operation, decided: ResolvedLog, once: set[Hashable]) ->
 
 
 def _told(operation: Operation) -> object:
-    """Without the reads of a transaction that was never answered: nobody knows what they saw."""
+    """Without the reads of an unanswered transaction: their results are unknown."""
     steps = operation.value
     if operation.f != "txn" or not isinstance(steps, list):
         return steps

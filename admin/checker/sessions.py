@@ -1,4 +1,4 @@
-"""What one client may rely on: it sees its own writes, nothing goes back, nothing happens twice."""
+"""Session guarantees: a client reads its own writes, reads are monotonic, writes happen once."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ _NOWHERE = LogPlace(0, 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedRequest:
-    """A numbered request as a log holds it: whose, which number, at which place."""
+    """A numbered request in a log: its session, number and index."""
 
     session: Frozen
     seq: int
@@ -29,14 +29,14 @@ class AppliedRequest:
 
 
 def check_read_your_writes(operations: Iterable[Operation]) -> Verdict:
-    """A read that was given a place (`floor`, `floor_term`) shows a log that has that entry.
+    """A read that was given a receipt (`floor`, `floor_term`) shows a log that has that entry.
 
-    It may say so itself (`index`, `term`), and its value must not be older than the newest that
-    was written to that key by then: values are dated by the receipts of their writes, where each
-    is written once. That holds for a place that an acknowledged write of its term is at or above.
-    Any other may be in a tail that is cut later, and such a tail may lack what is acknowledged
-    elsewhere: a leader that is cut off may end it with a ROLLBACK of what its successor confirms
-    (protocol.md section 4).
+    The read's own `index` and `term` must not be before it. Its value must not be older than the
+    newest acknowledged write to that key up to the receipt: values are dated by the receipts of
+    their writes, if each value is written once. This holds only for a receipt at or below an
+    acknowledged write of its term. Any other entry may be in a tail that is cut later, and such a
+    tail may lack writes that are acknowledged elsewhere: an isolated leader may end it with a
+    ROLLBACK of entries that its successor confirms (protocol.md section 4).
     """
     known = happened(operations)
     dates = _dates(known)
@@ -76,8 +76,8 @@ def _last_acknowledged(operations: Iterable[Operation]) -> dict[int, int]:
 def _newest(written: Iterable[LogPlace], floor: LogPlace, shown_in: int | None) -> LogPlace:
     """The last of these writes that a log with that entry has.
 
-    What a later term wrote is not in the log that was shown: an entry whose receipt it is may
-    have been cut, and another one may stand at its index (protocol.md section 7).
+    Writes of a later term are not in that log: the entry of a receipt may have been cut, and
+    another entry may be at its index (protocol.md section 7).
     """
     terms = [term for term in (floor.term, shown_in) if term is not None]
     last = min(terms, default=math.inf)
@@ -86,7 +86,7 @@ def _newest(written: Iterable[LogPlace], floor: LogPlace, shown_in: int | None) 
 
 
 def dates(operations: Iterable[Operation]) -> Date:
-    """The place of the write of what an operation read, for values that were written once."""
+    """The log position of the write that an operation read, for values that were written once."""
     known = _dates(happened(operations))
 
     def date(read: Operation) -> int | None:
@@ -97,9 +97,9 @@ def dates(operations: Iterable[Operation]) -> Date:
 
 
 def check_monotonic_reads(operations: Iterable[Operation], date: Date | None = None) -> Verdict:
-    """What a session was shown never goes back: neither the place in the log, nor any value.
+    """Reads of a session never go back: neither the log index, nor any value.
 
-    `date` says of which place a value is; else the operations do.
+    `date` gives the log position of a value; without it the operations do.
     """
     known = happened(operations)
     date = date or dates(known)
@@ -123,7 +123,7 @@ def check_monotonic_reads(operations: Iterable[Operation], date: Date | None = N
 
 
 def side_by_side(operations: Iterable[Operation]) -> bool:
-    """Return whether a session did two things at once: its order of operations says little then."""
+    """Return whether a session had concurrent operations: then their order proves little."""
     busy: dict[Frozen, float] = {}
     for each in sorted(operations, key=lambda operation: operation.begun):
         whose = freeze(each.whose)
@@ -135,7 +135,7 @@ def side_by_side(operations: Iterable[Operation]) -> bool:
 
 
 def check_answers(operations: Iterable[Operation], rows: Iterable[AppliedRequest]) -> Verdict:
-    """What was acknowledged is in the log, once, at the place that its receipt names."""
+    """Every acknowledged request is in the log once, at the index of its receipt."""
     places: dict[tuple[Frozen, int], list[int]] = {}
     for row in rows:
         places.setdefault((row.session, row.seq), []).append(row.index)
@@ -154,7 +154,7 @@ def check_answers(operations: Iterable[Operation], rows: Iterable[AppliedRequest
 
 
 def _dates(operations: Sequence[Operation]) -> dict[tuple[Frozen, Frozen], LogPlace]:
-    """Return the places of values that were written once and have a receipt."""
+    """Return the log positions of values that were written once and have a receipt."""
     dates: dict[tuple[Frozen, Frozen], LogPlace] = {}
     twice: set[tuple[Frozen, Frozen]] = set()
     for each in operations:
@@ -171,7 +171,7 @@ def _dates(operations: Sequence[Operation]) -> dict[tuple[Frozen, Frozen], LogPl
 
 
 def _by_key(dates: Mapping[tuple[Frozen, Frozen], LogPlace]) -> dict[Frozen, list[LogPlace]]:
-    """Return the places of writes to each key."""
+    """Return the log positions of writes to each key."""
     places: dict[Frozen, list[LogPlace]] = {}
     for name, place in dates.items():
         places.setdefault(name[0], []).append(place)
@@ -204,7 +204,7 @@ def _by_session(operations: Sequence[Operation]) -> list[list[Operation]]:
 
 
 def _after_what(reads: list[Operation]) -> Iterator[tuple[Operation, list[Operation]]]:
-    """Each read, with those that ended before it began and were not told before."""
+    """Each read, with the reads that ended before it began and were not yielded before."""
     by_end = sorted(reads, key=lambda each: each.ended or 0, reverse=True)
     for each in sorted(reads, key=lambda one: one.begun):
         ended: list[Operation] = []

@@ -1,4 +1,4 @@
-"""What a checker concluded: passed, failed, could not tell, nothing to look at; and the proof."""
+"""The verdict of a checker: pass, fail, unknown or skipped; and the proof."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from admin.checker.exhibit import EvidenceRow
 from admin.checker.operation import Operation, describe
 
 KEPT_MAX = 1000
-"""So many violations are kept with their proof; all of them are counted."""
+"""How many violations are kept with their proof; all of them are counted."""
 EXAMPLES_MAX = 10
-"""So many of them are shown at once."""
+"""How many of them are shown at once."""
 
 
 class Result(StrEnum):
-    """`unknown`: a limit was reached, or nothing was there to examine."""
+    """`unknown`: a limit was reached, or there was nothing to examine."""
 
     PASS = "pass"  # noqa: S105 - not a password
     FAIL = "fail"
@@ -25,12 +25,12 @@ class Result(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """One place where a promise was broken.
+    """One violation of an invariant.
 
-    `witness`: the few operations that prove it, by time. `opening`: what must be known of the
-    time before them, when they do not prove it alone. `stuck`: the one without an explanation.
-    `names`: what the message calls them, if anything. `rows`: rows of other tables that prove it.
-    `node`, `index`, `term`: where, as far as that has one; else 0.
+    `witness`: the few operations that prove it, by time. `opening`: the state before them, if they
+    do not prove it alone. `stuck`: the operation that no order explains. `names`: their names in
+    the message, if any. `rows`: rows of other tables that prove it. `node`, `index`, `term`: the
+    position, as far as it has one; else 0.
     """
 
     invariant: str
@@ -47,11 +47,11 @@ class Violation:
 
     @property
     def message_of_key(self) -> str:
-        """The message, of which key."""
+        """The message, with the key."""
         return self.message if self.key is None else f"key {clip(self.key)}: {self.message}"
 
     def describe(self) -> list[str]:
-        """In words, a line for each operation."""
+        """As text, one line for each operation."""
         mark = "   <- no order explains this"
         said = [self.message_of_key]
         if self.opening:
@@ -66,7 +66,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The conclusion about one invariant. A pass on no facts cannot be made."""
+    """The verdict on one invariant. A pass without facts cannot be constructed."""
 
     invariant: str
     result: Result
@@ -83,7 +83,7 @@ class Verdict:
             raise ValueError(f"{self.invariant}: {self.result} with {self.count} violations")
 
     def describe(self) -> list[str]:
-        """In words: the result, then every violation that was kept."""
+        """As text: the result, then every kept violation."""
         note = f" ({self.note})" if self.note else ""
         said = [f"{self.invariant}: {self.result}, {self.facts} facts{note}"]
         for each in self.violations[:EXAMPLES_MAX]:
@@ -94,7 +94,7 @@ class Verdict:
 def conclude(
     invariant: str, *, facts: int, violations: Iterable[Violation], steps: int = 0, note: str = ""
 ) -> Verdict:
-    """Fail if there is a violation, unknown if there was nothing to examine or a note says why."""
+    """Fail if there is a violation, unknown if there was nothing to examine or there is a note."""
     found = tuple(violations)
     if found:
         result = Result.FAIL
@@ -114,17 +114,17 @@ def conclude(
 
 
 def skipped(invariant: str, why: str) -> Verdict:
-    """Return the verdict that it was not examined, because something it needs is missing."""
+    """Return the verdict `skipped`: something that the invariant needs is missing."""
     return Verdict(invariant=invariant, result=Result.SKIPPED, facts=0, note=why)
 
 
 def merge(invariant: str, verdicts: Iterable[Verdict]) -> Verdict:
-    """Several verdicts on one invariant as one: fails if any does, then unknown if any is."""
+    """Several verdicts on one invariant merged: fail if any is, else unknown if any is."""
     found = list(verdicts)
     facts = sum(each.facts for each in found)
     count = sum(each.count for each in found)
     looked = [each for each in found if each.result is not Result.SKIPPED]
-    # Why a part was not looked at is no news where others were.
+    # The reason of a skipped part is irrelevant if other parts were examined.
     notes = dict.fromkeys(each.note for each in looked or found if each.note)
     if found and not looked:
         return skipped(invariant, "; ".join(notes))
@@ -149,7 +149,7 @@ def merge(invariant: str, verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def overall(results: Iterable[Result]) -> Result:
-    """Return the result of a run: skipped invariants count only if nothing else is there."""
+    """Return the result of a run: skipped invariants count only if there are no others."""
     found = {each for each in results if each is not Result.SKIPPED}
     if Result.FAIL in found:
         return Result.FAIL

@@ -11,7 +11,7 @@ _LOOKS = frozenset({"read", "r", "get", "cas-unequal"})
 def eventful(run: RunTables) -> RuleFinding:
     """A run in which nothing was broken, or nothing succeeded, proves nothing."""
     if not run.manifest.faults:
-        return RuleFinding(lacks="no faults were meant to happen")
+        return RuleFinding(lacks="no faults were planned")
     acked = sum(each["type"] == "ok" and _writes(each) for each in run.ops)
     found = RuleFinding(facts=acked + run.strikes)
     if not acked:

@@ -21,7 +21,7 @@ def find(run: RunTables) -> RuleFinding:
         return found
     log, upto = _longest(run)
     if log is None:
-        return RuleFinding(lacks="no whole log of which something is confirmed")
+        return RuleFinding(lacks="no complete log has a confirmed entry")
     gone = replay(log, upto).rolled_back_by
     given: dict[Place, int] = {
         (log.index[place], log.term[place]): place

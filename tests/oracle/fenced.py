@@ -17,7 +17,7 @@ def find(run: RunTables) -> RuleFinding:
     for each in sorted(writable, key=lambda sample: sample.time_mono):
         first.setdefault(each.term, each)
     terms = sorted(first)
-    found = RuleFinding(lacks="" if len(terms) > 1 else "nobody was replaced")
+    found = RuleFinding(lacks="" if len(terms) > 1 else "no leader was replaced")
     for each in writable if not found.lacks else ():
         newer = next((first[term] for term in terms if term > each.term), None)
         if newer is None:

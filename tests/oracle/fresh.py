@@ -4,7 +4,7 @@ from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import RunTables
 
 FRESH = "reads-fresh"
-IDLE = "no event `served` with what it had to show"
+IDLE = "no event `served` with a lower bound"
 
 
 def find(run: RunTables) -> RuleFinding:

@@ -73,7 +73,7 @@ def _by_logs(run: RunTables) -> RuleFinding:
     upto, whose = max(((each.confirmed, whose) for whose, each in facts.items()), default=(0, None))
     if not manifest.quorum or whose is None or len(run.logs) < manifest.voters or not upto:
         return RuleFinding(
-            lacks="not all voters' logs are here, or nothing is known to be confirmed"
+            lacks="a voter's log is missing, or no confirmed index is known"
         )
     log = run.logs.get(whose)
     at = log.at().get(upto) if log is not None else None

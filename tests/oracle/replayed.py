@@ -18,7 +18,7 @@ from admin.checker.rules.run import (
 
 REPLAY = "limbo-replay"
 LEADER = "leader"
-IDLE = "no sample has the checksum of an entry of a whole log"
+IDLE = "no sample has the checksum of an entry of a complete log"
 Limbo = tuple[int, int, int, int]
 """Owner, its term, how many wait, and the index before the first of them (or the last)."""
 

@@ -14,7 +14,7 @@ def find(run: RunTables) -> RuleFinding:
     last: dict[int, Status] = {each.node: each for each in run.status}
     voters = {each.node for each in run.manifest.nodes if each.voter}
     if not last or not voters <= last.keys():
-        return RuleFinding(lacks="some nodes never said how they are")
+        return RuleFinding(lacks="some nodes have no status sample")
     found = RuleFinding(facts=len(last))
     leaders = [each for each in last.values() if each.ro is False]
     if len(leaders) != 1:

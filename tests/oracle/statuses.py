@@ -27,7 +27,7 @@ def monotone(run: RunTables) -> RuleFinding:
 def one_writable(run: RunTables) -> RuleFinding:
     """In a term only one node takes writes."""
     found = RuleFinding(
-        lacks="" if any(s.ro is False for s in run.status) else "nobody took writes"
+        lacks="" if any(s.ro is False for s in run.status) else "no node accepted writes"
     )
     known: dict[int, Status] = {}
     broken: set[int] = set()

@@ -14,7 +14,7 @@ def find(run: RunTables) -> RuleFinding:
     """From the first entry that a ROLLBACK takes up to the one before it, nobody stops."""
     stretches = _stretches(run)
     firsts = sorted(stretches)
-    found = RuleFinding(lacks="" if stretches else "nothing was rolled back for good")
+    found = RuleFinding(lacks="" if stretches else "nothing was rolled back permanently")
     seen: set[tuple[int, int]] = set()
     claims: list[tuple[int, int, EvidenceRow]] = []
     if stretches:

@@ -10,7 +10,7 @@ STORED = "stored-replayed"
 def find(run: RunTables) -> RuleFinding:
     """Two digests of a space of one node at one index: of the stored rows, and of the log alone."""
     stored = {_place(each): each for each in run.digests if each.made == SNAPSHOT}
-    found = RuleFinding(lacks="" if stored else "nobody compared what is stored with the log")
+    found = RuleFinding(lacks="" if stored else "no stored rows were compared with the log")
     for replayed in run.digests:
         each = stored.get(_place(replayed))
         if replayed.made != REPLAY or each is None:

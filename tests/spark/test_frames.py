@@ -254,7 +254,7 @@ def test_what_is_no_evidence_is_refused_in_words(
     nobody = ops.withColumn("process", F.lit(None).cast("bigint"))
     with pytest.raises(NoEvidence, match="has rows of ops without process"):
         frames.from_tables(ops=nobody).check()
-    with pytest.raises(NoEvidence, match="is no bundle of evidence, and has none in it"):
+    with pytest.raises(NoEvidence, match="is not an evidence bundle, and contains none"):
         frames.read_bundles(tmp_path, spark=session)
     for each in ("a", "b"):
         write(tmp_path / each, Manifest(run_id="twin", source="test"), {})

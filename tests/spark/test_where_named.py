@@ -77,7 +77,7 @@ def test_where_nobody_listens_is_told_at_once(scheme: str, tmp_path: Path) -> No
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and never listens
         port = taken.getsockname()[1]
-        with pytest.raises(NoSpark, match=f"nobody answers at {scheme}://127.0.0.1:{port}"):
+        with pytest.raises(NoSpark, match=f"nothing answers at {scheme}://127.0.0.1:{port}"):
             open_session(spark=f"{scheme}://127.0.0.1:{port}", folder=tmp_path)
 
 

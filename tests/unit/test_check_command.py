@@ -334,7 +334,7 @@ def test_what_is_missing_of_ourselves_is_no_matter_of_installing(
 def test_a_narrow_screen_has_a_narrow_table() -> None:
     verdict = conclude("log-dense", facts=1234, violations=[])
     checked = [
-        CheckedInvariant(verdict=verdict, seconds=0.5, says="the index of a log has no holes")
+        CheckedInvariant(verdict=verdict, seconds=0.5, says="the indexes of a log have no gaps")
     ]
     for width, says in ((40, False), (120, True)):
         screen = Console(width=width, record=True, file=io.StringIO())

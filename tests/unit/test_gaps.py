@@ -76,8 +76,8 @@ def test_what_is_skipped_says_in_words_what_did_not_happen() -> None:
 @pytest.mark.parametrize(
     ("name", "known", "words"),
     [
-        ("fenced", manifest(status=9), "nobody knows when the fence falls"),
-        ("fenced", replace(manifest(status=9), settings=FENCE), "nobody was replaced"),
+        ("fenced", manifest(status=9), "the fence is not known"),
+        ("fenced", replace(manifest(status=9), settings=FENCE), "no leader was replaced"),
         ("fenced", replace(manifest(status=9), settings=FENCE, clock="own"), "be compared"),
         ("comes-to-rest", manifest(status=9), "not given the time"),
         ("quorums-meet", replace(manifest(status=9), voters=0), "number of voters"),

@@ -1,4 +1,4 @@
-"""What single reads give away, without any cycle: Adya's G1a and G1b and what else is wrong."""
+"""Anomalies that single reads show, without any cycle: Adya's G1a, G1b and others."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from admin.checker.operation import CompletionType, Frozen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anomaly:
-    """An anomaly that a database of the wanted level never shows; `transactions` prove it."""
+    """An anomaly that the required isolation level prohibits; `transactions` prove it."""
 
     name: str
     message: str
@@ -18,7 +18,7 @@ class Anomaly:
 
 
 def anomalies_of_reads(appends: Appends) -> Iterator[Anomaly]:
-    """Everything that can be seen without looking at cycles."""
+    """All anomalies that are found without looking for cycles."""
     for each in appends.transactions:
         if each.operation.kind is CompletionType.OK:
             yield from _internal(each)
@@ -32,7 +32,7 @@ def anomalies_of_reads(appends: Appends) -> Iterator[Anomaly]:
 
 
 def _internal(transaction: ListTransaction) -> Iterator[Anomaly]:
-    """A transaction sees what it did, the same list twice, and nothing that it does later."""
+    """A transaction reads its own earlier appends, not its later ones, and reads repeatably."""
     later = {(step.key, step.value) for step in transaction.steps if step.appends}
     known: dict[Frozen, tuple[Frozen, ...]] = {}
     own: dict[Frozen, list[Frozen]] = {}
@@ -60,14 +60,14 @@ def _internal(transaction: ListTransaction) -> Iterator[Anomaly]:
 
 
 class _Faults:
-    """What is wrong with the values of each list, found once for all reads of its beginning."""
+    """Wrong values in each list, found once for all reads of the same prefix."""
 
     def __init__(self, appends: Appends) -> None:
         self._appends = appends
         self._known = {key: self._wrong(key, order) for key, order in appends.order.items()}
 
     def of(self, read: ListRead) -> Iterator[tuple[str, str, tuple[int, ...]]]:
-        """Name, words, and who else is concerned."""
+        """The anomaly's name, its description, and the other transactions involved."""
         if self._appends.begins(read):
             for at, name, said, others in self._known.get(read.key, ()):
                 if at < len(read.values):
@@ -118,10 +118,10 @@ def _intermediate(appends: Appends, read: ListRead) -> Iterator[Anomaly]:
 
 
 def _own_orders(appends: Appends) -> Iterator[Anomaly]:
-    """Lists in which the appends of one transaction do not stand in the order of its steps.
+    """Lists in which the appends of one transaction are not in the order of its steps.
 
-    Adya: versions of an object are in the order in which a transaction wrote them. So the first
-    ones are there, too, unless they were taken back.
+    Adya: versions of an object are in the order in which a transaction wrote them. So its earlier
+    appends are in the list too, unless they were rolled back.
     """
     told: set[tuple[Frozen, int]] = set()
     for key, values in appends.whole_reads():
@@ -142,7 +142,7 @@ def _own_orders(appends: Appends) -> Iterator[Anomaly]:
 
 
 def _dirty_updates(appends: Appends) -> Iterator[Anomaly]:
-    """What was committed on top of what failed."""
+    """Committed appends that follow a failed one."""
     told: set[tuple[int, int]] = set()
     for key, values in appends.whole_reads() if appends.failed else ():
         aborted: tuple[int, Frozen] | None = None
@@ -163,7 +163,7 @@ def _dirty_updates(appends: Appends) -> Iterator[Anomaly]:
 
 
 def _lost_updates(appends: Appends) -> Iterator[Anomaly]:
-    """Several that appended to a list after they all had read the same version of it."""
+    """Several transactions that read the same version of a list and then appended to it."""
     read_before: dict[tuple[Frozen, tuple[Frozen, ...]], list[int]] = {}
     for read in appends.reads:
         if read.values == read.others and appends.own(read.reader, read.key):

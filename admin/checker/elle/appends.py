@@ -1,7 +1,8 @@
-"""What transactions that append to lists and read them say about the order of each list.
+"""The order of each list, derived from the transactions that append to it and read it.
 
-A value is appended once, so a read tells every version up to what it read, in order. Who wrote
-over whom, who read whom and who did not see whom yet follows from that, key by key.
+Each value is appended once, so a read shows the order of all versions up to the one that it read.
+The dependencies follow from that order, key by key: which transaction overwrote, read, or did not
+yet see another one.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,16 +14,16 @@ from admin.checker.elle.graph import Edge, Graph, Span, add_sessions, add_time
 from admin.checker.operation import NOBODY, CompletionType, Frozen, Operation, freeze
 
 STEPS = frozenset({"txn", "append", "read", "r"})
-"""Operations that are a transaction, of several steps or of one."""
+"""The operations that are transactions, of one step or of several."""
 
 
 class TransactionStep(NamedTuple):
-    """One thing that a transaction did: appended a value, or read all of a list."""
+    """One step of a transaction: it appended a value, or read a whole list."""
 
     appends: bool
     key: Frozen
     value: Frozen
-    """What was appended; for a read the values, as a tuple."""
+    """The appended value; for a read, the tuple of values."""
 
     @property
     def values(self) -> tuple[Frozen, ...]:
@@ -33,7 +34,7 @@ class TransactionStep(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ListTransaction:
-    """An operation and its steps. `at` is its place among all, from 0."""
+    """An operation and its steps. `at` is its number in the history, from 0."""
 
     at: int
     operation: Operation
@@ -41,7 +42,7 @@ class ListTransaction:
 
 
 class ListRead(NamedTuple):
-    """A read of a committed transaction: all of it, and without its own appends at the end."""
+    """A committed read: the full list, and the list without the reader's own last appends."""
 
     reader: int
     key: Frozen
@@ -51,11 +52,11 @@ class ListRead(NamedTuple):
 
 @dataclass(slots=True)
 class Appends:
-    """All transactions, with what they say together.
+    """All transactions, and what they prove together.
 
-    `writer[key, value]` is who appended it; `order[key]` the longest list that was read, by
-    `reader[key]`, without what failed; `committed` are those that took effect for certain: they
-    said so, or somebody saw it. `failed[key]` are the values whose append failed.
+    `writer[key, value]` appended the value. `order[key]` is the longest list that was read, by
+    `reader[key]`, without failed values. `committed` transactions took effect for certain: they
+    were acknowledged, or a read saw them. `failed[key]` are the values whose append failed.
     """
 
     transactions: list[ListTransaction]
@@ -68,7 +69,7 @@ class Appends:
     failed: dict[Frozen, set[Frozen]] = field(default_factory=dict)
 
     def without_failed(self, key: Frozen, values: tuple[Frozen, ...]) -> tuple[Frozen, ...]:
-        """A list without what failed: that was there and went again, so it has no place in it."""
+        """The list without failed values, which were visible only for a time."""
         gone = self.failed.get(key)
         return values if gone is None else tuple(each for each in values if each not in gone)
 
@@ -77,23 +78,23 @@ class Appends:
         return self.order.get(read.key, ())[: len(read.values)] == read.values
 
     def agrees(self, read: ListRead) -> bool:
-        """Return whether it begins with what was read, apart from what failed."""
+        """Return whether it begins with the values that were read, apart from the failed ones."""
         values = self.without_failed(read.key, read.values)
         return self.order.get(read.key, ())[: len(values)] == values
 
     def whole_reads(self) -> Iterator[tuple[Frozen, tuple[Frozen, ...]]]:
-        """Keys and lists that hold everything that was read, most of it once."""
+        """Keys and lists that contain every value that was read, most of them once."""
         yield from self.order.items()
         for read in self.reads:
             if not self.begins(read):
                 yield read.key, read.values
 
     def own(self, at: int, key: Frozen) -> list[Frozen]:
-        """What a transaction appended to a list, in order."""
+        """The values that a transaction appended to a list, in order."""
         return [s.value for s in self.transactions[at].steps if s.appends and s.key == key]
 
     def unread(self) -> dict[Frozen, list[int]]:
-        """Return, by key, the committed transactions with an append that nobody read, unordered."""
+        """Return, by key, the committed transactions with an append that no transaction read."""
         found: dict[Frozen, list[int]] = {}
         known = {key: frozenset(values) for key, values in self.order.items()}
         for (key, value), writer in self.writer.items():
@@ -105,9 +106,10 @@ class Appends:
 
 
 def understood(operations: Sequence[Operation]) -> Appends:
-    """Read all transactions. Raises ValueError where one does something else.
+    """Read all transactions.
 
-    Between transactions other operations may stand, such as those that prepare; they say nothing.
+    Raises ValueError if one has a step of another kind. Other operations in the history, such as
+    setup, are skipped.
     """
     txns = operations
     if any(each.f == "txn" for each in operations):
@@ -133,7 +135,7 @@ def understood(operations: Sequence[Operation]) -> Appends:
 
 
 def _order(found: Appends) -> None:
-    """The longest list of each key, and the appends that a read has seen."""
+    """The longest list of each key, and the appends that some read returned."""
     for read in found.reads:
         values = found.without_failed(read.key, read.values)
         if len(values) > len(found.order.get(read.key, ())):
@@ -201,7 +203,7 @@ def _reads(transaction: ListTransaction) -> Iterator[ListRead]:
 
 
 def dependencies(appends: Appends, asked: Iterable[tuple[int, int, int]] = ()) -> Graph:
-    """Every edge between committed transactions, with reasons for those asked for."""
+    """Every edge between committed transactions, with reasons for the requested ones."""
     graph = Graph(len(appends.transactions), frozenset(asked))
     unread = appends.unread()
     for key, order in appends.order.items():
@@ -236,7 +238,7 @@ def _add_writes(
             graph.add(before[0], writer, Edge.WW, _AFTER, key, value, before[1])
         before = (writer, value)
     if before is not None:
-        # Nobody read them, so they come after everything that was read.
+        # No transaction read them, so they come after every value that was read.
         for writer in unread:
             graph.add(before[0], writer, Edge.WW, _AFTER_ALL, key, before[1])
 

@@ -1,4 +1,4 @@
-"""The verdict on transactions that append to lists: which anomalies, and what they break."""
+"""The verdict on list-append transactions: the anomalies, and the levels that they violate."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -16,13 +16,13 @@ from admin.checker.verdict import Result, Verdict, Violation, conclude
 def check_appends(
     operations: Iterable[Operation], *, level: str = IsolationLevel.STRICT_SERIALIZABLE
 ) -> Verdict:
-    """Check that a history shows nothing that the level prohibits.
+    """Check that a history has no anomaly that the level prohibits.
 
-    A pass says that no anomaly was found in what the reads tell; what nobody read proves nothing.
+    A pass means that the reads show no anomaly; values that were never read prove nothing.
     """
     known = list(operations)
     if level == IsolationLevel.READ_UNCOMMITTED:
-        # Who reads what is not committed yet does not tell that it ever was.
+        # A read of an uncommitted value does not prove that the value was ever committed.
         known = [
             replace(e, kind=CompletionType.FAIL) if e.kind is CompletionType.INFO else e
             for e in known
@@ -52,7 +52,7 @@ def check_appends(
 
 
 def anomalies(operations: Iterable[Operation]) -> Mapping[str, tuple[Anomaly, ...]]:
-    """Every anomaly by its name, whatever promise it breaks."""
+    """Every anomaly by its name, whichever level it violates."""
     found: dict[str, tuple[Anomaly, ...]] = {}
     for each in _found(understood(list(operations))):
         found[each.name] = (*found.get(each.name, ()), each)
@@ -69,7 +69,7 @@ def _found(appends: Appends) -> list[Anomaly]:
 
 
 def _told(cycle: Cycle, reasons: Mapping[tuple[int, int, int], str]) -> Anomaly:
-    """A cycle in words: numbers are places in the history, from 1."""
+    """A cycle as text: each number is the transaction's position in the history, from 1."""
     arrows = "".join(f"T{start + 1} -{Edge(kind).word}-> " for start, _, kind in cycle.edges)
     whys = "; ".join(
         f"T{start + 1} before T{end + 1}: {reasons[start, end, kind]}"

@@ -1,8 +1,8 @@
 """Cycles of dependencies by their class: Adya's G0, G1c, G-single and G2, and what is between.
 
-A class asks how many edges of a cycle say "did not see it yet" (rw), and whether two of them meet.
-With edges of sessions or of time added the same classes mean less: that only a stronger promise
-was broken.
+The class of a cycle depends on how many of its edges are anti-dependencies (rw), and on whether two
+of these are adjacent. A cycle that needs an edge of a session or of real time only violates a
+stronger level.
 """
 
 from collections import deque
@@ -14,24 +14,24 @@ from admin.checker.elle.graph import FREE, Edge, Graph, State
 VISITS_MAX = 1_000_000
 """How many edges are walked in search of the shortest cycles of one class.
 
-Whether there is a cycle that a level forbids is known before, from components alone; after this
-many one of those is shown that are found at once, long as it may be.
+The components alone decide whether there is a cycle that a level prohibits. At this limit a longer
+cycle that is already known is reported.
 """
 
 EXAMPLES_MAX = 8
-"""So many cycles of each class are shown, of one component each. All components are searched."""
+"""How many cycles of each class are reported, one per component. All components are searched."""
 
 Walk = tuple[int, ...]
 """Numbers along a cycle, without the first one again."""
 
 GROUPS = (("G0",), ("G1c",), ("G-single", "G-nonadjacent"), ("G2-item",))
-"""Classes, the worst first: what allows one allows all that come after it.
+"""Classes, the worst first: a level that allows one allows all after it.
 
-Levels forbid or allow those of a group together, and components tell whether there is one.
+A level prohibits or allows all classes of a group, and the components show whether one exists.
 """
 
 SUFFIXES: dict[str, int] = {"": 0, "-process": Edge.PROCESS, "-realtime": Edge.REALTIME}
-"""What is added to a class whose cycles need such edges."""
+"""The suffix of a class whose cycles need such edges."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,15 +44,16 @@ class Cycle:
 
     @property
     def edges(self) -> list[tuple[int, int, int]]:
-        """Start, end and kind, all around."""
+        """Start, end and kind of every edge."""
         ends = (*self.walk[1:], self.walk[0])
         return [(a, b, int(kind)) for a, b, kind in zip(self.walk, ends, self.arrows, strict=True)]
 
 
 def cycles(graph: Graph, *, visits_max: int = VISITS_MAX) -> Iterator[Cycle]:
-    """Some cycles of every class that there is. The plain classes come first.
+    """Some cycles of every class in the graph, the plain classes first.
 
-    Of every group that a level forbids there is one if the graph has one, or a worse one.
+    If a group of classes that a level prohibits has a cycle, the result has a cycle of that group
+    or of a worse one.
     """
     found: set[str] = set()
     if not graph.components(FREE | Edge.RW | Edge.PROCESS | Edge.REALTIME):
@@ -66,10 +67,10 @@ def cycles(graph: Graph, *, visits_max: int = VISITS_MAX) -> Iterator[Cycle]:
             inside = [frozenset(number for number, _ in each) for each in every]
             for name in names if every else ():
                 if name in found:
-                    continue  # with the edges of time it would say less than it says already
+                    continue  # with the edges of real time it would prove less than it already does
                 for walk, masks in search.of_class(name, inside):
                     if len(set(walk)) < len(walk) and "G-single" in found:
-                        continue  # the same cycle, gone around twice
+                        continue  # the same cycle, walked twice
                     found.add(name)
                     yield _cycle(graph, name + suffix, walk, masks)
             if every and found.isdisjoint(worse):
@@ -84,14 +85,14 @@ def _cycle(graph: Graph, name: str, walk: Walk, masks: list[int]) -> Cycle:
 
 
 Found = tuple[Walk, list[int]]
-"""A cycle, and for each of its edges the kinds that the class allows there."""
+"""A cycle, and for each edge the kinds that the class allows there."""
 
 Place = tuple[int, bool, bool]
-"""A number, whether it was come to by an rw edge, and whether there was one more of them."""
+"""A number, whether it was reached by an rw edge, and whether another rw edge came before."""
 
 
 class _Search:
-    """The search for cycles of one group of classes, with edges of time or without."""
+    """The search for cycles of one group of classes, with or without edges of real time."""
 
     def __init__(self, graph: Graph, extra: int, visits_max: int) -> None:
         self._graph = graph
@@ -116,8 +117,7 @@ class _Search:
         plain = self._graph.components(self._masks.get(name, self._free | Edge.RW))
         if name in self._masks:
             return [frozenset((number, False) for number in each) for each in plain]
-        # Cerone and Gotsman: what snapshot isolation forbids is a way around on which no rw edge
-        # follows another one.
+        # Cerone and Gotsman: snapshot isolation prohibits a cycle without two adjacent rw edges.
         return self._graph.apart(self._free, frozenset().union(*plain))
 
     def of_class(self, name: str, every: list[frozenset[int]]) -> Iterator[Found]:
@@ -134,7 +134,7 @@ class _Search:
                 return
 
     def some(self, name: str, inside: frozenset[State]) -> Found:
-        """A cycle of a component, whichever is found at once."""
+        """Any cycle of a component, without a search for the shortest."""
         first = next(iter(inside))
         came_from: dict[State, State] = {}
         todo = deque([first])
@@ -161,12 +161,12 @@ class _Search:
                 yield end, False
 
     def _closed_by(self, inside: Collection[int], first: Edge, rest: int) -> Found | None:
-        """The shortest cycle of one edge of a kind and a way back by others."""
+        """The shortest cycle of one edge of a kind and a path back along other kinds."""
         best: Walk | None = None
         ranks = self._ranks
         for start, end in self._graph.edges(first, inside):
             if ranks[end] > ranks[start]:
-                continue  # there is no way back by the others
+                continue  # there is no path back along the others
             path = self._path(end, start, rest, _Between(inside, ranks, ranks[start]))
             if path is not None and (best is None or len(path) < len(best)):
                 best = (start, *path[:-1])
@@ -177,7 +177,7 @@ class _Search:
         return None if best is None else (best, [int(first)] + [rest] * (len(best) - 1))
 
     def _path(self, start: int, end: int, mask: int, inside: Container[int]) -> Walk | None:
-        """A shortest way along edges of some kinds, both ends included."""
+        """A shortest path along edges of some kinds, both ends included."""
         came_from: dict[int, int] = {start: start}
         todo = deque([start])
         while todo and self._left > 0:
@@ -192,7 +192,7 @@ class _Search:
         return None
 
     def _nonadjacent(self, inside: Collection[int]) -> Found | None:
-        """Two rw edges or more, none after another."""
+        """A cycle with two or more rw edges, of which no two are adjacent."""
         for start, second in self._graph.edges(Edge.RW, inside):
             found = self._apart(start, second, inside)
             if found is not None or self._left <= 0:
@@ -200,7 +200,7 @@ class _Search:
         return None
 
     def _apart(self, start: int, second: int, inside: Collection[int]) -> Found | None:
-        """A shortest way back to where an rw edge starts, over others that are apart."""
+        """A shortest path back to the start of an rw edge, along rw edges that are not adjacent."""
         begin, goal = (second, True, False), (start, False, True)
         came_from: dict[Place, Place] = {begin: begin}
         todo = deque([begin])
@@ -229,7 +229,7 @@ class _Search:
                 yield after, True, True
 
     def _g2(self, inside: Collection[int]) -> Found | None:
-        """Two rw edges in a row, and any way back that does not cross the place where they meet."""
+        """Two adjacent rw edges, and any path back that does not pass the node between them."""
         every = self._free | Edge.RW
         for start, middle in self._graph.edges(Edge.RW, inside):
             for end, kinds in self._graph.kinds[middle].items():
@@ -248,7 +248,7 @@ class _Search:
 
 @dataclass(frozen=True, slots=True)
 class _Between:
-    """Numbers of a component from which a rank may still be reached."""
+    """Numbers of a component from which a rank can still be reached."""
 
     inside: Collection[int]
     ranks: list[int]

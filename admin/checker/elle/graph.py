@@ -1,4 +1,4 @@
-"""Which transaction must come before which other one, and why: a graph with kinds of edges."""
+"""The dependency graph: which transaction must come before which other one, and why."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from admin.checker.operation import FOREVER
 
 
 class Edge(IntEnum):
-    """Kinds of dependency: one transaction wrote over, was read by, or was not yet seen by..."""
+    """Kinds of dependency: a transaction overwrote, read, or did not yet see another one."""
 
     WW = 1
     WR = 2
@@ -24,20 +24,20 @@ class Edge(IntEnum):
 
 
 FREE = Edge.WW | Edge.WR
-"""Dependencies on what was written; the others are on what was not seen yet, or on time."""
+"""Dependencies on written values; the other kinds are anti-dependencies and real time."""
 
 Span: TypeAlias = tuple[int, int, int | None]
-"""The number of a transaction, the places of its begin and of its end, if it was answered."""
+"""The number of a transaction, and the positions of its begin and of its end, if it ended."""
 
 State: TypeAlias = tuple[int, bool]
-"""A number, and whether it was come to by an rw edge."""
+"""A number, and whether it was reached by an rw edge."""
 
 
 @dataclass(slots=True)
 class Graph:
     """Edges between numbers; `kinds[a][b]` are all kinds from a to b.
 
-    Reasons take more room than the edges, so they are kept only of those that are `asked` for.
+    Reasons need more memory than edges, so they are kept only for the edges in `asked`.
     """
 
     size: int
@@ -49,7 +49,7 @@ class Graph:
         self.kinds = [{} for _ in range(self.size)]
 
     def add(self, start: int, end: int, kind: int, words: str = "", *about: object) -> None:
-        """One more edge; none from a transaction to itself. The words have a place for each."""
+        """Add an edge between two different transactions; the text has a placeholder for each."""
         if start != end:
             ends = self.kinds[start]
             ends[end] = ends.get(end, 0) | kind
@@ -65,7 +65,7 @@ class Graph:
                     yield start, end
 
     def components(self, mask: int) -> list[frozenset[int]]:
-        """The sets of two or more in which each is reached from each, by edges of some kinds."""
+        """Strongly connected components of two or more numbers, along edges of some kinds."""
         return list(_Tarjan(self._along(mask)).components())
 
     def ranks(self, mask: int) -> list[int]:
@@ -76,7 +76,7 @@ class Graph:
         return tarjan.ranks
 
     def apart(self, free: int, numbers: Collection[int]) -> list[frozenset[State]]:
-        """Return the ways on which no rw edge follows another one, between some numbers."""
+        """Return the paths between some numbers that have no two adjacent rw edges."""
         along: list[list[int]] = [[] for _ in range(2 * self.size)]
         for number in numbers:
             for end, by_rw in self.steps((number, False), free):
@@ -147,7 +147,7 @@ class _Tarjan:
         found: set[int] = set()
         while node not in found:
             found.add(self._stack.pop())
-        # What is reached from here was closed before.
+        # Everything reachable from here was closed before.
         self._closed -= 1
         for each in found:
             self.ranks[each] = self._closed
@@ -156,9 +156,10 @@ class _Tarjan:
 
 
 def add_sessions(graph: Graph, sessions: Iterable[Iterable[Span]]) -> None:
-    """What a process did first comes first.
+    """A process's earlier operation comes first.
 
-    What nobody answered may happen at any later time, also after what the process did next.
+    An unanswered operation may take effect at any later time, even after the next operation of its
+    process.
     """
     for session in sessions:
         before: int | None = None
@@ -170,7 +171,7 @@ def add_sessions(graph: Graph, sessions: Iterable[Iterable[Span]]) -> None:
 
 
 def add_time(graph: Graph, spans: Iterable[Span]) -> None:
-    """What ended before another began comes first; only edges that no others imply."""
+    """An operation that ended before another began comes first; implied edges are left out."""
     events: list[tuple[int, int, int]] = []
     for number, begun, ended in spans:
         events.append((begun, 0, number))

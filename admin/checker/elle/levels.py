@@ -1,10 +1,10 @@
-"""Which anomalies which kind of database may not show: isolation levels, weakest first."""
+"""Isolation levels, weakest first, and the anomalies that each prohibits."""
 
 from enum import StrEnum
 
 
 class IsolationLevel(StrEnum):
-    """What a database promises of transactions."""
+    """What a database guarantees about transactions."""
 
     READ_UNCOMMITTED = "read-uncommitted"
     READ_COMMITTED = "read-committed"
@@ -27,9 +27,10 @@ _ALWAYS = frozenset(
         "own-order",
     }
 )
-# What was committed on top of what failed was read from it first: Elle's dirty-update implies G1a.
+# A transaction that committed on top of a failed value read it first: Elle's dirty-update implies
+# G1a.
 _COMMITTED = _ALWAYS | {"G1a", "G1b", "G1c", "dirty-update"}
-# Only from here on is a transaction promised that what it reads twice is the same.
+# From this level on, reads of a transaction are repeatable.
 _SNAPSHOT = _COMMITTED | {"G-single", "G-nonadjacent", "internal", "lost-update"}
 _SERIALIZABLE = _SNAPSHOT | {"G2-item"}
 _PROCESS = ("", "-process")
@@ -50,4 +51,4 @@ PROHIBITED: dict[IsolationLevel, frozenset[str]] = {
     IsolationLevel.STRONG_SESSION_SERIALIZABLE: _with(_SERIALIZABLE, _PROCESS),
     IsolationLevel.STRICT_SERIALIZABLE: _with(_SERIALIZABLE, _REALTIME),
 }
-"""Names of anomalies, by the level that they break."""
+"""Names of anomalies, by the level that they violate."""

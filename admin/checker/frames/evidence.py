@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class EvidenceFrames:
-    """What some runs left, a lazy DataFrame for each table of evidence.
+    """The evidence of some runs: a lazy DataFrame for each table.
 
-    `manifests` and `paths` are by run: what is known of it, and the bundle that it was read from.
-    `changed`: a table is another one than in the bundles.
+    `manifests` and `paths` are by run: its manifest, and the bundle that it was read from.
+    `changed`: a table differs from the bundles.
 
     ```python
     evidence = frames.read_bundles("runs")
@@ -54,7 +54,7 @@ class EvidenceFrames:
 
     @property
     def status(self) -> "DataFrame":
-        """What nodes said of themselves, a row for each sample."""
+        """The statuses of nodes, a row for each sample."""
         return self.tables["status"]
 
     @property
@@ -74,12 +74,12 @@ class EvidenceFrames:
 
     @property
     def nemesis(self) -> "DataFrame":
-        """The faults that were made."""
+        """The injected faults."""
         return self.tables["nemesis"]
 
     @property
     def feeds(self) -> "DataFrame":
-        """What readers of feeds of changes were given."""
+        """The answers that readers of change feeds received."""
         return self.tables["feeds"]
 
     @override
@@ -88,11 +88,11 @@ class EvidenceFrames:
         return f"EvidenceFrames({', '.join(sorted(self.manifests)) or 'rows'}{changed})"
 
     def with_table(self, name: str, frame: "DataFrame") -> "EvidenceFrames":
-        """Return the same evidence with another table: filtered, joined, changed, or your own.
+        """Return the same evidence with a replaced table: filtered, joined, changed, or your own.
 
-        It is fitted to the schema (`table_schema`): columns that evidence does not have are left
-        out, those that may be null are added. Raises ConfigError where others are missing, or there
-        is no such table.
+        It is fitted to the schema (`table_schema`): unknown columns are dropped, missing nullable
+        columns are added. Raises ConfigError if another column is missing, or there is no such
+        table.
         """
         fitted = verdicts.fitted(name, frame)
         return dataclasses.replace(self, tables={**self.tables, name: fitted}, changed=True)
@@ -110,10 +110,10 @@ class EvidenceFrames:
         )
 
     def violations(self, *only: str) -> "DataFrame":
-        """What breaks the built-in rules, or those of these ids: a lazy DataFrame (`VIOLATIONS`).
+        """Violations of the built-in rules, or of these: a lazy DataFrame (`VIOLATIONS`).
 
-        Each run is judged whole by one task, which takes three million rows at most; `check` judges
-        unchanged bundles of any size. Raises ConfigError if there is no such rule.
+        One task checks a whole run, of three million rows at most; `check` checks unchanged bundles
+        of any size. Raises ConfigError if there is no such rule.
 
         ```python
         evidence.violations("log-matching", "one-leader").select("message").show()
@@ -129,12 +129,11 @@ class EvidenceFrames:
         model: ObjectKind | str | None = None,
         level: IsolationLevel | str = IsolationLevel.STRICT_SERIALIZABLE,
     ) -> EvidenceResult:
-        """Judge all runs now: by every built-in rule or those in `only`, and by rules of your own.
+        """Check all runs now: every built-in rule or those in `only`, and your own rules.
 
-        `model`, `level`: as `--model` and `--level` of `qsync check`. Runs that are as their
-        bundles have them are judged in parts, however large they are; changed ones, a task each.
-        Raises ConfigError (no such rule), NoEvidence (a run is damaged, or too large for a task),
-        NoSpark (a job failed).
+        `model`, `level`: as `--model` and `--level` of `qsync check`. Unchanged runs are checked in
+        parts, however large they are; a changed run is checked by one task. Raises ConfigError (no
+        such rule), NoEvidence (a run is damaged, or too large for a task), NoSpark (a job failed).
         """
         kind = None if model is None else ObjectKind(model)
         terms = Terms(Hints(kind=kind), IsolationLevel(level))
@@ -168,12 +167,12 @@ class EvidenceFrames:
         return verdicts.unpacked(rows)
 
     def _by_run(self, task: Task, schema: "StructType | str") -> "DataFrame":
-        """A task for each run, on all of its rows."""
+        """One task per run, on all of its rows."""
         return verdicts.rows(self.tables).groupBy(RUN).applyInArrow(task, schema)
 
 
 def _known(only: Iterable[str]) -> frozenset[str] | None:
-    """None of no ids: all. Raises ConfigError."""
+    """Return None, which means all, for no ids. Raises ConfigError."""
     wanted = frozenset(only)
     odd = sorted(wanted - BY_ID.keys() - TITLES.keys())
     if odd:

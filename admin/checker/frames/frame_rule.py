@@ -1,4 +1,4 @@
-"""What a rule over DataFrames is, built in or a user's."""
+"""A rule over DataFrames, built in or written by a user."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class EvidenceTables(Protocol):
-    """What has the tables of evidence by their names."""
+    """An object that has the tables of evidence as attributes."""
 
     @property
     def tables(self) -> "Mapping[str, DataFrame]":
@@ -19,10 +19,10 @@ class EvidenceTables(Protocol):
 
 @dataclass(frozen=True)
 class FrameRule:
-    """A rule that can be called: evidence in, a DataFrame of its violations out (`VIOLATIONS`).
+    """A callable rule: it takes evidence and returns a DataFrame of violations (`VIOLATIONS`).
 
-    `needs`: the tables that it looks at; of a rule of your own the rows of the first one are the
-    facts that it examined.
+    `needs`: the tables that it reads. For your own rule the rows of the first table count as the
+    examined facts.
 
     ```python
     frames.RULES["log-matching"](evidence).select("node", "index", "message").show()
@@ -35,5 +35,5 @@ class FrameRule:
     find: "Callable[[Any], DataFrame]"
 
     def __call__(self, evidence: EvidenceTables) -> "DataFrame":
-        """Lazy: nothing is looked at before the DataFrame is. Raises ConfigError."""
+        """Lazy: no data is read until the DataFrame is used. Raises ConfigError."""
         return self.find(evidence)

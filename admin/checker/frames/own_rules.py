@@ -1,4 +1,4 @@
-"""Rules of users: a function from evidence to what breaks them, and a proof."""
+"""Rules of users: a function from evidence to violations, and their proofs."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
@@ -20,10 +20,10 @@ RuleFunction: TypeAlias = "Callable[[EvidenceFrames], DataFrame]"
 
 
 def rule(id: str, title: str, *, needs: Sequence[str]) -> "Callable[[RuleFunction], FrameRule]":
-    """Make a rule of a function. Raises ConfigError if the id is taken, or a table is none.
+    """Make a rule of a function. Raises ConfigError if the id is taken, or a table is unknown.
 
-    The function gives a DataFrame with `run_id`, `message` and of the other columns of `VIOLATIONS`
-    those that it knows; none for a run that holds.
+    The function returns a DataFrame of violations with `run_id`, `message` and any other columns of
+    `VIOLATIONS`. It has no row for a run without violations.
 
     ```python
     @frames.rule("calm", "nobody leads a term above 100", needs=["status"])
@@ -36,7 +36,7 @@ def rule(id: str, title: str, *, needs: Sequence[str]) -> "Callable[[RuleFunctio
     ```
     """
     if id in BY_ID or id in TITLES:
-        raise ConfigError(f"there is a built-in rule {id}", hint="give yours another id")
+        raise ConfigError(f"there is a built-in rule {id}", hint="choose another id for your rule")
     odd = sorted(set(needs) - TABLES.keys())
     if odd or not needs:
         told = f"needs a table {odd[0]!r}, and there is none" if odd else "needs no table"
@@ -52,7 +52,7 @@ def rule(id: str, title: str, *, needs: Sequence[str]) -> "Callable[[RuleFunctio
 
 
 def witness(table: str, *columns: str) -> "Column":
-    """The row at hand as the proof of a violation: a column `witness` of these columns of it.
+    """The current row as the proof of a violation: a column `witness` with these columns.
 
     ```python
     evidence.ops.select(

@@ -1,4 +1,4 @@
-"""Evidence from bundles, from DataFrames of one's own, and verdicts on files of histories."""
+"""Evidence from bundles or from your own DataFrames, and verdicts on history files."""
 
 import json
 import pickle  # noqa: TID251 - between tasks of one Spark job, as Spark itself does
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 ALONE = "history"
-"""The run of rows that name none."""
+"""The run of rows that have no `run_id`."""
 TASKS_MAX = 256
-"""Files of histories are spread over so many tasks at most."""
+"""History files are spread over this many tasks at most."""
 
 
 def read_bundles(*places: str | Path, spark: "SparkSession | None" = None) -> EvidenceFrames:
-    """The tables of bundles of evidence; a place is a bundle, or a folder with bundles in it.
+    """The tables of evidence bundles; a place is a bundle, or a folder with bundles in it.
 
-    `spark`: the session; without one that of this process, and if it has none a new one on this
-    machine. Raises NoEvidence (no bundle, a damaged one, two of one name), NoJava, NoSpark.
+    `spark`: the session. The default is the session of this process, or a new one on this machine.
+    Raises NoEvidence (no bundle, a damaged one, two with one name), NoJava, NoSpark.
 
     ```python
     evidence = frames.read_bundles("run")
@@ -56,7 +56,7 @@ def read_bundles(*places: str | Path, spark: "SparkSession | None" = None) -> Ev
         twin = bundles.setdefault(bundle.manifest.run_id, bundle)
         if twin is not bundle:
             told = f"{twin.path} and {bundle.path} are both named {bundle.manifest.run_id}"
-            raise NoEvidence(told, hint="tables know a run by its name: read them apart")
+            raise NoEvidence(told, hint="tables identify a run by its name: read them separately")
     if not bundles:
         raise NoEvidence("no bundle is named", hint="`qsync dump`, drills and demos leave them")
     session = session_at_hand(spark)
@@ -72,11 +72,11 @@ def read_bundles(*places: str | Path, spark: "SparkSession | None" = None) -> Ev
 
 
 def from_tables(*, manifests: Iterable[Manifest] = (), **tables: "DataFrame") -> EvidenceFrames:
-    """Evidence that you have as DataFrames, such as a history of operations that you recorded.
+    """Evidence from your DataFrames, such as a history of operations that you recorded.
 
-    Each is fitted to its schema (`table_schema`); rows without `run_id` are of one run, `history`.
-    Where no manifest is given of a run, nothing is known of its nodes, and rules about them are
-    skipped. Raises ConfigError: no such table, a column is missing.
+    Each is fitted to its schema (`table_schema`); rows without `run_id` belong to one run,
+    `history`. If a run has no manifest, its nodes are unknown, and rules about nodes are skipped.
+    Raises ConfigError: no such table, a column is missing.
 
     ```python
     ops = spark.read.json("s3a://tests/*/history.jsonl")
@@ -106,11 +106,11 @@ def check_histories(
     model: ObjectKind | str | None = None,
     level: IsolationLevel | str = IsolationLevel.STRICT_SERIALIZABLE,
 ) -> EvidenceResult:
-    """Judge files of histories, each by one task: Jepsen's EDN and logs, Porcupine's, JSON lines.
+    """Check history files, one task each: Jepsen's EDN and logs, Porcupine's logs, JSON lines.
 
-    `format`, `model` and `level` as of `qsync check`: without the first two the content tells. What
-    cannot be read is no end of the job, but an exception when all others were judged. Executors see
-    files at the same path. Raises NoEvidence (files that are no history, all named), NoSpark.
+    `format`, `model` and `level` as in `qsync check`: the default of the first two depends on the
+    content. An unreadable file does not end the job: all others are checked first. Executors must
+    see the files at the same path. Raises NoEvidence (the files that are not histories), NoSpark.
 
     ```python
     report = frames.check_histories(*Path("store").rglob("history.edn"), level="serializable")
@@ -136,7 +136,7 @@ def check_histories(
 
 
 def json_text(column: "Column | str") -> "Column":
-    """Text as JSON, for the columns `key` and `value`, where it is not JSON yet: `a` becomes `"a"`.
+    """Plain text as JSON, for the columns `key` and `value`: `a` becomes `"a"`.
 
     ```python
     ops = rows.withColumn("key", frames.json_text("key"))
@@ -148,12 +148,12 @@ def json_text(column: "Column | str") -> "Column":
 
 
 def _bundles(place: Path) -> Sequence[Path]:
-    """It, or those in it. Raises NoEvidence."""
+    """The bundle, or the bundles in the folder. Raises NoEvidence."""
     if is_bundle(place) or not place.is_dir():
-        return [place]  # What is none says so itself.
+        return [place]  # Reading a folder that is not a bundle raises the error.
     found = sorted(each for each in place.iterdir() if is_bundle(each))
     if not found:
-        raise NoEvidence(f"{place} is no bundle of evidence, and has none in it")
+        raise NoEvidence(f"{place} is not an evidence bundle, and contains none")
     return found
 
 
@@ -174,7 +174,7 @@ def _judge_files(paths: Sequence[Path], terms: Terms) -> Callable[[Batches], Bat
 
 
 def _said(path: Path, terms: Terms) -> object:
-    """Its report without operations, or why there is none."""
+    """Its report without operations, or the reason why there is none."""
     try:
         report = check_file(path, terms.hints, level=terms.level, steps_max=terms.steps_max)
     except (OSError, ValueError) as error:

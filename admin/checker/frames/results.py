@@ -1,4 +1,4 @@
-"""What a check concluded: DataFrames of verdicts and of violations, a page, pictures of runs."""
+"""The result of a check: DataFrames of verdicts and violations, a page, pictures of runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -45,7 +45,7 @@ _VERDICTS = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class RunPicture:
-    """A drawing that notebooks show by themselves; `svg` is a file of its own."""
+    """A drawing that notebooks show automatically; `svg` is a complete SVG file."""
 
     svg: str = field(repr=False)
 
@@ -72,12 +72,12 @@ class EvidenceResult:
 
     @property
     def verdict(self) -> Result:
-        """On all of them: fails if any rule does, unknown if one is, or nothing was examined."""
+        """The verdict on all runs: fail if any is, else unknown if any is or there are no facts."""
         return overall(each.result for each in self.reports.values())
 
     @property
     def sentence(self) -> str:
-        """The verdict in words."""
+        """The verdict as a sentence."""
         return summed(list(self.reports.values()))
 
     @property
@@ -115,7 +115,7 @@ class EvidenceResult:
         )
 
     def save_html(self, file: str | Path) -> Path:
-        """Write a report for people: one file without outside assets, as `qsync check --html`.
+        """Write an HTML report in one self-contained file, as `qsync check --html`.
 
         Raises OSError.
         """
@@ -126,15 +126,16 @@ class EvidenceResult:
         return place
 
     def timeline(self, run: str | None = None) -> RunPicture:
-        """Return the timeline as a picture: leaders, faults, and where the violations are.
+        """Return the timeline as a picture: leaders, faults, and the violations.
 
-        `run`: its name, if it is one of many. Raises ConfigError if there is no bundle that tells.
+        `run`: the name of the run, if there are several. Raises ConfigError if the run has no
+        bundle.
         """
         story, marks = self._story(run)
         return _picture(timeline.leaders(story, marks, anchor="run"))
 
     def confirmed(self, run: str | None = None) -> RunPicture:
-        """How far each node had confirmed at which time. Raises as `timeline` does."""
+        """The confirmed index of each node over time. Raises as `timeline` does."""
         return _picture(timeline.confirmed(*self._story(run)))
 
     @override
@@ -142,7 +143,7 @@ class EvidenceResult:
         return f"EvidenceResult({self.verdict}: {self.sentence})"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the sentence, and what does not hold."""
+        """For notebooks: the sentence, and the invariants that do not hold."""
         odd = [each for each in summary(self.reports.values()) if each.verdict.count]
         rows = [(escape(e.verdict.invariant), escape(e.title), f"{e.verdict.count:,}") for e in odd]
         heads = ("rule", "says", "violations")
@@ -153,7 +154,7 @@ class EvidenceResult:
         name = next(iter(self.reports), "") if run is None else run
         if name not in self.paths or (run is None and len(self.reports) > 1):
             raise ConfigError(
-                f"no bundle tells what happened in the run {name!r}",
+                f"there is no bundle of the run {name!r}",
                 hint=f"name one of {', '.join(self.paths) or 'a check of bundles'}",
             )
         bundle = Bundle.open(self.paths[name])
@@ -162,9 +163,9 @@ class EvidenceResult:
 
 
 def _picture(drawn: str) -> RunPicture:
-    """A drawing of a page as a file of its own, on paper."""
+    """A drawing of a page as a complete file, with a white background."""
     if not drawn:
-        raise ConfigError("nothing in the evidence says when anything was")
+        raise ConfigError("the evidence has no times")
     bare = drawn.removeprefix('<div class="wide"><svg ').removesuffix("</svg></div>")
     attributes, _, parts = bare.partition(">")
     look = 'xmlns="http://www.w3.org/2000/svg" style="background: #fff; color: #1b1f24"'

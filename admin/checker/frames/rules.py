@@ -26,4 +26,4 @@ RULES: Mapping[str, FrameRule] = MappingProxyType(
         **{id_: _built_in(id_, title, ("ops",)) for id_, title in TITLES.items()},
     }
 )
-"""By id, of logs and nodes first, then of the histories of clients."""
+"""By id: rules of logs and nodes first, then rules of client histories."""

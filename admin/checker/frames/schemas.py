@@ -47,7 +47,7 @@ VIOLATIONS: Final = StructType(
     [
         *_OF_RUN,
         _maybe("node", LongType(), "id of the node, where it is about one"),
-        _maybe("index", LongType(), "of the log, or of the sample, event or line it is about"),
+        _maybe("index", LongType(), "index of the log entry, sample, event or line"),
         _maybe("term", LongType(), "term of that"),
         _maybe("key", StringType(), "JSON: the object that it is about"),
         _maybe("seconds", DoubleType(), "s into the run, where that is known"),
@@ -56,7 +56,7 @@ VIOLATIONS: Final = StructType(
         _always("witness", _WITNESS, "rows that prove it: the table, and the row as JSON"),
     ]
 )
-"""A row for each violation; a thousand are kept of each rule and run."""
+"""A row for each violation; up to a thousand are kept per rule and run."""
 VERDICTS: Final = StructType(
     [
         *_OF_RUN,
@@ -64,14 +64,14 @@ VERDICTS: Final = StructType(
         _always("facts", LongType(), "how many facts were examined"),
         _always("violations", LongType(), "how many there are"),
         _maybe("note", StringType(), "why it is unknown or skipped"),
-        _always("seconds", DoubleType(), "s that it took, or its share of the jobs"),
+        _always("seconds", DoubleType(), "seconds that it took, or its share of the jobs"),
     ]
 )
 """A row for each run and rule."""
 
 
 def table_schema(table: str) -> StructType:
-    """The columns of a table of evidence: `nullable` is False of what every row has.
+    """The columns of a table of evidence: `nullable` is False for a column that every row has.
 
     Each has a comment with its meaning and unit. Raises ConfigError if there is no such table.
 

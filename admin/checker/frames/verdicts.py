@@ -1,4 +1,4 @@
-"""How tables, rules of users and reports become DataFrames of one shape, and what they mean."""
+"""Tables, user rules and reports as DataFrames of one shape."""
 
 import dataclasses
 import functools
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 _OF_RULE = ("invariant", "title", "source", "count")
-"""Columns of violations that the rule itself tells."""
+"""Columns of violations that the rule itself fills in."""
 
 
 def fitted(name: str, frame: "DataFrame") -> "DataFrame":
-    """A table of evidence out of a DataFrame. Raises ConfigError."""
+    """A DataFrame fitted to the schema of its evidence table. Raises ConfigError."""
     wanted = table_schema(name)
     missing = sorted((TABLES[name].needed | {RUN}) - set(frame.columns))
     if missing:
@@ -53,7 +53,7 @@ def fitted(name: str, frame: "DataFrame") -> "DataFrame":
 
 
 def _as_json(frame: "DataFrame", name: str) -> "Column":
-    """Text is JSON already; numbers are as they are; structs, arrays and maps become it."""
+    """Text is already JSON; numbers stay as they are; structs, arrays and maps become JSON."""
     column, type_ = F.col(f"`{name}`"), frame.schema[name].dataType
     if isinstance(type_, StringType):
         return column
@@ -74,14 +74,14 @@ def rows(tables: "Mapping[str, DataFrame]") -> "DataFrame":
 
 
 def unpacked(found: "Iterable[Row]") -> dict[str, HistoryReport]:
-    """By run, from a job of our own."""
+    """By run, from a separate job."""
     return {row[RUN]: pickle.loads(bytes(row["said"])) for row in found}  # noqa: S301 - our own
 
 
 def with_rule(
     evidence: EvidenceTables, own: FrameRule, reports: Mapping[str, HistoryReport]
 ) -> dict[str, HistoryReport]:
-    """Also judged by a rule of the user's: what is broken, on how many rows of its first table."""
+    """Add a user's rule: its violations, and the rows of its first table as facts."""
     facts = Counter[str]()
     for row in evidence.tables[own.needs[0]].groupBy(RUN).count().collect():
         facts[row[RUN]] = row["count"]
@@ -127,7 +127,7 @@ def _violation(id_: str, row: "Row") -> Violation:
 
 
 def violations_frame(id_: str, title: str, frame: "DataFrame") -> "DataFrame":
-    """What a rule of the user's finds, in the shape of all violations. Raises ConfigError."""
+    """The violations of a user's rule, in the shape of all violations. Raises ConfigError."""
     odd = sorted(set(frame.columns) - set(VIOLATIONS.names))
     lacks = sorted({RUN, "message"} - set(frame.columns))
     if odd or lacks:

@@ -1,4 +1,4 @@
-"""Columns of large tables as arrays of numpy, and what stands there for a text that is absent."""
+"""Columns of large tables as numpy arrays, and the placeholder for a missing text."""
 
 from typing import TypeAlias
 
@@ -10,4 +10,4 @@ Flags: TypeAlias = NDArray[np.bool_]
 Reals: TypeAlias = NDArray[np.float64]
 
 NOBODY = -1
-"""The place of a text that is not there, such as the session of what no numbered request made."""
+"""The index of a missing text, such as the session of an entry without a numbered request."""

@@ -1,4 +1,4 @@
-"""Times that go back prove nothing, so rules that compare times must know.
+"""Whether clocks went back: if one did, rules that compare times prove nothing.
 
 The history of the clients may be as large as a log, so this kernel takes its columns in parts.
 """
@@ -18,7 +18,7 @@ _NANOS = 1_000_000_000
 
 @dataclass(slots=True)
 class _Clock:
-    """A series that is written in order: its last time, and how far it first went back."""
+    """A series that is written in order: its last time, and its first step back."""
 
     whose: str
     last: int
@@ -27,23 +27,23 @@ class _Clock:
 
 @dataclass(slots=True)
 class ClockReplay:
-    """Feed it the parts of every series in order: within each the clock does not go back."""
+    """Feed it the parts of every series in order: within a series the clock must not go back."""
 
     facts: int = 0
     _clocks: dict[object, _Clock] = field(default_factory=dict)
 
     def lines(self, time: Iterable[int]) -> None:
-        """More of the history."""
+        """Take the next part of the history."""
         self._apply(0, CLIENTS, list(time))
 
     def samples(self, status: Samples) -> None:
-        """More samples: each start of a node has a clock of its own."""
+        """Take the next samples: each start of a node has its own clock."""
         lives = groups(range(len(status)), status.node, status.generation, status.life)
         for life, own in lives.items():
             self._apply(life, f"node {life[0]}", [status.time_mono[at] for at in own])
 
     def finding(self) -> RuleFinding:
-        """How often clocks were read, and the first one that went back."""
+        """How often clocks were read, and the first clock that went back."""
         found = RuleFinding(facts=self.facts)
         clock = next((each for each in self._clocks.values() if each.back), None)
         if clock is not None:

@@ -1,4 +1,4 @@
-"""The layout that kernels see: a list a column, in order; of rows, of Arrow, or of live nodes."""
+"""The layout that kernels read: one list per column, from rows, Arrow or live nodes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -12,10 +12,10 @@ from admin.checker.rules.rule import Where
 Whose = tuple[int, int]
 """A node and its generation."""
 Cells = Mapping[str, Sequence[Any]]
-"""Columns by name, whatever they are made of."""
+"""Columns by name, of any list type."""
 Ints = list[int]
 Known = list[int | None]
-"""Numbers of which some are not known."""
+"""Numbers; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Columns:
 
     table: ClassVar[str]
     blank: ClassVar[Mapping[str, object]] = {}
-    """What stands for null, of columns that are asked without looking whether they are known."""
+    """The placeholder for null in columns that are read without a check for null."""
 
     node: Ints = field(default_factory=list)
     generation: Ints = field(default_factory=list)
@@ -39,7 +39,7 @@ class Columns:
 
     @classmethod
     def of(cls, cells: Cells) -> Self:
-        """From columns; one that is not there is null in every row."""
+        """From columns; a missing one is null in every row."""
         size = len(cells["node"])
         found: list[list[Any]] = []
         for name in cls.names():
@@ -59,16 +59,16 @@ class Columns:
 
     @classmethod
     def of_records(cls, records: Iterable[object]) -> Self:
-        """From objects that have what is in a row as attributes."""
+        """From objects whose attributes are the cells of a row."""
         known = list(records)
         return cls.of({name: [getattr(each, name) for each in known] for name in cls.names()})
 
     def whose(self, at: int) -> Whose:
-        """Which directory a row is about."""
+        """The directory that a row is about."""
         return (self.node[at], self.generation[at])
 
     def shows(self, *places: int) -> list[EvidenceRow]:
-        """Rows there, as proof."""
+        """The rows at these places, as proof."""
         return [exhibit(self.table, self._row(at)) for at in places]
 
     def _row(self, at: int) -> dict[str, object]:
@@ -77,7 +77,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Samples(Columns):
-    """What nodes said of themselves, by the number of the sample."""
+    """The statuses of nodes, by the number of the sample."""
 
     table = "status"
 
@@ -104,18 +104,18 @@ class Samples(Columns):
         return {"node": self.node[at], "index": self.sample[at], "term": self.term[at]}
 
     def safe(self, at: int) -> int:
-        """What was confirmed and on the disk of the node itself."""
+        """The index that was confirmed and on the disk of the node itself."""
         return min(self.confirmed[at] or 0, self.written[at] or 0)
 
     def visibly_confirmed(self, at: int) -> int:
-        """What was confirmed; a disk may lag behind what its node knows."""
+        """The confirmed index; a disk may lag behind what its node knows."""
         confirmed, written = self.confirmed[at] or 0, self.written[at]
         return confirmed if written is None else min(confirmed, written)
 
 
 @dataclass(frozen=True, slots=True)
 class Events(Columns):
-    """What happened inside of nodes, by number; only the names that some kernel asks for."""
+    """The events of nodes, by number; only events with a name that some kernel uses."""
 
     table = "events"
     blank: ClassVar[Mapping[str, object]] = {"term": 0, "index": 0, "crc": 0}
@@ -137,7 +137,7 @@ class Events(Columns):
 
 @dataclass(frozen=True, slots=True)
 class Digests(Columns):
-    """Hashes over rows of spaces. `made`: empty of what a node shows."""
+    """Hashes over rows of spaces. `made`: empty for the visible rows of a node."""
 
     table = "digests"
     blank: ClassVar[Mapping[str, object]] = {"bucket": 0, "made": ""}
@@ -156,7 +156,7 @@ class Digests(Columns):
 
 @dataclass(frozen=True, slots=True)
 class LogEntries(Columns):
-    """Some entries of logs, by log and index. Of a large log not every column is known."""
+    """Some entries of logs, by log and index. A large log may lack some columns."""
 
     table = "wal"
 

@@ -1,8 +1,7 @@
-"""Configurations as nodes followed them: how they change, what they decide, who is left out.
+"""Configurations in events: their changes, their quorums, and nodes that they exclude.
 
-What a node counts by is in its events `configured` and `voter`, and whom it is counted as in
-`opened`. What somebody else counts is no matter here: each rule is about one node's own log
-(membership.md M1 b).
+The voters that a node counts are in its events `configured` and `voter`; the directory that it
+counts as is in `opened`. Each rule is about one node's own log (membership.md M1 b).
 """
 
 from collections.abc import Iterator
@@ -19,13 +18,13 @@ from qsync.core.generation import generation_of
 
 STEPS, QUORUMS, REMOVED = "configuration-steps", "configuration-quorums", "removed-count-nowhere"
 FOLLOWED = ("started", "opened", "configured", "voter", "leads", "confirmed")
-"""Events by which a node is followed."""
+"""Events that change the state of a followed node."""
 NOBODY: Pairs = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class FollowedConfiguration:
-    """What a node counts by from event `at` on: an entry of its log, and the voters there."""
+    """The configuration of a node from event `at` on: the log entry, and its voters."""
 
     at: int
     index: int
@@ -35,7 +34,7 @@ class FollowedConfiguration:
 
 @dataclass(slots=True)
 class _Followed:
-    """One life of a node, up to a moment. `own`: changes that it appended as leader of `leads`."""
+    """One life of a node up to an event. `own`: changes that it appended as leader of `leads`."""
 
     follows: FollowedConfiguration | None = None
     former: FollowedConfiguration | None = None
@@ -54,15 +53,15 @@ class ConfigurationWalk:
         self._instances: dict[int, int] = {}
 
     def of(self, node: int) -> _Followed:
-        """What this node follows now."""
+        """The configuration that this node uses now."""
         return self._lives.setdefault(node, _Followed())
 
     def pair(self, node: int) -> Pair:
-        """What it counts as where it acts now (M1 d)."""
+        """The replica and the directory that it counts as now (M1 d)."""
         return (node, self._instances.get(node, UNTOLD))
 
     def moments(self, *names: str) -> Iterator[int]:
-        """Places of these events and of those of FOLLOWED, each once it was taken into account."""
+        """The places of these events and of those of FOLLOWED, each after it was applied."""
         events = self.events
         for at in events.places(*FOLLOWED, *names):
             node, name = events.node[at], events.name[at]
@@ -82,12 +81,12 @@ class ConfigurationWalk:
             yield at
 
     def shows(self, *configurations: FollowedConfiguration | None) -> list[EvidenceRow]:
-        """The events that tell of them."""
+        """The events that state the configurations."""
         return self.events.shows(*(each.at for each in configurations if each is not None))
 
 
 def _configurations(events: Events) -> dict[int, FollowedConfiguration]:
-    """Return configurations by the place of their `configured`, with the voters behind it."""
+    """Return configurations by the place of their `configured`, with the voters after it."""
     voters: dict[int, set[Pair]] = {}
     last: dict[int, int] = {}
     for at in events.places("configured", "voter"):
@@ -107,10 +106,10 @@ def _configurations(events: Events) -> dict[int, FollowedConfiguration]:
 
 
 def steps(evidence: Evidence) -> RuleFinding:
-    """A leader changes one voter at a time, when all before that is decided (M1 a, M2 a and b).
+    """A leader changes one voter at a time, after the change before is decided (M1 a, M2 a, b).
 
-    Decided is its own PROMOTE, and the change before, or the ROLLBACK of that: what lies behind the
-    change is confirmed only with it. Those of its predecessors are before its PROMOTE.
+    Its own PROMOTE must be confirmed, and the change before must be confirmed or rolled back: later
+    entries are confirmed only with it. Changes of earlier leaders are before its PROMOTE.
     """
     walk = ConfigurationWalk(evidence.events)
     events, found = evidence.events, _finding(walk)
@@ -123,7 +122,7 @@ def steps(evidence: Evidence) -> RuleFinding:
             continue
         before = life.own[-1] if life.own else None
         if change.term != life.leads or (before is not None and change.index <= before.index):
-            continue  # appended by another node, or back in force behind a ROLLBACK or a cut
+            continue  # appended by another node, or in force again after a ROLLBACK or a cut
         life.own.append(change)
         found.facts += 1
         node, where = events.node[at], f"the configuration at {change.index}"
@@ -155,7 +154,7 @@ def _promotes(evidence: Evidence) -> dict[tuple[int, int], int]:
 
 
 def _reached(events: Events, confirmed: list[int], at: int, known: int) -> int:
-    """What was confirmed when a change was appended: what is of one batch has one time."""
+    """The confirmed index when a change was appended: events of one batch have one time."""
     now = events.time_mono[at]
     same = (events.index[each] for each in confirmed if each > at and events.time_mono[each] == now)
     return max((known, *same))
@@ -165,10 +164,10 @@ def _reached(events: Events, confirmed: list[int], at: int, known: int) -> int:
 
 
 def quorums(evidence: Evidence) -> RuleFinding:
-    """Leaders have votes of a majority of the pairs in their own log; quorums are majorities.
+    """Leaders have the votes of a majority of the voters in their own log; quorums are majorities.
 
-    M1 b and d, M10 a and b; and that one entry is one configuration, whoever follows it. Whose acks
-    confirm is another invariant.
+    M1 b and d, M10 a and b. Also, an entry states the same configuration on every node. Another
+    invariant checks whose acks confirm.
     """
     walk = ConfigurationWalk(evidence.events)
     events, found = evidence.events, _finding(walk)
@@ -213,7 +212,7 @@ def _elected(walk: ConfigurationWalk, at: int, votes: dict[Pair, int], found: Ru
 
 
 def _counted(walk: ConfigurationWalk, at: int, found: RuleFinding) -> None:
-    """A quorum that was changed in the batch that confirmed may be that of before."""
+    """If the quorum changed in the batch that confirmed, the earlier quorum is allowed too."""
     events = walk.events
     life, quorum = walk.of(events.node[at]), events.floor[at]
     if quorum is None or life.follows is None or not life.follows.voters:
@@ -233,9 +232,10 @@ def _counted(walk: ConfigurationWalk, at: int, found: RuleFinding) -> None:
 
 
 def removed(evidence: Evidence) -> RuleFinding:
-    """No node leads that a configuration which it knows as confirmed leaves out (M4 d).
+    """A node that a confirmed configuration excludes does not lead (M4 d).
 
-    And a directory is of one generation: terms of another one mean nothing to it (M8 d, f).
+    Only if the node knows that it is confirmed. A directory belongs to one generation: it ignores
+    terms of another one (M8 d, f).
     """
     walk = ConfigurationWalk(evidence.events)
     events, found = evidence.events, _finding(walk)
@@ -279,7 +279,7 @@ def _finding(walk: ConfigurationWalk) -> RuleFinding:
 KERNELS = (
     Kernel(
         STEPS,
-        "a configuration changes by one voter, once all before it is decided",
+        "a configuration changes by one voter, after all earlier changes are decided",
         ("events",),
         steps,
         events=frozenset(FOLLOWED),
@@ -295,7 +295,7 @@ KERNELS = (
     ),
     Kernel(
         REMOVED,
-        "who was removed leads nobody, and generations do not mix",
+        "a removed node does not lead, and generations do not mix",
         ("events",),
         removed,
         events=frozenset((*FOLLOWED, "vote", "ballot")),

@@ -1,17 +1,17 @@
-"""Hashes of what nodes show and store: nodes at one place agree, and so do log and store."""
+"""Hashes of visible and stored rows: nodes at one index agree, and log and store agree."""
 
 from admin.checker.kernels.kernel import Evidence, Kernel, groups
 from admin.checker.rules.rule import RuleFinding
 from admin.evidence.tables import REPLAY, SNAPSHOT
 
 EQUAL, STORED = "digests-equal", "stored-replayed"
-UNCOMPARED = "nobody compared what is stored with the log"
+UNCOMPARED = "no stored rows were compared with the log"
 
 
 def equal(evidence: Evidence) -> RuleFinding:
     """Nodes that have confirmed the same index show the same rows.
 
-    Of a cluster at rest, what is visible counts: the record that confirms the last write does not
+    For a cluster at rest the visible index counts: the record that confirms the last write does not
     confirm itself.
     """
     digests, confirmed = evidence.digests, evidence.confirmed
@@ -37,9 +37,9 @@ def equal(evidence: Evidence) -> RuleFinding:
 
 
 def stored(evidence: Evidence) -> RuleFinding:
-    """What a node has stored of its spaces is what its log makes of them.
+    """The stored rows of a node equal the replay of its log.
 
-    Two digests of a space of one node at one index: of the stored rows, and of the log alone.
+    A space of one node has two digests at one index: of the stored rows, and of the replayed log.
     """
     digests = evidence.digests
     kept = [at for at, made in enumerate(digests.made) if made == SNAPSHOT]
@@ -65,14 +65,14 @@ def stored(evidence: Evidence) -> RuleFinding:
 KERNELS = (
     Kernel(
         EQUAL,
-        "nodes at the same place show the same",
+        "nodes at the same index show the same rows",
         ("digests",),
         equal,
-        idle="no two nodes showed what they have at one place",
+        idle="no two nodes showed their rows at the same index",
     ),
     Kernel(
         STORED,
-        "what is stored is the replay of the log",
+        "the stored rows equal the replay of the log",
         ("digests",),
         stored,
         idle=UNCOMPARED,

@@ -1,9 +1,9 @@
-"""What is on every disk, followed through the events of a run in columns.
+"""The content of every disk, derived from the columns of a run's events.
 
-An ack is of what is on its node's disk, and what is confirmed first is on the disks of a quorum.
-Of what a disk holds, an entry is lost to every later write or cut below it: so it is there at a
-moment if it was written before, with that checksum, and nothing lower was touched in between.
-What is before the beginning of a log is in a snapshot: it is there, and its checksum is not known.
+A node acks only entries on its disk, and a confirmed entry is on the disks of a quorum. A later
+write or cut at a lower index removes an entry. So an entry is on the disk if it was written before
+with that checksum, and no lower index was written or cut since. Entries before the beginning of a
+log are in a snapshot: they are on the disk, with an unknown checksum.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,10 +23,10 @@ from admin.checker.rules.run import NodeEvent
 from admin.evidence.manifest import Manifest, NodeFacts
 
 ROWS = 1 << 17
-"""Events that are looked at together."""
+"""How many events are examined together."""
 ACKS, QUORUM = "ack-durable", "quorum-before-confirm"
 NUMBERS = ("node", "generation", "number", "index", "term", "crc", "floor")
-"""What is looked at of an event, beside its name."""
+"""The columns of an event that are read, besides its name."""
 _NOTHING = -1
 """No checksum."""
 _NEVER = np.iinfo(np.int64).max
@@ -34,10 +34,10 @@ _NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class DiskEvents:
-    """Some events, in order. `changes`: written, cut, or found at a start.
+    """Some events, in order.
 
-    `floor`: of what is confirmed, the quorum by which its node counted; 0 where it does not say.
-    `begins`: from there on the log of that node begins behind that entry.
+    `changes`: written, cut, or found at a start. `floor`: for a confirm, the quorum that its node
+    used; 0 if unknown. `begins`: from this event on the log of the node begins after that entry.
     """
 
     node: Numbers
@@ -57,7 +57,7 @@ class DiskEvents:
     def of(
         cls, numbers: Mapping[str, Numbers], flags: Callable[[Collection[str]], Flags]
     ) -> "DiskEvents":
-        """From columns of numbers, and from where events have one of some names."""
+        """From columns of numbers, and masks of the events with certain names."""
         return cls(
             node=numbers["node"],
             generation=numbers["generation"],
@@ -87,7 +87,7 @@ class DiskEvents:
 
 
 class DiskWriteColumns(NamedTuple):
-    """What happened to one disk, in order: `at` are places among all events that are looked at."""
+    """The changes of one disk, in order: `at` are positions among all examined events."""
 
     at: Numbers
     index: Numbers  # type: ignore[assignment]  # hides tuple.index, which nobody needs
@@ -97,11 +97,11 @@ class DiskWriteColumns(NamedTuple):
 
 
 class DiskChecksums:
-    """Checksums by index, as they were before the writes that come next; and the events of them."""
+    """Checksums by index before the next writes, and the events that wrote them."""
 
     def __init__(self) -> None:
         self._before_log = (0, -1)
-        """The entry before the log, and the event that says so."""
+        """The entry before the log, and the event that states it."""
         self._first = 0
         self._size = 0
         self._room = np.empty((2, 0), dtype=np.int64)
@@ -109,7 +109,7 @@ class DiskChecksums:
     def holds(
         self, writes: DiskWriteColumns, at: Numbers, index: Numbers, crc: Numbers
     ) -> tuple[Flags, Numbers]:
-        """Return whether the entries were at those places, and the events that put them there."""
+        """Return whether the entries were on the disk, and the events that wrote them."""
         (had, number), written = self._before(index), np.full(len(index), -1, dtype=np.int64)
         upto = np.searchsorted(writes.at, at)
         if writes.durable.any():
@@ -117,7 +117,7 @@ class DiskChecksums:
             had = np.where(written >= 0, writes.crc[written], had)
             number = np.where(written >= 0, writes.number[written], number)
         begins, told = self._before_log
-        # What was never looked at there is not known to be another entry.
+        # If nothing is known about the index, the entry counts as present.
         lost = (index <= begins) & (had == _NOTHING)
         number = np.where(lost, told, number)
         same = lost | (had == crc)
@@ -125,7 +125,7 @@ class DiskChecksums:
         return found, number
 
     def begin_at(self, index: int, crc: int, number: int) -> None:
-        """Its log begins behind that entry now; what follows on that very one stays."""
+        """Its log now begins after that entry; the entries that follow it stay."""
         (had,), _ = self._before(np.array([index], dtype=np.int64))
         if had == crc:
             return
@@ -135,7 +135,7 @@ class DiskChecksums:
         self._room[:, index - self._first] = (crc, number)
 
     def apply(self, writes: DiskWriteColumns) -> None:
-        """From now on they are behind us."""
+        """From now on they are in the past."""
         index, durable = writes.index, writes.durable
         lowest = int((index + ~durable).min())
         after = np.append(np.minimum.accumulate(index[::-1])[::-1][1:], _NEVER)
@@ -145,7 +145,7 @@ class DiskChecksums:
         self._before_log = (min(begins, lowest - 1), told)
         if kept.any():
             self._reach(int(index[kept].min()), int(index[kept].max()) + 1)
-            # Of several writes of one place the last one stays.
+            # Of several writes of one index the last one stays.
             self._room[:, index[kept] - self._first] = (writes.crc[kept], writes.number[kept])
 
     def _before(self, index: Numbers) -> Numbers:
@@ -156,7 +156,7 @@ class DiskChecksums:
         return found
 
     def _reach(self, first: int, end: int) -> None:
-        """Room for these; what was never written has no checksum."""
+        """Make room for these; an index that was never written has no checksum."""
         low = min(self._first, first) if self._size else first
         size = max(self._first + self._size if self._size else end, end) - low
         if low != self._first or size > self._room.shape[1]:
@@ -170,10 +170,10 @@ class DiskChecksums:
 
 
 class Wanted:
-    """How many disks must have something before it is confirmed, by the quorum of its node.
+    """How many disks must have an entry before it is confirmed, by the quorum of its node.
 
-    A quorum that changed in the batch that confirmed may be that of before: the one that the node
-    said at its last confirm counts, too (`replay.voters` does the same).
+    If the quorum changed in the batch that confirmed, the earlier quorum, from the node's last
+    confirm, is allowed too (`replay.voters` does the same).
     """
 
     def __init__(self, least: int) -> None:
@@ -182,7 +182,7 @@ class Wanted:
         self.known = bool(least)
 
     def of(self, events: DiskEvents) -> Numbers:
-        """Return it by event; 0 where it is unknown, or nothing is confirmed."""
+        """Return it by event; 0 if it is unknown, or nothing is confirmed."""
         found = np.zeros(len(events.node), dtype=np.int64)
         for node in np.unique(events.node[events.confirmed]).tolist():
             at = np.flatnonzero(events.confirmed & (events.node == node))
@@ -195,10 +195,10 @@ class Wanted:
 
 
 class DiskWalk:
-    """All disks of one run. Feed it events in order. `durable`: there is some write.
+    """All disks of one run. Feed it events in order.
 
-    What is confirmed is held against the quorum of the configuration that its node counted by at
-    that moment; and against `quorum`, the least that there was in the run, where that is known.
+    `durable`: the run has a write. Each confirmed entry is checked against the quorum of the node's
+    configuration at that moment, and against `quorum`, the smallest one of the run, if known.
     """
 
     def __init__(self, quorum: int, rows: int = ROWS) -> None:
@@ -224,7 +224,7 @@ class DiskWalk:
                 self._begin(events, upto)
 
     def end(self) -> dict[str, RuleFinding]:
-        """What was found; of quorums only if writes tell of them."""
+        """The findings; findings about quorums only if the run has writes."""
         if not self._acked:
             self._acks = RuleFinding(lacks="no event `ack` with a checksum")
         if self.durable and not self._wanted.known:
@@ -262,7 +262,7 @@ class DiskWalk:
         for place in np.flatnonzero(lacks).tolist():
             columns = (events.node, events.index, events.term)
             node, index, term = (int(each[place]) for each in columns)
-            # With what came to that disk last before the ack.
+            # With the last write to that disk before the ack.
             rows = [*self._last_write(events, place), proofs.event(int(events.number[place]))]
             where: Where = {"node": node, "index": index, "term": term}
             self._acks.broken(ACKS, texts.acked(node, index), rows, **where)
@@ -282,7 +282,7 @@ class DiskWalk:
         self._quorums.facts += len(at)
         count = sum((held for held, _ in have.values()), np.zeros(len(at), dtype=np.int64))
         lacks = count < wanted[at]
-        # What is confirmed behind it stands on it: the first of a stretch is told.
+        # Later confirmed entries depend on it: only the first of a stretch is reported.
         goes_on = np.concatenate(([self._lacked], lacks))[: len(at)]
         self._lacked = bool(lacks[-1]) if len(at) else self._lacked
         for number in np.flatnonzero(lacks & ~goes_on).tolist():
@@ -302,7 +302,7 @@ class DiskWalk:
         return disk.holds(own, at, events.index[at], events.crc[at])
 
     def _first(self, events: DiskEvents) -> Numbers:
-        """Places where something is confirmed that was not before."""
+        """Places where a new index is confirmed."""
         at = np.flatnonzero(events.confirmed)
         reach = np.maximum.accumulate(np.concatenate(([self._highest], events.index[at])))
         self._highest = int(reach[-1])
@@ -310,21 +310,19 @@ class DiskWalk:
 
 
 def confirmed_last(manifest: Manifest) -> NodeFacts | None:
-    """Return the node that is known to have confirmed the most."""
+    """Return the node with the highest known confirmed index."""
     order = {(each.confirmed, each.node, each.generation): each for each in manifest.nodes}
     return order[max(order)] if order else None
 
 
 def by_logs(manifest: Manifest, entries: LogEntries, logs: int) -> RuleFinding:
-    """Without events of disks: what was confirmed last is in the logs of a quorum.
+    """Without disk events: the last confirmed entry is in the logs of a quorum.
 
-    `entries`: those of that index in all logs, which are so many.
+    `entries`: the entries at that index in all logs; `logs`: the number of logs.
     """
     ahead = confirmed_last(manifest)
     if ahead is None or not manifest.quorum or logs < manifest.voters or not ahead.confirmed:
-        return RuleFinding(
-            lacks="not all voters' logs are here, or nothing is known to be confirmed"
-        )
+        return RuleFinding(lacks="a voter's log is missing, or no confirmed index is known")
     upto, whose = ahead.confirmed, (ahead.node, ahead.generation)
     own = [at for at in range(len(entries)) if entries.whose(at) == whose]
     if not own:
@@ -342,7 +340,7 @@ def _whose(events: DiskEvents, at: int) -> tuple[int, int]:
 
 
 def _last(writes: DiskWriteColumns, index: Numbers, upto: Numbers) -> Numbers:
-    """Return, by query, the last of the writes before that wrote the place, or -1."""
+    """Return, by query, the last earlier write of the index, or -1."""
     found = np.full(len(index), -1, dtype=np.int64)
     made = np.flatnonzero(writes.durable)
     places, rank = np.unique(writes.index[made], return_inverse=True)
@@ -358,12 +356,12 @@ def _last(writes: DiskWriteColumns, index: Numbers, upto: Numbers) -> Numbers:
 
 
 def _lowest(values: Numbers, since: Numbers, upto: Numbers) -> Numbers:
-    """Return, by query, the least of the values `since..upto`; of none, an unreachable one."""
+    """Return, by query, the minimum of values `since..upto`; a huge value if there are none."""
     found = np.full(len(since), _NEVER, dtype=np.int64)
     length = upto - since
     level, width = values, 1
     while len(level):
-        # A range is covered by two of the greatest width that fits into it.
+        # Two ranges of the largest power of two that fits cover the range.
         fits = np.flatnonzero((length >= width) & (length < 2 * width))
         if len(fits):
             ends = level[upto[fits] - width]
@@ -377,13 +375,13 @@ def _lowest(values: Numbers, since: Numbers, upto: Numbers) -> Numbers:
 KERNELS = (
     PartKernel(
         QUORUM,
-        "what is confirmed is on the disks of a quorum",
+        "confirmed entries are on the disks of a quorum",
         needs=(),
-        idle="nothing is known to be confirmed, or not by which quorum, or logs are not here",
+        idle="no confirmed index or no quorum is known, or logs are missing",
     ),
     PartKernel(
         ACKS,
-        "what is acked is on the disk",
+        "acked entries are on the disk",
         needs=("events",),
         idle="no event `ack` with a checksum",
     ),

@@ -1,4 +1,4 @@
-"""A feed of changes is ordered, gives everything once, and nothing that was rolled back."""
+"""A change feed is in order, has every change once, and no rolled-back change."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -15,26 +15,26 @@ from admin.checker.kernels.tables import ColumnTable, among
 from admin.checker.rules.rule import Breach, RuleFinding
 
 FEED = "feed-complete"
-NO_LOG = "no whole log of which something is confirmed"
+NO_LOG = "no complete log has a confirmed entry"
 USER_SPACE_MIN = 512
-"""What is written to lower ones a feed may leave out."""
+"""A feed may omit changes of lower space ids."""
 SPAN = 1 << 20
-"""Entries of the log that are looked at together."""
+"""How many log entries are examined together."""
 ANSWERS = ("reader", "number", "after", "upto")
-"""Columns of feeds by which answers follow one another."""
+"""Columns of feeds that order the answers."""
 PLACES = (*ANSWERS, "places")
-"""And what they gave."""
+"""Columns with the delivered entries."""
 ENTRIES = ("node", "generation", "index", "term", "kind", "space")
-"""Columns of logs that are looked at."""
+"""Columns of logs that are read."""
 Place = tuple[int, int]
 """Index and term of an entry."""
 Before = Callable[[int, int], int | None]
-"""The number of the answer that a reader was given before one."""
+"""The number of the reader's previous answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class LongestLog:
-    """The first of the longest confirmed logs of a run, and what is rolled back there."""
+    """The first of the longest confirmed logs of a run, and its rolled-back entries."""
 
     whose: Whose
     upto: int
@@ -43,7 +43,7 @@ class LongestLog:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmedTransactions:
-    """Confirmed transactions of a log; `due`: the places that no feed may leave out."""
+    """Confirmed transactions of a log; `due`: the indexes that every feed must have."""
 
     index: Numbers
     term: Numbers
@@ -53,7 +53,7 @@ class ConfirmedTransactions:
     def of(
         cls, log: LongestLog, tables: Iterable[ColumnTable], first: int, last: int
     ) -> "ConfirmedTransactions":
-        """Those in a range of places, from tables that have them all."""
+        """The transactions in a range of indexes, from the full tables."""
         none = np.empty(0, dtype=np.int64)
         found: list[tuple[Numbers, Numbers, Flags]] = [(none, none, none.astype(np.bool_))]
         for table in tables:
@@ -71,7 +71,7 @@ class ConfirmedTransactions:
         return cls(index, term, index[due])
 
     def wrong(self, places: Sequence[Place], after: int, upto: int) -> tuple[int, str]:
-        """The first index at which an answer is not what the log has there, and how."""
+        """The first index at which an answer differs from the log, and how it differs."""
         listed = np.array(places, dtype=np.int64).reshape(-1, 2)
         if not self._is_odd(listed[:, 0], listed[:, 1], after, upto):
             return 0, ""
@@ -100,7 +100,7 @@ class ConfirmedTransactions:
         return bool(not there.all() or np.setdiff1d(self._due_in(after, upto), index).size)
 
     def _due_in(self, after: int, upto: int) -> Numbers:
-        """Those above the first place, up to the last."""
+        """The indexes above the first one, up to the last."""
         first, end = np.searchsorted(self.due, (after + 1, upto + 1)).tolist()
         return self.due[first:end]
 
@@ -115,7 +115,7 @@ def longest(logs: Iterable[LogOutline]) -> LongestLog | None:
 
 
 def order(tables: Sequence[ColumnTable]) -> RuleFinding:
-    """All answers: each goes on where the one before it of its reader ended."""
+    """All answers: each continues where the reader's previous answer ended."""
     reader, number, after, upto = _in_order(tables, ANSWERS)
     found = RuleFinding(facts=len(reader))
     broken = (np.diff(reader) == 0) & (upto[:-1] != after[1:])
@@ -128,7 +128,7 @@ def order(tables: Sequence[ColumnTable]) -> RuleFinding:
 
 
 def before(tables: Sequence[ColumnTable]) -> Before:
-    """By all answers."""
+    """Check the order of all answers."""
     reader, number = (each.tolist() for each in _in_order(tables, ANSWERS[:2]))
     pairs = list(zip(reader, number, strict=True))
     known = {
@@ -145,16 +145,16 @@ def wrong(
     preceding: Before,
     span: int = SPAN,
 ) -> RuleFinding:
-    """Some answers: each gives all that is in the log between its ends, once, and nothing else.
+    """Some answers: each has every log transaction between its ends once, and nothing else.
 
-    `given`: the transactions of the log in a range of places; `preceding`: see `before`.
+    `given`: the transactions of the log in a range of indexes; `preceding`: see `before`.
     """
     found = RuleFinding()
     after, upto = answers.numbers("after"), answers.numbers("upto")
     inside = np.flatnonzero(upto <= log.upto)
     inside = inside[np.argsort(after[inside], kind="stable")]
     while len(inside):
-        # As many as end within a span; the first one, wherever it ends.
+        # All that end within a span; the first one, even if it ends later.
         ends = np.maximum.accumulate(upto[inside])
         some = max(int(np.searchsorted(ends, int(after[inside[0]]) + span, side="right")), 1)
         here, inside = inside[:some], inside[some:]
@@ -172,7 +172,7 @@ def wrong(
 
 
 def joined(finding: RuleFinding, log: LongestLog | None) -> RuleFinding:
-    """All answers of a run: the first one that is wrong about an entry stands for all that are."""
+    """All answers of a run: only the first wrong answer about an entry is reported."""
     if log is None:
         return RuleFinding(lacks=NO_LOG)
     first: dict[int, Breach] = {}
@@ -182,7 +182,7 @@ def joined(finding: RuleFinding, log: LongestLog | None) -> RuleFinding:
 
 
 def _number(breach: Breach) -> int:
-    """Return the number of the last answer that is shown of a wrong one."""
+    """Return the number of the last row shown for a wrong answer."""
     numbers = [row.row["number"] for row in breach.witness if row.table == proofs.FEEDS]
     assert isinstance(numbers[-1], int)
     return numbers[-1]
@@ -208,8 +208,8 @@ def _places(cell: object) -> list[Place]:
 KERNELS = (
     PartKernel(
         FEED,
-        "feeds give everything once, in order",
+        "feeds have every change once, in order",
         needs=("wal", "feeds"),
-        idle="no feed was read, or no whole log has anything confirmed",
+        idle="no feed was read, or no complete log has a confirmed entry",
     ),
 )

@@ -1,4 +1,4 @@
-"""A leader that was replaced stops taking writes, at the latest when its fence says so."""
+"""A replaced leader stops accepting writes when its fence expires, at the latest."""
 
 from itertools import pairwise
 
@@ -10,9 +10,9 @@ from qsync.units import duration
 
 FENCED = "fenced"
 SETTING = "fence_seconds"
-"""In the manifest: how long a leader may go on that hears no quorum."""
+"""In the manifest: how long a leader may accept writes without a quorum."""
 SLACK_S = 1.0
-"""Samples of real nodes are dated when they were asked for, which may be as long before."""
+"""Samples of real nodes have the time of the request, which may be this much earlier."""
 NANOS = 1_000_000_000
 
 
@@ -30,14 +30,14 @@ def fence(manifest: Manifest) -> float | None:
 
 
 def excuse(manifest: Manifest) -> str:
-    """Why a late leader cannot be recognised."""
+    """Why a late leader cannot be detected."""
     if fence(manifest) is None:
-        return "nobody knows when the fence falls"
+        return "the fence is not known"
     return "" if manifest.clock == "one" else "the clocks of the nodes cannot be compared"
 
 
 def fenced(evidence: Evidence) -> RuleFinding:
-    """Once a node takes writes in a term, none does in a lower one for longer than the fence."""
+    """After a node accepts writes in a term, a node in a lower term stops within the fence."""
     limit, why = fence(evidence.manifest), excuse(evidence.manifest)
     if limit is None or why:
         return RuleFinding(lacks=why)
@@ -50,7 +50,7 @@ def fenced(evidence: Evidence) -> RuleFinding:
             first[status.term[at]] = at
     terms = sorted(first)
     following = dict(pairwise(terms))
-    found = RuleFinding(lacks="" if len(terms) > 1 else "nobody was replaced")
+    found = RuleFinding(lacks="" if len(terms) > 1 else "no leader was replaced")
     for at in writable:
         term = status.term[at]
         if term not in following:
@@ -71,11 +71,11 @@ def fenced(evidence: Evidence) -> RuleFinding:
 KERNELS = (
     Kernel(
         FENCED,
-        "a leader that was replaced stops in time",
+        "a replaced leader stops in time",
         ("status",),
         fenced,
         counts="status",
         excuse=excuse,
-        idle="nobody was replaced",
+        idle="no leader was replaced",
     ),
 )

@@ -1,4 +1,4 @@
-"""Kernels in this process: the columns of a run that is in memory, and what the kernels find."""
+"""Kernels in this process: the columns of a run in memory, and the kernels' findings."""
 
 import functools
 from collections import Counter, defaultdict
@@ -55,7 +55,7 @@ def evidence_of(run: RunTables) -> Evidence:
 
 
 def _appends(row: Row) -> bool:
-    """It is no transaction that only reads."""
+    """It is not a read-only transaction."""
     if row["f"] != "txn":
         return True
     steps = row.get("value")
@@ -63,9 +63,9 @@ def _appends(row: Row) -> bool:
 
 
 class MemoryKernels:
-    """A run that is in memory, as kernels are fed with it: every log is one slice.
+    """A run in memory, as input for kernels: every log is one slice.
 
-    What several of them need is made once.
+    Inputs that several kernels need are computed once.
     """
 
     def __init__(self, run: RunTables) -> None:
@@ -87,7 +87,7 @@ class MemoryKernels:
 
     @functools.cached_property
     def walked(self) -> list[tuple[LogWalk, LogOutline]]:
-        """All logs, followed, and what they tell to one another."""
+        """All logs, followed, and their outlines for comparison."""
         status = Samples.of_records(self.run.status)
         samples, confirmed = limbo_samples(status), self.run.confirmed
         asked = AskedRequests.of(failed_requests(self.run.ops))
@@ -105,7 +105,7 @@ class MemoryKernels:
 
     @property
     def outlines(self) -> list[LogOutline]:
-        """What logs tell to one another."""
+        """The outlines of logs, for comparison."""
         return [outline for _, outline in self.walked]
 
     def lines(self, names: Iterable[str]) -> MemoryTable:
@@ -113,11 +113,11 @@ class MemoryKernels:
         return MemoryTable.of_rows(self.run.ops, names)
 
     def find(self, id_: str) -> RuleFinding:
-        """What a kernel finds here."""
+        """The findings of a kernel in this run."""
         return self._families[id_]()[id_]
 
     def proven(self, found: Mapping[str, RuleFinding]) -> dict[str, RuleFinding]:
-        """With whole rows."""
+        """With full rows as proof."""
         proofs.complete(found.values(), partial(_look_up, self.run))
         return dict(found)
 
@@ -133,7 +133,7 @@ def finders(run: RunTables) -> dict[str, Callable[[RunTables], RuleFinding]]:
 
 
 def failed_requests(lines: Iterable[Row]) -> dict[Request, int]:
-    """Numbered requests that failed for certain, and the line that says so."""
+    """Numbered requests that failed for certain, and the history line of each."""
     found: dict[str, dict[Request, int]] = {"ok": {}, "fail": {}}
     for line in lines:
         if line["type"] in found and line.get("session") and line.get("seq"):
@@ -155,7 +155,7 @@ def followed(memory: MemoryKernels) -> dict[str, RuleFinding]:
 
 
 def compared(memory: MemoryKernels) -> dict[str, RuleFinding]:
-    """Return, by id, the findings in all logs beside one another."""
+    """Return, by id, the findings of comparing all logs."""
     entries = sum(map(len, memory.slices))
     parted = between.compare(memory.slices) if entries else ()
     return memory.proven(between.judged(memory.outlines, entries, parted))
@@ -176,7 +176,7 @@ def receipts_of(memory: MemoryKernels) -> dict[str, RuleFinding]:
 
 
 def feeds_of(memory: MemoryKernels) -> dict[str, RuleFinding]:
-    """What readers of feeds were given, beside the longest log."""
+    """The answers of change feeds, compared with the longest log."""
     log = feeds.longest(memory.outlines)
     answers = MemoryTable.of_rows(memory.run.feeds, feeds.PLACES)
     found = feeds.order([answers])
@@ -188,7 +188,7 @@ def feeds_of(memory: MemoryKernels) -> dict[str, RuleFinding]:
 
 
 def asked_of(memory: MemoryKernels) -> dict[str, RuleFinding]:
-    """What kernels find that ask one question after the other."""
+    """The findings of kernels that ask questions one after another."""
 
     def ask(question: TableQuestion) -> Iterator[list[Any]]:
         logs = memory.run.logs.values()
@@ -224,7 +224,7 @@ def disks(memory: MemoryKernels) -> dict[str, RuleFinding]:
 
 
 def stops_of(memory: MemoryKernels) -> dict[str, RuleFinding]:
-    """What samples and events say to be confirmed, beside what is rolled back."""
+    """The confirmed indexes of samples and events, compared with the rolled-back ranges."""
     run = memory.run
     stretches = RolledBackStretches.of(memory.outlines)
     samples = [each for each in run.status if each.confirmed]
@@ -258,11 +258,11 @@ FAMILIES: tuple[
     (feeds.KERNELS, feeds_of),
     (clocks.KERNELS, clocks_of),
 )
-"""Kernels of tables that come in parts, and what they find in a run that is in memory."""
+"""Kernels of tables that come in parts, and their findings in a run in memory."""
 
 
 def entries_table(log: LogTable) -> MemoryTable:
-    """The entries of a log, with the columns that slices do not have."""
+    """The entries of a log, with the columns that slices lack."""
     size = len(log.index)
     columns: dict[str, Sequence[object]] = {
         "node": [log.node] * size,
@@ -336,7 +336,7 @@ PART_RULES = {
     for kernels, _ in FAMILIES
     for each in kernels
 }
-"""Those among the invariants that one process looks for."""
+"""The kernels that one process runs, as invariants."""
 RULES = tuple(
     Rule(
         each.id,
@@ -349,4 +349,4 @@ RULES = tuple(
     )
     for each in KERNELS
 )
-"""Kernels among the invariants that one process looks for."""
+"""The kernels that one process runs."""

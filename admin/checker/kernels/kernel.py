@@ -1,7 +1,7 @@
-"""What a kernel is: a function from the columns of one run to what it finds, and its id.
+"""A kernel: an id, and a function from the columns of one run to findings.
 
 A kernel knows neither files nor Spark. Its runner makes the columns: one process from rows in
-memory, a task on Spark from Arrow, and `--follow` from what live nodes just said.
+memory, a Spark task from Arrow, and `--follow` from the statuses of live nodes.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from admin.evidence.manifest import Manifest
 
 @dataclass(frozen=True, slots=True)
 class EventReach:
-    """How far the events of a run go, whatever their names: the highest term, and durable index."""
+    """The highest term and the highest durable index of all events of a run."""
 
     term: int = 0
     index: int = 0
@@ -23,10 +23,10 @@ class EventReach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What kernels look at of one run.
+    """The input of kernels for one run.
 
-    `promotes` are all PROMOTEs in logs, `ends` the last entry of each log. `acked`: how many
-    operations of each name were told ok, of transactions those that append. `strikes`: of faults.
+    `promotes` are all PROMOTEs in logs, `ends` the last entry of each log. `acked`: the number of
+    acknowledged operations by name; only transactions that append. `strikes`: the number of faults.
     """
 
     manifest: Manifest
@@ -41,7 +41,7 @@ class Evidence:
 
     @property
     def confirmed(self) -> dict[Whose, int]:
-        """How far each log is known to be confirmed."""
+        """The known confirmed index of each log."""
         found = {(each.node, each.generation): each.confirmed for each in self.manifest.nodes}
         for at in range(len(self.status)):
             whose = self.status.whose(at)
@@ -51,10 +51,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """An invariant. `needs`: the tables that it cannot do without; `events`: the names it asks for.
+    """An invariant. `needs`: the required tables; `events`: the names of events that it reads.
 
-    `counts`: the table by whose rows its breaches are numbered. `excuse`: why the run is none to
-    be examined, by its manifest. `idle`: else, why nothing was.
+    `counts`: breaches are numbered by the rows of this table. `excuse`: why its manifest exempts
+    the run. `idle`: why nothing was examined otherwise.
     """
 
     id: str
@@ -69,10 +69,10 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class PartKernel:
-    """An invariant of a table that comes in parts, by the family that judges it.
+    """An invariant of a table that comes in parts, with the family that checks it.
 
-    A log, or the events of disks, may be larger than a memory: a family is fed with parts in order
-    and carries on what it knows (see `logs/walk.py`, `disks.py`).
+    A log, or the events of disks, may not fit into memory: a family takes the parts in order and
+    keeps its state between them (see `logs/walk.py`, `disks.py`).
     """
 
     id: str
@@ -83,7 +83,7 @@ class PartKernel:
 
 
 def groups(places: Iterable[int], *keys: Sequence[Any]) -> dict[Any, list[int]]:
-    """Places by what stands there in these columns, each group in order."""
+    """Row positions grouped by the values of these columns, each group in order."""
     found: dict[Any, list[int]] = {}
     for at in places:
         key = tuple(column[at] for column in keys) if len(keys) > 1 else keys[0][at]

@@ -1,4 +1,4 @@
-"""Leaders: one node a term, elected by the votes of a majority."""
+"""Leaders: one node per term, elected by the votes of a majority."""
 
 from bisect import bisect_left
 from collections.abc import Callable
@@ -12,11 +12,11 @@ from admin.checker.rules.rule import RuleFinding
 ONE_LEADER, SUFFICE = "one-leader", "votes-suffice"
 ELECTIONS = ("ballot", "vote", "leads")
 FOLLOWED = ("configured", "voter")
-"""Events that tell who votes for whom, and who leads."""
+"""Events that state votes and leaders."""
 
 
 def one_leader(evidence: Evidence) -> RuleFinding:
-    """A term has one leader: in logs, in what nodes say of themselves, in events."""
+    """A term has one leader: in logs, in statuses, in events."""
     promotes, status, events = evidence.promotes, evidence.status, evidence.events
     said = [at for at, role in enumerate(status.role) if role == "leader"]
     heard = [(at, leader) for at, leader in enumerate(status.leader) if leader]
@@ -42,9 +42,10 @@ def one_leader(evidence: Evidence) -> RuleFinding:
 
 
 def suffice(evidence: Evidence) -> RuleFinding:
-    """A leader has the votes of a majority of the voters, its own on its disk included.
+    """A leader has the votes of a majority of voters, including its own vote, on its disk.
 
-    Of those in its own log when it was elected (membership.md M1 b), as far as events tell them.
+    The voters are those in its own log when it was elected (membership.md M1 b), as far as events
+    state them.
     """
     events, voters = evidence.events, evidence.manifest.voters
     led, followed = events.places("leads"), _followed(evidence)
@@ -86,7 +87,7 @@ def suffice(evidence: Evidence) -> RuleFinding:
 
 
 def _followed(evidence: Evidence) -> dict[int, list[tuple[int, set[int]]]]:
-    """Return, by node, the voters that it followed, each from where in the events on."""
+    """Return, by node, its voters over time, each with the event from which they are in force."""
     events = evidence.events
     found: dict[int, list[tuple[int, set[int]]]] = {}
     for at in events.places("configured", "voter"):
@@ -99,16 +100,16 @@ def _followed(evidence: Evidence) -> dict[int, list[tuple[int, set[int]]]]:
 
 
 def _last(followed: list[tuple[int, set[int]]], at: int) -> set[int] | None:
-    """The voters that were followed at a place; None where nothing tells them."""
+    """The voters in force at an event; None if unknown."""
     before = [voters for since, voters in followed if since < at]
     return before[-1] if before and before[-1] else None
 
 
 def _promoted(evidence: Evidence, found: RuleFinding) -> None:
-    """A node with a PROMOTE leads that term, as far as events would say so.
+    """A node with a PROMOTE also has an event that it leads that term.
 
-    They would be, if something is known of an earlier term, also of that node, and of a later
-    moment: another event of the term, or a write behind the PROMOTE.
+    Checked only if the events cover that time: there is an event of an earlier term, also of that
+    node, and a later one: another event of the term, or a write after the PROMOTE.
     """
     events, promotes, reach = evidence.events, evidence.promotes, evidence.reach
     leads = {(events.term[at], events.node[at]) for at in events.places("leads")}
@@ -140,7 +141,7 @@ KERNELS = (
     ),
     Kernel(
         SUFFICE,
-        "who leads has the votes of a majority",
+        "a leader has the votes of a majority",
         ("events",),
         suffice,
         events=frozenset((*ELECTIONS, *FOLLOWED)),

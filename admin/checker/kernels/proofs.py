@@ -1,7 +1,7 @@
-"""Rows that prove a breach: a kernel names them, and who runs it looks them up.
+"""Rows that prove a breach: a kernel names them, and its runner looks them up.
 
-A kernel that is fed with parts no longer has a row that it saw in an earlier one. So it says
-only which it was; the owner of the table puts the whole row in its place.
+A kernel that takes a table in parts no longer has the rows of earlier parts. So it only names a
+row; the owner of the table replaces the name by the full row.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,10 +14,10 @@ from admin.checker.verdict import KEPT_MAX
 
 WAL, EVENTS, OPS, FEEDS = "wal", "events", "ops", "feeds"
 PROVEN_MAX = KEPT_MAX
-"""So many breaches of an invariant are given whole rows."""
+"""How many breaches of an invariant get full rows."""
 
 NAMES = {WAL: "lsn", EVENTS: "name", OPS: "process", FEEDS: "upto"}
-"""By table a column that every whole row has, and none of which only the place is known."""
+"""By table a column that every full row has, and no row that is only named."""
 PLACES = {
     WAL: ("index", "node", "generation"),
     EVENTS: ("number",),
@@ -56,12 +56,12 @@ def line(index: int) -> EvidenceRow:
 
 
 def answer(reader: int, number: int) -> EvidenceRow:
-    """What a reader of a feed was given, by its number alone."""
+    """An answer of a change feed, by its number alone."""
     return EvidenceRow(FEEDS, {"reader": reader, "number": number})
 
 
 def complete(findings: Iterable[RuleFinding], look_up: LookUp) -> None:
-    """Put whole rows in the place of entries of which not every column is known."""
+    """Replace entries with unknown columns by full rows."""
     known = list(findings)
     wanted = {place for each in known for one in each.breaches[:PROVEN_MAX] for place in _open(one)}
     rows = look_up(wanted) if wanted else {}
@@ -76,7 +76,7 @@ def _open(breach: Breach) -> list[RowPlace]:
 
 
 def _whole(breach: Breach, rows: Mapping[RowPlace, list[EvidenceRow]]) -> Iterator[EvidenceRow]:
-    """Return the entries; of two with one index both if it is named twice, else the latter."""
+    """Return the entries; of two with one index both if it is named twice, else the second."""
     named = _open(breach)
     seen: dict[RowPlace, int] = {}
     for row in breach.witness:
@@ -96,7 +96,7 @@ def _is_open(row: EvidenceRow) -> bool:
 
 
 def _is_place(row: EvidenceRow) -> bool:
-    """Return whether only the place is known."""
+    """Return whether the row is only named."""
     return row.row.keys() <= set(PLACES.get(row.table, ()))
 
 

@@ -1,7 +1,7 @@
-"""A kernel that asks one question after the other of tables that may be large.
+"""A kernel that asks one question after another about tables that may be large.
 
-What it asks next depends on what it was told. Who runs it looks at the table, part by part in any
-order, and brings the answers of all parts together; they are few, and lists of what JSON can say.
+Its next question depends on the answers. Its runner reads the table, part by part in any order, and
+collects the answers of all parts; they are few, and are lists of JSON values.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -26,11 +26,11 @@ class TableQuestion:
 
 
 Asking: TypeAlias = Generator[TableQuestion, list[list[Any]], RuleFinding]
-"""What a kernel of this sort is; it returns what it found."""
+"""The type of such a kernel; it returns its findings."""
 
 
 def answered(kernel: Asking, ask: Callable[[TableQuestion], Iterable[list[Any]]]) -> RuleFinding:
-    """Until it asks no more."""
+    """Answer its questions until it ends."""
     try:
         question = next(kernel)
         while True:

@@ -1,14 +1,14 @@
-"""A read shows at least what had been answered to anybody before it was asked."""
+"""A read shows at least every entry acknowledged to any client before the read began."""
 
 from admin.checker.kernels.kernel import Evidence, Kernel
 from admin.checker.rules.rule import RuleFinding
 
 FRESH = "reads-fresh"
-IDLE = "no event `served` with what it had to show"
+IDLE = "no event `served` with a lower bound"
 
 
 def fresh(evidence: Evidence) -> RuleFinding:
-    """The state that a read was served from is not older than it had to be."""
+    """A read is not served from a state older than its lower bound."""
     events = evidence.events
     served = [(at, events.floor[at]) for at in events.places("served")]
     asked = [(at, floor) for at, floor in served if floor is not None]
@@ -27,7 +27,7 @@ def fresh(evidence: Evidence) -> RuleFinding:
 KERNELS = (
     Kernel(
         FRESH,
-        "reads show what was answered before",
+        "reads show everything acknowledged before",
         ("events",),
         fresh,
         events=frozenset({"served"}),

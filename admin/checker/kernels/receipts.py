@@ -1,6 +1,6 @@
-"""Receipts of clients against the logs: the entry is there for good, and is that of the request.
+"""Client receipts against the logs: the entry is permanent and belongs to the request.
 
-Whether an entry is there, the outline of a log tells. Whose it is, entries beside receipts do.
+The outline of a log shows whether the entry exists. The entry itself shows its request.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,16 +18,16 @@ from admin.checker.rules.rule import Breach, RuleFinding
 
 KEPT, OWN = "receipts-kept", "receipt-own"
 LOOKS = ("read", "r", "get", "txn", "cas-unequal")
-"""Operations that write nothing; but a transaction may, which has a number then."""
+"""Operations that write nothing, except a transaction with a request number."""
 LINES = ("index", "type", "f", "log_index", "term", "session", "seq", "key_hash")
-"""Columns of the history that are looked at."""
+"""Columns of the history that are read."""
 ENTRIES = ("node", "generation", "index", "term", "session", "seq", "key_hash")
-"""Columns of logs that are looked at."""
+"""Columns of logs that are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfirmedTerms:
-    """The terms of a log up to what is confirmed, and what is rolled back there."""
+    """The terms of a log up to its confirmed index, and its rolled-back ranges."""
 
     whose: Whose
     first: int
@@ -39,13 +39,13 @@ class ConfirmedTerms:
 
     @classmethod
     def of(cls, log: LogOutline) -> "ConfirmedTerms":
-        """What is looked up of a log."""
+        """The looked-up data of a log."""
         firsts, lasts, terms = np.array(log.terms, dtype=np.int64).reshape(-1, 3).T
         gone = tuple((each.first, each.last) for each in log.rolled)
         return cls(log.whose, log.first, log.confirmed, firsts, lasts, terms, gone)
 
     def look(self, index: Numbers, term: Numbers, line: Numbers) -> RuleFinding:
-        """Examine receipts: places, the terms that they name, and the lines of the history."""
+        """Examine receipts: indexes, the terms that they name, and the lines of the history."""
         inside = (index >= self.first) & (index <= self.last)
         index, term, line = index[inside], term[inside], line[inside]
         at = np.searchsorted(self.firsts, index, side="right") - 1
@@ -70,7 +70,7 @@ class ConfirmedTerms:
 
 
 def kept(logs: Iterable[ConfirmedTerms], lines: ColumnTable) -> RuleFinding:
-    """A write with a receipt is at its place in every log that has confirmed so far."""
+    """A write with a receipt is at its index in every log that has confirmed it."""
     index = lines.numbers("log_index")
     writes = ~among(lines, "f", LOOKS)
     writes |= among(lines, "f", ("txn",)) & (lines.numbers("seq") != 0)
@@ -85,7 +85,7 @@ def kept(logs: Iterable[ConfirmedTerms], lines: ColumnTable) -> RuleFinding:
 
 
 def first_lines(finding: RuleFinding) -> RuleFinding:
-    """All receipts of a run: the first line that was told of a place stands for all."""
+    """All receipts of a run: only the first line with a wrong receipt for an entry is reported."""
     first: dict[tuple[str, int, int, int], Breach] = {}
     for each in sorted(finding.breaches, key=_line):
         first.setdefault(each.where, each)
@@ -99,7 +99,7 @@ def _line(breach: Breach) -> int:
 
 
 class Receipts:
-    """Receipts of entries `first..last`: by place and term the lines that have one of it."""
+    """Receipts of entries `first..last`: by index and term the history lines."""
 
     def __init__(self, tables: Sequence[ColumnTable], first: int, last: int) -> None:
         self._names: dict[str, int] = {}
@@ -115,9 +115,9 @@ class Receipts:
         self._hashes, self._hashed = hashes, hashed.astype(np.bool_)
 
     def look(self, entries: ColumnTable) -> RuleFinding:
-        """Check that the entry at the place of a receipt has the request of the operation.
+        """Check that the entry that a receipt names has the request of the operation.
 
-        And the first row that it changes is that of the operation, where its client says which.
+        The first row that it changes must be that of the operation, if the client recorded it.
         """
         found = RuleFinding()
         index, term = entries.numbers("index"), entries.numbers("term")
@@ -177,9 +177,9 @@ class Receipts:
 KERNELS = (
     PartKernel(
         KEPT,
-        "what was acknowledged is confirmed at its place",
+        "an acknowledged write is confirmed at the index of its receipt",
         needs=("wal", "ops"),
-        idle="no receipt of a write names a place that is known to be confirmed",
+        idle="no receipt of a write names an entry that is known to be confirmed",
     ),
     PartKernel(
         OWN,

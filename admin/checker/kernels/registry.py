@@ -1,6 +1,6 @@
-"""All kernels. A new family is one more line here; a new invariant of a family none.
+"""All kernels. A new family adds a line here; a new invariant of a family adds none.
 
-A family of kernels of logs is a step in `logs/walk.py`, too.
+A family of log kernels also needs a step in `logs/walk.py`.
 """
 
 from admin.checker.kernels import (
@@ -38,6 +38,6 @@ LOG_KERNELS: tuple[PartKernel, ...] = (
     *replayed.KERNELS,
     *requests.KERNELS,
 )
-"""What is found while a log is followed."""
+"""Kernels whose findings come from following a log."""
 EVENTS = frozenset[str]().union(*(each.events for each in KERNELS))
-"""Names of events that some kernel asks for."""
+"""Names of events that some kernel reads."""

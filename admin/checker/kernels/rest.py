@@ -1,23 +1,23 @@
-"""A healed cluster comes to rest: it has one leader, and nothing is left pending."""
+"""A healed cluster comes to rest: it has one leader, and no pending entries."""
 
 from admin.checker.kernels.kernel import Evidence, Kernel
 from admin.checker.rules.rule import RuleFinding
 from admin.evidence.manifest import Manifest
 
 REST = "comes-to-rest"
-SILENT = "some nodes never said how they are"
+SILENT = "some nodes have no status sample"
 
 
 def excuse(manifest: Manifest) -> str:
-    """Why it could not be seen at rest."""
+    """Why it was not observed at rest."""
     if not manifest.whole:
-        return "the run was not given the time to come to rest"
+        return "the run did not wait for the cluster to come to rest"
     silent = any(each.problem for each in manifest.nodes)
     return "some nodes did not answer at the end" if silent else ""
 
 
 def at_rest(evidence: Evidence) -> RuleFinding:
-    """At rest all nodes agree, by the last sample of each, if the run waited for that."""
+    """At rest all nodes agree, by their last samples, if the run waited for rest."""
     if why := excuse(evidence.manifest):
         return RuleFinding(lacks=why)
     status = evidence.status
@@ -40,7 +40,7 @@ def at_rest(evidence: Evidence) -> RuleFinding:
 KERNELS = (
     Kernel(
         REST,
-        "after healing one leads and nothing is pending",
+        "after healing one node leads and nothing is pending",
         ("status",),
         at_rest,
         counts="status",

@@ -1,4 +1,4 @@
-"""What a node had on its disk it has in its next life: restarts lose nothing."""
+"""A node keeps the content of its disk after a restart."""
 
 from admin.checker.kernels.columns import Whose
 from admin.checker.kernels.kernel import Evidence, Kernel, groups
@@ -9,9 +9,9 @@ FORWARD, KEPT = "lives-forward", "confirmed-kept"
 
 
 def forward(evidence: Evidence) -> RuleFinding:
-    """The first sample of a life is not behind what earlier lives had on the same disk.
+    """The first sample of a life is not behind the disk content of earlier lives.
 
-    Who led had its ballot of that term on the disk.
+    A leader had its ballot of that term on the disk.
     """
     found, status = RuleFinding(), evidence.status
     broken: list[tuple[int, int, str]] = []
@@ -44,7 +44,7 @@ def _lost(evidence: Evidence, at: int, led: int, safe: int) -> list[tuple[int, i
 
 
 def _ballots(evidence: Evidence, found: RuleFinding) -> None:
-    """No sample is behind the ballot that was on the disk before it."""
+    """No sample is behind the ballot that was on the disk before."""
     if evidence.manifest.clock != "one":
         return
     status, events = evidence.status, evidence.events
@@ -66,7 +66,7 @@ def _ballots(evidence: Evidence, found: RuleFinding) -> None:
 
 
 def kept(evidence: Evidence) -> RuleFinding:
-    """What a node once had on its disk and confirmed is still in its log."""
+    """Every entry that was on a node's disk and confirmed is still in its log."""
     found, status, ends = RuleFinding(), evidence.status, evidence.ends
     samples = groups(range(len(status)), status.node, status.generation)
     safe: dict[Whose, int] = {
@@ -79,7 +79,7 @@ def kept(evidence: Evidence) -> RuleFinding:
     for node, generation in (*safe, *logs):
         newest[node] = max(newest.get(node, 0), generation)
     for whose, upto in safe.items():
-        # What was in a directory that is gone, went with it.
+        # The content of a lost directory is lost with it.
         if upto == 0 or not logs or whose[1] < newest[whose[0]]:
             continue
         found.facts += 1
@@ -96,10 +96,10 @@ def kept(evidence: Evidence) -> RuleFinding:
 KERNELS = (
     Kernel(
         KEPT,
-        "what was confirmed stays in the log",
+        "confirmed entries stay in the log",
         ("wal",),
         kept,
-        idle="no node with a log is known to have confirmed anything on its disk",
+        idle="no node with a log is known to have a confirmed entry on its disk",
     ),
     Kernel(
         FORWARD,

@@ -1,7 +1,8 @@
-"""What was rolled back is read by nobody.
+"""No read shows a rolled-back value.
 
-Little is rolled back, so questions are about few requests and few values: whose requests these
-are, whether they are in a log in another way, what they wrote, and who else wrote or read that.
+Few entries are rolled back, so the questions are about few requests and few values: which requests
+they are, whether a retry is in a log, what they wrote, and which other operations wrote or read the
+same value.
 """
 
 from collections import Counter
@@ -28,11 +29,11 @@ Answers: TypeAlias = Iterator[list[Any]]
 Value: TypeAlias = tuple[str, str]
 """Key and value, as Python shows them."""
 Gone: TypeAlias = Mapping[Whose, Numbers]
-"""By log, places that are rolled back for good, in order."""
+"""By log, indexes that are rolled back permanently, in order."""
 
 
 def hidden(logs: Sequence[LogOutline]) -> Asking:
-    """No read shows a value whose only writes were rolled back for good."""
+    """No read shows a value whose only writes were rolled back permanently."""
     gone = {log.whose: _places(log) for log in logs if log.rolled}
     if not gone:
         return RuleFinding()
@@ -72,7 +73,7 @@ def hidden(logs: Sequence[LogOutline]) -> Asking:
 
 
 def rolled_back(table: ColumnTable, gone: Gone) -> Answers:
-    """Requests of what is rolled back, and where."""
+    """The requests of rolled-back entries, and their indexes."""
     which = _is_gone(table, gone) & table.known("seq")
     codes, names = table.coded("session")
     at = np.flatnonzero(which & (codes != NOBODY))
@@ -82,14 +83,14 @@ def rolled_back(table: ColumnTable, gone: Gone) -> Answers:
 
 
 def elsewhere(table: ColumnTable, gone: Gone, asked: Collection[Request]) -> Answers:
-    """Those of the requests that are in a log and not rolled back there."""
+    """The requests that are in a log and not rolled back there."""
     for at, who, seq in _asked(table, asked, ~_is_gone(table, gone)):
         del at
         yield [who, seq]
 
 
 def written(table: ColumnTable, asked: Collection[Request]) -> Answers:
-    """What the requests wrote, by the history."""
+    """The keys and values that the requests wrote, by the history."""
     own = list(_asked(table, asked, _is_write(table)))
     at = np.array([place for place, _, _ in own], dtype=np.int64)
     for (_, who, seq), (line, key, value) in zip(own, _values(table, at), strict=True):
@@ -97,7 +98,7 @@ def written(table: ColumnTable, asked: Collection[Request]) -> Answers:
 
 
 def writers(table: ColumnTable, values: Collection[Value]) -> Answers:
-    """How many lines wrote each of the values."""
+    """How many lines wrote each value."""
     some = np.flatnonzero(_is_write(table) & _has_key(table, values))
     count = Counter((repr(key), repr(value)) for _, key, value in _values(table, some))
     for key, value in count.keys() & set(values):
@@ -105,7 +106,7 @@ def writers(table: ColumnTable, values: Collection[Value]) -> Answers:
 
 
 def reads(table: ColumnTable, values: Collection[Value]) -> Answers:
-    """How many reads there are, and those that show one of the values."""
+    """The number of reads, and the reads that show one of the values."""
     read = among(table, "f", ("read",)) & among(table, "type", ("ok",))
     yield [int(read.sum())]
     for line, key, value in _values(table, np.flatnonzero(read & _has_key(table, values))):
@@ -128,7 +129,7 @@ def _is_gone(table: ColumnTable, gone: Gone) -> Flags:
 def _asked(
     table: ColumnTable, asked: Collection[Request], which: Flags
 ) -> Iterator[tuple[int, str, int]]:
-    """Which of some rows are of one of the requests, and of which."""
+    """The rows that belong to one of the requests, and to which."""
     codes, values = table.coded("session")
     seq, names = table.numbers("seq"), [str(value) for value in values]
     found = which & among(table, "session", {who for who, _ in asked})
@@ -146,7 +147,7 @@ def _is_write(table: ColumnTable) -> Flags:
 def _has_key(table: ColumnTable, wanted: Collection[Value]) -> Flags:
     codes, values = table.coded("key")
     keys = {key for key, _ in wanted}
-    # The last one is for what has none.
+    # The last one is for rows without a session.
     known: Flags = np.array([repr(each) in keys for each in (*values, None)], dtype=np.bool_)
     return known[codes]
 
@@ -162,9 +163,9 @@ def _values(table: ColumnTable, at: Numbers) -> Iterator[tuple[int, Any, Any]]:
 KERNELS = (
     PartKernel(
         HIDDEN,
-        "what was rolled back is never read",
+        "rolled-back values are never read",
         needs=("wal", "ops"),
         counts="ops",
-        idle="no value was rolled back for good, or nobody read",
+        idle="no value was rolled back permanently, or there are no reads",
     ),
 )

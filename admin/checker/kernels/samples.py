@@ -1,4 +1,4 @@
-"""What nodes said of themselves over time."""
+"""The statuses of nodes over time."""
 
 from itertools import pairwise
 
@@ -12,7 +12,7 @@ CONFIGURED = "configured"
 
 
 def monotone(evidence: Evidence) -> RuleFinding:
-    """Within the life of a process neither the term nor the confirmed index goes back."""
+    """The term and the confirmed index of a process never decrease."""
     status = evidence.status
     term, confirmed = status.term, [each or 0 for each in status.confirmed]
     broken: list[tuple[int, int, str]] = []
@@ -32,10 +32,10 @@ def monotone(evidence: Evidence) -> RuleFinding:
 
 
 def one_writable(evidence: Evidence) -> RuleFinding:
-    """In a term only one node takes writes."""
+    """In a term only one node accepts writes."""
     status = evidence.status
     writable = [at for at, ro in enumerate(status.ro) if ro is False]
-    found = RuleFinding(facts=len(writable), lacks="" if writable else "nobody took writes")
+    found = RuleFinding(facts=len(writable), lacks="" if writable else "no node accepted writes")
     broken: list[tuple[int, int]] = []
     for own in groups(writable, status.term).values():
         others = [at for at in own if status.node[at] != status.node[own[0]]]
@@ -68,15 +68,15 @@ def coherent(evidence: Evidence) -> RuleFinding:
 
 
 def voters_known(manifest: Manifest) -> str:
-    """Why nobody can say what a majority is, where samples do not."""
+    """Why the majority is unknown, if samples do not have it."""
     return "" if manifest.voters else "the number of voters is not known"
 
 
 def meeting(evidence: Evidence) -> RuleFinding:
-    """Every quorum that confirms shares a node with every majority that elects.
+    """Every confirming quorum intersects every electing majority.
 
-    Else a leader could be elected that lacks what was confirmed. By every sample that says it, and
-    by the voters that the node counted by then: a cluster may have been of several sizes.
+    Otherwise a leader could be elected without a confirmed entry. Every sample with a quorum is
+    checked against the node's voters at that time, because a cluster may change its size.
     """
     status, found = evidence.status, RuleFinding(lacks=voters_known(evidence.manifest))
     smallest = _smallest(evidence)
@@ -97,7 +97,7 @@ def meeting(evidence: Evidence) -> RuleFinding:
 
 
 def _smallest(evidence: Evidence) -> int:
-    """How many voters at the least, where a sample does not say by how many its node counts."""
+    """The minimum number of voters, if a sample does not have the number of its node's voters."""
     events = evidence.events
     sizes = [events.floor[at] or 0 for at in events.places(CONFIGURED)]
     return min((size for size in (evidence.manifest.voters, *sizes) if size), default=0)
@@ -106,28 +106,28 @@ def _smallest(evidence: Evidence) -> int:
 KERNELS = (
     Kernel(
         MEET,
-        "every quorum meets every majority",
+        "every quorum intersects every majority",
         ("status",),
         meeting,
         events=frozenset({CONFIGURED}),
         counts="status",
         excuse=voters_known,
-        idle="no sample says its quorum",
+        idle="no sample has a quorum",
     ),
     Kernel(
         MONOTONE,
-        "nothing that only grows goes back",
+        "terms and confirmed indexes never decrease",
         ("status",),
         monotone,
         counts="status",
-        idle="no node said how it is",
+        idle="no node has a status sample",
     ),
     Kernel(
         ONE_WRITABLE,
-        "one node takes writes in a term",
+        "one node accepts writes in a term",
         ("status",),
         one_writable,
-        idle="nobody took writes",
+        idle="no node accepted writes",
     ),
     Kernel(
         COHERENT,
@@ -135,6 +135,6 @@ KERNELS = (
         ("status",),
         coherent,
         counts="status",
-        idle="no node said how far it is",
+        idle="no status sample has an index",
     ),
 )

@@ -1,6 +1,6 @@
-"""The confirmed index never stops inside of a rolled-back stretch.
+"""The confirmed index never stops inside a rolled-back range.
 
-From the first entry that a ROLLBACK takes up to the one before it, nobody stops.
+The range reaches from the first entry that a ROLLBACK removes to the entry before the ROLLBACK.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,12 +16,12 @@ from admin.checker.kernels.logs.outlines import LogOutline
 from admin.checker.rules.rule import Breach, RuleFinding
 
 STOPS = "stretches-whole"
-IDLE = "nothing was rolled back for good"
+IDLE = "nothing was rolled back permanently"
 
 
 @dataclass(frozen=True, slots=True)
 class RolledBackStretches:
-    """By first victim: the ROLLBACK, and a log that has both; confirmed ones only."""
+    """By first removed entry: the confirmed ROLLBACK, and a log that has both."""
 
     first: Numbers
     record: Numbers
@@ -30,7 +30,7 @@ class RolledBackStretches:
 
     @classmethod
     def of(cls, logs: Iterable[LogOutline]) -> "RolledBackStretches":
-        """From everything that is rolled back in these logs."""
+        """Collect the rolled-back ranges of these logs."""
         victims: dict[tuple[int, int, int], int] = {}
         for log in logs:
             for each in log.rolled:
@@ -52,7 +52,7 @@ def stopped(
     index: Numbers,
     shows: Callable[[int], EvidenceRow],
 ) -> RuleFinding:
-    """Claims of nodes to have confirmed so far; `shows` is the row of one of them."""
+    """Confirmed indexes that nodes reported; `shows` is the row that reports one."""
     found = RuleFinding(facts=len(index) if len(stretches) else 0)
     at = np.searchsorted(stretches.first, index, side="right") - 1
     inside = at >= 0
@@ -71,7 +71,7 @@ def stopped(
 
 
 def joined(finding: RuleFinding, stretches: int) -> RuleFinding:
-    """All claims of a run: the first one that stops at a place stands for all that do."""
+    """All reports of a run: only the first that stops at an index is reported."""
     if not stretches:
         return RuleFinding(lacks=IDLE)
     first: dict[tuple[str, int, int, int], Breach] = {}
@@ -88,4 +88,4 @@ def _order(breach: Breach) -> tuple[bool, int]:
     return claim.table != "status", number
 
 
-KERNELS = (PartKernel(STOPS, "no confirmed index is inside of what is rolled back", idle=IDLE),)
+KERNELS = (PartKernel(STOPS, "no confirmed index is inside a rolled-back range", idle=IDLE),)

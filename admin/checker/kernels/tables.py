@@ -1,4 +1,4 @@
-"""A table whose rows nobody must have in Python: kernels ask for columns as arrays, by name."""
+"""A table whose rows stay out of Python: kernels read columns as arrays, by name."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
@@ -24,19 +24,19 @@ class ColumnTable(Protocol):
         ...
 
     def coded(self, name: str) -> tuple[Numbers, list[Any]]:
-        """Places in a list of what there is in a column, NOBODY where it is null; of JSON, values.
+        """Positions in a list of the column's values, NOBODY where it is null; JSON is decoded.
 
-        One value may be in the list more than once.
+        A value may be in the list more than once.
         """
         ...
 
     def cells(self, name: str, at: Numbers) -> list[Any]:
-        """What is in some rows; of JSON the value."""
+        """The cells of some rows; JSON is decoded."""
         ...
 
 
 class MemoryTable:
-    """Lists of cells by column. A column that is not there is null in every row."""
+    """Lists of cells by column. A missing column is null in every row."""
 
     def __init__(self, columns: Mapping[str, Sequence[Any]], size: int) -> None:
         self._columns = columns

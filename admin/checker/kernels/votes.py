@@ -1,4 +1,4 @@
-"""Votes and ballots: one per term, durable before they are sent, never going back."""
+"""Votes and ballots: one per term, durable before they are sent, never decreasing."""
 
 from itertools import pairwise
 
@@ -44,7 +44,7 @@ def ballots(evidence: Evidence) -> RuleFinding:
 
 
 def durable(evidence: Evidence) -> RuleFinding:
-    """When a node tells its vote, it is on its disk, or a later term in which it stands, too."""
+    """When a node sends its vote, its disk has the vote, or a later term."""
     events = evidence.events
     told = events.places("vote", "ballot")
     if {events.name[at] for at in told} != {"vote", "ballot"}:
@@ -69,7 +69,7 @@ def durable(evidence: Evidence) -> RuleFinding:
 
 
 def _covers(events: Events, ballot: int, vote: int) -> bool:
-    """What is on the disk is this vote, or one of a later term."""
+    """The disk has this vote, or one of a later term."""
     if events.term[ballot] > events.term[vote]:
         return True
     return (events.term[ballot], events.peer[ballot]) == (events.term[vote], events.peer[vote])
@@ -78,7 +78,7 @@ def _covers(events: Events, ballot: int, vote: int) -> bool:
 def _broken(
     found: RuleFinding, id_: str, message: str, events: Events, places: tuple[int, ...]
 ) -> None:
-    """Return the violation at the last of the places."""
+    """Return the violation at the last place."""
     at = places[-1]
     found.broken(id_, message, events.shows(*places), node=events.node[at], term=events.term[at])
 
@@ -102,7 +102,7 @@ KERNELS = (
     ),
     Kernel(
         DURABLE,
-        "a vote is on the disk before it is told",
+        "a vote is on the disk before it is sent",
         ("events",),
         durable,
         events=frozenset({"vote", "ballot"}),

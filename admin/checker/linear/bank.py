@@ -1,4 +1,4 @@
-"""A bank: one object over all accounts, because a transfer touches two of them at once."""
+"""A bank: one object for all accounts, because a transfer changes two at once."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Bank:
     """`transfer` of `[from, to, amount, ...]` and `read` of all accounts at one moment.
 
     With `overdraft` off a transfer that would go below zero is refused by the system. Without
-    opening balances the first read in the order says them; until then anything may be there.
+    opening balances the first read in the order defines them; until then any balance is possible.
     """
 
     initial: State = Sentinel.ANY
@@ -51,7 +51,7 @@ class Bank:
                 raise ValueError(f"a bank has no operation {clip(other)}")
 
     def idle(self, f: str, value: Frozen) -> bool:  # noqa: ARG002 - the protocol's
-        """No balance is unseen."""
+        """Every balance is observable."""
         return False
 
     def words(self, state: State) -> str:
@@ -60,11 +60,11 @@ class Bank:
         return repr(dict(state))
 
     def needless(self, operations: Sequence[Operation]) -> frozenset[int]:  # noqa: ARG002 - the protocol's
-        """None: any transfer may be what a later read saw."""
+        """None: a later read may have seen any transfer."""
         return frozenset()
 
     def atoms(self, operations: Sequence[Operation]) -> list[Atom]:
-        """Return the reads: every transfer changes what later reads must see."""
+        """Return the reads only: every transfer changes the result of later reads."""
         return look_atoms(operations)
 
     def without(self, operations: Sequence[Operation], gone: Collection[Atom]) -> list[Operation]:

@@ -1,4 +1,4 @@
-"""The verdict on a history: key by key, by the zone test where it applies, else by search."""
+"""The verdict on a history, key by key: by the zone test if it applies, else by search."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -31,7 +31,7 @@ def check(
     *,
     steps_max: int = STEPS_MAX,
 ) -> Verdict:
-    """Check every key of a history; keys for which there is no model are passed over."""
+    """Check every key of a history; keys without a model are skipped."""
     verdicts: list[Verdict] = []
     for key, found in by_key(happened(operations)).items():
         model = model_of(key)
@@ -43,7 +43,7 @@ def check(
 def check_key(
     key: Frozen, operations: Sequence[Operation], model: Model, *, steps_max: int = STEPS_MAX
 ) -> Verdict:
-    """The verdict on one object. The operations are those that took effect or may have."""
+    """The verdict on one object. The operations took effect or may have taken effect."""
     if isinstance(model, Register) and zones.applies(operations, freeze(model.initial)):
         return _by_zones(key, operations, model, steps_max)
     if isinstance(model, GrowingSet) and sets.applies(operations, model.initial):
@@ -118,7 +118,7 @@ def check_bank(
     overdraft: bool = True,
     steps_max: int = STEPS_MAX,
 ) -> Verdict:
-    """`transfer` and `read` of all balances; one object over all accounts."""
+    """`transfer` and `read` of all balances; one object for all accounts."""
     bank = (
         Bank(Sentinel.ANY, overdraft) if opening is None else Bank.of(opening, overdraft=overdraft)
     )
@@ -159,7 +159,7 @@ def _explained(
     *,
     whole: Sequence[Operation] = (),
 ) -> Violation:
-    """A violation with its short proof; `whole` is what the operations were taken from, if so."""
+    """A violation with its short proof; `whole` has the full operations if these were reduced."""
     assert found.found is not SearchConclusion.ORDER, operations
     why = explain(operations, model, found)
     values = {each.number: each.value for each in whole or operations}

@@ -1,4 +1,4 @@
-"""States and operations of one object as small integers, each step worked out once."""
+"""States and operations of one object as small integers, each step computed once."""
 
 from collections.abc import Sequence
 
@@ -6,14 +6,14 @@ from admin.checker.linear.models import Model, Sentinel, State
 from admin.checker.operation import LOOKS, Frozen, Operation, freeze
 
 NEVER = -1
-"""Instead of a state: the operation cannot have answered so here."""
+"""Instead of a state: the operation cannot have this answer here."""
 
 
 class Coding:
-    """A model fitted to a history. `rows[state].get(code)` is the state after, if worked out.
+    """A model fitted to a history. `rows[state].get(code)` is the next state, if computed.
 
-    `looks[code]`: it never changes anything. `idle[code]`: nor does it in the state `unseen`, where
-    it may come at once.
+    `looks[code]`: it never changes the state. `idle[code]`: it does not change the state `unseen`
+    and may come at once there.
     """
 
     def __init__(self, operations: Sequence[Operation], model: Model) -> None:
@@ -29,7 +29,7 @@ class Coding:
         self.start = self._state(self._machine.start)
 
     def code(self, operation: Operation) -> int:
-        """Operations with the same code do the same."""
+        """Operations with the same code have the same effect."""
         asked = (operation.f, freeze(operation.value))
         code = self._codes.get(asked)
         if code is None:
@@ -49,7 +49,7 @@ class Coding:
         return known
 
     def name(self, state: int) -> str:
-        """A state in words."""
+        """A state as text."""
         found = self._names[state]
         return found.value if isinstance(found, Sentinel) else self._machine.words(found)
 

@@ -1,4 +1,4 @@
-"""The shortest part of a failing history that still fails: what a person can follow by hand."""
+"""The shortest part of a failing history that still fails, for a person to follow by hand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,24 +9,23 @@ from admin.checker.linear.search import LinearSearch, SearchConclusion, explore,
 from admin.checker.operation import FOREVER, LOOKS, Operation, until
 
 SHRINK_STEPS_MAX = 300_000
-"""How many configurations may be entered to find a short explanation."""
+"""The limit of search configurations for a short explanation."""
 
 SHORT = 8
-"""An explanation of so many operations needs no shorter one that depends on a time before."""
+"""An explanation of at most this many operations is not shortened by cutting its beginning."""
 
 RECENT = 8
-"""So many operations at the end are looked at first; then twice as many, and so on."""
+"""How many operations at the end are tried first; then twice as many, and so on."""
 
 OPENING_STATES_MAX = 4
-"""So many states may be possible before an explanation that does not begin at the beginning."""
+"""The limit of possible states before an explanation that starts later in the history."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Operations that have no order, by time.
+    """Operations without a legal order, by time.
 
-    `opening`: in words, what the state before them could be, if they do not begin at the very
-    beginning.
+    `opening`: the possible states before them, as text, if they do not start with the history.
     """
 
     witness: tuple[Operation, ...]
@@ -35,7 +34,7 @@ class Explanation:
 
 
 def explain(operations: Sequence[Operation], model: Model, found: LinearSearch) -> Explanation:
-    """Cut the history behind the fault, leave out what does not matter, then what came before."""
+    """Cut the history after the fault, remove irrelevant operations, then the beginning."""
     purse = _Purse(SHRINK_STEPS_MAX)
     failing = _prefix(operations, model, found.stuck, purse)
     small = _shrink(failing, model, purse)
@@ -48,7 +47,7 @@ def explain(operations: Sequence[Operation], model: Model, found: LinearSearch) 
 
 
 class _Purse:
-    """Steps that may still be spent. A search that runs out of them did not fail."""
+    """The remaining steps. A search that exceeds them proves nothing."""
 
     def __init__(self, steps: int) -> None:
         self.left = steps
@@ -64,13 +63,13 @@ class _Purse:
 def _prefix(
     operations: Sequence[Operation], model: Model, stuck: int | None, purse: _Purse
 ) -> list[Operation]:
-    """The history up to the first end at which it has no order. Longer ones have none either."""
+    """The shortest prefix of the history without an order. Longer ones have none either."""
     ends = sorted(each.ended for each in operations if each.ended is not None)
     at = next((e.ended for e in operations if e.number == stuck and e.ended is not None), ends[-1])
     cut = until(operations, at)
     if purse.fails(cut, model):
         return cut
-    # A model that knew later answers may be stuck sooner than the history up to there is wrong.
+    # A model that knows later answers may get stuck in a prefix that is still legal by itself.
     low, high = ends.index(at), len(ends) - 1
     cut = list(operations)
     while high - low > 1:
@@ -84,7 +83,7 @@ def _prefix(
 
 
 def _shrink(failing: list[Operation], model: Model, purse: _Purse) -> list[Operation]:
-    """Leave out atoms, large handfuls first, as long as the rest still has no order."""
+    """Remove atoms, large groups first, as long as the rest still has no order."""
     failing = _recent(failing, model, purse)
     handful = max(1, len(model.atoms(failing)) // 2)
     while purse.left > 0:
@@ -98,7 +97,7 @@ def _shrink(failing: list[Operation], model: Model, purse: _Purse) -> list[Opera
 
 
 def _pass(failing: list[Operation], model: Model, purse: _Purse, handful: int) -> list[Operation]:
-    """Try once to leave out each handful."""
+    """Try once to remove each group."""
     atoms, at = model.atoms(failing), 0
     while at < len(atoms) and purse.left > 0:
         rest = _rest(failing, model, atoms[at : at + handful])
@@ -117,7 +116,7 @@ def _rest(
 
 
 def _recent(failing: list[Operation], model: Model, purse: _Purse) -> list[Operation]:
-    """Faults are mostly near the end: try to keep only the atoms of the last few operations."""
+    """Most faults are near the end: try to keep only the atoms of the last few operations."""
     atoms = model.atoms(failing)
     ordered = sorted(failing, key=lambda each: each.begun)
     width = RECENT
@@ -136,7 +135,7 @@ def _explanation(small: list[Operation], model: Model, purse: _Purse) -> Explana
 
 
 def _late(failing: list[Operation], model: Model, purse: _Purse) -> Explanation | None:
-    """Begin at the last moment at which nothing was under way and the rest still has no order."""
+    """Start at the last moment without running operations after which there is no order."""
     needless = model.needless(failing)
     needed = [each for each in failing if each.number not in needless]
     coding = Coding(needed, model)
@@ -156,7 +155,7 @@ def _late(failing: list[Operation], model: Model, purse: _Purse) -> Explanation 
 def _openings(
     runs: Sequence[list[Operation]], maybe: list[Operation], coding: Coding, purse: _Purse
 ) -> list[frozenset[int]]:
-    """The states that are possible before each run, as far as the purse goes."""
+    """The possible states before each run, as far as the steps allow."""
     openings = [frozenset({coding.start})]
     for run in runs[:-1]:
         states = _ends(run + maybe, coding, openings[-1], purse)
@@ -169,7 +168,7 @@ def _openings(
 def _opened(
     rest: list[Operation], coding: Coding, states: frozenset[int], purse: _Purse
 ) -> Explanation:
-    """Without the reads that are not needed, and with the states before in words."""
+    """Remove reads that are not needed, and describe the states before as text."""
     for look in [each for each in rest if each.f in LOOKS]:
         fewer = [each for each in rest if each is not look]
         if _stuck_from(fewer, coding, states, purse) is not None:
@@ -196,7 +195,7 @@ def _runs(operations: Sequence[Operation]) -> list[list[Operation]]:
 def _ends(
     run: Sequence[Operation], coding: Coding, starts: frozenset[int], purse: _Purse
 ) -> frozenset[int]:
-    """Every state in which a run can leave the object; empty if that is not known."""
+    """Every possible state after a run; empty if unknown."""
     ends: set[int] = set()
     for start in starts:
         found = explore(run, coding, start=start, steps_max=max(0, purse.left), all_ends=True)
@@ -210,7 +209,7 @@ def _ends(
 def _stuck_from(
     rest: Sequence[Operation], coding: Coding, states: frozenset[int], purse: _Purse
 ) -> int | None:
-    """Return where the rest is stuck from each of these states, or None if it need not be."""
+    """Return where the rest gets stuck from each of these states, or None if it has an order."""
     stuck: int | None = None
     for state in states:
         found = explore(rest, coding, start=state, steps_max=max(0, purse.left))

@@ -1,4 +1,4 @@
-"""Sequential specifications: what one object may answer when one operation comes after another."""
+"""Sequential specifications: the legal answers of one object to one operation after another."""
 
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -9,14 +9,14 @@ from admin.checker.clip import clip
 from admin.checker.operation import LOOKS, Frozen, Operation, freeze
 
 State: TypeAlias = Hashable
-"""What an object remembers; compared and hashed by the search."""
+"""The state of an object; compared and hashed by the search."""
 
 Atom: TypeAlias = Hashable
-"""Something of a history that can be left out of it, by the model's own name for it."""
+"""A part of a history that can be removed, by the model's own name."""
 
 
 class Sentinel(Enum):
-    """States that do not belong to the object."""
+    """Special values besides the object's states."""
 
     NEVER = "the operation cannot come here"
     UNSEEN = "something that nobody read"
@@ -32,15 +32,15 @@ class FittedModel(Protocol):
         ...
 
     def step(self, state: State, f: str, value: Frozen) -> State:
-        """The state after the operation, or `Mark.NEVER` if it cannot have answered so here."""
+        """The state after the operation, or `Mark.NEVER` if its answer is illegal here."""
         ...
 
     def idle(self, f: str, value: Frozen) -> bool:
-        """In `Mark.UNSEEN` it may come at once: no later place would serve any order better."""
+        """In `Mark.UNSEEN` it may come at once: no order needs it at a later place."""
         ...
 
     def words(self, state: State) -> str:
-        """A state of the object's own, for people."""
+        """A state of the object, as text."""
         ...
 
 
@@ -48,7 +48,7 @@ class Model(Protocol):
     """A kind of object."""
 
     def fit(self, operations: Sequence[Operation]) -> FittedModel:
-        """The object as far as a history can tell: states that it cannot tell apart are one."""
+        """The object fitted to a history: states that it cannot distinguish are merged."""
         ...
 
     def needless(self, operations: Sequence[Operation]) -> frozenset[int]:
@@ -56,7 +56,7 @@ class Model(Protocol):
         ...
 
     def atoms(self, operations: Sequence[Operation]) -> list[Atom]:
-        """What may be left out. Sound: if the whole has a legal order, so has the rest."""
+        """The removable parts. Sound: if the whole has a legal order, so has the rest."""
         ...
 
     def without(self, operations: Sequence[Operation], gone: Collection[Atom]) -> list[Operation]:
@@ -75,7 +75,7 @@ class Register:
     initial: State = None
 
     def fit(self, operations: Sequence[Operation]) -> FittedModel:
-        """Values that nobody read or compared with are all the same."""
+        """Values that no operation read or compared are merged."""
         seen = _seen(operations)
         first = freeze(self.initial)
         unequal = any(each.f == "cas-unequal" for each in operations)
@@ -102,9 +102,9 @@ class Register:
         return [*(("value", value) for value in values), *(("number", one) for one in looks)]
 
     def without(self, operations: Sequence[Operation], gone: Collection[Atom]) -> list[Operation]:
-        """Leave out what touches a value that is gone.
+        """Remove operations on removed values.
 
-        What was unequal may have been so because of such a value, so that goes too.
+        A comparison may have been unequal because of such a value, so it is removed too.
         """
         ties = _Ties()
         for each in operations:
@@ -120,7 +120,7 @@ class Register:
         ]
 
     def unwritten(self, operations: Sequence[Operation]) -> tuple[Operation, Frozen] | None:
-        """The first that was answered with a value that no operation could leave, and the value."""
+        """The first operation that returned a value that was never written, and the value."""
         known = {freeze(self.initial)}
         known.update(_written(each) for each in operations if each.f in {"write", "cas"})
         told = (each for each in operations if each.ended is not None and each.f in {"read", "cas"})
@@ -129,7 +129,7 @@ class Register:
 
 
 CasRegister = Register
-"""The same object: a register that nobody compares has no `cas` in its history."""
+"""The same object: a register without `cas` in its history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class Counter:
                 raise ValueError(f"a counter has no operation {clip(other)}")
 
     def idle(self, f: str, value: Frozen) -> bool:  # noqa: ARG002 - the protocol's
-        """No sum is unseen."""
+        """Every sum is observable."""
         return False
 
     def words(self, state: State) -> str:
@@ -175,7 +175,7 @@ class Counter:
         )
 
     def atoms(self, operations: Sequence[Operation]) -> list[Atom]:
-        """Return the reads: every addition changes what later reads must see."""
+        """Return the reads only: every addition changes the result of later reads."""
         return look_atoms(operations)
 
     def without(self, operations: Sequence[Operation], gone: Collection[Atom]) -> list[Operation]:
@@ -190,11 +190,11 @@ class GrowingSet:
     initial: tuple[Frozen, ...] = ()
 
     def fit(self, operations: Sequence[Operation]) -> FittedModel:
-        """A set that is part of no answer is like any other such set."""
+        """Sets that are not a subset of any answer are merged."""
         return _SetMachine(self.initial, operations)
 
     def needless(self, operations: Sequence[Operation]) -> frozenset[int]:
-        """Additions of what nobody read."""
+        """Additions of elements that no read returned."""
         seen = frozenset[Frozen]().union(
             *(members(each.value) for each in operations if each.f == "read")
         )
@@ -210,7 +210,7 @@ class GrowingSet:
         return [("element", element) for element in elements] + look_atoms(operations)
 
     def without(self, operations: Sequence[Operation], gone: Collection[Atom]) -> list[Operation]:
-        """Answers keep what is left of them."""
+        """Answers keep their remaining elements."""
         kept: list[Operation] = []
         for each in operations:
             if each.f != "read":
@@ -257,7 +257,7 @@ class _RegisterMachine:
     unequal: bool
 
     def idle(self, f: str, value: Frozen) -> bool:
-        # Who saw that it was something else may have seen any of these, so then they matter.
+        # An unequal comparison may have seen any of these values, so they matter then.
         return f == "write" and value not in self.seen and not self.unequal
 
     def words(self, state: State) -> str:
@@ -292,7 +292,7 @@ class _SetMachine:
         self.start = self._known(self._mask(tuple(initial)))
 
     def idle(self, f: str, value: Frozen) -> bool:  # noqa: ARG002 - the protocol's
-        return f == "add"  # no element leads back to what was read
+        return f == "add"  # no later addition leads back to the read set
 
     def words(self, state: State) -> str:
         assert isinstance(state, int)
@@ -322,7 +322,7 @@ class _SetMachine:
 
 
 class _Ties:
-    """Which values hang together; each component is named by one of its values."""
+    """Connected values; each component is named by one of its values."""
 
     def __init__(self) -> None:
         self._parent: dict[Frozen, Frozen] = {}

@@ -1,12 +1,12 @@
-"""Search for an order of the operations in which a sequential object could have answered so.
+"""Search for an order of the operations that is legal for a sequential object.
 
-Depth-first search of Wing and Gong with Lowe's memory of configurations already seen: an operation
-may come next if no other one that is not placed yet ended before it began. Four rules keep it
-small, and each leaves out only what is explored elsewhere:
+Depth-first search of Wing and Gong with Lowe's memory of seen configurations: an operation may come
+next if no other unplaced operation ended before it began. Four rules keep the search small, and
+each skips only configurations that are explored elsewhere:
 
-* a look, or what nobody would ever notice, comes at once where it can;
-* of operations that do the same the one that ends first comes first;
-* an unknown operation comes only where the next one would not do the same without it;
+* an operation that changes nothing, or nothing observable, comes at once where it can;
+* of operations with the same effect the one that ends first comes first;
+* an unknown operation comes only if it changes the effect of the next one;
 * a configuration is not entered if it was seen with fewer unknown operations used up.
 """
 
@@ -20,13 +20,13 @@ from admin.checker.linear.models import Model
 from admin.checker.operation import FOREVER, Operation
 
 STEPS_MAX = 1_000_000
-"""How many configurations of one key a search enters before it says that it does not know."""
+"""How many configurations of one key a search enters before it is undecided."""
 
 _NOBODY = -1
 
 
 class SearchConclusion(Enum):
-    """What a search may conclude."""
+    """The possible conclusions of a search."""
 
     ORDER = "order"
     NO_ORDER = "no order"
@@ -35,10 +35,10 @@ class SearchConclusion(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinearSearch:
-    """A conclusion. `order`: numbers as placed, when there is an order.
+    """A conclusion. `order`: the numbers in the found order.
 
-    `stuck`: the operation that ended first among those that no order came past. `ends`: the
-    states in which the object may be left, if they were asked for.
+    `stuck`: the first to end among the operations that no order could place. `ends`: the possible
+    final states, if requested.
     """
 
     found: SearchConclusion
@@ -51,7 +51,7 @@ class LinearSearch:
 def search(
     operations: Sequence[Operation], model: Model, *, steps_max: int = STEPS_MAX
 ) -> LinearSearch:
-    """Look for a legal order of all operations that ended; unknown ones may be left out."""
+    """Search for a legal order of all operations that ended; unknown ones are optional."""
     needless = model.needless(operations)
     needed = [each for each in operations if each.number not in needless]
     coding = Coding(needed, model)
@@ -71,7 +71,7 @@ def explore(
 
 
 class _Sorted:
-    """The operations in arrays, by their begin; unknown ones apart."""
+    """The operations in arrays, by their begin; unknown ones separate."""
 
     __slots__ = ("before", "begun", "codes", "ended", "maybe", "numbers", "size")
 
@@ -88,7 +88,7 @@ class _Sorted:
         assert all(b <= e for b, e in zip(self.begun, self.ended, strict=False)), "ends before"
 
     def _alike(self) -> list[int]:
-        """For each unknown one the bit of the last that does the same, or nothing."""
+        """For each unknown one the bit of the last one with the same effect, or 0."""
         last: dict[int, int] = {}
         before: list[int] = []
         for at in range(self.maybe):
@@ -99,10 +99,10 @@ class _Sorted:
 
 
 class _Level(NamedTuple):
-    """A state of the search: what is placed, the state, and the next candidates, best last.
+    """A step of the search: placed operations, state, and next candidates, best last.
 
-    Of the known operations the first `low` are placed, and of those after them the bits of
-    `window`. `used` are the bits of the unknown ones.
+    The first `low` known operations are placed, and after them those with a bit in `window`. `used`
+    has the bits of the placed unknown ones.
     """
 
     low: int
@@ -119,8 +119,7 @@ class _Searcher:
         self._coding = coding
         self._steps_max = steps_max
         size = self._all.size
-        # Known operations that are not placed, as a list from which one is lifted; `size` is
-        # its end and its head.
+        # Known operations that are not placed, as a linked list; `size` is its end and its head.
         self._next = [*range(1, size + 1), 0]
         self._previous = [size, *range(size)]
         self._levels: list[_Level] = []
@@ -150,7 +149,7 @@ class _Searcher:
         )
 
     def _advance(self) -> None:
-        """Place the best choice that is left, unless that was tried."""
+        """Place the best remaining choice, unless its configuration was seen."""
         level = self._levels[-1]
         _, item, state = level.choices.pop()
         low, window, used = level.low, level.window, level.used
@@ -194,7 +193,7 @@ class _Searcher:
             self._next[before] = self._previous[after] = item
 
     def _choices(self, state: int, used: int, parent: int) -> list[tuple[int, int, int]]:
-        """What may come next: everything that began before the first end that is left.
+        """The next candidates: every operation that began before the first remaining end.
 
         `parent` is the state before, if an unknown operation was placed last.
         """
@@ -226,7 +225,7 @@ class _Searcher:
         return parent != _NOBODY and self._coding.step(parent, self._all.codes[item]) == after
 
     def _first_of_each(self, found: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-        """Return candidates by end, the earliest last; of equal ones only that."""
+        """Return candidates by end, the earliest last; of equal ones only the earliest."""
         found.sort()
         codes = self._all.codes
         best = {codes[choice[1]]: choice for choice in found}

@@ -1,7 +1,8 @@
 """The test for a growing set whose elements are added once: near-linear in time.
 
-The answers must contain one another, so they come in one order, and with them the additions: of
-two operations in different places of it, the later may not have ended before the earlier began.
+Of two answers one must contain the other, so the answers have one order, and it orders the
+additions too: of two operations at different positions, the later must not have ended before the
+earlier began.
 """
 
 from collections.abc import Sequence
@@ -15,21 +16,21 @@ from admin.checker.operation import FOREVER, Frozen, Operation, freeze
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Torn:
-    """Elements with which alone the history has no order either."""
+    """The history restricted to these elements has no order either."""
 
     message: str
     elements: frozenset[Frozen]
 
 
 class _Placed(NamedTuple):
-    """An operation and its place in the order of answers: additions are odd, reads even."""
+    """An operation and its position in the order of answers: additions are odd, reads even."""
 
     place: int
     operation: Operation
 
 
 def applies(operations: Sequence[Operation], initial: Sequence[Frozen] = ()) -> bool:
-    """Return whether there are only reads and additions, of elements that are added once."""
+    """Return whether there are only reads, and additions of distinct elements."""
     added: set[Frozen] = set(initial)
     for each in operations:
         if each.f == "add":
@@ -43,7 +44,7 @@ def applies(operations: Sequence[Operation], initial: Sequence[Frozen] = ()) -> 
 
 
 def torn(operations: Sequence[Operation], initial: Sequence[Frozen] = ()) -> Torn | None:
-    """What cannot be ordered, or None if everything can. Ask `applies` first."""
+    """The operations without an order, or None if there is an order. Call `applies` first."""
     adds = {freeze(each.value): each for each in operations if each.f == "add"}
     reads = [(members(each.value), each) for each in operations if each.f == "read"]
     answer, place = frozenset(initial), 0
@@ -59,13 +60,13 @@ def torn(operations: Sequence[Operation], initial: Sequence[Frozen] = ()) -> Tor
         if answer != known:
             answer, place = known, place + 2
         placed.append(_Placed(place, read))
-    # An unknown addition that nobody read need not have happened.
+    # An unknown addition that no read returned need not have happened.
     placed += [_Placed(place + 1, each) for each in adds.values() if each.ended is not None]
     return _out_of_order(placed)
 
 
 def _out_of_order(placed: list[_Placed]) -> Torn | None:
-    """Two in different places, of which the later ended before the earlier began."""
+    """Two operations at different positions, of which the later ended before the earlier began."""
     placed.sort(key=lambda each: each.place)
     newest: Operation | None = None
     same: list[_Placed] = []
@@ -82,7 +83,7 @@ def _out_of_order(placed: list[_Placed]) -> Torn | None:
 
 
 def _late(earlier: Operation, later: Operation) -> Torn:
-    """What puts the two in this order."""
+    """The reason for the order of the two."""
     elements = {freeze(each.value) for each in (earlier, later) if each.f == "add"}
     if not elements:
         elements = {_sorted(members(later.value) - members(earlier.value))[0]}

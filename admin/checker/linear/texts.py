@@ -1,4 +1,4 @@
-"""A text under a key: `put` replaces it, `append` adds to its end, `get` answers all of it."""
+"""A text under a key: `put` replaces it, `append` adds to its end, `get` returns it."""
 
 import itertools
 from bisect import bisect_left
@@ -21,15 +21,15 @@ ROOT = 0
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What was never put reads as `initial`, and as nothing at all."""
+    """A missing key reads as `initial`, or as null."""
 
     initial: str = ""
 
     def fit(self, operations: Sequence[Operation]) -> FittedModel:
-        """Texts that are the beginning of no answer are all the same.
+        """Texts that are not a prefix of any answer are merged.
 
-        Where no piece is written twice and none begins another, an answer says which pieces
-        made it and in which order. Then a piece that somebody read has one place to come.
+        If no piece is written twice and none is a prefix of another, an answer shows its pieces and
+        their order. Then a piece that was read has one possible position.
         """
         pieces = [_text(each.value) for each in operations if each.f != "get"]
         answers = {_answer(each.value, self.initial) for each in operations if each.f == "get"}
@@ -38,7 +38,7 @@ class Text:
         return _TextMachine(self.initial, answers)
 
     def needless(self, operations: Sequence[Operation]) -> frozenset[int]:
-        """Pieces that are part of no answer."""
+        """Pieces that are not part of any answer."""
         whole = "\0".join({_answer(e.value, self.initial) for e in operations if e.f == "get"})
         return frozenset(
             each.number
@@ -47,7 +47,7 @@ class Text:
         )
 
     def atoms(self, operations: Sequence[Operation]) -> list[Atom]:
-        """Appended pieces, also out of the answers, if they can be told apart; single gets."""
+        """Appended pieces, also in the answers, if they are distinguishable; single gets."""
         pieces = [_text(each.value) for each in operations if each.f != "get"]
         atoms = look_atoms(operations)
         if not self.initial and _can_be_told_apart(pieces):
@@ -55,7 +55,7 @@ class Text:
         return atoms
 
     def without(self, operations: Sequence[Operation], gone: Collection[Atom]) -> list[Operation]:
-        """Answers keep what is left of them."""
+        """Answers keep their remaining pieces."""
         known = {_text(each.value) for each in operations if each.f != "get"}
         lengths = sorted({len(piece) for piece in known})
         erased = {atom[1] for atom in gone if isinstance(atom, tuple) and atom[0] == "piece"}
@@ -76,7 +76,7 @@ class Text:
 
 
 class _TextMachine:
-    """For pieces that may mean the same: the state is the text."""
+    """For pieces that are not distinguishable: the state is the text."""
 
     def __init__(self, initial: str, answers: Collection[str]) -> None:
         self._initial = initial
@@ -107,7 +107,7 @@ class _TextMachine:
 
 
 class _PieceMachine:
-    """For pieces that can be told apart: the state is a node in the tree of all answers."""
+    """For distinguishable pieces: the state is a node in the tree of all answers."""
 
     def __init__(self, pieces: Collection[str], answers: Collection[str]) -> None:
         known = set(pieces)
@@ -117,7 +117,7 @@ class _PieceMachine:
         self._read: set[str] = set()
         self.start = ROOT
         above: list[tuple[str, int]] = [("", ROOT)]
-        # In this order a text comes after all of its beginnings, so each end is split once.
+        # In this order a text comes after all of its prefixes, so each end is split once.
         for text in sorted(answers):
             while not text.startswith(above[-1][0]):
                 above.pop()
@@ -158,12 +158,12 @@ class _PieceMachine:
         node = self._nodes.get((state, piece)) if isinstance(state, int) else None
         if node is not None:
             return node
-        # Who read this piece read it after one text only, and this is another.
+        # Every read has this piece after one text only, and this is another text.
         return Sentinel.NEVER if piece in self._read else Sentinel.UNSEEN
 
 
 def _can_be_told_apart(pieces: Sequence[str]) -> bool:
-    """Each is written once, and none is the beginning of another."""
+    """Each is written once, and none is a prefix of another."""
     ordered = sorted(pieces)
     return all(pieces) and not any(
         after.startswith(before) for before, after in itertools.pairwise(ordered)

@@ -2,8 +2,8 @@
 
 Gibbons and Korach: all operations on one value must come in one block, its write first. The zone
 of a value reaches from the earliest end of them to the latest begin. If it ends after it starts
-(*forward*) the value must have been there all that time, so no other block fits inside; if not
-(*backward*) the block may be put anywhere in it.
+(*forward*) the value must be present all that time, so no other block fits inside; if not
+(*backward*) the block may be anywhere in it.
 """
 
 import itertools
@@ -18,14 +18,14 @@ from admin.checker.operation import FOREVER, Frozen, Operation, freeze
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clash:
-    """Operations that have no order among themselves."""
+    """Operations that have no legal order."""
 
     message: str
     witness: tuple[Operation, ...]
 
 
 class Zone(NamedTuple):
-    """When a value must be there: from the earliest end to the latest begin of its operations."""
+    """When a value must be present: from the earliest end to the latest begin of its operations."""
 
     end: int
     begin: int
@@ -67,7 +67,7 @@ def applies(operations: Sequence[Operation], initial: Frozen = None) -> bool:
 
 
 def clash(operations: Sequence[Operation], initial: Frozen = None) -> Clash | None:
-    """What cannot be ordered, or None if everything can. Ask `applies` first."""
+    """The operations without an order, or None if there is an order. Call `applies` first."""
     blocks, wrong = _blocks(operations, initial)
     if wrong is not None:
         return wrong
@@ -80,7 +80,8 @@ def clash(operations: Sequence[Operation], initial: Frozen = None) -> Clash | No
     starts = [zone.end for zone in forward]
     for zone in zones:
         if zone.end >= zone.begin:
-            # Forward zones are disjoint here, so only the last one that starts before can hold it.
+            # Forward zones are disjoint here, so only the last one that starts before can contain
+            # it.
             at = bisect_right(starts, zone.begin - 1) - 1
             if at >= 0 and zone.end < forward[at].begin:
                 return _clash(blocks, forward[at], zone)
@@ -107,7 +108,7 @@ def _blocks(
             return blocks, Clash(message=said, witness=(each, write))
         blocks.setdefault(value, _Block()).add(each)
     for value, write in writes.items():
-        # An unknown write that nobody read need not have happened.
+        # An unknown write that no read returned need not have happened.
         if write.ended is not None or value in blocks:
             block = blocks.setdefault(value, _Block())
             block.write = write

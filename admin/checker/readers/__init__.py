@@ -1,4 +1,4 @@
-"""Histories from files: our own, and those that other projects publish."""
+"""Histories from files: our own format, and formats of other projects."""
 
 from admin.checker.readers.detect import FORMATS, DetectedHistory, HistoryFormat, read, recognised
 

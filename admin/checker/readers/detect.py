@@ -1,4 +1,4 @@
-"""Which format a history is in, told by its content, and then its operations."""
+"""Detects the format of a history by its content, and reads its operations."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from admin.checker.readers import jepsen_edn, jepsen_text, ours, porcupine_kv
 from admin.checker.readers.edn import EdnError
 
 HEAD = 64 * 1024
-"""So many characters are enough to tell the format."""
+"""How many characters are enough to detect the format."""
 
 
 class HistoryFormat(StrEnum):
@@ -31,14 +31,14 @@ FORMATS: dict[HistoryFormat, Callable[[str], list[Operation]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetectedHistory:
-    """What a file holds."""
+    """The content of a file."""
 
     format: HistoryFormat
     operations: Sequence[Operation]
 
 
 def read(text: str, format: HistoryFormat | None = None) -> DetectedHistory:
-    """A history; without a format its content says which it is. Raises ValueError."""
+    """Read a history; without a format it is detected. Raises ValueError."""
     known = recognised(text) if format is None else format
     try:
         return DetectedHistory(format=known, operations=FORMATS[known](text))
@@ -47,7 +47,7 @@ def read(text: str, format: HistoryFormat | None = None) -> DetectedHistory:
 
 
 def recognised(text: str) -> HistoryFormat:
-    """The format of a text. Raises ValueError when it is none that is known."""
+    """The format of a text. Raises ValueError if it is unknown."""
     head = text[:HEAD]
     first = next(
         (line for each in head.splitlines() if (line := each.strip()) and line[0] != ";"), ""
@@ -60,6 +60,6 @@ def recognised(text: str) -> HistoryFormat:
         texts = ":key" in head and (":f :get" in head or ":f :append" in head or ":f :put" in head)
         return HistoryFormat.PORCUPINE_KV if texts else HistoryFormat.JEPSEN_EDN
     raise ValueError(
-        "this is no history: wanted JSON lines, Jepsen's EDN, its printed log, or Porcupine's "
+        "this is not a history: expected JSON lines, Jepsen's EDN, its printed log, or Porcupine's "
         "logs of get, put and append"
     )

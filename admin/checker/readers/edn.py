@@ -1,7 +1,7 @@
 """EDN, the notation of Clojure, as far as histories use it.
 
 Keywords become `Keyword`, vectors and lists become lists, sets become frozensets, maps become
-dicts, symbols become `Symbol`. A tag is passed over, so a record reads as the map that it is.
+dicts, symbols become `Symbol`. A tag is skipped, so a record is read as a map.
 """
 
 import re
@@ -11,13 +11,13 @@ from typing import TypeAlias
 from admin.checker.operation import freeze
 
 DEPTH_MAX = 200
-"""Nesting deeper than this is no history."""
+"""Deeper nesting is an error."""
 
 Edn: TypeAlias = object
 
 
 class EdnError(ValueError):
-    """The text is no EDN; the message says at which line."""
+    """The text is not EDN; the message has the line."""
 
 
 class Keyword(str):
@@ -83,7 +83,7 @@ class _Reader:
             at = match.end()
 
     def _one(self, start: int, depth: int) -> Edn:
-        """The next value, whatever is before it."""
+        """The next value, after anything that is skipped."""
         for kind, token, at in self._tokens:
             if kind == "drop":
                 self._one(at, depth)
@@ -150,5 +150,5 @@ def _unescaped(text: str) -> str:
         text,
         flags=re.DOTALL,
     )
-    # Clojure counts in halves of UTF-16, so one character may be two escapes.
+    # Clojure counts UTF-16 code units, so one character may be two escapes.
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

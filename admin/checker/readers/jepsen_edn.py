@@ -1,7 +1,7 @@
 """Jepsen's histories in EDN: one vector of maps, or a map a line.
 
-`fail` means: definitely did not happen. Operations without a number for a process are those of
-the one who breaks things, and are passed over.
+`fail` means: definitely did not happen. Operations whose process is not a number belong to the
+nemesis, and are skipped.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ TYPES = frozenset({"invoke", "ok", "fail", "info"})
 
 
 def read(text: str) -> list[Operation]:
-    """The operations of a history. Raises ValueError saying which entry is none."""
+    """The operations of a history. Raises ValueError with the first invalid entry."""
     return paired(_keyed(list(_events(_maps(parse(text))))))
 
 
@@ -47,7 +47,7 @@ def _events(maps: Sequence[Edn]) -> Iterator[HistoryEvent]:
 
 
 def _keyed(events: list[HistoryEvent]) -> list[HistoryEvent]:
-    """Values that are `[key value]` throughout are many objects, each with its own history."""
+    """If all values are `[key value]`, there are many objects, each with its own history."""
     if not events or not all(_has_key(each) for each in events):
         return events
     if not any(each.f != "cas" or _is_pair(_pair(each)[1]) for each in events):
@@ -81,7 +81,7 @@ def _pair(event: HistoryEvent) -> tuple[Frozen, object]:
 
 
 def _plain(value: Edn) -> object:
-    """Keywords as texts, so that values look alike whatever they came from."""
+    """Keywords as texts, so that values of all formats look alike."""
     if isinstance(value, Keyword):
         return str(value)
     if isinstance(value, list):

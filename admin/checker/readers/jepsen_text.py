@@ -1,8 +1,8 @@
 """The log that Jepsen prints while it runs, as Porcupine keeps it: one compare-and-set register.
 
-`:fail` has three meanings here. With the value of a `cas` it says that the comparison was made
-and was unequal, so it is an observation; with `:timed-out` a read told nothing, and a write or
-`cas` may have happened; anything else did not happen.
+`:fail` has three meanings here. With the value of a `cas` it means that the comparison was unequal,
+so it is an observation; with `:timed-out` a read has no answer, and a write or `cas` may have
+happened; with anything else the operation did not happen.
 """
 
 import re
@@ -23,7 +23,7 @@ UNEQUAL = "cas-unequal"
 
 
 def read(text: str) -> list[Operation]:
-    """The operations of a log; lines of other kinds are passed over."""
+    """The operations of a log; lines of other kinds are skipped."""
     events = list(_events(text))
     unequal = {each.line for each in events if each.f == UNEQUAL}
     operations = paired(replace(each, f="cas") if each.f == UNEQUAL else each for each in events)
@@ -48,7 +48,7 @@ def _events(text: str) -> Iterator[HistoryEvent]:
 
 
 def _value(text: str, line: int, *, remarks: bool) -> object:
-    """What stands at the end of a line. Where an error may stand there, any text will do."""
+    """The value at the end of a line. If an error is possible there, any text is valid."""
     try:
         values = parse(text)
     except ValueError as error:

@@ -5,5 +5,5 @@ from admin.workload.history import parse
 
 
 def read(text: str) -> list[Operation]:
-    """The operations of a history. Raises ValueError naming the line that is none."""
+    """The operations of a history. Raises ValueError with the first invalid line."""
     return operations(parse(text.splitlines()))

@@ -1,4 +1,4 @@
-"""Beginnings and ends of a foreign history, put together by process."""
+"""Pairs beginnings and ends of a history in another format, by process."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from admin.checker.operation import ANSWERS, NOBODY, CompletionType, Frozen, Ope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEvent:
-    """One line: `type` is invoke, ok, fail or info. `process` is None where none is named."""
+    """One line: `type` is invoke, ok, fail or info. `process` is None if none is named."""
 
     line: int
     process: int | None
@@ -20,7 +20,7 @@ class HistoryEvent:
 
 
 def paired(events: Iterable[HistoryEvent]) -> list[Operation]:
-    """Operations in the order of their begin, with lines as places. Never ended means unknown.
+    """Operations in the order of their begin, with lines as positions. Without an end: unknown.
 
     Raises ValueError where a process begins something before its last operation ended.
     """
@@ -39,7 +39,7 @@ def paired(events: Iterable[HistoryEvent]) -> list[Operation]:
 
 def _ended(begun: HistoryEvent | None, event: HistoryEvent) -> Operation:
     if begun is None:
-        # Some transactional histories hold only what was told: it took no time, then.
+        # Some transactional histories have only answers: the operation then has no duration.
         if event.f != "txn":
             raise ValueError(f"line {event.line}: process {event.process} ends what never began")
         begun = event

@@ -12,7 +12,7 @@ FS = frozenset({"get", "put", "append"})
 
 
 def read(text: str) -> list[Operation]:
-    """The operations of a log. Raises ValueError where it does something else."""
+    """The operations of a log. Raises ValueError if it has another operation."""
     found = jepsen_edn.read(text)
     other = {each.f for each in found} - FS
     if other:

@@ -1,1 +1,1 @@
-"""What nodes say that they did, replayed step by step: is each step one that the rules allow?"""
+"""Replays the events of nodes step by step, and checks each step against the rules."""

@@ -1,33 +1,33 @@
-"""What is on every disk, as the events tell it: checksums by index."""
+"""The content of every disk, according to the events: checksums by index."""
 
 from dataclasses import dataclass, field
 
 from admin.checker.rules.run import NodeEvent
 
 CHANGES = frozenset({"durable", "cut", "started", "begins"})
-"""Events that change what is on a disk."""
+"""Events that change the content of a disk."""
 
 
 @dataclass(slots=True)
 class DiskLog:
-    """The log on one disk. What is before `first` is in a snapshot: there, and known no more."""
+    """The log on one disk. Entries before `first` are in a snapshot, with unknown checksums."""
 
     first: int = 0
     crcs: list[int] = field(default_factory=lambda: [0])
 
     def __len__(self) -> int:
-        """Behind the last index."""
+        """The index after the last one."""
         return self.first + len(self.crcs)
 
     def holds(self, index: int, crc: int) -> bool:
-        """That very entry, as far as it is known."""
+        """Whether it has this entry, as far as is known."""
         return index < self.first or (index < len(self) and self.crcs[index - self.first] == crc)
 
     def apply(self, event: NodeEvent) -> None:
         """One of CHANGES."""
         if event.name == "begins":
             if self.first <= event.index < len(self) and self.holds(event.index, event.crc):
-                return  # it only lost what was before that entry
+                return  # it only lost the entries before that one
             self.first, self.crcs = event.index, [event.crc]
         elif event.name == "durable":
             self.first = min(self.first, event.index)
@@ -52,5 +52,5 @@ class DiskReplay:
             self.held.setdefault(event.node, DiskLog()).apply(event)
 
     def holds(self, node: int, index: int, crc: int) -> bool:
-        """That very entry, and so that very prefix, is on the disk of this node."""
+        """Whether this entry, and so the same prefix, is on the disk of this node."""
         return self.held.get(node, DiskLog()).holds(index, crc)

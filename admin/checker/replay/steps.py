@@ -1,4 +1,4 @@
-"""A reference automaton for each rule that takes a history: fed all events of a run in order."""
+"""A reference automaton for each rule about the past: it takes all events of a run in order."""
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
@@ -22,27 +22,27 @@ PROMISES, ACKED, PLACES, DIRECTORIES = (
 
 
 class Automaton(ABC):
-    """Knows the rule, and nothing of the code that should keep it."""
+    """Knows the rule, and nothing of the code that implements it."""
 
     id: ClassVar[str]
     names: ClassVar[frozenset[str]]
 
     def __init__(self, quorum: int) -> None:
-        """`quorum`: what confirms an entry, at the least."""
+        """`quorum`: the smallest quorum that confirms an entry."""
         self.quorum = quorum
         self.found = RuleFinding()
 
     @abstractmethod
     def step(self, each: NodeEvent) -> None:
-        """The next step of some node."""
+        """Take the next step of a node."""
 
 
 class PromiseReplay(Automaton):
-    """membership.md M11: no vote for anybody else while a promise runs.
+    """membership.md M11: no vote for another node while a promise is in force.
 
-    It ends by its time or by the word of the leader (f, i), over restarts as well (c). A candidate
-    keeps its own (d): nobody leads while it runs. (Who is told to stand by an operator has its own
-    vote on its disk first, and asks its leader before anybody else.)
+    It ends by its time or by a message of the leader (f, i), also after a restart (c). A candidate
+    keeps its own (d): no node becomes leader while it is in force. (A node that an operator asks to
+    lead first votes for itself on its disk, and asks its leader before other nodes.)
     """
 
     id = PROMISES
@@ -58,7 +58,8 @@ class PromiseReplay(Automaton):
     def step(self, each: NodeEvent) -> None:
         """A promise, its end, or a vote.
 
-        Promises run while a machine is suspended (j), and the clock of events does not.
+        The time of a promise runs while a machine is suspended (j), and the clock of events does
+        not.
         """
         if each.name == "slept":
             self._slept[each.node] = each.floor or 0
@@ -67,7 +68,7 @@ class PromiseReplay(Automaton):
         if each.name == "promised":
             self.found.facts += 1
             if self._released.get(each.whose) == (each.peer, each.term):
-                return  # said in the batch that heard the word; there is no lease in that term
+                return  # same batch as the leader's message; that term has no lease
             if given is None or (given.floor or 0) < (each.floor or 0):
                 self._given[each.whose] = each
             return
@@ -90,10 +91,10 @@ class PromiseReplay(Automaton):
 
 
 class AckReplay(Automaton):
-    """protocol.md 3.5 and 3.6: a leader confirms what a quorum acked to it, in its own term.
+    """protocol.md 3.5 and 3.6: a leader confirms entries acked by a quorum in its own term.
 
-    A quorum of the voters of the configuration that it has in force then, each of them on the
-    directory that it names there (membership.md M1 b, d; M10 a).
+    A quorum of the voters of the configuration in force, each on the directory that the
+    configuration names (membership.md M1 b, d; M10 a).
     """
 
     id = ACKED
@@ -110,7 +111,7 @@ class AckReplay(Automaton):
 
     @override
     def step(self, each: NodeEvent) -> None:
-        """Somebody leads, acks or confirms."""
+        """Take an event: a node leads, acks or confirms."""
         self._disks.apply(each)
         if each.name in Voters.names:
             self._voters.step(each)
@@ -121,7 +122,7 @@ class AckReplay(Automaton):
         elif each.name == "leads":
             self._leads[each.node] = each.term
         elif each.name == "ack":
-            # Who acks to another one in a later term leads no more.
+            # A node that acks to another one in a later term no longer leads.
             if each.term > self._leads.get(each.node, each.term):
                 del self._leads[each.node]
             known = self._acks.setdefault((each.peer or 0, each.term), {})
@@ -132,8 +133,8 @@ class AckReplay(Automaton):
             self._confirmed(each, self._leads.get(each.node, 0))
 
     def _confirmed(self, each: NodeEvent, term: int) -> None:
-        # What others confirmed before may be known by their word: who hears of another leader
-        # leads no more, and says so later. What predecessors confirmed its log may say.
+        # A node may learn from others what they confirmed: after it hears of another leader it no
+        # longer leads, and its event comes later. Its log may show what earlier leaders confirmed.
         first, self._highest = each.index > self._highest, max(self._highest, each.index)
         by = self._voters.counted_by(each)
         if each.term != term or not first or not (by or self.quorum):
@@ -162,10 +163,10 @@ class AckReplay(Automaton):
 
 
 class PlaceReplay(Automaton):
-    """protocol.md 7: a read is served by a log that has the entry, not by one that is as long.
+    """protocol.md 7: a read is served by a log that has the entry, not by one of equal length.
 
-    Terms never go down in a log. So one whose last visible entry is of an older term than what was
-    answered before does not have that, however long it is.
+    Terms never decrease in a log. So a log whose last visible entry has an older term than an
+    acknowledged entry does not have that entry, however long it is.
     """
 
     id = PLACES
@@ -177,7 +178,7 @@ class PlaceReplay(Automaton):
 
     @override
     def step(self, each: NodeEvent) -> None:
-        """Take a step that confirms or shows something: `term` of the last such entry."""
+        """Take a step that confirms or shows entries: `term` is the term of the last one."""
         if each.name == "confirmed":
             if each.index > self._index[-1]:
                 self._index.append(each.index)
@@ -195,11 +196,11 @@ class PlaceReplay(Automaton):
 
 
 class Directories(Automaton):
-    """membership.md M7 a, c: an instance is one directory, and a copy of it is another one.
+    """membership.md M7 a, c: an instance is one directory, and a copy of it is another instance.
 
-    In one life also the log is one file, however often it is opened: a process that goes on in
-    another one has forgotten what it acked (b). Only a log that is made anew to begin at a snapshot
-    is another one, and is opened once it begins there.
+    During one life the log is also one file, however often it is opened: a process that continues
+    with another file has lost what it acked (b). The exception is a new log that begins at a
+    snapshot; it is opened once it begins there.
     """
 
     id = DIRECTORIES
@@ -233,14 +234,14 @@ class Directories(Automaton):
             self.found.broken(DIRECTORIES, message, rows, node=each.node, index=each.number)
 
     def _begin(self, each: NodeEvent) -> None:
-        """The log begins later: made anew, if it is opened before anything is acked again."""
+        """The log begins later: it is a new file, if it is opened before the next ack."""
         life = (*each.whose, each.life)
         opened = self._opened.get(life)
         if each.name == "ack":
             self._anew.discard(life)
         elif (
             opened is not None and opened.time_mono != each.time_mono
-        ):  # it says so at a start, too
+        ):  # the event also occurs at a start
             self._anew.add(life)
 
 

@@ -1,4 +1,4 @@
-"""The voters by which a node counts at a moment, by its events: replicas with directories."""
+"""The voters of a node at a moment, according to its events: replicas with directories."""
 
 from dataclasses import dataclass, field
 
@@ -6,25 +6,25 @@ from admin.checker.rules.run import NodeEvent
 from election.quorum import majority
 
 Pair = tuple[int, int]
-"""A replica, and what stands for its instance (membership.md: voter)."""
+"""A replica, and the number of its instance (membership.md: voter)."""
 Pairs = frozenset[Pair]
 UNTOLD = 0
-"""The instance of a node that does not say on which directory it is."""
+"""The instance of a node without an event about its directory."""
 
 
 @dataclass(slots=True)
 class _Followed:
-    """What a node follows since a moment, and what it followed before that."""
+    """The current configuration of a node, since when, and the one before."""
 
     since: int
     former: Pairs | None
     voters: set[Pair] = field(default_factory=set)
     quorum: int | None = None
-    """What it said at its last confirm."""
+    """The quorum of its last confirm."""
 
 
 class Voters:
-    """membership.md M1: a configuration is in force from where it is appended to a node's log."""
+    """membership.md M1: a configuration is in force once it is appended to a node's log."""
 
     names = frozenset({"started", "opened", "configured", "voter"})
 
@@ -49,14 +49,14 @@ class Voters:
             self._followed[each.node].voters.add((each.peer or 0, each.floor or UNTOLD))
 
     def pair(self, node: int) -> Pair:
-        """What an ack of this node counts as, given now (M1 d)."""
+        """The voter that an ack of this node counts as now (M1 d)."""
         return (node, self._instances.get(node, UNTOLD))
 
     def counted_by(self, confirmed: NodeEvent) -> list[tuple[Pairs, int]]:
-        """Voters that a confirm may be counted by, and their quorum (M10 a, b); none is known: [].
+        """Sets of voters that a confirm may count, with their quorums (M10 a, b); [] if unknown.
 
-        They are two where the configuration changed in the batch that confirmed. A quorum that was
-        changed may be of a moment after the confirm.
+        There are two if the configuration changed in the batch that confirmed. A changed quorum may
+        be from after the confirm.
         """
         followed = self._followed.get(confirmed.node)
         if followed is None:

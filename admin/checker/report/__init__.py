@@ -1,1 +1,1 @@
-"""What is left of a check for people and programs: one HTML page, and violations as Parquet."""
+"""The output of a check for people and programs: one HTML page, and violations as Parquet."""

@@ -1,4 +1,4 @@
-"""A check as one HTML file: the verdict, every invariant, what happened when, and the proofs."""
+"""A check as one HTML file: the verdict, every invariant, the timeline, and the proofs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from admin.evidence.bundle import Bundle, is_bundle
 from admin.html import page
 
 RUNS_MAX = 20
-"""So many runs are shown in full, those that break something first; all are in the list."""
+"""How many runs are shown in full, those with violations first; all are in the list."""
 WITNESSES_MAX = 60
-"""So many violations of a run have a section; the table of violations has all that were kept."""
+"""How many violations of a run have a section; the table of violations has all kept ones."""
 PROOFS_OPEN_MAX = 10
-"""So many of them stand open; the others are a click away."""
+"""How many of them are expanded; the others are collapsed."""
 _SIGNS = {
     Result.PASS: '<span class="good">&#10003;&nbsp;holds</span>',
     Result.FAIL: '<span class="bad">&#10007;&nbsp;broken</span>',
@@ -28,13 +28,13 @@ _SIGNS = {
 }
 _BANNERS = {Result.PASS: " passed", Result.FAIL: "", Result.UNKNOWN: " doubtful"}
 _BANNERS[Result.SKIPPED] = " doubtful"
-_FROM_A_LOG = "by the clocks of the leaders, from a log; each is drawn until the next one leads"
+_FROM_A_LOG = "by the clocks of the leaders, from a log; each leader is drawn until the next one"
 _WORST = (Result.FAIL, Result.UNKNOWN, Result.PASS, Result.SKIPPED)
 
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """How the check was made, in words."""
+    """How the check was made, as text."""
 
     engine: str
     seconds: float
@@ -70,7 +70,7 @@ td .says { color: var(--muted); font-size: .87rem; margin-left: .7rem; }
 
 
 def _runs(ordered: Sequence[HistoryReport]) -> str:
-    """Those that are not shown in full are folded away."""
+    """Runs that are not shown in full are collapsed."""
     rows = []
     for place, each in enumerate(ordered, start=1):
         name = escape(each.file)
@@ -136,7 +136,7 @@ def _facts(bundle: Bundle, report: HistoryReport) -> str:
 
 
 def _invariants(checked: Sequence[CheckedInvariant]) -> str:
-    """What was skipped is folded away; what holds, too, where something else does not."""
+    """Skipped invariants are collapsed; if one fails, those that hold are collapsed too."""
     by_result = {one: [each for each in checked if each.verdict.result is one] for one in _WORST}
     odd = by_result[Result.FAIL] + by_result[Result.UNKNOWN]
     skipped, holds = by_result[Result.SKIPPED], by_result[Result.PASS]
@@ -172,11 +172,11 @@ def _timeline(story: Story, found: Sequence[PlacedViolation], anchor: str) -> It
         clock = _FROM_A_LOG if story.walls else "since it began"
         yield f'<p class="muted small">Seconds, {clock}.{_cut(story)}</p>'
     else:
-        yield '<p class="muted">Nothing in the evidence says when anything was.</p>'
+        yield '<p class="muted">The evidence has no times.</p>'
     untimed = ", ".join(each.text for each in story.faults if each.begun is None)
     if untimed:
-        yield f'<p class="small">Faults, at times that nobody noted: {escape(untimed)}.</p>'
+        yield f'<p class="small">Faults without a recorded time: {escape(untimed)}.</p>'
 
 
 def _cut(story: Story) -> str:
-    return " There was more than is drawn." if story.cut else ""
+    return " The note that not everything is drawn." if story.cut else ""

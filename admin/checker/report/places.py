@@ -1,4 +1,4 @@
-"""Places of violations in a run: the rows that prove them, and the moment."""
+"""Violations in a run: the rows that prove them, and their time."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -13,21 +13,21 @@ from admin.checker.verdict import KEPT_MAX, Violation
 from admin.evidence.bundle import Bundle
 
 _CLOCKS = {"ops": "time"}
-"""The column of a table that says when, on the clock of the run; usually `time_mono`."""
+"""The column of a table with the time on the clock of the run; usually `time_mono`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedViolation:
-    """A violation with its rows, and when it was, in seconds of the story, where that is known."""
+    """A violation with its rows and, if known, its time in seconds of the story."""
 
     violation: Violation
     at: float | None = None
 
 
 def proven(bundle: Bundle, violations: Sequence[Violation]) -> list[Violation]:
-    """With rows of evidence, where none came with them.
+    """Add rows of evidence to violations without any.
 
-    The entries around, the row of another table that it is numbered by, or rows of the term.
+    These are the entries around it, the row that numbers it in another table, or rows of the term.
     """
     bare = [each for each in violations if not each.rows and not each.witness]
     around = {
@@ -65,12 +65,12 @@ def _with_rows(
 
 
 def _in_log(violation: Violation) -> bool:
-    """Its index is one of the log."""
+    """Its index is a log index."""
     return _counts(violation) == "wal" and "wal" in _needs(violation)
 
 
 def _counts(violation: Violation) -> str:
-    """The table by whose rows it is numbered."""
+    """The table whose rows number it."""
     rule = BY_ID.get(violation.invariant)
     return "wal" if rule is None else rule.counts
 
@@ -97,7 +97,7 @@ def placed(
 
 
 def _moment(story: Story, violation: Violation, times: dict[int, float]) -> float | None:
-    """The last of its operations, the last row with a time, its place in the log, its term."""
+    """The time of its last operation, its last row with a time, its log entry, or its term."""
     operations = [times[each.number] for each in violation.witness if each.number in times]
     if operations:
         return max(operations)

@@ -1,4 +1,4 @@
-"""Reads tables of a bundle row by row, whatever they are kept as: only what a report needs."""
+"""Reads the rows of a bundle's tables that a report needs, in any file format."""
 
 import json
 import re
@@ -15,19 +15,19 @@ _DRAWN = {
     "ops": "index time type f",
     "wal": "node generation index term kind origin lsn flags crc time ref_owner ref_lsn",
 }
-"""Of long tables these columns; rows that are kept as JSON have all of theirs."""
+"""The columns that are read of long tables; rows in JSON files have all columns."""
 _INDEX = re.compile(r'"index": ?(\d+)')
 _decode = msgspec.json.Decoder(dict).decode
 
 
 def scan(bundle: Bundle, table: str) -> Iterator[Row]:
-    """All rows of a table, without columns that nobody gave. Raises NoEvidence."""
+    """All rows of a table, without missing columns. Raises NoEvidence."""
     for part in bundle.parts(table):
         yield from _columns(part) if part.is_parquet else _lines(part)
 
 
 def entries(bundle: Bundle, indexes: Collection[int]) -> Iterator[Row]:
-    """The entries of all logs at some indexes; parts without any of them are not opened."""
+    """The entries of all logs at some indexes; parts without these indexes are not opened."""
     if not indexes:
         return
     for part in bundle.parts("wal"):
@@ -45,7 +45,7 @@ def entries(bundle: Bundle, indexes: Collection[int]) -> Iterator[Row]:
 
 
 def sampled(bundle: Bundle, node: int, entries_max: int) -> Iterator[Row]:
-    """Some entries of the log of a node: all that begin terms, and about so many of the others."""
+    """A sample of a node's log: all entries that begin terms, and about `entries_max` others."""
     parts = [each for each in bundle.parts("wal") if each.node in {None, node}]
     facts = next((each for each in bundle.manifest.nodes if each.node == node), None)
     step = max(1, (facts.last if facts else 0) // entries_max)
@@ -86,7 +86,7 @@ def _columns(part: BundlePart) -> Iterator[Row]:
 
 
 def _chosen(part: BundlePart, indexes: Collection[int]) -> Iterator[Row]:
-    """Return the chosen parts by the statistics of the file: most of it is not decoded."""
+    """Return the parts chosen by the statistics of the file: most of it is not decoded."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - comes with the extra
 
     wanted = [("index", "in", list(indexes))]

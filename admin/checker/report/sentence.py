@@ -42,5 +42,5 @@ def summed(reports: Sequence[HistoryReport]) -> str:
     said = f"{len(failed)} of {len(reports)} runs break an invariant"
     if overall(each.result for each in reports) is Result.PASS:
         return f"All {len(reports)} runs hold everything that could be examined."
-    more = f"; of {len(doubtful)} nobody can tell" if doubtful else ""
+    more = f"; of {len(doubtful)} the outcome is unknown" if doubtful else ""
     return f"{said if failed else 'No run is known to break an invariant'}{more}."

@@ -1,4 +1,4 @@
-"""What happened in a run, small enough to draw: who led, faults, confirmed indexes, answers."""
+"""The events of a run, reduced for drawing: leaders, faults, confirmed indexes, answers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from admin.evidence.tables import Row
 
 NANOS = 1_000_000_000
 BANDS_MAX = 1500
-"""Of all nodes together; after these, leaders are not drawn any more, and the page says so."""
+"""The limit for all nodes together; later leaders are not drawn, and the page says so."""
 STARTS_MAX = 500
 FAULTS_MAX = 500
 ENTRIES_MAX = 5000
@@ -25,9 +25,9 @@ MENDS = {
     "feed": frozenset({"starve"}),
     "heal": frozenset(),
 }
-"""What puts which faults right; `heal` all of them. Other faults are over when they are done."""
+"""Which command undoes which faults; `heal` undoes all. Other faults end by themselves."""
 _AFTERWARDS = frozenset({"nodes", "directories"})
-"""Of these sources the status is of the moment of the dump: it tells nothing of the run."""
+"""In bundles of these sources the status is from the time of the dump, not from the run."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class Band:
 
 @dataclass(slots=True)
 class ReportedFault:
-    """A fault that was injected; `begun` is None where nobody noted when."""
+    """An injected fault; `begun` is None if its time is unknown."""
 
     text: str
     begun: float | None
@@ -67,12 +67,12 @@ class Story:
     cut: bool = False
 
     def reached(self, index: int) -> float | None:
-        """When some node had first confirmed an index."""
+        """When the first node confirmed an index."""
         found = [at for each in self.curves.values() for at, value in each.points if value >= index]
         return min(found, default=None)
 
     def led(self, term: int) -> float | None:
-        """When a term was first led."""
+        """When the first leader of a term appeared."""
         return min((each.begun for each in self.bands if each.term == term), default=None)
 
     def since(self, clock: int) -> float:
@@ -81,7 +81,7 @@ class Story:
 
 
 def tell(bundle: Bundle) -> Story:
-    """One pass over each table; of logs, which are read where nothing else has times, a sample."""
+    """One pass over each table. Only without other times it reads a sample of the logs."""
     nodes = {each.node: each.name or f"node {each.node}" for each in bundle.manifest.nodes}
     story = Story(nodes)
     times = [_first(bundle, table) for table in ("status", "nemesis", "ops")]
@@ -202,7 +202,7 @@ def _log(story: Story, rows: Iterable[Row]) -> None:
             terms[term] = _led(story, Band(_int(row, "origin"), term, at, at))
         else:
             leading.ended = max(leading.ended, at)
-    # A log does not tell how long somebody led who had nothing to write: until the next one.
+    # A log does not show how long an idle leader led: assume until the next one.
     for band, after in pairwise([*terms.values(), None]):
         if band is not None:
             band.ended = story.length if after is None else max(band.ended, after.begun)

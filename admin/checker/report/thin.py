@@ -1,4 +1,4 @@
-"""Series of any length that keep a bounded number of points while they are read."""
+"""Series of any length, reduced to a bounded number of points while they are read."""
 
 from dataclasses import dataclass, field
 
@@ -8,14 +8,14 @@ _FINEST_S = 1e-3
 
 @dataclass(slots=True)
 class ThinnedSeries:
-    """One value for each stretch of time, the last; stretches double when there are too many."""
+    """The last value of each time interval; intervals double when there are too many."""
 
     points_max: int = POINTS_MAX
     width: float = _FINEST_S
     _kept: dict[int, tuple[float, int]] = field(default_factory=dict)
 
     def add(self, at: float, value: int) -> None:
-        """The value from now on."""
+        """Set the value from this time on."""
         self._keep(at, value)
         while len(self._kept) > self.points_max:
             self.width *= 2
@@ -37,14 +37,14 @@ class ThinnedSeries:
 
 @dataclass(slots=True)
 class CountSeries:
-    """How many in each stretch of time."""
+    """The count in each time interval."""
 
     points_max: int = POINTS_MAX
     width: float = _FINEST_S
     _counts: dict[int, int] = field(default_factory=dict)
 
     def add(self, at: float, count: int = 1) -> None:
-        """Add so many more at a time."""
+        """Add to the count at a time."""
         self._keep(int(at / self.width), count)
         while len(self._counts) > self.points_max:
             self.width *= 2
@@ -54,7 +54,7 @@ class CountSeries:
 
     @property
     def stretches(self) -> tuple[tuple[float, float, int], ...]:
-        """Begin, end, and how many; only those in which something was."""
+        """Begin, end and count of every interval with a count above zero."""
         found = sorted(self._counts.items())
         return tuple((at * self.width, (at + 1) * self.width, count) for at, count in found)
 

@@ -1,4 +1,4 @@
-"""The timeline of a run as two drawings: who led amid which faults, and how far nodes confirmed."""
+"""The timeline of a run as two drawings: leaders and faults, and the confirmed indexes."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -18,7 +18,7 @@ STYLE = """
 .key { stroke-width: 4; }
 """
 TERMS, NODES = 5, 7
-"""So many colours there are; then they begin again."""
+"""The number of colours; then they repeat."""
 PIXELS = 600
 CHART = 190.0
 _LABEL_MIN = 26.0
@@ -45,11 +45,11 @@ def leaders(story: Story, marks: Sequence[PlacedViolation], *, anchor: str) -> s
     parts += axis(scale, len(rows))
     if "violations" in at:
         parts += _hits(marks, scale, height, anchor)
-    return svg(height + ROW, "who led, and what was broken", parts)
+    return svg(height + ROW, "leaders and faults", parts)
 
 
 def confirmed(story: Story, marks: Sequence[PlacedViolation]) -> str:
-    """A line a node; behind them the faults."""
+    """One line per node, with the faults in the background."""
     scale = TimeScale(max(story.length, 1e-3), left=LEFT, right=WIDTH - RIGHT)
     highest = max((y for each in story.curves.values() for _, y in each.points), default=0)
     if not highest:
@@ -114,7 +114,7 @@ def _reigns(story: Story, scale: TimeScale, node: int, row: int) -> Iterable[str
 
 
 def _visible(bands: Sequence[Band], scale: TimeScale) -> Iterable[Band]:
-    """Without those that would be drawn over one another."""
+    """Without those that would overlap."""
     pixel = -1
     for each in bands:
         begun = int(each.begun / scale.length * PIXELS)
@@ -125,7 +125,7 @@ def _visible(bands: Sequence[Band], scale: TimeScale) -> Iterable[Band]:
 
 
 def _answers(story: Story, scale: TimeScale, row: int) -> Iterable[str]:
-    """The more acknowledged writes a stretch has, the higher its bar."""
+    """The more acknowledged writes an interval has, the higher its bar."""
     found = story.acks.stretches
     most = max(count for _, _, count in found)
     for begun, ended, count in found:

@@ -36,7 +36,7 @@ SCHEMA = pa.schema(
 
 
 def write(reports: Iterable[HistoryReport], folder: Path) -> int:
-    """A row a violation, in one file that replaces a former one; returns how many there are."""
+    """Write one row per violation to one file, which is replaced; return the number of rows."""
     rows = [row for report in reports for row in rows_of_report(report)]
     with in_one_step(folder / FILE) as fresh:
         pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), fresh, compression="zstd")
@@ -44,7 +44,7 @@ def write(reports: Iterable[HistoryReport], folder: Path) -> int:
 
 
 def rows_of_report(report: HistoryReport) -> Iterable[dict[str, object]]:
-    """A row a violation that was kept."""
+    """One row per kept violation."""
     run, found = _found(report)
     verdicts = {each.verdict.invariant: each for each in report.checked}
     for each in found:
@@ -83,7 +83,7 @@ def _witness(found: PlacedViolation) -> Iterable[Mapping[str, str]]:
 
 
 def _operation(operation: Operation) -> dict[str, object]:
-    """`ended` is null where nobody knows, and missing where it did happen at some time."""
+    """`ended`: null if the outcome is unknown, missing if it took effect at an unknown time."""
     known = {name: value for name, value in asdict(operation).items() if value is not None}
     if operation.ended is None:
         known["ended"] = None

@@ -1,4 +1,4 @@
-"""A violation as a section of a page: what is wrong, and the rows or operations that prove it."""
+"""A violation as a section of a page: the message, and the rows or operations that prove it."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -19,16 +19,16 @@ section.witness:target { background: var(--faint); } code.odd { color: var(--bad
 .rows td { padding-right: 1.1rem; }
 """
 DRAWN_MAX = 60
-"""Of more operations than that the list alone says more than a drawing."""
+"""With more operations than this only the list is shown, without a drawing."""
 ROWS_OPEN_MAX = 20
-"""The rest of a longer list is folded."""
+"""The rest of a longer list is collapsed."""
 _LETTER = 6.4
 _NAMES = frozenset({"node", "generation", "life", "index", "lsn", "sample", "number", "time_mono"})
-"""Columns that say which row it is: that they differ tells nothing."""
+"""Columns that identify a row: a difference in them is not highlighted."""
 
 
 def section(place: int, placed: PlacedViolation, *, anchor: str, title: str) -> Iterable[str]:
-    """With its own address, so that one can be pointed at."""
+    """With its own anchor, for links."""
     found = placed.violation
     when = "" if placed.at is None else f' <span class="muted small">{placed.at:.2f} s</span>'
     yield f'<section class="witness" id="{anchor}-{place}">'
@@ -53,7 +53,7 @@ def _rows(table: str, rows: Sequence[EvidenceRow]) -> str:
 
 
 def _cell(value: object, *, odd: bool) -> str:
-    """What is not the same in all rows stands out."""
+    """Values that are not the same in all rows are highlighted."""
     kind = ' class="odd"' if odd else ""
     return "" if value is None else f"<code{kind}>{escape(str(value))}</code>"
 
@@ -75,7 +75,7 @@ def _operations(found: Violation) -> Iterable[str]:
 
 
 def _drawing(found: Violation) -> str:
-    """A row a process (or a transaction of nobody's); places in the history from left to right."""
+    """One row per process (or transaction without one); history positions from left to right."""
     names = list(found.names) or [""] * len(found.witness)
     rows: dict[str, list[Operation]] = {}
     for name, each in zip(names, found.witness, strict=True):
@@ -98,7 +98,7 @@ def _drawing(found: Violation) -> str:
 
 
 class _Bar(NamedTuple):
-    """The bar of an operation; its text ends where the next one of the row begins."""
+    """The bar of an operation; its text ends where the next bar of the row begins."""
 
     row: int
     begun: float

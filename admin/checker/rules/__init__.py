@@ -1,1 +1,1 @@
-"""The invariants of evidence, a file each: pure functions from the tables of a run to breaches."""
+"""The invariants of evidence, one file each: pure functions from a run's tables to breaches."""

@@ -1,4 +1,4 @@
-"""All invariants of evidence, and how one process judges a run by them (tier 1)."""
+"""All invariants of evidence, and how one process checks a run against them (tier 1)."""
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -57,12 +57,12 @@ def judge(run: RunTables, only: Collection[str] | None = None) -> list[CheckedIn
 
 
 def breaches(run: RunTables) -> list[Breach]:
-    """Everything that is broken, by all invariants."""
+    """All breaches of all invariants."""
     return [breach for rule in RULES for breach in rule.find(run).breaches]
 
 
 def verdict_of(rule: Rule, finding: RuleFinding) -> Verdict:
-    """What a finding means."""
+    """The verdict that follows from a finding."""
     if finding.lacks and not finding.breaches:
         return skipped(rule.id, finding.lacks)
     if not finding.facts and not finding.breaches and not finding.doubt:

@@ -1,4 +1,4 @@
-"""What a verdict is worth where a table is not whole: a violation stays one, a pass does not."""
+"""Verdicts on incomplete tables: a violation stays a violation, a pass becomes unknown."""
 
 from admin.checker.kernels.disks import QUORUM
 from admin.checker.rules.rule import Rule, RuleFinding
@@ -9,10 +9,10 @@ EVENTS = "events"
 
 
 def weigh(rule: Rule, finding: RuleFinding, manifest: Manifest) -> RuleFinding:
-    """The finding, with what the manifest says is missing of the tables that it was made from."""
+    """The finding, with the gaps that the manifest states for its tables."""
     tables = list(rule.needs)
     if rule.id == QUORUM and manifest.rows.get(EVENTS):
-        tables.append(EVENTS)  # without any it looks at logs
+        tables.append(EVENTS)  # an invariant without tables reads logs
     whys = [manifest.gaps[name] for name in tables if name in manifest.gaps]
     seen = finding.facts or finding.breaches or finding.doubt
     absent = [name for name in rule.needs if not manifest.rows.get(name)]
@@ -30,7 +30,7 @@ def weigh(rule: Rule, finding: RuleFinding, manifest: Manifest) -> RuleFinding:
 
 
 def trimmed(manifest: Manifest) -> str:
-    """What is judged of logs that were trimmed; nothing where all begin with the first entry."""
+    """The examined range of trimmed logs; empty if all logs begin with the first entry."""
     begins = [
         f"{each.name or each.node} at {each.first}" for each in manifest.nodes if _is_short(each)
     ]

@@ -1,4 +1,4 @@
-"""Rows of a bundle, whatever its files are written in."""
+"""Rows of a bundle, in any file format."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,10 +22,10 @@ def rows(bundle: Bundle, table: str) -> Iterator[Row]:
 
 
 def check_counts(bundle: Bundle) -> None:
-    """Raises NoEvidence unless all rows are there that the manifest says of each table.
+    """Raises NoEvidence unless each table has all rows that the manifest states.
 
-    A table that is not found where it is looked for would be taken for one that never was. More
-    than those, in a file that was added later, are judged too.
+    Otherwise a lost table would look like a table that never existed. Extra rows, in a file that
+    was added later, are checked too.
     """
     for table, wanted in bundle.manifest.rows.items():
         found = sum(map(_count, bundle.parts(table))) if table in TABLES else wanted
@@ -44,7 +44,7 @@ def _count(part: BundlePart) -> int:
 
 
 def _lines(path: Path) -> int:
-    """Also of a last one without an end."""
+    """Count lines, including a last line without a newline."""
     found, last = 0, b"\n"
     with path.open("rb") as file:
         while some := file.read(_CHUNK):

@@ -1,4 +1,4 @@
-"""What an invariant of evidence is, and what it finds."""
+"""An invariant of evidence, and its findings."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -11,9 +11,9 @@ from admin.evidence.manifest import Manifest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breach:
-    """One place where an invariant does not hold. `node` 0: it takes several nodes to see it.
+    """One place where an invariant does not hold. `node` 0: several nodes are involved.
 
-    `index`: of which table, the rule says. `witness`: the few rows that prove it.
+    `index`: a number in a table that depends on the rule. `witness`: the few rows that prove it.
     """
 
     invariant: str
@@ -25,7 +25,7 @@ class Breach:
 
     @property
     def where(self) -> tuple[str, int, int, int]:
-        """What both tiers must agree on."""
+        """The part that both tiers must agree on."""
         return (self.invariant, self.node, self.index, self.term)
 
 
@@ -39,10 +39,10 @@ class Where(TypedDict, total=False):
 
 @dataclass(slots=True)
 class RuleFinding:
-    """What one invariant made of one run: how much it examined, and what is broken.
+    """The finding of one invariant on one run: the examined facts, and the breaches.
 
-    `lacks`: what is missing to examine anything. `doubt`: why even no breach is no pass.
-    `reach`: of what is gone by right, and was not examined.
+    `lacks`: why nothing could be examined. `doubt`: why the result is unknown without a breach.
+    `reach`: the range that was legally trimmed and not examined.
     """
 
     facts: int = 0
@@ -54,26 +54,26 @@ class RuleFinding:
     def broken(
         self, invariant: str, message: str, witness: Iterable[EvidenceRow], **where: Unpack[Where]
     ) -> None:
-        """One more place, with the rows that prove it."""
+        """Add a breach, with the rows that prove it."""
         rows = tuple(witness)[:EXHIBITS_MAX]
         self.breaches.append(Breach(invariant=invariant, message=message, witness=rows, **where))
 
 
 def no_excuse(_: Manifest) -> str:
-    """Every run is to be examined."""
+    """No run is exempt."""
     return ""
 
 
 KEYS = {"wal": "index", "status": "sample", "events": "number", "ops": "index"}
-"""By table: the column that the index of a breach is."""
+"""By table: the column with the index of a breach."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """An invariant: its id, what it says, the tables it cannot do without, and the function.
+    """An invariant: its id, its statement, the required tables, and the function.
 
-    `counts`: the table by whose rows its breaches are numbered, where they are (see `KEYS`).
-    `excuse`: why the run is none to be examined, by its manifest. `idle`: else, why nothing was.
+    `counts`: breaches are numbered by the rows of this table, if any (see `KEYS`). `excuse`: why
+    its manifest exempts the run. `idle`: why nothing was examined otherwise.
     """
 
     id: str

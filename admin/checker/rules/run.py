@@ -1,4 +1,4 @@
-"""The tables of one run in memory, as columns and small records: what the invariants look at."""
+"""The tables of one run in memory, as columns and small records, for the invariants."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -18,7 +18,7 @@ Whose = tuple[int, int]
 
 @dataclass(slots=True)
 class LogTable:
-    """The log of one node, a list a column, by index. Numbers that are not known are None."""
+    """The log of one node, one list per column, by index. Unknown numbers are None."""
 
     node: int
     generation: int
@@ -33,11 +33,11 @@ class LogTable:
     request: list[tuple[str, int] | None] = field(default_factory=list)
     space: list[int | None] = field(default_factory=list)
     key: list[int | None] = field(default_factory=list)
-    """What stands for the key of the first row that it changes."""
+    """The hash of the key of the first row that it changes."""
     sealed: list[tuple[float, int, int] | None] = field(default_factory=list)
     """Time, CRC and length of the body: what the checksum covers beside the other columns."""
     replays: dict[int, object] = field(default_factory=dict, repr=False, compare=False)
-    """What `fates.replay` made of it before, which many invariants ask for."""
+    """The cached result of `fates.replay`, which many invariants need."""
 
     @property
     def first(self) -> int:
@@ -50,7 +50,7 @@ class LogTable:
         return self.index[-1] if self.index else 0
 
     def add(self, row: Mapping[str, object]) -> None:
-        """The next entry."""
+        """Append the next entry."""
         self.index.append(number(row, "index"))
         self.term.append(number(row, "term"))
         self.kind.append(str(row["kind"]))
@@ -78,15 +78,15 @@ class LogTable:
             setattr(self, name, [column[at] for at in order])
 
     def at(self) -> dict[int, int]:
-        """Return the place of an index in the columns."""
+        """Return the position of an index in the columns."""
         return {index: place for place, index in enumerate(self.index)}
 
     def places(self, index: int) -> list[int]:
-        """Return all places of this index in the columns."""
+        """Return all positions of this index in the columns."""
         return [place for place, each in enumerate(self.index) if each == index]
 
     def shows(self, *places: int) -> list[EvidenceRow]:
-        """The entries there as rows; places before the first are passed over."""
+        """The entries there as rows; positions before the first are skipped."""
         return [exhibit("wal", self._row(place)) for place in places if place >= 0]
 
     def _row(self, place: int) -> dict[str, object]:
@@ -103,7 +103,7 @@ _PLAIN = ("index", "term", "kind", "origin", "lsn", "flags", "crc")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """What a node said of itself."""
+    """A status sample of a node."""
 
     node: int
     generation: int
@@ -127,7 +127,7 @@ class Status:
 
     @property
     def whose(self) -> Whose:
-        """Which log it speaks of."""
+        """The log that it is about."""
         return (self.node, self.generation)
 
     def shows(self) -> EvidenceRow:
@@ -153,7 +153,7 @@ class NodeEvent:
 
     @property
     def whose(self) -> Whose:
-        """Which directory it is about."""
+        """The directory that it is about."""
         return (self.node, self.generation)
 
     def shows(self) -> EvidenceRow:
@@ -162,7 +162,7 @@ class NodeEvent:
 
 
 class DigestRow(NamedTuple):
-    """A hash over rows of a space. `made`: empty of what a node shows, see `tables.DIGESTS`."""
+    """A hash over rows of a space. `made`: empty for visible rows, see `tables.DIGESTS`."""
 
     node: int
     generation: int
@@ -192,7 +192,7 @@ class RunTables:
 
     @property
     def confirmed(self) -> dict[Whose, int]:
-        """How far each log is known to be confirmed: a disk may lag behind what its node knows."""
+        """The known confirmed index of each log: a disk may lag behind what its node knows."""
         found = {(each.node, each.generation): each.confirmed for each in self.manifest.nodes}
         for each in self.status:
             confirmed = each.confirmed or 0

@@ -1,4 +1,4 @@
-"""Each step of a node is one that the rules allow: events, replayed by a reference automaton."""
+"""Replays the events of nodes with reference automata: the rules must allow each step."""
 
 from functools import partial
 
@@ -7,15 +7,19 @@ from admin.checker.rules.rule import Rule, RuleFinding
 from admin.checker.rules.run import RunTables
 
 SAYS = {
-    PROMISES: ("nobody votes for another while its promise runs", "no event `promised`", "wal"),
+    PROMISES: (
+        "no node votes for another one while its promise is in force",
+        "no event `promised`",
+        "wal",
+    ),
     ACKED: (
         "a leader confirms what a quorum acked to it in its term",
         "no leader confirmed anything of its term",
         "wal",
     ),
     PLACES: (
-        "reads are served by a log that has what was answered",
-        "no event `served` with the term of what it showed",
+        "reads are served by a log that has every acknowledged entry",
+        "no event `served` with the term of its last entry",
         "events",
     ),
     DIRECTORIES: ("an instance is one directory", "no event `opened`", "events"),
@@ -23,7 +27,7 @@ SAYS = {
 
 
 def replayed(automaton: type[Automaton], run: RunTables) -> RuleFinding:
-    """What it makes of a run in memory."""
+    """Its finding on a run in memory."""
     machine = automaton(run.manifest.quorum)
     for each in run.events:
         if each.name in automaton.names:

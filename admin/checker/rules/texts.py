@@ -1,4 +1,4 @@
-"""What is said of a place that is wrong: the same words in one process and on Spark."""
+"""The messages of breaches: the same text in one process and on Spark."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,7 +6,7 @@ Pair = tuple[int, int]
 
 
 def matching(nodes: Pair, index: int, term: int, last: int) -> str:
-    """Two logs that part at a place."""
+    """Two logs that differ from an index on."""
     so_on = f", and so on up to {last}" if last > index else ""
     return (
         f"nodes {nodes[0]} and {nodes[1]} have different entries at {index} of term {term}{so_on}"
@@ -14,12 +14,12 @@ def matching(nodes: Pair, index: int, term: int, last: int) -> str:
 
 
 def leaders(term: int, one: int, other: int) -> str:
-    """Two that lead one term."""
+    """Two leaders of one term."""
     return f"term {term} has two leaders, {one} and {other}"
 
 
 def complete(node: int, promote: Pair, entry: Pair, era: int) -> str:
-    """A leader without what was confirmed; both are an index and a term."""
+    """A leader without a confirmed entry; both are an index and a term."""
     return (
         f"the leader of term {promote[1]} (PROMOTE at {promote[0]} in the log of node {node}) "
         f"lacks entry {entry[0]} of term {entry[1]}, confirmed in {era}"
@@ -27,17 +27,17 @@ def complete(node: int, promote: Pair, entry: Pair, era: int) -> str:
 
 
 def ends_before_confirmed(node: int, upto: int, last: int) -> str:
-    """A log that ends before what its node had confirmed."""
+    """A log that ends before the confirmed index of its node."""
     return f"node {node} had confirmed {upto}, its log ends at {last}"
 
 
 def acked(node: int, index: int) -> str:
-    """An ack of what is not on the disk."""
+    """An ack of an entry that is not on the disk."""
     return f"node {node} acked {index}, which was not on its disk"
 
 
 def quorum(node: int, index: int, have: Sequence[int], wanted: int) -> str:
-    """What was confirmed on too few disks."""
+    """An entry that was confirmed on too few disks."""
     told = f"node {node} confirmed {index}, which is on the disks of {list(have)} only"
     return f"{told}; the quorum is {wanted}"
 
@@ -55,7 +55,7 @@ def strangers(nodes: Iterable[int]) -> str:
 
 
 def stretches(odd: Iterable[int]) -> list[Pair]:
-    """The first and the last of each row of numbers that follow one another."""
+    """The first and the last number of each run of consecutive numbers."""
     found: list[Pair] = []
     for each in sorted(set(odd)):
         if found and each == found[-1][1] + 1:

@@ -1,1 +1,1 @@
-"""The checker on Spark (tier 2): the same invariants over any number of runs, nodes and rows."""
+"""The checker on Spark (tier 2): the same invariants for any number of runs, nodes and rows."""

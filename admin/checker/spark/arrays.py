@@ -1,4 +1,4 @@
-"""Columns of tables as arrays of numpy: numbers, what is known, texts as places in a list."""
+"""Columns of tables as numpy arrays: numbers, null masks, texts as positions in a list."""
 
 import json
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ def known(table: pa.Table, name: str) -> Flags:
 
 
 def words(table: pa.Table, name: str) -> tuple[Numbers, list[str]]:
-    """Texts as places in a list of them; NOBODY where there is none."""
+    """Texts as positions in a list; NOBODY where it is null."""
     column = _one(table, name)
     codes = column.indices.fill_null(NOBODY) if column.null_count else column.indices
     return codes.to_numpy().astype(np.int64), column.dictionary.to_pylist()
@@ -51,7 +51,7 @@ def among(table: pa.Table, name: str, wanted: Iterable[str]) -> Flags:
 
 
 class ArrowTable:
-    """Columns of a table of evidence, as kernels ask for them (see `ColumnTable`)."""
+    """Columns of an evidence table, as kernels read them (see `ColumnTable`)."""
 
     def __init__(self, table: pa.Table, name: str) -> None:
         self._table = table

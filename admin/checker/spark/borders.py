@@ -12,16 +12,16 @@ from admin.checker.kernels.logs.neighbours import pairs
 from admin.checker.kernels.logs.slices import Body, Slice, Whose
 
 _COVERED = 10
-"""Fields of a head of which the checksum is known to be over."""
+"""The number of fields of a head that has everything its checksum covers."""
 _TIME = 7
 
 
 @dataclass(frozen=True, slots=True)
 class SliceEnds:
-    """What the neighbours of a slice must know of it.
+    """The parts of a slice that its neighbours need.
 
     `head`: index, term, crc, and what the checksum of the first entry covers: origin, lsn, kind,
-    flags, time, CRC and length of the body; shorter if that is not known. `tail`: index, term, crc.
+    flags, time, CRC and length of the body; shorter if these are unknown. `tail`: index, term, crc.
     """
 
     head: list[float]
@@ -29,7 +29,7 @@ class SliceEnds:
 
     @classmethod
     def of(cls, here: Slice) -> "SliceEnds":
-        """Those of a slice."""
+        """The borders of a slice."""
         head = [here.index[0], here.term[0], here.crc[0]]
         if here.body.known[0]:
             head += [here.origin[0], here.lsn[0], here.kind[0], here.flags[0]]
@@ -48,7 +48,7 @@ class SliceEnds:
 
 
 def joined(whose: Whose, slices: Iterable[SliceEnds]) -> LogFindings:
-    """What is found between the slices of one log."""
+    """The findings between the slices of one log."""
     found = LogFindings(*whose[1:])
     for before, after in itertools.pairwise(sorted(slices, key=lambda each: each.head[0])):
         pairs(_border(whose, before, after), found)
@@ -56,7 +56,7 @@ def joined(whose: Whose, slices: Iterable[SliceEnds]) -> LogFindings:
 
 
 def _border(whose: Whose, before: SliceEnds, after: SliceEnds) -> Slice:
-    """A slice of two."""
+    """A slice of two entries."""
     ends = list(itertools.zip_longest(before.tail, after.head, fillvalue=0))
     ends += [(0, 0)] * (_COVERED - len(ends))
     time = np.array(ends.pop(_TIME), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What filters that Spark pushes down leave of runs, nodes and entries."""
+"""The runs, nodes and entries that remain after Spark's pushed-down filters."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from admin.evidence.bundle import BundlePart
 
 @dataclass(slots=True)
 class Bounds:
-    """Spark filters the rows all the same: bounds may be wide, but never too narrow."""
+    """Spark still filters the rows: bounds may be too wide, but never too narrow."""
 
     node: int | None = None
     run_id: str | None = None
@@ -25,13 +25,13 @@ class Bounds:
     last: int = 1 << 62
 
     def pushed(self, filters: Iterable[Filter]) -> Iterator[Filter]:
-        """Narrow by all of them. Gives them back, so that Spark filters the rows."""
+        """Narrow by all filters. Returns them, so that Spark still filters the rows."""
         for each in filters:
             self.narrow(each)
             yield each
 
     def narrow(self, filter_: Filter) -> None:
-        """Narrow by one filter, if it is of use."""
+        """Narrow by one filter, if it is usable."""
         match filter_:
             case EqualTo(("node",), int(value)):
                 self.node = value
@@ -47,7 +47,7 @@ class Bounds:
                 pass
 
     def admit(self, run_id: str, part: BundlePart) -> bool:
-        """The part may hold rows that are wanted."""
+        """Whether the part may have matching rows."""
         if self.run_id not in {None, run_id}:
             return False
         if part.node is None or part.first is None or part.last is None:

@@ -1,4 +1,4 @@
-"""Columns of a table straight from its files, inside tasks: its rows do not go through Java."""
+"""Columns of a table, read by tasks directly from its files: no row goes through Java."""
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 FOREVER = 1 << 62
 TASK_BYTES = 16 << 20
-"""Jobs with smaller files share a task: one costs more than a small file."""
+"""Smaller files share a task: a task costs more than a small file."""
 TASKS_MAX = 512
 LINES_ROWS = 16_384
-"""Of lines that are decoded in Python, so many at once."""
+"""How many lines are decoded in Python at once."""
 WORDS = frozenset({"session", "type", "f", "name", "kind"})
-"""Texts of which there are few: read as numbers, with a list of them."""
+"""Columns with few different texts: read as numbers, with a list of the texts."""
 
 Job = TypeVar("Job")
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A file, or a row group of it, of which a column is known to be in `first..last`."""
+    """A file, or a row group of it; a column of it is known to be in `first..last`."""
 
     run_id: str
     part: BundlePart
@@ -45,27 +45,27 @@ class Chunk:
     first: int = -FOREVER
     last: int = FOREVER
     share: int = 1
-    """Of so many groups this is one."""
+    """The number of groups of the file."""
 
     def meets(self, first: int, last: int) -> bool:
-        """It may have rows of which that column is in between."""
+        """Whether it may have rows with that column in the range."""
         return self.first <= last and self.last >= first
 
     @property
     def size(self) -> int:
-        """Bytes, more or less."""
+        """The approximate number of bytes."""
         return self.part.path.stat().st_size // self.share
 
 
 def chunks(path: Path, table: str, key: str) -> list[Chunk]:
-    """All of a bundle, without those that have no `key` in any row."""
+    """All chunks of a bundle, without those that have no `key` in any row."""
     bundle = Bundle.open(path)
     run = bundle.manifest.run_id
     return [one for part in bundle.parts(table) for one in _chunks(run, part, key)]
 
 
 def read(chunk: Chunk, names: Sequence[str]) -> pa.Table:
-    """These columns. What is not there is null; `WORDS` are dictionaries. Raises NoEvidence."""
+    """Read these columns. Missing ones are null; `WORDS` are dictionaries. Raises NoEvidence."""
     part, wanted = chunk.part, schema(chunk.part.table)
     if part.is_parquet:
         words = [name for name in names if name in WORDS]
@@ -93,9 +93,9 @@ def read(chunk: Chunk, names: Sequence[str]) -> pa.Table:
 
 
 def in_order(found: Sequence[Chunk], key: str, names: Sequence[str]) -> Iterator[pa.Table]:
-    """Tables that go on where the last one ended, by a column of numbers; whole logs of events.
+    """Tables in the order of a numeric column: each continues where the last one ended.
 
-    Chunks of which that is not known, or that overlap, are sorted together.
+    Chunks that overlap, or have an unknown range, are sorted together.
     """
     left = sorted(found, key=lambda chunk: chunk.first)
     while left:
@@ -118,7 +118,7 @@ def spread(
     sizes: Sequence[int],
     look: Callable[[Job], Iterator[FindingRow]],
 ) -> "DataFrame":
-    """What is found by all of the jobs, a task some of them."""
+    """The findings of all jobs; each task runs some of them."""
     if not jobs:
         return session.createDataFrame([], DDL)
 
@@ -132,7 +132,7 @@ def spread(
 
 
 def collected(frame: "DataFrame") -> Iterator[FindingRow]:
-    """Bring home what was found, for the next question; queries leave nulls."""
+    """Collect the findings on the driver, for the next question; queries leave nulls."""
     for row in frame.collect():
         yield FindingRow(
             run_id=row["run_id"] or "",

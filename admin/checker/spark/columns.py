@@ -1,4 +1,4 @@
-"""Slices of logs, which kernels are fed with, from the columns of Arrow."""
+"""Slices of logs, the input of kernels, from Arrow columns."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from admin.evidence.rows import kind_number
 
 
 def slices(run_id: str, tables: Sequence[pa.Table]) -> list[Slice]:
-    """A slice for each log that has entries in them."""
+    """One slice for each log that has entries in them."""
     logs: dict[tuple[int, int], list[pa.Table]] = defaultdict(list)
     for table in tables:
         for log, part in _by_log(table):

@@ -1,4 +1,4 @@
-"""Operations that stay where they were judged: only how many there are comes home."""
+"""Operations that stay on the executors: only their number is collected."""
 
 from collections.abc import Sequence
 from typing import overload
@@ -9,7 +9,7 @@ from admin.checker.operation import Operation
 
 
 class CountedOperations(Sequence[Operation]):
-    """Operations that nobody brought here: how many there are is all that is known."""
+    """Operations that were not collected: only their number is known."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -26,4 +26,4 @@ class CountedOperations(Sequence[Operation]):
 
     @override
     def __getitem__(self, at: int | slice) -> Operation | Sequence[Operation]:
-        raise LookupError("the operations were judged where they are; read the bundle for them")
+        raise LookupError("the operations were checked on the executors; read them from the bundle")

@@ -1,8 +1,8 @@
 """Credentials of a Spark job for clusters with users: options that name files.
 
-Tasks run in processes of their own, on other machines perhaps, with an environment of their own. A
-password is no option, since plans show all options: `password_file` names a file, as each of these
-does, on the machine where the task runs.
+Tasks run in other processes, perhaps on other machines, with their own environment. A password is
+not an option, because plans show all options: `password_file`, like the other options, names a file
+on the machine where the task runs.
 """
 
 import os
@@ -18,21 +18,21 @@ VARIABLES: Final[Mapping[str, str]] = {
     "user": security.USER,
     "password_file": security.PASSWORD_FILE,
 }
-"""Options, and the variables that they stand for where nodes are dialled."""
+"""Options, and the environment variables that they replace when nodes are dialled."""
 
 
 _FILES: Final = frozenset({"ca", "certificate", "key", "password_file"})
 
 
 def of_options(asked: Mapping[str, str]) -> dict[str, str]:
-    """The variables that these options set."""
+    """The environment variables that these options set."""
     return {VARIABLES[name]: value for name, value in asked.items() if name in VARIABLES}
 
 
 def of_environment() -> dict[str, str]:
-    """Options by which tasks dial as this process does; a password itself is none of them.
+    """Options that let tasks dial as this process does, without the password itself.
 
-    Workers may have been started before this process knew how to dial.
+    They are needed because workers may have started before this process had its settings.
     """
     found = {name: os.environ.get(variable, "") for name, variable in VARIABLES.items()}
     return {
@@ -44,7 +44,7 @@ def of_environment() -> dict[str, str]:
 
 @contextmanager
 def environment_with(variables: Mapping[str, str]) -> Iterator[None]:
-    """Inside, nodes are dialled so. A worker process may read another cluster behind it."""
+    """Dial nodes with these credentials inside. A worker process may read another cluster later."""
     with security.environment_kept(variables):
         os.environ.update(variables)
         yield

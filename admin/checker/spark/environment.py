@@ -1,4 +1,4 @@
-"""Variables that other programs left for Spark, and with which ours cannot start."""
+"""Environment variables of other Spark installations that prevent ours from starting."""
 
 import os
 import re
@@ -27,7 +27,7 @@ def look() -> None:
 
 
 def _look_at_home(home: Path) -> None:
-    """It takes the place of the Spark that the extra brings along."""
+    """It replaces the Spark that the extra installs."""
     if not (home / "bin" / "spark-submit").is_file():
         raise NoSpark(f"{HOME} is {home}, where there is no Spark", hint="unset it")
     from pyspark import __version__ as ours  # noqa: PLC0415 - comes with the extra

@@ -1,4 +1,4 @@
-"""Checks that files of bundles are as written: here if that is quick, else in tasks."""
+"""Checks the checksums of bundle files: here if that is quick, else in tasks."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LARGE_BYTES = 1 << 30
-"""Bundles with more are read where they are judged: one core takes some GB a second of them."""
+"""Larger bundles are checked in tasks: one core reads some GB per second."""
 
 
 class _File(NamedTuple):
@@ -23,12 +23,12 @@ class _File(NamedTuple):
 
 
 def is_large(bundles: Sequence[Bundle]) -> bool:
-    """It is worth tasks of their own."""
+    """Whether it is large enough for separate tasks."""
     return sum(_sizes(_files(bundles))) > LARGE_BYTES
 
 
 def check(session: "SparkSession", bundles: Sequence[Bundle]) -> None:
-    """Raises NoEvidence, of the first file that is damaged."""
+    """Raises NoEvidence for the first damaged file."""
     files = _files(bundles)
 
     def look(file: _File) -> Iterator[FindingRow]:

@@ -1,4 +1,4 @@
-"""What all that was found means: the verdict on every invariant of one run."""
+"""The verdicts on all invariants of one run, from all findings."""
 
 import json
 from collections import defaultdict
@@ -35,12 +35,12 @@ from admin.evidence.manifest import Manifest
 
 @dataclass(slots=True)
 class JobOutputs:
-    """What the jobs brought home, by what it is."""
+    """The rows that the jobs returned, by type."""
 
     rows: dict[str, list[FindingRow]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, found: Iterable[FindingRow]) -> None:
-        """More of it."""
+        """Add rows."""
         for each in found:
             self.rows[each.what].append(each)
 
@@ -54,7 +54,7 @@ class JobOutputs:
 
 
 def whose(found: FindingRow) -> Whose:
-    """Which log it speaks of."""
+    """The log that it is about."""
     return (found.run_id, found.node, found.generation)
 
 
@@ -66,7 +66,7 @@ def outlines(found: JobOutputs) -> dict[Whose, LogOutline]:
 def conclude(
     manifest: Manifest, own: JobOutputs, logs: Sequence[LogOutline]
 ) -> dict[str, RuleFinding]:
-    """From all that was found of this run, and what its logs tell to one another."""
+    """From all findings on this run, and the comparison of its logs."""
     _borders(own)
     found = {rule.id: RuleFinding() for rule in RULES}
     for each in own.rows[FACTS]:
@@ -105,7 +105,7 @@ def _borders(own: JobOutputs) -> None:
 
 
 def _quorum(own: JobOutputs, manifest: Manifest, logs: int) -> RuleFinding:
-    """Without events of disks, by the last entry that is known to be confirmed."""
+    """Without disk events, by the last entry that is known to be confirmed."""
     entries = LogEntries.of_rows(
         {
             "node": each.node,

@@ -1,4 +1,4 @@
-"""A running cluster followed by Spark: micro-batches of what its nodes say and confirm."""
+"""Follows a running cluster with Spark: micro-batches of statuses and confirmed entries."""
 
 import json
 import tempfile
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 TRIGGER_S: Final = 0.5
-"""A micro-batch begins no sooner after the one before it."""
+"""The minimum time between the starts of two micro-batches."""
 LOOK_BACK: Final = 1024
-"""Entries before the present that are read, too, so that there is something to compare."""
+"""How many earlier entries are read at the start, for comparison."""
 FIRST_S_MAX: Final = 5.0
-"""Who does not answer at first for so long is met later."""
+"""A node that does not answer within this time at the start is added later."""
 _LOOK_S: Final = 0.25
 _NUMBERS: Final = ("node", "generation", "index", "term", "origin", "lsn", "crc", "promote")
 _STATUS: Final = dict.fromkeys(TABLES["status"].columns)
@@ -40,7 +40,7 @@ Told = Callable[[list[FollowNote]], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowOptions:
-    """What to follow. `seconds`: how long after the first look; None is until `stop` is set."""
+    """What to follow. `seconds`: the time after the first batch; None: until `stop` is set."""
 
     addresses: Sequence[str]
     seconds: float | None = None
@@ -50,16 +50,16 @@ class FollowOptions:
 def follow(
     session: "SparkSession", wanted: FollowOptions, *, told: Told, stop: threading.Event
 ) -> Follow:
-    """Tell what happens until it is time to stop. Raises Unavailable when nobody answers at first.
+    """Report events until it is time to stop. Raises Unavailable if no node answers at the start.
 
-    `told` is called from another thread, one call after the other.
+    `told` is called from another thread, one call at a time.
     """
     from py4j.protocol import Py4JNetworkError  # noqa: PLC0415 - comes with the extra
     from pyspark.sql import is_remote  # noqa: PLC0415 - the same
 
     if is_remote():
         raise NoSpark(
-            "--follow keeps its state where Spark is driven, which with Connect is not here",
+            "--follow keeps its state on the Spark driver, which with Connect is another process",
             hint="use a master's URL, or none",
         )
     addresses, begin = _beginning(wanted.addresses)
@@ -82,7 +82,7 @@ def follow(
         try:
             _wait(query, wanted.seconds, stop, begun=lambda: state.batches > 0)
         except (Py4JNetworkError, ConnectionError) as error:
-            # The signal that ended Java may have been sent to us as well, at the same moment.
+            # The signal that ended Java may have been sent to this process too, at the same moment.
             if not stop.wait(_LOOK_S):
                 raise NoSpark(f"following ended: Spark's process is gone ({error})") from error
         finally:
@@ -103,7 +103,7 @@ def judge_micro_batch(state: Follow, found: "pa.Table") -> list[FollowNote]:
 
 
 def _beginning(addresses: Sequence[str]) -> tuple[list[str], int]:
-    """All members, and the index behind which their logs are read."""
+    """All members, and the index after which their logs are read."""
     poll = LivePoll(addresses, timeout=FIRST_S_MAX)
     try:
         samples = poll.statuses()
@@ -118,7 +118,7 @@ def _beginning(addresses: Sequence[str]) -> tuple[list[str], int]:
 
 
 def _stream(session: "SparkSession", addresses: Sequence[str], begin: int) -> "DataFrame":
-    """Both tables as one stream, so that one query follows both."""
+    """Both tables as one stream, so that one query reads both."""
     source = (
         session.readStream.format("qsync")
         .option("nodes", ",".join(addresses))
@@ -157,7 +157,7 @@ def _wait(
     *,
     begun: Callable[[], bool],
 ) -> None:
-    """Until so long after the first micro-batch, or until it is stopped, or Spark fails."""
+    """Wait until the time after the first micro-batch is over, or it is stopped, or Spark fails."""
     until: float | None = None
     while not stop.wait(_LOOK_S):
         if until is None and seconds is not None and begun():

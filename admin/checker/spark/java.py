@@ -1,4 +1,4 @@
-"""Where Java is: the system's if it will do, else the runtime that comes as a Python package."""
+"""Finds Java: the system's if it is suitable, else the runtime of a Python package."""
 
 import hashlib
 import os
@@ -12,45 +12,45 @@ from typing import NamedTuple
 from qsync.errors import ConfigError
 
 MAJORS = (17, 21, 25)
-"""The versions that Spark runs on."""
+"""The versions that Spark supports."""
 SAFE_25 = (25, 0, 3)
-"""Earlier ones of 25 corrupt buffers that are pinned."""
+"""Earlier versions of 25 corrupt pinned buffers."""
 _ASK_S = 60.0
 _VECTOR = "--add-modules=jdk.incubator.vector"
 
 
 class NoJava(ConfigError):
-    """Spark needs a Java runtime, and none that will do was found."""
+    """Spark needs a Java runtime, and no suitable one was found."""
 
     code = "NO_JAVA"
     number = 96
 
 
 class JavaRuntime(NamedTuple):
-    """A Java, as it says itself. `version` is empty where it says nothing."""
+    """A Java, with the version that it reports, or an empty version."""
 
     version: tuple[int, ...] = ()
     home: Path = Path()
 
     @property
     def will_do(self) -> bool:
-        """Spark runs on it."""
+        """Whether Spark supports it."""
         found = self.version
         return bool(found) and found[0] in MAJORS and (found[0] != SAFE_25[0] or found >= SAFE_25)
 
     def describe(self) -> str:
-        """Its version in words."""
-        return ".".join(map(str, self.version)) or "no Java that says its version"
+        """Its version as text."""
+        return ".".join(map(str, self.version)) or "a Java without a version"
 
 
 def home() -> Path:
-    """What JAVA_HOME has to be. Raises NoJava."""
+    """The value for JAVA_HOME. Raises NoJava."""
     refused = []
     bundled = _bundled()
     for java in _candidates():
         found = _ask(java)
         if found.will_do:
-            # Named by its place, or by the folder that was made for it here.
+            # Identified by its path, or by the folder that was made for it here.
             ours = bundled is not None and found.home.resolve() == bundled.resolve()
             return _wrapped(found.home) if ours else found.home
         refused.append(f"{java} is {found.describe()}")
@@ -76,7 +76,7 @@ def _candidates() -> list[Path]:
 
 
 def _ask(java: Path) -> JavaRuntime:
-    """It may be a link or a script: only Java itself knows where it lives."""
+    """It may be a link or a script: only Java itself knows its home."""
     try:
         done = subprocess.run(  # noqa: S603 - a Java that the user has
             [java, "-XshowSettings:properties", "-version"],
@@ -124,7 +124,7 @@ def _wrapped(runtime: Path) -> Path:
 
 
 def _cache() -> Path:
-    """A folder of this user's own: nobody else may put a program there."""
+    """A private folder of this user: other users must not put a program there."""
     given = os.environ.get("XDG_CACHE_HOME")
     folder = (Path(given) if given else Path.home() / ".cache") / "qsync"
     try:

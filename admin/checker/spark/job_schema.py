@@ -1,4 +1,4 @@
-"""The shape of everything that a Spark job brings home: breaches, facts, and what comes next."""
+"""The schema of all results of a Spark job: breaches, facts, and the following kinds."""
 
 from typing import NamedTuple
 
@@ -11,16 +11,16 @@ SLICE, ENTRY, PROVEN = "slice", "entry", "proven"
 CONFIRMED, STRIKES, EVENTS = "confirmed", "strikes", "events"
 ACKED, FAILED = "acked", "failed"
 LACKS, DOUBT, UNEQUAL = "lacks", "doubt", "unequal"
-"""Of an invariant: why it cannot be examined, or why its facts are no pass; `message` says.
+"""For an invariant: why it cannot be examined, or why it cannot pass, in `message`.
 
-`answer`: to the question of a kernel; `outline`: of a log (see `LogOutline`); `slice`: so many
-entries of one, and the ends of these. `unequal`: a place of a slice from which on logs differ (see
-`PartedStretch`). `proven`: a breach, whose `message` has its text and its proof.
+`answer`: to the question of a kernel; `outline`: of a log (see `LogOutline`); `slice`: the number
+of its entries, and its borders. `unequal`: an index from which on logs differ (see
+`PartedStretch`). `proven`: a breach whose `message` has its text and its proof.
 """
 
 
 class FindingRow(NamedTuple):
-    """`what`: one of the names above; it says what the other columns mean."""
+    """`what`: one of the names above; it defines the meaning of the other columns."""
 
     run_id: str
     what: str

@@ -1,4 +1,4 @@
-"""All invariants of any number of runs in few Spark jobs: the same verdicts as in one process."""
+"""All invariants of any number of runs in a few Spark jobs: the same verdicts as in one process."""
 
 import functools
 import json
@@ -43,8 +43,8 @@ def judge(
 ) -> dict[str, dict[str, RuleFinding]]:
     """Return the verdicts by run and invariant. Manifests name the runs.
 
-    `span`: how many entries of each log a task sees beside one another; else what files hold.
-    `unknown`: by run the requests that nobody heard the end of; `keep` takes the logs, which know.
+    `span`: how many entries of each log a task compares; by default as many as files have.
+    `unknown`: by run the requests without an answer; `keep` gets the logs, which have the outcomes.
     """
     manifests = {each.run_id: each for each in map(Manifest.load, paths)}
     assert len(manifests) == len(paths), "two bundles have one name"
@@ -77,7 +77,7 @@ def _last(
     logs: Mapping[str, Sequence[LogOutline]],
     brought: JobOutputs,
 ) -> "Iterator[DataFrame]":
-    """The last job: everything that needs what is known of the logs."""
+    """The last job: all checks that need facts about the logs."""
     yield kernels(session, paths, brought.rows, logs)
     yield disks(session, paths)
     yield feeds(session, paths, logs)
@@ -93,7 +93,7 @@ def verdicts(found: dict[str, RuleFinding]) -> list[Verdict]:
 
 
 def _over(session: "SparkSession", units: Sequence[object]) -> "DataFrame":
-    """Numbers of units, a task a few of them."""
+    """Numbers of units, a few per task."""
     return session.range(0, len(units), 1, min(len(units), TASKS_MAX))
 
 

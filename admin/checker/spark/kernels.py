@@ -1,8 +1,8 @@
-"""Kernels on Spark: a task a run, which makes their columns from files of the run and runs them.
+"""Kernels on Spark: one task per run makes their columns from the run's files and runs them.
 
-What kernels look at is small beside logs: samples, digests, and events of a few names. Of logs they
-are given what the driver knows: PROMOTEs and last entries. In the same pass over the events the
-automata step, which look at each of them.
+Their input is small compared with logs: samples, digests, and events with a few names. The driver
+passes facts about the logs: PROMOTEs and last entries. The automata, which need every event, run in
+the same pass over the events.
 """
 
 import json
@@ -44,7 +44,7 @@ Kind = TypeVar("Kind", bound=Columns)
 
 @dataclass(frozen=True, slots=True)
 class RunJob:
-    """A bundle, and what is known of its logs and histories: see `Evidence`."""
+    """A bundle, and the facts about its logs and histories: see `Evidence`."""
 
     path: Path
     promotes: LogEntries
@@ -59,7 +59,7 @@ def kernels(
     known: Mapping[str, Iterable[FindingRow]],
     logs: Mapping[str, Sequence[LogOutline]],
 ) -> "DataFrame":
-    """What all kernels find in all runs; `known` is what was found before, by what it is."""
+    """The findings of all kernels in all runs; `known` has the earlier findings, by type."""
     done, strikes = (_by_run(known[what]) for what in (ACKED, STRIKES))
     jobs = []
     for path in paths:
@@ -108,7 +108,7 @@ def look(job: RunJob) -> Iterator[FindingRow]:
 
 
 def finding_rows(run: str, id_: str, found: RuleFinding) -> Iterator[FindingRow]:
-    """A finding on its way home."""
+    """A finding as result rows."""
     yield FindingRow(run, FACTS, id_, amount=found.facts)
     for what, why in ((LACKS, found.lacks), (DOUBT, found.doubt)):
         if why:
@@ -120,7 +120,7 @@ def finding_rows(run: str, id_: str, found: RuleFinding) -> Iterator[FindingRow]
 
 
 def proven(found: FindingRow) -> Breach:
-    """A breach that came home with its proof."""
+    """A breach that was returned with its proof."""
     message, rows = json.loads(found.message)
     return Breach(
         invariant=found.invariant,

@@ -1,4 +1,4 @@
-"""The options of the data source `qsync`: a wrong one is refused and not passed over."""
+"""The options of the data source `qsync`: an unknown or invalid one is an error."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from admin.evidence.tables import TABLES
 from qsync.errors import ConfigError
 
 SPAN: Final = 262_144
-"""Entries that one task fetches from a node, by default."""
+"""The default number of entries that one task fetches from a node."""
 KNOWN: Final = (
     *("table", "path", "paths", "nodes", "align", "run", "span", "begin"),
     *credentials.VARIABLES,
@@ -30,13 +30,13 @@ class SparkOptions:
     span: int
     begin: int
     variables: Mapping[str, str]
-    """How nodes are dialled, as in the environment."""
+    """The credentials for nodes, as in the environment."""
 
     def placed(self) -> "SparkOptions":
-        """Return them, if they name a place to read. Raises ConfigError."""
+        """Return them, if they name a source. Raises ConfigError."""
         if not self.paths and not self.nodes:
             raise ConfigError(
-                "the data source qsync was not told where to read",
+                "the data source qsync has no path and no nodes",
                 hint="give the option path (or paths, a JSON list), or nodes (addresses)",
             )
         return self

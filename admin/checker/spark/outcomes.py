@@ -1,4 +1,4 @@
-"""What clients were told: how many writes were acknowledged, and what failed for certain."""
+"""Outcomes of requests: the number of acknowledged writes, and the failed requests."""
 
 import functools
 import json
@@ -26,13 +26,13 @@ Requests = Mapping[str, Collection[Request]]
 Ask = Callable[
     [Callable[[Chunk], Iterator[FindingRow]], Collection[str] | None], Iterable[FindingRow]
 ]
-"""Of the histories of some runs, or of all."""
+"""For the histories of some runs, or of all."""
 
 
 def answered(session: "SparkSession", paths: Sequence[Path]) -> Iterator[FindingRow]:
-    """Return, by run, how many operations of each name were `acked`, and which requests `failed`.
+    """Return, by run, the number of `acked` operations by name, and the `failed` requests.
 
-    The index of the latter is the last line that says so.
+    A failed request has the index of the last line that says so.
     """
     parts = [each for path in paths for each in chunks(path, "ops", "index")]
 
@@ -46,7 +46,7 @@ def answered(session: "SparkSession", paths: Sequence[Path]) -> Iterator[Finding
 
 
 def failures_and_successes(ask: Ask) -> Iterator[FindingRow]:
-    """Two questions: what failed, and which of that was told to have succeeded, too."""
+    """Two questions: which requests failed, and which of these also have a successful answer."""
     failed: dict[str, dict[Request, int]] = defaultdict(dict)
     for each in ask(look, None):
         if each.what == ACKED:
@@ -64,7 +64,7 @@ def failures_and_successes(ask: Ask) -> Iterator[FindingRow]:
 
 
 def look(chunk: Chunk) -> Iterator[FindingRow]:
-    """Examine some lines, for the first time."""
+    """Examine some lines in the first pass."""
     lines = read(chunk, _LINES)
     ok, transaction = among(lines, "type", ("ok",)), among(lines, "f", ("txn",))
     done = ok & ~transaction
@@ -79,7 +79,7 @@ def look(chunk: Chunk) -> Iterator[FindingRow]:
 
 
 def succeeded(chunk: Chunk, failed: Requests) -> Iterator[FindingRow]:
-    """Return the failed requests that succeeded, too."""
+    """Return the failed requests that also succeeded."""
     lines, wanted = read(chunk, _LINES), failed[chunk.run_id]
     some = among(lines, "type", ("ok",)) & among(lines, "session", {who for who, _ in wanted})
     some &= np.isin(numbers(lines, "seq"), [seq for _, seq in wanted])
@@ -88,7 +88,7 @@ def succeeded(chunk: Chunk, failed: Requests) -> Iterator[FindingRow]:
 
 
 def _requests(lines: pa.Table, which: Flags) -> dict[Request, int]:
-    """Numbered requests, and the last line of each; of sessions that are written in one way."""
+    """Numbered requests, and the last line of each; sessions have one canonical spelling."""
     codes, texts = words(lines, "session")
     seq = numbers(lines, "seq")
     at = np.flatnonzero(which & (codes != NOBODY) & (seq != 0))

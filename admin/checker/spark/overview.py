@@ -1,4 +1,4 @@
-"""Small facts that others need: what nodes have confirmed, which events and faults there are."""
+"""Small facts for other jobs: confirmed indexes, and the numbers of events and faults."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -33,7 +33,7 @@ def look(chunk: Chunk) -> Iterator[FindingRow]:
 
 
 def _confirmed(chunk: Chunk) -> Iterator[FindingRow]:
-    """Return, by log, how far it is known to be confirmed."""
+    """Return, by log, the known confirmed index."""
     names = ("node", "generation", "confirmed", "written")
     table = read(chunk, names)
     status = Samples.of({name: table.column(name).to_pylist() for name in names})
@@ -45,7 +45,7 @@ def _confirmed(chunk: Chunk) -> Iterator[FindingRow]:
 
 
 def _named(chunk: Chunk) -> Iterator[FindingRow]:
-    """Which names of events there are, and how many."""
+    """The names of events, and how many there are of each."""
     codes, texts = words(read(chunk, ("name",)), "name")
     for code, name in enumerate(texts):
         amount = int((codes == code).sum())

@@ -1,4 +1,4 @@
-"""Our own packages as one zip, for Spark's executors on machines where nobody installed them."""
+"""Our packages as one zip, for Spark executors on machines without an installation."""
 
 import zipfile
 from pathlib import Path
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PACKAGES = ("election", "qsync", "admin")
-"""What runs on executors is in these; the terminal stays here."""
+"""The packages that executors need; the terminal is left out."""
 NAME = "qsync-packages.zip"
 _OLDEST = (1980, 1, 1, 0, 0, 0)
 
@@ -28,7 +28,7 @@ def pack(folder: Path) -> Path:
 
 
 def is_connected(session: "SparkSession") -> bool:
-    """It is of Connect, which has neither Java nor a context on this side."""
+    """Whether the session is of Connect, which has neither Java nor a context in this process."""
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 

@@ -1,4 +1,4 @@
-"""Where Spark runs: in this process's own Java, on a cluster, behind Connect, or given to us."""
+"""Where Spark runs: in this process's Java, on a cluster, behind Connect, or in a given session."""
 
 import os
 import socket
@@ -13,7 +13,7 @@ LOOPBACK = "127.0.0.1"
 _REACH_S = 10.0
 _PORTS = {"spark": 7077, "sc": 15002}
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""spark-submit has started Java before us, and says where it runs."""
+"""spark-submit started Java before this process, and its setting says where Spark runs."""
 
 
 class SessionMode(Enum):
@@ -27,14 +27,14 @@ class SessionMode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SparkUrl:
-    """`url` as Spark writes it; empty where spark-submit knows it."""
+    """`url` as Spark writes it; empty if spark-submit has it."""
 
     way: SessionMode
     url: str = ""
 
     @classmethod
     def of(cls, url: str | None) -> "SparkUrl":
-        """What a user named, or the natural one if none."""
+        """The place that the user named, or the default."""
         if url is None:
             return (
                 cls(SessionMode.SUBMITTED)
@@ -48,7 +48,7 @@ class SparkUrl:
 
     @property
     def is_here(self) -> bool:
-        """All of it runs on this machine and sees our files, our interpreter and our packages."""
+        """Whether all of it runs on this machine, with our files, interpreter and packages."""
         return self.way is SessionMode.LOCAL
 
     @property
@@ -63,7 +63,7 @@ class SparkUrl:
         return self.url or "the Spark of spark-submit"
 
     def reach(self) -> None:
-        """Raises NoSpark soon where nobody listens; Spark itself would try for many minutes."""
+        """Raises NoSpark at once if nothing listens; Spark itself would try for many minutes."""
         why: OSError | None = None
         addresses = self._addresses()
         for address in addresses:
@@ -75,12 +75,12 @@ class SparkUrl:
                 return
         if addresses:
             raise NoSpark(
-                f"nobody answers at {self.url}: {why}",
+                f"nothing answers at {self.url}: {why}",
                 hint="is it the address that the cluster's web page shows?",
             )
 
     def _addresses(self) -> list[tuple[str, int]]:
-        """Return the addresses of forms that name some; others know their clusters from files."""
+        """Return the addresses in the URL; some forms have none and read them from files."""
         scheme, _, rest = self.url.partition("://")
         if scheme not in _PORTS:
             return []

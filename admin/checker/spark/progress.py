@@ -1,4 +1,4 @@
-"""The progress of Spark for its observers: the tasks of the stages that run now."""
+"""The progress of Spark for observers: the tasks of the running stages."""
 
 import contextlib
 import threading
@@ -18,7 +18,7 @@ PERIOD_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class SparkStage:
-    """`phase` in words; `done` of `tasks` are over, both 0 while Spark plans."""
+    """`phase` as text; `done` of `tasks` have ended, both 0 while Spark plans."""
 
     phase: str
     done: int = 0
@@ -29,7 +29,7 @@ Tell = Callable[[SparkStage], None]
 
 
 class SeenStages:
-    """Adds up the stages that were ever seen. One that is gone is done."""
+    """Adds up all stages seen so far. A stage that is no longer listed is done."""
 
     def __init__(self, phase: str) -> None:
         self._phase = phase
@@ -50,7 +50,7 @@ def silent(_moment: SparkStage) -> None:
 
 @contextlib.contextmanager
 def watched(session: "SparkSession", tell: Tell, phase: str) -> Iterator[None]:
-    """While the block runs, tell how far it is; nothing is asked if nobody looks."""
+    """Report progress while the block runs; without an observer nothing is polled."""
     tell(SparkStage(phase))
     if tell is silent:
         yield
@@ -62,7 +62,7 @@ def watched(session: "SparkSession", tell: Tell, phase: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _classic(session: "SparkSession", tell: Tell, phase: str) -> Iterator[None]:
-    """Ask the status tracker from a thread."""
+    """Poll the status tracker from a thread."""
     over, seen = threading.Event(), SeenStages(phase)
 
     def look() -> None:
@@ -87,7 +87,7 @@ def _classic(session: "SparkSession", tell: Tell, phase: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _connect(session: "SparkSession", tell: Tell, phase: str) -> Iterator[None]:
-    """The server tells by itself."""
+    """The server reports by itself."""
     from pyspark.sql.connect.shell.progress import (  # noqa: PLC0415 - only behind Connect
         ProgressHandler,
         StageInfo,

@@ -1,4 +1,4 @@
-"""The rows that prove what Spark found, looked up when it is known where to look."""
+"""The rows that prove Spark's findings, looked up after their positions are known."""
 
 import functools
 import json
@@ -25,20 +25,20 @@ _SHOWN = (
     *("node", "generation", "index", "term", "kind", "origin", "lsn", "flags", "crc"),
     *("ref_owner", "ref_lsn", "session", "seq"),
 )
-"""Of an entry, what is shown."""
+"""The columns of an entry that are shown."""
 
 Found = Mapping[str, dict[str, RuleFinding]]
 
 
 def prove(paths: Sequence[Path], found: Found) -> None:
-    """Put them beside the breaches of every run."""
+    """Add the rows to the breaches of every run."""
     for path in paths:
         own = found[Manifest.load(path).run_id]
         proofs.complete(own.values(), functools.partial(look_up, path))
 
 
 def look_up(path: Path, places: set[RowPlace]) -> dict[RowPlace, list[EvidenceRow]]:
-    """Rows of a bundle; every file that may have some is read once."""
+    """Rows of a bundle; every file that may have any is read once."""
     logs: dict[tuple[int, int], LogTable] = {}
     for row in _rows(path, "wal", "index", _SHOWN, places):
         whose = (row["node"], row["generation"])

@@ -1,4 +1,4 @@
-"""Bundles judged on Spark, as the reports that the other way of judging gives, too."""
+"""Bundles checked on Spark, with the same reports as in one process."""
 
 import contextlib
 import re
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _CAUSE = re.compile(r"(?m)^([A-Za-z_][\w.]*(?:Error|Exception|NoEvidence)): (.+)$")
-"""The last line of a Python traceback; Spark shows one among many lines of Java's."""
+"""The last line of a Python traceback, which Spark shows among many lines of Java."""
 
 
 def check_bundles(
@@ -52,11 +52,10 @@ def check_bundles(
     session: "SparkSession | None" = None,
     tell: Tell = silent,
 ) -> list[HistoryReport]:
-    """All of them in the same few jobs, logs and histories.
+    """Check the logs and histories of all bundles in the same few jobs.
 
-    `spark` says where (see `open_session`); without it, in `session`, or the one that there is, if
-    any.
-    Raises NoEvidence, NoJava, NoSpark (also if a history is none).
+    `spark` says where (see `open_session`); the default is `session`, or the existing session, if
+    any. Raises NoEvidence, NoJava, NoSpark (also for an invalid history).
     """
     bundles = [Bundle.open(path) for path in paths]
     large = file_checksums.is_large(bundles)
@@ -98,9 +97,9 @@ def _session(
 
 
 def _rounds(runs: Sequence[str]) -> list[list[int]]:
-    """Places of runs that are judged together: all at once, but those of one name in turn.
+    """Groups of runs that are checked together: all at once, but equal names separately.
 
-    Tables know a run by its name alone, and two dumps into folders of one name have the same.
+    Tables identify a run by its name, and two dumps into folders with one name have the same.
     """
     rounds: list[list[int]] = []
     seen: dict[str, int] = {}
@@ -153,7 +152,7 @@ def _judge(session: "SparkSession", paths: Sequence[Path], terms: Terms) -> _Jud
 
 @contextlib.contextmanager
 def ended_well() -> Iterator[None]:
-    """What Spark says of a job that failed becomes one line. Raises NoSpark, NoEvidence."""
+    """Turn Spark's error for a failed job into one line. Raises NoSpark, NoEvidence."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
@@ -170,18 +169,18 @@ _HINT = (
 
 
 def _no_evidence(error: Exception) -> NoEvidence | None:
-    """Damage that a task met, in its own words."""
+    """Damage that a task found, with its own message."""
     causes = _CAUSE.findall(str(error))
     if not causes or not causes[-1][0].endswith(NoEvidence.__name__):
         return None
     text = causes[-1][1].removeprefix(f"{NoEvidence.code}: ")
-    # What to do about it stands behind the message.
+    # The hint comes after the message.
     hint = next((each for each in (ANEW, AGAIN) if text.endswith(f" ({each})")), "")
     return NoEvidence(text.removesuffix(f" ({hint})"), hint=hint)
 
 
 def _told(error: Exception) -> str:
-    """Why a job ended, in a line."""
+    """Why a job ended, in one line."""
     text = str(error)
     causes = _CAUSE.findall(text)
     if causes:

@@ -1,6 +1,6 @@
-"""The scan: one task reads a range of all logs of a run at once and says what it found.
+"""The scan: one task reads a range of all logs of a run and returns its findings.
 
-Nothing goes through the JVM but the plan and what was found: tasks read the files themselves.
+Only the plan and the findings go through the JVM: tasks read the files themselves.
 """
 
 import json
@@ -21,7 +21,7 @@ from admin.checker.spark.units import Unit, tables
 
 
 def scan(units: Sequence[Unit], given: ScanContext) -> Callable[[Batches], Batches]:
-    """For rows of one number each: which unit."""
+    """For rows with the number of a unit."""
 
     def run(batches: Batches) -> Batches:
         for each in batches:
@@ -33,7 +33,7 @@ def scan(units: Sequence[Unit], given: ScanContext) -> Callable[[Batches], Batch
 
 
 def look(run_id: str, tables: Sequence[pa.Table], given: ScanContext) -> Iterator[FindingRow]:
-    """Everything about the logs in one range."""
+    """All findings about the logs in one range."""
     logs = slices(run_id, tables)
     for each in compare(logs) if logs else ():
         yield FindingRow(run_id, UNEQUAL, index=each.index, message=json.dumps(each))

@@ -1,4 +1,4 @@
-"""What tasks are given, and how found rows travel home as Arrow."""
+"""The input of tasks, and the encoding of their result rows as Arrow."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class ScanContext:
-    """What is known before logs are looked at: by log how far it is confirmed.
+    """The facts known before logs are read: by log its confirmed index.
 
     `wanted`: by run, the index of the entry whose checksums decide about a quorum. `requests`: by
     run, what is asked about requests.

@@ -1,4 +1,4 @@
-"""A Spark session, wherever Spark runs; what Spark says on the way goes to a file."""
+"""A Spark session, wherever Spark runs; Spark's output goes to a file."""
 
 import atexit
 import contextlib
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["LOCAL", "NOISE", "open_session", "session_at_hand", "using_session"]
 
 MEMORY = "640m"
-"""Rows stay in files and in Python: plans and what was found need no more of Java's heap."""
+"""Rows stay in files and in Python: plans and findings need only this much Java heap."""
 PAGE = "1m"
-"""What each sort and each group takes at least; Spark's own choice is sixteen times as much."""
+"""The minimum memory of each sort and group; Spark's default is sixteen times as much."""
 SHUFFLE_PARTITIONS = 4
 NOISE = "spark.log"
 _TAIL_LINES = 3
 _TELLING = ("Error: ", "Exception in thread ")
-"""Before these Spark says other things, and behind them how it is used."""
+"""Other output of Spark comes before these, and its usage text after them."""
 _NAME = "qsync check"
 _PYTHON = "spark.pyspark.python"
 
@@ -40,10 +40,10 @@ def using_session(
     folder: Path | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> "Iterator[SparkSession]":
-    """The session that this process has already (a notebook's), or one until the end of the block.
+    """The existing session of this process (a notebook's), or one until the end of the block.
 
-    What a session that was there already is sent of ours, it keeps until it ends. Without `folder`
-    what Spark wrote goes at the end. Raises what `open_session` does.
+    An existing session keeps the packages that it is sent until it ends. Without `folder` Spark's
+    output is deleted at the end. Raises the errors of `open_session`.
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - comes with the extra
 
@@ -63,7 +63,7 @@ def using_session(
                 with ending():
                     opened.stop()
     except KeyboardInterrupt:
-        started = True  # its log has nothing to tell
+        started = True  # its log has nothing of interest
         raise
     finally:
         if folder is None and started:
@@ -72,7 +72,7 @@ def using_session(
 
 @contextlib.contextmanager
 def ending() -> Iterator[None]:
-    """Stop the session. It may be gone: a signal to a whole service ends Java first."""
+    """Stop the session. It may have ended: a signal to a whole service ends Java first."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with the extra
 
     with contextlib.suppress(Py4JError, ConnectionError):
@@ -81,7 +81,7 @@ def ending() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _logged(path: Path) -> Iterator[None]:
-    """What its Python half says when it is interrupted, too: a traceback on stderr otherwise."""
+    """Also silence its Python side when interrupted: it would print a traceback to stderr."""
     heard = logging.FileHandler(path, encoding="utf-8", delay=True)
     root = logging.getLogger()
     root.addHandler(heard)
@@ -98,14 +98,14 @@ def open_session(
     folder: Path | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> "SparkSession":
-    """A session at `spark`, a master's URL or `sc://host:port`; this machine if none is named.
+    """A session at `spark`, a master's URL or `sc://host:port`; the default is this machine.
 
-    `folder` takes Spark's noise and files, `settings` are Spark's own. Elsewhere than here, our
-    packages are shipped. Raises NoJava where Java is needed and is not there, and NoSpark.
+    `folder` gets Spark's output and files, `settings` are Spark settings. For another machine, our
+    packages are shipped. Raises NoJava if Java is needed and missing, and NoSpark.
     """
     place = SparkUrl.of(spark)
     place.reach()
-    # Behind Connect nothing is written that could tell why a session was refused.
+    # Connect writes no log that could explain why a session was refused.
     kept = folder or (_passing() if place.way is SessionMode.CONNECT else _fresh())
     kept.mkdir(parents=True, exist_ok=True)
     wanted = dict(settings or {})
@@ -121,9 +121,9 @@ def open_session(
 
 
 def session_at_hand(given: "SparkSession | None" = None) -> "SparkSession":
-    """The one given, else the one that this process has, else a new one, which goes with it.
+    """The given session, else this process's session, else a new one, which ends with it.
 
-    Its executors have our packages. Raises NoJava and NoSpark where a new one cannot be started.
+    Its executors have our packages. Raises NoJava and NoSpark if a new one cannot be started.
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - comes with the extra
 
@@ -135,7 +135,7 @@ def session_at_hand(given: "SparkSession | None" = None) -> "SparkSession":
 
 
 def _shipped(session: "SparkSession") -> None:
-    """A session that other code has opened may have executors that lack our packages."""
+    """A session that other code opened may have executors without our packages."""
     connected = packages.is_connected(session)
     if connected or not SparkUrl.of(session.sparkContext.master).is_here:
         packages.ship(session, _passing(), connected=connected)
@@ -146,7 +146,7 @@ def _fresh() -> Path:
 
 
 def _passing() -> Path:
-    """It goes when this process does."""
+    """It ends with this process."""
     found = _fresh()
     atexit.register(shutil.rmtree, found, ignore_errors=True)
     return found
@@ -187,12 +187,12 @@ def _started(place: SparkUrl, kept: Path, wanted: dict[str, str]) -> "SparkSessi
 
 
 def _environment(place: SparkUrl, *, python: str | None) -> None:
-    """What the Java process and Python workers inherit. `python`: the executors' own."""
+    """The environment of the Java process and Python workers. `python`: the executors' own."""
     os.environ["JAVA_HOME"] = str(java.home())
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYTHONSAFEPATH"] = "1"
     if python is not None:
-        # Only spark-submit heeds the setting; a session that Python begins looks here.
+        # Only spark-submit uses the setting; a session that Python starts reads this variable.
         os.environ["PYSPARK_PYTHON"] = python
     elif place.is_here:
         os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -203,7 +203,7 @@ def _environment(place: SparkUrl, *, python: str | None) -> None:
 
 
 def _anywhere() -> dict[str, str]:
-    """What our queries want, whatever they run on."""
+    """Settings that our queries need everywhere."""
     return {
         "spark.sql.python.filterPushdown.enabled": "true",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -241,7 +241,7 @@ def _failed(place: SparkUrl, kept: Path, error: BaseException) -> NoSpark:
     last = "; ".join(line.strip() for line in told if line.strip())
     return NoSpark(
         f"Spark did not start at {place.describe()}: {last or _first_line(error)}",
-        hint=f"what it said is in {log}",
+        hint=f"its output is in {log}",
     )
 
 
@@ -251,7 +251,7 @@ def _first_line(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def _elsewhere(path: Path) -> Iterator[None]:
-    """While the Java process starts: it inherits our stdout and stderr, which become a file."""
+    """While the Java process starts, redirect stdout and stderr, which it inherits, to a file."""
     sys.stdout.flush()
     sys.stderr.flush()
     kept = os.dup(1), os.dup(2)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 16_384
 PARTITION_BYTES = 16 << 20
-"""Smaller files are read by one task: a task costs more than a small file."""
+"""One task reads several smaller files: a task costs more than a small file."""
 _SQL = {
     ColumnType.INT: "bigint",
     ColumnType.REAL: "double",
@@ -42,7 +42,7 @@ _SQL = {
 
 @dataclass
 class Files(InputPartition):
-    """Files that are read together, each with its run: small ones, or those of one range."""
+    """Files that are read together, each with its run: small files, or files of one range."""
 
     parts: list[tuple[str, BundlePart]]
 
@@ -88,7 +88,7 @@ class QsyncSource(DataSource):
         asked = options.read(self.options).placed()
         if not asked.nodes:
             return PartitionReader(asked.table, list(asked.paths), aligned=asked.aligned)
-        # Only who reads from nodes needs what talks to them.
+        # Only a reader of nodes needs the client.
         from admin.checker.spark.source_live import LiveReader  # noqa: PLC0415
 
         return LiveReader(
@@ -104,7 +104,7 @@ class QsyncSource(DataSource):
         """Return the stream of what running nodes confirm."""
         asked = options.read(self.options)
         if asked.table != "wal" or not asked.nodes:
-            # Spark asks for the simple one then.
+            # Spark uses the simple reader then.
             return super().streamReader(schema)
         from admin.checker.spark.stream import WalStream  # noqa: PLC0415 - talks to nodes
 
@@ -129,7 +129,7 @@ class QsyncSource(DataSource):
 
 
 class PartitionReader(DataSourceReader):
-    """Plans partitions on the driver, reads them where Spark likes."""
+    """Plans partitions on the driver, and reads them on executors."""
 
     def __init__(self, table: str, paths: list[str], *, aligned: bool) -> None:
         self._table = table

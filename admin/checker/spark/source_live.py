@@ -1,4 +1,4 @@
-"""The tables of running nodes for Spark: fetched by the tasks, each its range, over packed rows."""
+"""The tables of running nodes for Spark: each task fetches a range, as packed rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 CUTS_MAX: Final = 10
 TOLD = ("wal", "status", "digests")
-"""What nodes can tell; the others are written down by clients, simulators and drills."""
+"""The tables that nodes have; clients, simulators and drills record the others."""
 
 
 @dataclass
 class Pieces(InputPartition):
-    """What one task fetches."""
+    """The part that one task fetches."""
 
     pieces: list[LiveRange]
 
 
 class LiveReader(DataSourceReader):
-    """The logs as far as they are durable when the query is planned."""
+    """The logs up to the durable index when the query is planned."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class LiveReader(DataSourceReader):
 def whole(
     piece: LiveRange, run_id: str, *, timeout: float = live.FETCH_S_MAX
 ) -> "list[pa.RecordBatch]":
-    """All of a piece, from one log: where that is cut meanwhile, it is fetched again."""
+    """The whole part, from one log: if the log is cut meanwhile, it is fetched again."""
     for _ in range(CUTS_MAX):
         try:
             return list(live.batches(piece, run_id, timeout=timeout))

@@ -1,8 +1,8 @@
-"""Running nodes as streams for Spark: what they say of themselves, and what they confirm.
+"""Running nodes as streams for Spark: their statuses, and their confirmed entries.
 
-The log stream has confirmed entries only: they are never cut, so a later read returns the same
-log. Where a node stands that was read before is checked by its checksum: a node that lost what it
-had confirmed is read again from a little before, and the reader sees what became of it.
+The log stream has confirmed entries only: they are never cut, so a later read returns the same log.
+The checksum shows whether a node still has the entry that was read last: a node that lost confirmed
+entries is read again from shortly before, and the reader sees the difference.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 REACH: Final = 8192
-"""So far back a node is read that is new, was wiped, or lost what it had."""
+"""How far back a node is read that is new, was wiped, or lost its entries."""
 TRIGGER_ENTRIES_MAX: Final = 262_144
-"""Of one node in one micro-batch; the next one goes on there."""
+"""The limit per node and micro-batch; the next one continues there."""
 FETCH_S_MAX: Final = 3.0
-"""For each answer of a node that is followed: while one is awaited nothing else is judged."""
+"""The time limit for an answer of a followed node: nothing else is checked meanwhile."""
 Offset: TypeAlias = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamOffset:
-    """How far a node was read. `after..index` is what the micro-batch that ends here reads."""
+    """How far a node was read. The micro-batch that ends here reads `after..index`."""
 
     address: str
     node: int
@@ -62,7 +62,7 @@ class StreamOffset:
 
 @dataclass(frozen=True, slots=True)
 class NodePosition:
-    """What a node says when a micro-batch is planned: where it is, and at the former place."""
+    """The answer of a node when a micro-batch is planned: its last entry, and the earlier one."""
 
     sample: NodeStatus
     reach: int
@@ -92,7 +92,7 @@ class WalStream(DataSourceStreamReader):
         return {}
 
     def latestOffset(self, start: Offset, limit: object) -> Offset:  # noqa: ARG002, N802 - Spark's
-        """Return where nodes are now; one without an answer stays where it was."""
+        """Return the current places of nodes; a node without an answer keeps its place."""
         former = {int(node): StreamOffset.read(found) for node, found in start.items()}
         by_address = {each.address: each for each in former.values()}
         with environment_with(self._variables):
@@ -106,7 +106,7 @@ class WalStream(DataSourceStreamReader):
         return {str(node): asdict(place) for node, place in sorted(places.items())}
 
     def _meet(self, found: Mapping[str, NodePosition]) -> None:
-        """Members that are named by others are asked from now on."""
+        """Members that others name are asked from now on."""
         known = {each.sample.id for each in found.values()}
         for seen in found.values():
             for member, _, address in seen.sample.nodes:
@@ -140,7 +140,7 @@ class WalStream(DataSourceStreamReader):
         )
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:  # noqa: ARG002 - the same
-        """A task a node that has news."""
+        """One task per node with new entries."""
         places = [StreamOffset.read(each) for each in end.values()]
         return [
             Pieces(
@@ -160,7 +160,7 @@ class WalStream(DataSourceStreamReader):
         ]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
-        """The rows. A node that went away meanwhile gives none: the chain tells of what follows."""
+        """The rows. An unavailable node gives none: the checksum chain covers the rest."""
         assert isinstance(partition, Pieces)
         with environment_with(self._variables):
             for piece in partition.pieces:
@@ -176,7 +176,7 @@ class WalStream(DataSourceStreamReader):
 
 
 class StatusStream(SimpleDataSourceStreamReader):
-    """Offsets: how often was asked, and the directories that were met."""
+    """Offsets: the number of polls, and the directories that were seen."""
 
     def __init__(
         self,
@@ -194,7 +194,7 @@ class StatusStream(SimpleDataSourceStreamReader):
         return {"polls": 0, "samples": 0, "met": {}}
 
     def read(self, start: Offset) -> tuple[Iterator[tuple[object, ...]], Offset]:
-        """Ask everybody once. Where nobody answers, that is a micro-batch without rows."""
+        """Ask all nodes once. If none answers, the micro-batch has no rows."""
         met, polls, samples = start["met"], start["polls"], start["samples"]
         assert isinstance(met, dict)
         assert isinstance(polls, int)
@@ -219,7 +219,7 @@ class StatusStream(SimpleDataSourceStreamReader):
         start: Offset,  # noqa: ARG002 - the same
         end: Offset,  # noqa: ARG002 - the same
     ) -> Iterator[tuple[object, ...]]:
-        """What nodes said once cannot be asked again."""
+        """Earlier statuses cannot be read again."""
         return iter(())
 
 
@@ -234,7 +234,7 @@ def _seen(line: NodeConnection, former: Mapping[str, StreamOffset]) -> NodePosit
 
 
 def _at(line: NodeConnection, index: int) -> packed.PackedAnswer:
-    """No entries, but the checksum of that one."""
+    """Ask for no entries, only for the checksum of that one."""
     return packed.read(line.ask(PackedRequest(next(IDS), Index(index + 1), 0, 0)))
 
 

@@ -1,4 +1,4 @@
-"""Which logs a task follows, and how it reads them: in order, a slice at a time."""
+"""The logs that a task follows, and how it reads them: in order, a slice at a time."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ COLUMNS = (
     *("node", "generation", "index", "term", "kind", "origin", "lsn", "flags", "crc"),
     *("ref_owner", "ref_lsn", "session", "seq"),
 )
-"""What is looked at here of an entry."""
+"""The columns of an entry that are read here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Trail:
 
 
 def trails(paths: Mapping[str, Path], units: Sequence[Unit]) -> list[Trail]:
-    """A trail a log, if a run has many units and their files tell whose they are; else a run."""
+    """One trail per log, if a run has many units whose files name their log; else one per run."""
     by_run: dict[str, list[Unit]] = defaultdict(list)
     for unit in units:
         by_run[unit.run_id].append(unit)
@@ -48,7 +48,7 @@ def trails(paths: Mapping[str, Path], units: Sequence[Unit]) -> list[Trail]:
 
 
 def follow(trails: Sequence[Trail], given: ScanContext) -> Callable[[Batches], Batches]:
-    """For rows of one number each: which trail."""
+    """For rows with the number of a trail."""
 
     def run(batches: Batches) -> Batches:
         for each in batches:

@@ -1,7 +1,7 @@
-"""What one task looks at: the same range of indexes of the logs of all nodes of a run.
+"""The work of one task: the same range of indexes of the logs of all nodes of a run.
 
-Planned from the names of files, or from the statistics in Parquet files, without reading rows.
-A run of which neither tells is one unit.
+Planned from the names of files, or from the statistics in Parquet files, without reading rows. A
+run without either is one unit.
 """
 
 from collections import defaultdict
@@ -38,7 +38,7 @@ COLUMNS = (
     "body_crc",
     "body_len",
 )
-"""Of a log, what invariants look at."""
+"""The columns of a log that invariants read."""
 _SCHEMA = pa.schema([(name, TYPES[WAL.columns[name]]) for name in COLUMNS])
 _WORDS = ("kind", "session")
 FOREVER = 1 << 62
@@ -46,7 +46,7 @@ FOREVER = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class ScanUnit:
-    """A file, or some row groups of it, that hold entries `first..last` and no others."""
+    """A file, or some row groups of it, with entries `first..last` and no others."""
 
     part: BundlePart
     groups: tuple[int, ...] | None = None
@@ -60,7 +60,7 @@ class ScanUnit:
 
     @property
     def log(self) -> tuple[int, int] | None:
-        """Node and generation, if they are known to be all of one log."""
+        """Node and generation, if all entries are known to be of one log."""
         return None if self.part.named is None else self.part.named[:2]
 
 
@@ -86,9 +86,9 @@ def plan(paths: Sequence[Path], span: int | None = None) -> list[Unit]:
 
 
 def tables(unit: Unit, columns: Sequence[str] = COLUMNS) -> list[pa.Table]:
-    """The entries of a unit, a table a file, in no order; texts are dictionaries.
+    """The entries of a unit, one table per file, in no order; texts are dictionaries.
 
-    Columns that nobody wants are empty. Raises NoEvidence.
+    Unused columns are empty. Raises NoEvidence.
     """
     found = []
     for piece in unit.pieces:
@@ -103,7 +103,7 @@ def tables(unit: Unit, columns: Sequence[str] = COLUMNS) -> list[pa.Table]:
 
 
 def _pieces(part: BundlePart, size: int) -> Iterator[ScanUnit]:
-    """A part as large as parts are by itself; of a larger one every row group."""
+    """A part of normal size as one piece; a larger part as one piece per row group."""
     first, last = (0, FOREVER) if part.named is None else part.named[2:]
     if not part.is_parquet or last - first < size:
         yield ScanUnit(part, None, first, last)
@@ -120,7 +120,7 @@ def _pieces(part: BundlePart, size: int) -> Iterator[ScanUnit]:
 
 
 def _units(manifest: Manifest, pieces: Sequence[ScanUnit], wanted: int | None) -> Iterator[Unit]:
-    """Ranges as wide as the widest piece, in whole parts; one if some piece may hold anything."""
+    """Ranges as wide as the widest piece, in whole parts; one if a piece may have any entry."""
     if not pieces:
         return
     if any(piece.last == FOREVER for piece in pieces):
@@ -160,7 +160,7 @@ def _lines(piece: ScanUnit) -> pa.Table:
 
 
 def known_columns(found: pa.Table, where: object = "it") -> pa.Table:
-    """Every column there, those that are needed without holes. Raises NoEvidence."""
+    """All columns, the required ones without nulls. Raises NoEvidence."""
     columns = []
     for name in COLUMNS:
         if name not in found.schema.names:
@@ -176,7 +176,7 @@ def known_columns(found: pa.Table, where: object = "it") -> pa.Table:
 
 
 def _checked(found: pa.Table, piece: ScanUnit) -> pa.Table:
-    """It is what the plan was made from."""
+    """Whether it is the file that the plan was made from."""
     table = known_columns(found, piece.path)
     for name in NAMED if piece.part.named is not None and table.num_rows else ():
         held = pc.min_max(table.column(name)).as_py()

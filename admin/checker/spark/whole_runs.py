@@ -1,4 +1,4 @@
-"""Runs that come as rows of any DataFrames, each judged whole by one task."""
+"""Runs as rows of any DataFrames, each checked completely by one task."""
 
 import json
 import pickle  # noqa: TID251 - between tasks of one Spark job, as Spark itself does
@@ -18,11 +18,11 @@ from admin.evidence.manifest import Manifest, NoEvidence
 from admin.evidence.tables import FITS, RUN, TABLES, ColumnType, Row
 
 ROWS_MAX = 3_000_000
-"""So many rows of a run are judged by a task, which needs some gigabytes for them."""
+"""The limit of rows of a run in one task, which needs some gigabytes for them."""
 REPORT_DDL = "run_id string, said binary"
 REPORT = pa.schema([(RUN, pa.string()), ("said", pa.binary())])
 SOURCE = "dataframes:"
-"""Before the name of a run, where other reports have the place of its bundle."""
+"""The prefix of a run's name, where other reports have the path of its bundle."""
 Task = Callable[[pa.Table], pa.Table]
 
 
@@ -69,7 +69,7 @@ def report_of(
     only: Collection[str] | None,
     rows_max: int = ROWS_MAX,
 ) -> HistoryReport:
-    """On the rows of one run. Raises NoEvidence where they are none, or too many."""
+    """Check the rows of one run. Raises NoEvidence if they are invalid, or too many."""
     name = rows.column(RUN)[0].as_py()
     if rows.num_rows > rows_max:
         raise NoEvidence(
@@ -95,7 +95,7 @@ def report_of(
 
 
 def _row(run: str, table: str, text: str) -> Row:
-    """Every column there, JSON decoded. Raises NoEvidence."""
+    """All columns, with JSON decoded. Raises NoEvidence."""
     columns = TABLES[table].columns
     row: Row = {**dict.fromkeys(columns), **json.loads(text)}
     for column, type_ in columns.items():

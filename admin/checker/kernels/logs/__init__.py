@@ -1,1 +1,1 @@
-"""Invariants of one log as kernels, which are fed with its slices in order."""
+"""Invariants of one log as kernels that take its slices in order."""

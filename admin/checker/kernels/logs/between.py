@@ -1,7 +1,7 @@
-"""What the logs of several nodes have in common: entries, fates, and what leaders must have.
+"""Comparison of the logs of several nodes: entries, outcomes, and what leaders must have.
 
-Whether entries are equal, slices of one range tell beside one another. All else follows from the
-outlines of the logs.
+Slices of one range show whether entries are equal. Everything else follows from the outlines of the
+logs.
 """
 
 import itertools
@@ -35,7 +35,7 @@ class PartedStretch(NamedTuple):
 
 
 class DecidedStretch(NamedTuple):
-    """Confirmed entries of one term and fate. `by`: the ROLLBACK that took them."""
+    """Confirmed entries of one term and outcome. `by`: the ROLLBACK that removed them."""
 
     first: int
     last: int
@@ -45,17 +45,17 @@ class DecidedStretch(NamedTuple):
 
     @property
     def fate(self) -> tuple[int, bool]:
-        """What all logs must agree on."""
+        """The properties that all logs must agree on."""
         return self.term, self.by is None
 
     def describe(self) -> str:
-        """What became of an entry here."""
+        """The outcome of an entry in this log."""
         fate = "confirmed" if self.by is None else "rolled back"
         return f"{fate} on node {self.log.node} with term {self.term}"
 
 
 def compare(found: Sequence[Slice]) -> list[PartedStretch]:
-    """Slices of one range of the logs of one run, by log: where they have different entries."""
+    """Find different entries in slices of one range, by log of one run."""
     if len(found) < 2 and all(_dense(each) for each in found):  # noqa: PLR2004 - a pair
         return []
     odd = _unequal(found)
@@ -69,10 +69,10 @@ def compare(found: Sequence[Slice]) -> list[PartedStretch]:
 
 
 def matching(logs: int, entries: int, parted: Iterable[PartedStretch]) -> RuleFinding:
-    """Entries of equal index and term are equal, and so is everything before them.
+    """Entries of equal index and term are equal, and so are all entries before them.
 
-    Checksums chain all that follows, so only where logs begin to differ is a place of its own. A
-    stretch may go on in the next range.
+    Checksums chain all later entries, so only the first difference of two logs is reported. A
+    stretch may continue in the next range.
     """
     if logs < 2:  # noqa: PLR2004 - a pair
         return RuleFinding(lacks=ONE_LOG)
@@ -94,7 +94,7 @@ def matching(logs: int, entries: int, parted: Iterable[PartedStretch]) -> RuleFi
 
 
 def agreement(logs: Sequence[LogOutline], *, most: int | None = None) -> RuleFinding:
-    """What two nodes have confirmed is the same entry with the same fate. `most`: of breaches."""
+    """Two nodes confirm the same entry with the same outcome. `most`: the limit of breaches."""
     if len(logs) < 2:  # noqa: PLR2004 - a pair
         return RuleFinding(lacks=ONE_LOG)
     decided = [_decided(log) for log in sorted(logs, key=lambda log: log.whose)]
@@ -114,7 +114,7 @@ def agreement(logs: Sequence[LogOutline], *, most: int | None = None) -> RuleFin
 
 
 def completeness(logs: Sequence[LogOutline]) -> RuleFinding:
-    """The leader of a term has all entries that were confirmed in earlier terms."""
+    """The leader of a term has all entries confirmed in earlier terms."""
     found = RuleFinding()
     reached: dict[int, tuple[int, int]] = {}
     for era, index, term in (each for log in logs for each in log.reached):
@@ -137,7 +137,7 @@ def completeness(logs: Sequence[LogOutline]) -> RuleFinding:
 def judged(
     logs: Sequence[LogOutline], entries: int, parted: Iterable[PartedStretch]
 ) -> Mapping[str, RuleFinding]:
-    """Return, by id, the findings of all logs of a run; `entries` of them were compared."""
+    """Return, by id, the findings of all logs of a run; `entries` were compared."""
     return {
         MATCHING: matching(len(logs), entries, parted),
         AGREEMENT: agreement(logs),
@@ -152,7 +152,7 @@ def _dense(each: Slice) -> bool:
 
 
 def _unequal(found: Sequence[Slice]) -> list[tuple[int, int]]:
-    """Places where checksums differ though index and term are the same."""
+    """Indexes at which checksums differ although the terms are equal."""
     if not all(_dense(each) for each in found):
         columns = (np.concatenate([getattr(e, n) for e in found]) for n in ("index", "term", "crc"))
         return _several(*columns)
@@ -175,7 +175,7 @@ def _several(index: Numbers, term: Numbers, value: Numbers) -> list[tuple[int, i
 
 
 def _overlap(one: Slice, other: Slice) -> tuple[slice, slice]:
-    """The places of both that have the same indexes."""
+    """The positions of the common indexes in both."""
     first = max(int(one.index[0]), int(other.index[0]))
     end = max(first, min(int(one.index[-1]), int(other.index[-1])) + 1)
     mine, theirs = (
@@ -185,7 +185,7 @@ def _overlap(one: Slice, other: Slice) -> tuple[slice, slice]:
 
 
 def _pair(found: Sequence[Slice], index: int, term: int) -> tuple[Whose, Whose]:
-    """The log that has an entry first, and the first one that has another there."""
+    """The first log that has an entry, and the first log with a different entry there."""
     there = [
         (each.whose[1:], crc)
         for each in found
@@ -195,7 +195,7 @@ def _pair(found: Sequence[Slice], index: int, term: int) -> tuple[Whose, Whose]:
 
 
 def _decided(log: LogOutline) -> list[DecidedStretch]:
-    """The fates of a log as far as it is confirmed, in order."""
+    """The outcomes in a log up to its confirmed index, in order."""
     found = []
     rolled = sorted(log.rolled, key=lambda each: each.first)
     at = 0
@@ -221,7 +221,7 @@ def _decided(log: LogOutline) -> list[DecidedStretch]:
 def _disagreements(
     decided: Sequence[Sequence[DecidedStretch]],
 ) -> Iterator[tuple[int, int, DecidedStretch, DecidedStretch]]:
-    """Ranges, and there the first log that has them and the first one that says otherwise."""
+    """Ranges with different outcomes: the first log that has one, and the first that differs."""
     bounds = sorted({n for own in decided for e in own for n in (e.first, e.last + 1)})
     begins = [0] * len(decided)
     for first, end in itertools.pairwise(bounds):
@@ -243,12 +243,12 @@ KERNELS = (
     PartKernel(MATCHING, "equal index and term mean equal entries", idle="no log has an entry"),
     PartKernel(
         AGREEMENT,
-        "what is confirmed is the same everywhere",
-        idle="nothing in the logs is known to be confirmed",
+        "confirmed entries are the same on all nodes",
+        idle="no entry of a log is known to be confirmed",
     ),
     PartKernel(
         COMPLETENESS,
-        "leaders have everything confirmed before",
-        idle="no leader came after one that had confirmed something",
+        "leaders have all entries confirmed before",
+        idle="no leader followed one that had confirmed an entry",
     ),
 )

@@ -1,7 +1,7 @@
-"""Checksums of many log entries at once, from their columns: a CRC is linear, so tables add up.
+"""Checksums of many log entries at once, from their columns, because a CRC is linear.
 
-Two bytes of a header contribute what a table says, whatever stands around them. Columns that hardly
-change cost next to nothing: what is the same in all rows is looked up once.
+A table has the contribution of each two bytes of a header, independent of the other bytes. A column
+with few different values costs little: a value that is the same in all rows is looked up once.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ HEADER = 42
 
 @dataclass(frozen=True, slots=True)
 class ChecksumColumns:
-    """What the checksums cover: a row an entry. `previous` is that of the entry before."""
+    """The input of the checksums, one row per entry. `previous`: the previous entry's checksum."""
 
     index: Numbers
     term: Numbers
@@ -39,7 +39,7 @@ class ChecksumColumns:
 
 
 def checksums(sealed: ChecksumColumns) -> Numbers:
-    """What every entry must have."""
+    """The columns that every entry must have."""
     found = _advanced(_halves(HEADER), sealed.previous.astype(np.uint32) ^ _ONES)
     for column, start, width in _columns(sealed):
         _add(found, column, start, width)
@@ -49,7 +49,7 @@ def checksums(sealed: ChecksumColumns) -> Numbers:
 
 
 def _columns(sealed: ChecksumColumns) -> Iterator[tuple[NDArray[np.uint64], int, int]]:
-    """Each with its place in the header and its width in bytes."""
+    """Each with its offset in the header and its width in bytes."""
     yield sealed.index.astype(np.uint64), 0, 8
     yield sealed.term.astype(np.uint64), 8, 8
     yield sealed.origin.astype(np.uint64), 16, 4
@@ -72,7 +72,7 @@ def _add(found: Words, column: NDArray[np.uint64], start: int, width: int) -> No
 
 
 def _over_bodies(found: Words, length: Numbers) -> Words:
-    """Move every checksum over as many zeros as its body is long."""
+    """Advance every checksum over as many zero bytes as its body is long."""
     some, all_ = int(np.bitwise_or.reduce(length)), int(np.bitwise_and.reduce(length))
     bit = 0
     while some >> bit:
@@ -106,7 +106,7 @@ def _over_zero(register: Words) -> Words:
 
 @cache
 def _pairs() -> tuple[Words, ...]:
-    """Return what two bytes contribute, the first one higher, by how many bytes follow."""
+    """Return the contribution of two bytes, the first one higher, by the number of bytes after."""
     value = np.arange(1 << 16, dtype=np.uint32)
     first = _bytes()[value >> np.uint32(8)]
     found = [_bytes()[(first ^ value) & np.uint32(0xFF)] ^ (first >> np.uint32(8))]
@@ -117,7 +117,7 @@ def _pairs() -> tuple[Words, ...]:
 
 @cache
 def _halves(zeros: int) -> tuple[Words, Words]:
-    """What becomes of the low and of the high half of a register over so many zeros."""
+    """The effect of this many zero bytes on the low and on the high half of a register."""
     value = np.arange(1 << 16, dtype=np.uint32)
     if zeros == 1:
         return _over_zero(value), _over_zero(value << np.uint32(16))

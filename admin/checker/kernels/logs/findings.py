@@ -1,4 +1,4 @@
-"""What kernels find in one log: by id so many facts, and entries that break the invariant."""
+"""Findings in one log: by id the number of facts, and the entries that break the invariant."""
 
 from collections import defaultdict
 
@@ -15,10 +15,10 @@ class LogFindings:
         self.by_id: dict[str, RuleFinding] = defaultdict(RuleFinding)
 
     def count(self, id_: str, facts: int) -> None:
-        """Note that so many more were examined."""
+        """Count more examined facts."""
         self.by_id[id_].facts += facts
 
     def odd(self, id_: str, index: int, message: str, *proof: int | None) -> None:
-        """An entry that breaks an invariant, and those that prove it, without who is None."""
+        """Add an entry that breaks an invariant, and the proving entries, without None."""
         rows = [proofs.entry(self.node, self.generation, at) for at in proof if at is not None]
         self.by_id[id_].broken(id_, message, rows, node=self.node, index=index)

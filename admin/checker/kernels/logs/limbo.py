@@ -1,7 +1,7 @@
-"""What CONFIRM and ROLLBACK name, and what is pending by them.
+"""CONFIRM and ROLLBACK records, and the pending entries that follow from them.
 
-The queue begins with an entry that waits for a quorum. It is every transaction and PROMOTE from the
-first such entry on that no CONFIRM has reached, without what was rolled back.
+The queue begins with an entry that waits for a quorum. It contains every transaction and PROMOTE
+from there on that no CONFIRM has reached and no ROLLBACK removed.
 """
 
 from bisect import bisect_right
@@ -25,7 +25,7 @@ NOWHERE = -1
 
 @dataclass(frozen=True, slots=True)
 class PendingRows:
-    """Transactions and PROMOTEs, in order. `asked`: of a request; `dead`: rolled back by now."""
+    """Transactions and PROMOTEs, in order. `asked`: of a request; `dead`: rolled back."""
 
     place: Numbers
     index: Numbers
@@ -39,7 +39,7 @@ class PendingRows:
 
     @classmethod
     def of(cls, here: Slice, sync: Flags, base: int) -> "PendingRows":
-        """Those of a slice of which the first entry has the place `base`."""
+        """The entries of a slice whose first entry has the position `base`."""
         at = np.flatnonzero((here.kind == TXN) | (here.kind == PROMOTE))
         return cls(
             place=at + base,
@@ -59,11 +59,11 @@ class PendingRows:
         return PendingRows(*(np.concatenate(pair) for pair in pairs))
 
     def since(self, at: int) -> "PendingRows":
-        """Without those before."""
+        """Without the entries before."""
         return PendingRows(*(getattr(self, each.name)[at:] for each in fields(self)))
 
     def queue(self, begin: int, end: int) -> Numbers:
-        """Which of these wait: those not rolled back, from the first on that wants a quorum."""
+        """The waiting entries: not rolled back, from the first that needs a quorum on."""
         live = ~self.dead[begin:end]
         heads = live & self.sync[begin:end]
         first = int(heads.argmax()) if heads.any() else len(heads)
@@ -72,10 +72,10 @@ class PendingRows:
 
 @dataclass(slots=True)
 class Reach:
-    """How far CONFIRMs reach: by place in the slice, before it, the entry that is confirmed last.
+    """The reach of CONFIRMs: the last confirmed entry before each position of the slice.
 
-    That entry by its `place` in the log and its `index`; `record` is the index of the CONFIRM that
-    named it first.
+    The entry has a `place` in the log and an `index`; `record` is the index of the first CONFIRM
+    that named it.
     """
 
     place: Numbers
@@ -84,11 +84,11 @@ class Reach:
 
     @classmethod
     def none(cls) -> "Reach":
-        """Return the state in which nothing is confirmed."""
+        """Return the state without a confirmed entry."""
         return cls(*(np.array([NOWHERE]) for _ in range(3)))
 
     def go_on(self, here: Slice, names: NamedEntries, confirms: Flags) -> None:
-        """Over the next slice."""
+        """Advance over the next slice."""
         at = names.at[confirms]
         after = at + 1
         former = int(self.place[-1])
@@ -103,7 +103,7 @@ class Reach:
 
 
 class QueuedEntries:
-    """Which entries of a log were pending when they came: a bit each."""
+    """Which entries of a log were pending when they were appended: one bit each."""
 
     def __init__(self) -> None:
         self.here: Flags = np.empty(0, dtype=np.bool_)
@@ -112,14 +112,14 @@ class QueuedEntries:
         self._bits: list[NDArray[np.uint8]] = []
 
     def next_slice(self, sync: Flags, base: int) -> None:
-        """What waits for a quorum is pending; of others it is told later."""
+        """An entry that waits for a quorum is pending; the others are set later."""
         if self._begins:
             self._bits.append(np.packbits(self.here))
         self._begins.append(base)
         self.here = sync.copy()
 
     def was(self, place: int) -> bool:
-        """That of a place in the log."""
+        """The bit of a position in the log."""
         at = bisect_right(self._begins, place) - 1
         ahead = place - self._begins[at]
         if at == len(self._begins) - 1:
@@ -128,7 +128,7 @@ class QueuedEntries:
 
 
 class LimboWalk:
-    """One log. Of each slice `next_slice`, in order `behind` and `roll_back`, then `end_slice`."""
+    """One log. For each slice call `next_slice`, `behind` and `roll_back` in order, `end_slice`."""
 
     def __init__(self, found: LogFindings) -> None:
         nothing, none = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
@@ -139,18 +139,18 @@ class LimboWalk:
         self._rows = PendingRows(*(nothing,) * 6, none, none, none)
         self._base = 0
         self._head = NOWHERE
-        """The last place before what is looked at now that waits for a quorum."""
+        """The last position before the current one that waits for a quorum."""
         self._sync = none
         self._queued = QueuedEntries()
         self._gone: dict[int, int] = {}
-        """By place of what was rolled back, the index of the last ROLLBACK that did it."""
+        """By position of a rolled-back entry, the index of the last ROLLBACK that removed it."""
         self._lsns: dict[int, int] = {}
         """By origin, before the slice: the highest lsn that a CONFIRM named."""
         self._confirms = np.empty((3, 0), dtype=np.int64)
-        """Of the slice: place of a CONFIRM, and origin and lsn that it names."""
+        """In the slice: the position of a CONFIRM, and the origin and lsn that it names."""
 
     def next_slice(self, here: Slice, sync: Flags, names: NamedEntries, base: int) -> None:
-        """The next slice, of which the first entry has the place `base`. Judges its CONFIRMs."""
+        """Take the next slice, whose first position is `base`, and check its CONFIRMs."""
         confirms = here.kind[names.at] == CONFIRM
         self._base, self._sync = base, sync
         self._queued.next_slice(sync, base)
@@ -180,7 +180,7 @@ class LimboWalk:
         self._found.odd(FORWARD, index, f"{which} names {named.index}, {why}", *proof)
 
     def behind(self, here: Slice, begin: int, end: int) -> None:
-        """Asynchronous transactions with no ROLLBACK between them: nothing waits for nothing."""
+        """Asynchronous transactions without a ROLLBACK between: none waits on an empty queue."""
         part = slice(begin, end)
         free = (here.kind[part] == TXN) & ~self._sync[part]
         self._found.count(SHARED, int(free.sum()))
@@ -195,7 +195,7 @@ class LimboWalk:
             self._found.odd(SHARED, index, message, index)
 
     def roll_back(self, here: Slice, names: NamedEntries, number: int) -> None:
-        """One of the names, of a ROLLBACK. Judges it."""
+        """Check one entry that a ROLLBACK names."""
         at, named = int(names.at[number]), names.entry(number)
         queue, index = self._queue(int(self.reach.place[at]), at), int(here.index[at])
         places = self._rows.place[queue]
@@ -232,7 +232,7 @@ class LimboWalk:
         self.take_back(here, names, number)
 
     def take_back(self, here: Slice, names: NamedEntries, number: int) -> None:
-        """What one of the names, of a ROLLBACK, takes is pending no more, and rolled back."""
+        """The entries that a ROLLBACK removes are rolled back, and no longer pending."""
         at, named = int(names.at[number]), names.entry(number)
         queue, index = self._queue(int(self.reach.place[at]), at), int(here.index[at])
         places = self._rows.place[queue]
@@ -251,7 +251,7 @@ class LimboWalk:
                 self.rolled.append(RolledBackStretch(first, last, by, requests))
 
     def decide(self, here: Slice, names: NamedEntries) -> None:
-        """All records of the slice: no CONFIRM names what was rolled back before."""
+        """All records of the slice: no CONFIRM names an entry that was rolled back before."""
         self._found.count(FATES, len(names.at))
         rolled = np.fromiter(self._gone, dtype=np.int64, count=len(self._gone))
         suspect = (here.kind[names.at] == CONFIRM) & np.isin(names.place, rolled)
@@ -263,24 +263,24 @@ class LimboWalk:
                 self._contradicts(index, why, named.index, by, index)
 
     def waiting(self, at: int, confirmed: int) -> tuple[int, int | None]:
-        """Behind an entry, for who has confirmed so far: how many, and the index of the first."""
+        """The number of entries waiting after a confirmed entry, and the index of the first."""
         above = int(np.searchsorted(self._rows.index, confirmed, side="right"))
         queue = self._queue(NOWHERE, at + 1, above)
         return len(queue), int(self._rows.index[queue[0]]) if len(queue) else None
 
     def first_pending(self, at: int) -> int | None:
-        """The lsn of the first entry that waits before a place of the slice."""
+        """The lsn of the first waiting entry before a position of the slice."""
         queue = self._queue(int(self.reach.place[at]), at)
         return int(self._rows.lsn[queue[0]]) if len(queue) else None
 
     def confirmed_lsn(self, at: int, origin: int) -> int:
-        """The highest lsn of an origin that CONFIRMs before a place of the slice name."""
+        """The highest lsn of an origin that a CONFIRM before a position of the slice names."""
         where, owner, lsn = self._confirms
         named = lsn[(where < at) & (owner == origin)]
         return int(max(named.max(initial=0), self._lsns.get(origin, 0)))
 
     def end_slice(self) -> None:
-        """The slice is done. Only what may wait still is kept."""
+        """End the slice. Only entries that may still wait are kept."""
         for origin in np.unique(self._confirms[1]).tolist():
             self._lsns[origin] = self.confirmed_lsn(len(self._sync), origin)
         queue = self._queue(int(self.reach.place[-1]), len(self._sync))
@@ -288,7 +288,7 @@ class LimboWalk:
         self._rows = self._rows.since(int(queue[0]) if len(queue) else len(self._rows.place))
 
     def _was_confirmed(self, place: int, pending: Numbers) -> bool:
-        """It was pending once, is no more, and was not rolled back."""
+        """It was pending, is no longer pending, and was not rolled back."""
         return self._queued.was(place) and place not in pending and place not in self._gone
 
     def _contradicts(self, record: int, why: str, *proof: int) -> None:
@@ -296,7 +296,7 @@ class LimboWalk:
         self._found.odd(FATES, record, message, *proof)
 
     def _queue(self, above: int, before: int, least: int = 0) -> Numbers:
-        """Which rows wait between two places, the second one of the slice."""
+        """The rows that wait between two positions; the second is in the slice."""
         begin = int(np.searchsorted(self._rows.place, above, side="right"))
         end = int(np.searchsorted(self._rows.place, before + self._base))
         return self._rows.queue(max(begin, least), end)
@@ -316,22 +316,22 @@ def _reach(length: int, begun: int, after: Numbers, named: Numbers) -> Numbers:
 KERNELS = (
     PartKernel(
         FATES,
-        "nothing is both confirmed and rolled back",
-        idle="no whole log has a CONFIRM or a ROLLBACK",
+        "no entry is both confirmed and rolled back",
+        idle="no complete log has a CONFIRM or a ROLLBACK",
     ),
     PartKernel(
         FORWARD,
-        "CONFIRMs go forward, by entries of their own term",
-        idle="no log has a CONFIRM with the entry that it names",
+        "CONFIRMs move forward, and name entries of their own term",
+        idle="no log has a CONFIRM together with the entry that it names",
     ),
     PartKernel(
         LEGAL,
-        "a ROLLBACK takes what was pending",
-        idle="no whole log has a ROLLBACK",
+        "a ROLLBACK removes only pending entries",
+        idle="no complete log has a ROLLBACK",
     ),
     PartKernel(
         SHARED,
         "an entry queued behind a synchronous one commits or rolls back with it",
-        idle="no whole log has an asynchronous transaction",
+        idle="no complete log has an asynchronous transaction",
     ),
 )

@@ -1,4 +1,4 @@
-"""The names of entries, origin and lsn: lsns have no gaps, control entries name what is there."""
+"""The names of entries, origin and lsn: lsns have no gaps, control entries name real entries."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ class Lsns:
         """By origin the last lsn, and the index of its entry."""
 
     def next_slice(self, here: Slice, *, whole: bool) -> None:
-        """The next slice. `whole`: the log is here from its first entry on."""
+        """Take the next slice. `whole`: the log has its first entry."""
         self._found.count(LSNS, len(here))
         for origin in np.unique(here.origin).tolist():
             at = np.flatnonzero(here.origin == origin)
@@ -39,9 +39,9 @@ class Lsns:
 
 
 def controls(here: Slice, nameless: Numbers, found: LogFindings, *, whole: bool) -> None:
-    """A control entry speaks of an entry before it; `nameless` are those that do not.
+    """A control entry names an earlier entry; `nameless` are those that do not.
 
-    Where the beginning of a log is not here, it may be there that the entry is.
+    If the beginning of a log is missing, the named entry may be there.
     """
     found.count(CONTROLS, int((here.kind != TXN).sum()))
     for at in nameless.tolist():
@@ -55,7 +55,5 @@ def controls(here: Slice, nameless: Numbers, found: LogFindings, *, whole: bool)
 
 KERNELS = (
     PartKernel(LSNS, "the lsns of every origin grow by one", idle="no log has an entry"),
-    PartKernel(
-        CONTROLS, "control entries speak of entries before them", idle="no log has a control entry"
-    ),
+    PartKernel(CONTROLS, "control entries name earlier entries", idle="no log has a control entry"),
 )

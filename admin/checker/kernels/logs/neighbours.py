@@ -1,7 +1,7 @@
-"""What each entry of a log says beside the one before it: no holes, no lower term, checksums chain.
+"""Each log entry against the one before it: no gap, no lower term, checksums chain.
 
-A slice is judged by itself, in any order. Where two slices meet, the last entry of the one and the
-first of the other are a slice of two.
+Slices are checked separately, in any order. At the border of two slices, the last entry of the
+first and the first entry of the second are checked as a slice of two.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ def neighbours(here: Slice, found: LogFindings) -> None:
 
 
 def pairs(here: Slice, found: LogFindings) -> None:
-    """Every entry but the first, beside the one before it."""
+    """Every entry except the first, compared with the one before it."""
     node, index, term = found.node, here.index, here.term
     for at in (np.flatnonzero(np.diff(index) != 1) + 1).tolist():
         before, own = int(index[at - 1]), int(index[at])
@@ -75,11 +75,11 @@ def _covered(here: Slice, at: Numbers, previous: Numbers) -> ChecksumColumns:
 
 
 KERNELS = (
-    PartKernel(DENSE, "the index of a log has no holes", idle="no log has an entry"),
+    PartKernel(DENSE, "the indexes of a log have no gaps", idle="no log has an entry"),
     PartKernel(TERMS, "the term of a log never decreases", idle="no log has an entry"),
     PartKernel(
         CHAIN,
         "checksums chain every entry to the one before it",
-        idle="no log has what its checksums cover",
+        idle="no log has the fields that its checksums cover",
     ),
 )

@@ -1,4 +1,4 @@
-"""The outline of a log, to compare it with other logs: small, however long the log is."""
+"""The outline of a log, for comparison with other logs: small even for a long log."""
 
 import json
 from bisect import bisect_right
@@ -18,7 +18,7 @@ Request = tuple[str, int]
 
 
 class TermStretch(NamedTuple):
-    """Entries `first..last` of one term, without a hole."""
+    """Entries `first..last` of one term, without a gap."""
 
     first: int
     last: int
@@ -26,7 +26,7 @@ class TermStretch(NamedTuple):
 
 
 class RolledBackStretch(NamedTuple):
-    """Entries `first..last` that the ROLLBACK at `by` took; so many of them have a request."""
+    """Entries `first..last` removed by the ROLLBACK at `by`, and how many have a request."""
 
     first: int
     last: int
@@ -35,7 +35,7 @@ class RolledBackStretch(NamedTuple):
 
 
 class PromoteEntry(NamedTuple):
-    """A leader of a term, by a log."""
+    """A leader of a term, according to a log."""
 
     index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs
     term: int
@@ -43,7 +43,7 @@ class PromoteEntry(NamedTuple):
 
 
 class NamedTerm(NamedTuple):
-    """The last entry that CONFIRMs of `era` name, and its term."""
+    """The last entry that CONFIRMs of term `era` name, and its term."""
 
     era: int
     index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs
@@ -52,11 +52,10 @@ class NamedTerm(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class LogOutline:
-    """A log from `first` to `last`, of which `upto` is known to be confirmed.
+    """A log from `first` to `last`, known to be confirmed up to `upto`.
 
-    `rolled`, by ROLLBACKs that are confirmed; of a log that was trimmed, behind that. `reached` is
-    told by CONFIRMs that are. `applied` are requests that somebody asked for and that took
-    effect for good.
+    `rolled`: removed by confirmed ROLLBACKs, in a trimmed log only after its beginning. `reached`:
+    by confirmed CONFIRMs. `applied`: the wanted requests that took effect permanently.
     """
 
     node: int
@@ -72,12 +71,12 @@ class LogOutline:
 
     @property
     def whose(self) -> Whose:
-        """Which log this is."""
+        """The log's node and generation."""
         return (self.node, self.generation)
 
     @property
     def confirmed(self) -> int:
-        """The last entry that is here and known to be confirmed."""
+        """The last present entry that is known to be confirmed."""
         return min(self.upto, self.last)
 
     def term(self, index: int) -> int | None:
@@ -110,7 +109,7 @@ class LogOutline:
 
 
 class OutlineWalk:
-    """One log; feed it slices in order. `upto`: so far is it known to be confirmed."""
+    """One log; feed it slices in order. `upto`: its known confirmed index."""
 
     def __init__(self, upto: int) -> None:
         self._upto = upto
@@ -120,7 +119,7 @@ class OutlineWalk:
         self._reached: dict[int, NamedTerm] = {}
 
     def next_slice(self, here: Slice, names: NamedEntries) -> None:
-        """The next slice, and what its control entries name."""
+        """Take the next slice, and the entries that its control entries name."""
         self._first = self._first or int(here.index[0])
         for each in term_stretches(here.index, here.term):
             last = self._terms[-1] if self._terms else None
@@ -140,7 +139,7 @@ class OutlineWalk:
             self._reached[one] = max(found, self._reached.get(one, found))
 
     def end(self, whose: Whose, rolled: Iterable[RolledBackStretch]) -> LogOutline:
-        """All of it."""
+        """The outline of the whole log."""
         return LogOutline(
             node=whose[0],
             generation=whose[1],

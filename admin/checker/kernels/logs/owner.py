@@ -1,7 +1,7 @@
-"""Only the owner of the limbo appends, and a PROMOTE continues the log that it stands in.
+"""Only the owner of the limbo appends, and a PROMOTE continues its log.
 
-A deposed or fenced leader adds nothing to any log. Where a PROMOTE names another past than that of
-its log, two histories were mixed (split brain).
+A deposed or fenced leader appends nothing to any log. If a PROMOTE names a past that its log does
+not have, two histories were mixed (split brain).
 """
 
 from bisect import bisect_right
@@ -19,7 +19,7 @@ OWNER, FITS = "log-owner", "promote-fits"
 
 
 class OwnerEntry(NamedTuple):
-    """A PROMOTE or DEMOTE, and who owns the limbo since: nobody after a DEMOTE."""
+    """A PROMOTE or DEMOTE, and the owner of the limbo from there on: none after a DEMOTE."""
 
     index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs
     term: int
@@ -35,14 +35,14 @@ class Lead:
         self._demoted: int | None = None
         """Index of the last DEMOTE since the last PROMOTE."""
         self._owners: list[tuple[int, OwnerEntry | None]] = [(-1, None)]
-        """By place in the last slice, from where on."""
+        """By position in the last slice from which it is the owner."""
         self._newest = (-1, -1)
         """The highest term so far, and the index of the first entry that has it."""
         self._last: int | None = None
         self._lsns: dict[int, int] = {}
 
     def next_slice(self, here: Slice, *, whole: bool) -> None:
-        """All entries are of the owner. `whole`: the log is here from its first entry on."""
+        """All entries are from the owner. `whole`: the log has its first entry."""
         self._owners = [(-1, self._owners[-1][1])]
         begin = 0
         for at in self.marks(here):
@@ -64,7 +64,7 @@ class Lead:
         return found
 
     def owner(self, at: int) -> OwnerEntry | None:
-        """Return the owner of the limbo behind a place in the last slice; None: nobody yet."""
+        """Return the owner of the limbo after a position in the last slice; None: no owner yet."""
         return self._owners[bisect_right(self._owners, at, key=lambda each: each[0]) - 1][1]
 
     def fits(self, here: Slice, at: int, limbo: LimboWalk) -> None:
@@ -87,7 +87,7 @@ class Lead:
             self._found.odd(FITS, index, message, begun, before, index)
 
     def end_slice(self, here: Slice) -> None:
-        """What comes next comes behind it."""
+        """Later entries come after it."""
         first = int(here.term.argmax())
         if here.term[first] > self._newest[0]:
             self._newest = (int(here.term[first]), int(here.index[first]))
@@ -96,7 +96,7 @@ class Lead:
         self._lsns.update(zip(origins.tolist(), here.lsn[-1 - ago].tolist(), strict=True))
 
     def _owned(self, here: Slice, begin: int, end: int, *, whole: bool) -> None:
-        """Entries between two PROMOTEs, all of them of the first one's leader."""
+        """Entries between two PROMOTEs are all from the leader of the first one."""
         if begin >= end or (self._promoted is None and not whole):
             return
         self._found.count(OWNER, end - begin)
@@ -123,7 +123,7 @@ class Lead:
         self._found.odd(OWNER, index, f"{kind} at {index} {whose} {why}", *proof)
 
     def _misfit(self, here: Slice, at: int, limbo: LimboWalk) -> str:
-        """Why it does not continue this log, or nothing."""
+        """Why it does not continue this log, or an empty text."""
         former = self.owner(at - 1)
         owner = 0 if former is None else former.owner
         last = self._last_lsn(here, at, owner)
@@ -141,7 +141,7 @@ class Lead:
         return f"names lsn {lsn} of {owner}; pending were {first} to {last}"
 
     def _last_lsn(self, here: Slice, at: int, owner: int) -> int:
-        """That of the last entry of an origin before a place of the slice."""
+        """The lsn of the last entry of an origin before a position of the slice."""
         own = np.flatnonzero(here.origin[:at] == owner)
         return int(here.lsn[own[-1]]) if len(own) else self._lsns.get(owner, 0)
 
@@ -154,7 +154,7 @@ KERNELS = (
     ),
     PartKernel(
         FITS,
-        "a PROMOTE continues the log that it stands in",
-        idle="no whole log has a PROMOTE",
+        "a PROMOTE continues its log",
+        idle="no complete log has a PROMOTE",
     ),
 )

@@ -1,4 +1,4 @@
-"""What a log held before a slice of it: where each entry is, and which wait for a quorum."""
+"""The entries of a log before a slice: their positions, and which wait for a quorum."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -11,19 +11,19 @@ from admin.checker.kernels.arrays import Flags, Numbers
 from admin.checker.kernels.logs.slices import CONFIRM, PROMOTE, ROLLBACK, TXN, Slice
 
 SEGMENTS_MAX = 64
-"""With more breaks than these a slice is looked up entry by entry."""
+"""A slice with more segments than this is looked up entry by entry."""
 WAIT_ACK = 1
 
 
 class NamedPlaces(NamedTuple):
-    """By control entry: its place in the slice, and the place that it names, or -1."""
+    """By control entry: its position in the slice, and the position that it names, or -1."""
 
     at: Numbers
     to: Numbers
 
 
 def breaks(found: Slice) -> Numbers:
-    """Places where a new segment begins; the first one is 0."""
+    """Positions where a new segment begins; the first one is 0."""
     same = (
         (np.diff(found.index) == 1)
         & (np.diff(found.lsn) == 1)
@@ -34,7 +34,7 @@ def breaks(found: Slice) -> Numbers:
 
 
 def named(found: Slice, starts: Numbers) -> NamedPlaces:
-    """What control entries name: the latest such entry before them."""
+    """The entries that control entries name: the latest such entry before each."""
     at = np.flatnonzero(found.kind != TXN)
     if len(starts) > SEGMENTS_MAX:
         return NamedPlaces(at, _one_by_one(found, at))
@@ -49,7 +49,7 @@ def named(found: Slice, starts: Numbers) -> NamedPlaces:
 
 
 def _one_by_one(found: Slice, at: Numbers) -> Numbers:
-    """For a slice that is in shreds."""
+    """For a slice with many segments."""
     names = list(zip(found.origin.tolist(), found.lsn.tolist(), strict=True))
     known: dict[tuple[int, int], int] = {}
     to, before = [], 0
@@ -62,7 +62,7 @@ def _one_by_one(found: Slice, at: Numbers) -> Numbers:
 
 
 class PastStretch(NamedTuple):
-    """Entries of one term and origin, of which place, index and lsn grow together."""
+    """Entries of one term and origin whose position, index and lsn grow together."""
 
     place: int
     index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs
@@ -72,7 +72,7 @@ class PastStretch(NamedTuple):
 
 
 class PastEntry(NamedTuple):
-    """One that a control entry names."""
+    """An entry that a control entry names."""
 
     place: int
     index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs
@@ -82,9 +82,9 @@ class PastEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NamedEntries:
-    """CONFIRMs and ROLLBACKs of a slice that name an earlier entry: where they are, and that one.
+    """CONFIRMs and ROLLBACKs of a slice with the earlier entry that each names.
 
-    `at` counts in the slice, `place` from the beginning of the log.
+    `at` is a position in the slice, `place` a position in the log.
     """
 
     at: Numbers
@@ -94,20 +94,20 @@ class NamedEntries:
     sync: Flags
 
     def entry(self, number: int) -> PastEntry:
-        """What one of them names."""
+        """The entry that one of them names."""
         place, index, term = (int(each[number]) for each in (self.place, self.index, self.term))
         return PastEntry(place, index, term, bool(self.sync[number]))
 
 
 def synchronous(here: Slice) -> Flags:
-    """Entries that wait for a quorum of their own accord."""
+    """Entries that need a quorum themselves."""
     waits = (here.kind == TXN) & (here.flags & WAIT_ACK == WAIT_ACK)
     found: Flags = waits | (here.kind == PROMOTE)
     return found
 
 
 class Past:
-    """One log; feed it slices in order. `count`: how many entries it has by now."""
+    """One log; feed it slices in order. `count`: the number of its entries so far."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -116,9 +116,9 @@ class Past:
         self._sync: list[Flags] = []
 
     def names(self, here: Slice, sync: Flags) -> tuple[NamedEntries, Numbers]:
-        """Return the places named in the next slice, and control entries that name nothing there.
+        """Return the positions named in the next slice, and control entries without a named entry.
 
-        An lsn of 0 names what is before the first entry of an origin.
+        An lsn of 0 names the state before the first entry of an origin.
         """
         at, to = named(here, breaks(here))
         place = np.where(to >= 0, to + self.count, -1)
@@ -158,7 +158,7 @@ class Past:
         known.append(each)
 
     def _find(self, owner: int, lsn: int) -> PastEntry | None:
-        """The latest of that name."""
+        """The latest entry with that name."""
         for each in reversed(self._of.get(owner, ())):
             ahead = lsn - each.lsn
             if 0 <= ahead < each.size:

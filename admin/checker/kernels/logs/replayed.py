@@ -1,4 +1,4 @@
-"""The limbo that nodes reported is the one that their logs make."""
+"""The limbo that a node reports equals the limbo replayed from its log."""
 
 from admin.checker.kernels import proofs
 from admin.checker.kernels.columns import Samples
@@ -13,7 +13,7 @@ _LEADER = "leader"
 
 
 class LimboComparison:
-    """One log: what samples say of its limbo, and what the log makes of it."""
+    """One log: the limbo in samples, compared with the replayed limbo."""
 
     def __init__(self, status: Samples, found: LogFindings) -> None:
         self._status = status
@@ -32,7 +32,7 @@ class LimboComparison:
         written = status.written[at]
         visible = max(sample.confirmed, min(before, sample.last if written is None else written))
         if shown is not None and status.role[at] != _LEADER and sample.confirmed <= shown:
-            # Who follows shows as much of that as it knows to be in its leader's log.
+            # A follower shows the part of it that it knows to be in its leader's log.
             visible = min(visible, shown)
         wants = (owner.owner, owner.term, waiting, visible)
         says = (status.limbo_owner[at], status.limbo_term[at], status.limbo_len[at], shown)
@@ -55,9 +55,9 @@ class LimboComparison:
 KERNELS = (
     PartKernel(
         REPLAY,
-        "the limbo is what the log makes of it",
+        "the limbo equals the replay of the log",
         needs=("wal", "status"),
         counts="status",
-        idle="no sample has the checksum of an entry of a whole log",
+        idle="no sample has the checksum of an entry of a complete log",
     ),
 )

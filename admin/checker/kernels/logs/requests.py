@@ -1,8 +1,8 @@
-"""Numbered requests in a log: each takes effect once, and none that was told to have failed.
+"""Numbered requests in a log: each takes effect once, and a failed one never.
 
-What was seen is kept as ranges of numbers by session, which are few where sessions count. A number
-that comes again is only suspect then: a request that was rolled back may well be retried. Where its
-places are, a second look at the log tells, which is not needed without suspects.
+The seen numbers are kept as ranges by session; sessions that count up have few ranges. A repeated
+number is only a suspect, because a rolled-back request may be retried. A second pass over the log
+finds the indexes of the suspects; it is skipped without suspects.
 """
 
 from collections import defaultdict
@@ -20,8 +20,10 @@ from admin.checker.kernels.logs.slices import Slice
 
 ONCE, FAILURES = "once", "failures-gone"
 RANGES_MAX = 4096
-"""Ranges of numbers that are kept of a session. With more, small gaps count as seen: it takes a
-second look to tell."""
+"""The limit of ranges kept per session.
+
+Above it, small gaps count as seen, and a second pass decides.
+"""
 Place = tuple[int, str, int]
 """The index of an entry, and its request."""
 
@@ -36,9 +38,9 @@ def by_session(requests: Iterable[Request]) -> dict[str, Numbers]:
 
 @dataclass(frozen=True, slots=True)
 class AskedRequests:
-    """`failed`: the line of the history by which a request failed for certain.
+    """`failed`: the history line that says that a request failed for certain.
 
-    `wanted`: numbers of those, and of others that somebody asks for, by session and in order.
+    `wanted`: numbers of failed and of other requested operations, by session and in order.
     """
 
     failed: Mapping[Request, int] = field(default_factory=dict)
@@ -46,12 +48,12 @@ class AskedRequests:
 
     @classmethod
     def of(cls, failed: Mapping[Request, int], others: Iterable[Request] = ()) -> "AskedRequests":
-        """Those that failed, and others."""
+        """Failed and other requests."""
         return cls(failed, by_session((*failed, *others)))
 
 
 class SeenNumbers:
-    """Numbers of one session: ranges that do not meet, in order."""
+    """Numbers of one session: disjoint ranges, in order."""
 
     def __init__(self) -> None:
         self._first = np.empty(0, dtype=np.int64)
@@ -59,7 +61,7 @@ class SeenNumbers:
         self._highest: int | None = None
 
     def add(self, seq: Numbers) -> Numbers:
-        """Those that were there, or that are among these twice; a few more may be told."""
+        """The repeated numbers: already seen, or twice among these; may include a few others."""
         values, counts = np.unique(seq, return_counts=True)
         again = values[counts > 1]
         if self._highest is not None and values[0] <= self._highest:
@@ -71,7 +73,7 @@ class SeenNumbers:
         return again
 
     def _join(self, first: Numbers, last: Numbers) -> None:
-        """Take in some ranges."""
+        """Add some ranges."""
         first, last = np.append(self._first, first), np.append(self._last, last)
         order = np.argsort(first, kind="stable")
         first, last = first[order], np.maximum.accumulate(last[order])
@@ -99,7 +101,7 @@ class RequestWalk:
 
     @property
     def suspects(self) -> bool:
-        """It takes a second look at the log."""
+        """Whether a second pass over the log is needed."""
         return bool(self._again)
 
     def next_slice(self, here: Slice) -> None:
@@ -112,7 +114,7 @@ class RequestWalk:
             self._wanted += _places(here, name, at, self._asked.wanted.get(name))
 
     def look_again(self, here: Slice) -> None:
-        """Examine the slice a second time, for requests that were all there once."""
+        """Examine the slice in the second pass, for suspects."""
         for name, at in _by_session(here, self._upto):
             self._suspect += _places(here, name, at, self._again.get(name))
 
@@ -123,7 +125,7 @@ class RequestWalk:
         ]
 
     def end(self, log: LogOutline) -> None:
-        """What took effect twice, or in spite of an answer that it had failed."""
+        """Requests that took effect twice, or although they failed for certain."""
         self._found.count(ONCE, -sum(each.requests for each in log.rolled))
         self._found.count(FAILURES, len(self._asked.failed))
         node, done = self._found.node, dict[Request, int]()

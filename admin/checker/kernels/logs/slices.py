@@ -1,4 +1,4 @@
-"""A slice of one log as columns of numpy, in order: what kernels of logs are fed with."""
+"""A slice of one log as numpy columns, in order: the input of log kernels."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,7 +23,7 @@ TXN, CONFIRM, ROLLBACK, PROMOTE, DEMOTE = (
 
 
 class Body(NamedTuple):
-    """What the checksum covers beside the place: when, and CRC and length of the body."""
+    """The other input of the checksum: time, and CRC and length of the body."""
 
     time: Reals
     crc: Numbers
@@ -32,7 +32,7 @@ class Body(NamedTuple):
 
 
 class ReferenceColumns(NamedTuple):
-    """Which entry a control entry names."""
+    """The entry that a control entry names."""
 
     owner: Numbers
     lsn: Numbers
@@ -40,7 +40,7 @@ class ReferenceColumns(NamedTuple):
 
 
 class RequestColumns(NamedTuple):
-    """The session of an entry: a place in `names`, or NOBODY; and the number of the request."""
+    """The session of an entry: a position in `names`, or NOBODY; and the request's number."""
 
     session: Numbers
     seq: Numbers
@@ -77,7 +77,7 @@ class Slice:
         origin: Numbers,
         lsn: Numbers,
     ) -> "Slice":
-        """Entries of which nothing else is known."""
+        """Entries without any other known column."""
         nothing, none = np.zeros(len(index), dtype=np.int64), np.zeros(len(index), dtype=np.bool_)
         return cls(
             whose=whose,

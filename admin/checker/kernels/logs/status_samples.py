@@ -1,4 +1,4 @@
-"""Samples that name the last entry of their log, and what they say of the limbo there."""
+"""Samples that name the last entry of their log, and the limbo that they report."""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
@@ -11,7 +11,7 @@ from admin.checker.kernels.logs.slices import Slice
 
 
 class LimboSample(NamedTuple):
-    """A sample whose last entry is the one that it stands behind. `at`: its place in the table."""
+    """A sample, placed after its last log entry. `at`: its position in the table."""
 
     last: int
     crc: int
@@ -32,7 +32,7 @@ def limbo_samples(status: Samples) -> dict[Whose, list[LimboSample]]:
 
 
 def within(here: Slice, own: list[LimboSample]) -> list[tuple[int, LimboSample]]:
-    """Those of a slice, by their place in it."""
+    """The samples in a slice, by their position in it."""
     begin = bisect_left(own, int(here.index[0]), key=_last)
     end = bisect_right(own, int(here.index[-1]), key=_last)
     lasts = np.array([each.last for each in own[begin:end]], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""One log followed from its first entry to its last, slice by slice; no Python a row."""
+"""One log followed from its first entry to its last, slice by slice, without Python per row."""
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from admin.checker.rules.rule import RuleFinding
 
 
 class LogWalk:
-    """Feed it slices in order. What only a whole log tells is kept until its end.
+    """Feed it slices in order.
 
-    `upto`: so far is it known to be confirmed. Where there are `suspects`, feed all slices once
-    more, to `look_again`.
+    Findings that need the whole log are available at its end. `upto`: the known confirmed index. If
+    there are `suspects`, feed all slices a second time, to `look_again`.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class LogWalk:
         self._comparison = LimboComparison(status, self._found)
 
     def next_slice(self, here: Slice) -> None:
-        """The next slice; what follows on the last one has a higher index."""
+        """Take the next slice; its indexes are higher than the last slice's."""
         if not self._last:
             self._whole = here.index[0] == 1
         elif here.index[0] != self._last + 1:
@@ -72,15 +72,15 @@ class LogWalk:
 
     @property
     def suspects(self) -> bool:
-        """It takes a second look."""
+        """Whether a second pass is needed."""
         return self._requests.suspects
 
     def look_again(self, here: Slice) -> None:
-        """A slice for the second time."""
+        """Take a slice in the second pass."""
         self._requests.look_again(here)
 
     def outline(self) -> LogOutline:
-        """What others must know of this log."""
+        """The outline of this log, for comparison with others."""
         log = self._outline.end((self._found.node, self._found.generation), self._limbo.rolled)
         log.applied = self._requests.applied(log)
         return log
@@ -96,15 +96,16 @@ class LogWalk:
         return dict(found)
 
     def _roll_back(self, here: Slice, names: NamedEntries) -> None:
-        """ROLLBACKs of a log that was trimmed: none reaches back over where it begins (M6 f).
+        """ROLLBACKs of a trimmed log: none reaches back before its beginning (M6 f).
 
-        What they take is known. Whether they may is not, without what may have waited before.
+        The removed entries are known. Whether the ROLLBACK was allowed is not known, because
+        earlier entries may have waited.
         """
         for number in np.flatnonzero(here.kind[names.at] == ROLLBACK).tolist():
             self._limbo.take_back(here, names, number)
 
     def _in_order(self, here: Slice, names: NamedEntries) -> None:
-        """ROLLBACKs, what lies between them, PROMOTEs, and samples behind the entry they name."""
+        """ROLLBACKs, the entries between them, PROMOTEs, and samples after their last entry."""
         cuts = np.flatnonzero(here.kind[names.at] == ROLLBACK).tolist()
         steps: list[tuple[int, int, int | LimboSample]]
         steps = [(int(names.at[number]), 0, number) for number in cuts]

@@ -1,4 +1,4 @@
-"""Operations travel by key in boxes of columns: Spark moves a few blobs, not millions of rows."""
+"""Operations are shuffled by key in boxes of columns: Spark moves blobs, not millions of rows."""
 
 import zlib
 from collections import defaultdict
@@ -14,7 +14,7 @@ _SCHEMA = pa.schema([("box", pa.int64()), ("data", pa.binary())])
 
 
 def boxed(table: pa.Table, boxes: int) -> Batches:
-    """All of one run and part into the same of so many boxes."""
+    """Put all operations of one run and part into the same box, of this number of boxes."""
     numbers = np.zeros(table.num_rows, dtype=np.int64)
     for name in ("run_id", "part"):
         coded = table.column(name).combine_chunks().dictionary_encode()
@@ -34,7 +34,7 @@ def boxed(table: pa.Table, boxes: int) -> Batches:
 
 
 def unboxed(batches: Batches) -> Iterator[pa.Table]:
-    """Each box whole."""
+    """Read each box completely."""
     found: dict[int, list[pa.Table]] = defaultdict(list)
     for each in batches:
         for box, data in zip(*(column.to_pylist() for column in each.columns), strict=True):

@@ -1,4 +1,4 @@
-"""Histories in bundles: each read in order by one task, a batch at a time, however long."""
+"""Histories in bundles: one task reads each in order, one batch at a time, at any length."""
 
 import itertools
 import json
@@ -24,7 +24,7 @@ from admin.evidence.tables import Row
 BATCH = 131_072
 _LIGHT = ("index", "process", "type", "f", "session", "seq")
 LINE = (*_LIGHT, "key", "value", "floor", "floor_term", "term", "lsn", "log_index")
-"""What an operation is made of; and what an outline needs of it."""
+"""The columns of an operation; and those that an outline needs."""
 _SHIFT = 40
 _SEQ = (1 << _SHIFT) - 1
 Request = tuple[str, int]
@@ -32,7 +32,7 @@ Request = tuple[str, int]
 
 
 class Lists(Enum):
-    """Which operations of a history append to lists and read them."""
+    """The operations of a history that append to lists and read them."""
 
     NONE = auto()
     TRANSACTIONS = auto()
@@ -41,10 +41,10 @@ class Lists(Enum):
 
 @dataclass(slots=True)
 class Outline:
-    """What must be known of a history before its operations are judged.
+    """The facts about a history that are needed before its operations are checked.
 
-    `unknown`: requests of which nobody knows whether they took effect, of no other operation's
-    number. `unnamed`: there are unknown operations without a number.
+    `unknown`: requests with an unknown outcome, if no other operation has the same number.
+    `unnamed`: there are unknown operations without a number.
     """
 
     count: int = 0
@@ -57,7 +57,7 @@ class Outline:
 
     @property
     def lists(self) -> Lists:
-        """Which operations are transactions that append to lists."""
+        """The operations that are list-append transactions."""
         others = self.fs - {"txn"}
         if not _appends(self.fs):
             return Lists.NONE
@@ -68,7 +68,7 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRequests:
-    """What the log says of one history's unknown requests; `complete`: the others never were."""
+    """The log's answer about a history's unknown requests; `complete`: others never happened."""
 
     unknown: frozenset[Request]
     applied: frozenset[Request]
@@ -80,7 +80,7 @@ def _appends(fs: set[str]) -> bool:
 
 
 def outline(path: Path) -> Outline:
-    """Look at a history. Raises ValueError if it is none."""
+    """Read a history. Raises ValueError if it is not a history."""
     found = _first_look(path)
     sessions: dict[str, int] = {}
     numbers: list[Numbers] = []
@@ -102,7 +102,7 @@ def outline(path: Path) -> Outline:
             for name in (list(sessions)[number >> _SHIFT],)
         }
     found.sessioned &= found.lists is not Lists.ALL
-    # A number that several operations bear names none of them.
+    # A number that several operations have identifies none of them.
     wanted = np.array(sorted(open_), dtype=np.int64)
     all_ = np.concatenate(numbers) if numbers else wanted
     seen, times = np.unique(all_[np.isin(all_, wanted)], return_counts=True)
@@ -111,7 +111,7 @@ def outline(path: Path) -> Outline:
 
 
 def _numbered(table: pa.Table, sessions: dict[str, int]) -> Numbers:
-    """Session and number as one number, of everything numbered that may change something."""
+    """Session and number as one number, for all numbered operations that may change something."""
     changes = pc.invert(pc.is_in(table.column("f"), pa.array(sorted(LOOKS))))
     named = pc.and_(table.column("seq").is_valid(), table.column("session").is_valid())
     known = table.filter(pc.and_(changes, named))
@@ -130,7 +130,7 @@ def spread(
     decided: Mapping[str, ResolvedRequests],
     boxes: int,
 ) -> Callable[[Batches], Batches]:
-    """For rows of one number each, which bundle: the operations of its history, in boxes."""
+    """For rows with the number of a bundle: the operations of its history, in boxes."""
 
     def run(batches: Batches) -> Batches:
         for each in batches:
@@ -190,7 +190,7 @@ def _tables(bundle: Bundle, wanted: pa.Schema) -> Iterator[pa.Table]:
 
 
 def _settled(table: pa.Table, decided: ResolvedRequests) -> pa.Table:
-    """With as few unknown operations as the log allows."""
+    """Resolve unknown operations by the log where possible."""
     info = pc.equal(table.column("kind"), "info")
     changes = pc.invert(pc.is_in(table.column("f"), pa.array(sorted(LOOKS))))
     at = np.flatnonzero(pc.and_(info, changes).to_numpy())
@@ -207,7 +207,7 @@ def _settled(table: pa.Table, decided: ResolvedRequests) -> pa.Table:
 
 
 def _fate(row: Row, decided: ResolvedRequests) -> tuple[str, int | None, str | None] | None:
-    """Kind, end and value of an unknown operation, if the log knows."""
+    """Kind, end and value of an unknown operation, if the log has it."""
     if row["seq"] is None or row["session"] is None:
         return None
     name = (str(json.loads(str(row["session"]))), int(str(row["seq"])))
@@ -220,13 +220,13 @@ def _fate(row: Row, decided: ResolvedRequests) -> tuple[str, int | None, str | N
 
 
 def _without_reads(value: str | None) -> str | None:
-    """Drop reads of transactions without an answer: nobody knows what they saw."""
+    """Drop reads of unanswered transactions: their results are unknown."""
     steps = None if value is None else json.loads(value)
     return json.dumps([each for each in steps if each[0] != "r"]) if steps else value
 
 
 def _parted(table: pa.Table, lists: Lists) -> pa.Table:
-    """Transactions of a run are judged together, everything else by key."""
+    """Transactions of a run are checked together, everything else by key."""
     if lists is Lists.NONE:
         return table
     mine = pc.equal(table.column("f"), "txn")

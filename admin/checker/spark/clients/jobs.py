@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 _OUTLINE = pa.schema([("run_id", pa.string()), ("said", pa.binary())])
 PARTITION_OPERATIONS = 250_000
-"""About so many operations are judged together."""
+"""The approximate number of operations that are checked together."""
 
 
 def outlines(session: "SparkSession", paths: Sequence[Path]) -> dict[str, Outline]:
-    """Return outlines of histories by run. Raises ValueError for a file that is none."""
+    """Return outlines of histories by run. Raises ValueError for a file that is not a history."""
 
     def run(batches: Batches) -> Batches:
         for each in batches:
@@ -52,7 +52,7 @@ def decide(
     outlined: Mapping[str, Outline],
     logs: Mapping[Whose, LogOutline],
 ) -> dict[str, ResolvedRequests]:
-    """What the longest confirmed log of each run says of its unknown requests."""
+    """The answer of each run's longest confirmed log about its unknown requests."""
     best: dict[str, tuple[int, Whose]] = {}
     for whose, log in logs.items():
         if log.first == 1:
@@ -95,7 +95,7 @@ def judge_histories(
 
 
 def together(told: Iterable[KeyVerdicts]) -> KeyVerdicts:
-    """What was said of the keys of one run, as of all of it."""
+    """The verdicts on the keys of one run, merged."""
     kinds: set[ObjectKind] = set()
     verdicts: dict[str, list[Verdict]] = defaultdict(list)
     for each in told:
@@ -113,7 +113,7 @@ def _order(item: tuple[str, list[Verdict]]) -> tuple[bool, str]:
 
 
 def sessions(batches: Batches) -> Batches:
-    """Reads of whole sessions, with the dates of what they saw; verdicts pass through."""
+    """Reads of whole sessions, with the dates of their values; verdicts pass through."""
     sessions: dict[tuple[str, str], list[pa.Table]] = defaultdict(list)
     for each in batches:
         table = pa.Table.from_batches([each])
@@ -133,7 +133,7 @@ def sessions(batches: Batches) -> Batches:
 
 
 def _monotonic(reads: pa.Table) -> Verdict:
-    """Check that what one session was shown never goes back."""
+    """Check that the reads of one session never go back."""
     columns = [reads.column(name).to_pylist() for name in COLUMNS]
     operations = operations_of(zip(*columns, strict=True))
     pairs = zip(reads.column("number").to_pylist(), reads.column("date").to_pylist(), strict=True)

@@ -1,4 +1,4 @@
-"""One key of a history, judged exactly as in one process: what the quick test does not decide."""
+"""One key of a history, checked exactly as in one process, if the quick test is undecided."""
 
 import json
 import pickle  # noqa: TID251 - between tasks of one Spark job, as Spark itself does
@@ -20,7 +20,7 @@ Row = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How histories are judged."""
+    """The options for checking histories."""
 
     hints: Hints = field(default_factory=Hints)
     level: IsolationLevel = IsolationLevel.STRICT_SERIALIZABLE
@@ -29,7 +29,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class KeyVerdicts:
-    """Verdicts on some keys of one run, and the kinds of objects that these are."""
+    """Verdicts on some keys of one run, and the kinds of their objects."""
 
     kinds: tuple[ObjectKind, ...]
     verdicts: tuple[Verdict, ...]
@@ -40,7 +40,7 @@ class KeyVerdicts:
 
     @classmethod
     def unpacked(cls, packed: bytes) -> "KeyVerdicts":
-        """The inverse. It was packed by a task of this very job."""
+        """The inverse. A task of the same job packed it."""
         found = pickle.loads(packed)  # noqa: S301 - by ourselves
         assert isinstance(found, cls), found
         return found
@@ -49,7 +49,7 @@ class KeyVerdicts:
 def judge_key(
     operations: Sequence[Operation], terms: Terms, beside: Collection[str] = ()
 ) -> KeyVerdicts:
-    """All that can be said of one key by itself; `beside`: operations on any key of its history."""
+    """All verdicts on one key; `beside`: the names of operations on any key of its history."""
     kind = terms.hints.kind or kind_of(operations, beside)
     if kind is None:
         fs = ", ".join(sorted({each.f for each in operations}))
@@ -119,7 +119,7 @@ COLUMNS = (
     "floor",
     "floor_term",
 )
-"""What `operations_of` wants."""
+"""The columns that `operations_of` needs."""
 
 
 def _json(text: object) -> object:

@@ -1,4 +1,4 @@
-"""Lines of a history become operations, thousands at a time: who began what, and how it ended."""
+"""Pairs lines of a history into operations, thousands at a time: the begin with its end."""
 
 from collections.abc import Iterable, Iterator
 
@@ -30,12 +30,10 @@ SCHEMA = pa.schema(
         ("said", pa.binary()),
     ]
 )
-"""An operation: `number` is where it began, `place` and `term` are its place in the log.
+"""An operation: `number` is its begin, `place` and `term` are its log position.
 
-JSON is its text.
-
-`part` is judged together. `date` is the place of the write of what was read; `said` are verdicts
-that travel along.
+JSON values are text. Operations of one `part` are checked together. `date` is the log position of
+the write that was read; `said` has verdicts that are passed on.
 """
 DDL = (
     "run_id string, part string, key string, number bigint, process bigint, f string, "
@@ -43,21 +41,21 @@ DDL = (
     "term bigint, floor bigint, floor_term bigint, date bigint, said binary"
 )
 APPENDS = "appends"
-"""The part of transactions that append to lists; it is no JSON, so no key is like it."""
+"""The part of list-append transactions; it is not JSON, so it is different from every key."""
 _FLOOR = ("floor", "floor_term")
 _STARTS = ("run_id", "index", "key", "process", "f", "value", "session", "seq", *_FLOOR)
 _ENDS = ("index", "type", "value", "term", "lsn", "log_index")
 _KEPT = ("run_id", "key", "process", "f", "value", "session", "seq", *_FLOOR)
 GROWTH = 3
-"""So many lines are read for one that still waits, which is looked at again with them."""
+"""How many lines are read before unfinished operations are paired again with them."""
 _TERM = 1 << 48
 """A term has one origin, and the lsn of an origin only grows: together they order the log."""
 
 
 def paired(tables: Iterable[pa.Table], *, logged: bool) -> Iterator[pa.Table]:
-    """Operations of one history whose lines come in order. What nobody ended is unknown.
+    """Operations of one history whose lines come in order. Without an end: unknown.
 
-    `logged`: lines name places in the log; else terms and lsns do. Raises ValueError when a
+    `logged`: lines name log positions; otherwise terms and lsns do. Raises ValueError when a
     process begins something before its last operation ended.
     """
     held: list[pa.Table] = []
@@ -76,7 +74,7 @@ def paired(tables: Iterable[pa.Table], *, logged: bool) -> Iterator[pa.Table]:
 
 
 def _some(lines: pa.Table, *, logged: bool) -> tuple[pa.Table, pa.Table]:
-    """The operations that ended among these lines, and the lines of those that did not."""
+    """The operations that ended in these lines, and the lines of those that did not."""
     whole = lines.combine_chunks()
     begun, ended, open_ = _pairs(whole)
     ends = whole.select([name for name in _ENDS if name in whole.schema.names])
@@ -86,7 +84,7 @@ def _some(lines: pa.Table, *, logged: bool) -> tuple[pa.Table, pa.Table]:
 
 
 def _pairs(table: pa.Table) -> tuple[Numbers, Numbers, Numbers]:
-    """Places of beginnings, of their ends, and of beginnings without one."""
+    """Positions of beginnings, of their ends, and of beginnings without an end."""
     process = table.column("process").to_numpy()
     starts = pc.equal(table.column("type"), "invoke").to_numpy()
     order = np.argsort(process, kind="stable")
@@ -123,7 +121,7 @@ def _operations(begun: pa.Table, ended: pa.Table | None, *, logged: bool) -> pa.
 
 
 def _told(begun: pa.Table, ended: pa.Table, *, logged: bool) -> dict[str, pa.ChunkedArray]:
-    """What an end says: the value, when, and the place in the log."""
+    """The data of an end: the value, the time, and the log position."""
     type_, numbers = ended.column("type"), pa.nulls(ended.num_rows, pa.int64())
     ok = pc.equal(type_, "ok")
     answers = pc.is_in(begun.column("f"), pa.array(sorted(ANSWERS)))

@@ -1,4 +1,4 @@
-"""A partition of keys judged: all registers at once first, then key by key what that left open."""
+"""Checks a partition of keys: first all registers at once, then each undecided key."""
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
@@ -37,7 +37,7 @@ Fs = Mapping[str, frozenset[str]]
 def judge_partition(
     terms: Terms, sessioned: frozenset[str], fs: Fs
 ) -> Callable[[Batches], Batches]:
-    """For boxes of operations, keys whole. Of `sessioned` runs reads that name theirs go on."""
+    """For boxes of operations with complete keys. Reads with a session are passed on."""
 
     def run(batches: Batches) -> Batches:
         for table in unboxed(batches):
@@ -78,7 +78,7 @@ def _judged(table: pa.Table, terms: Terms, sessioned: frozenset[str], fs: Fs) ->
 
 
 def _left(table: pa.Table, key: Numbers, passes: Flags) -> Iterator[tuple[int, pa.Table]]:
-    """Keys that are not decided, each with its operations in order."""
+    """Undecided keys, each with its operations in order."""
     at = np.flatnonzero(~passes[key])
     if not len(at):
         return
@@ -93,7 +93,7 @@ def _left(table: pa.Table, key: Numbers, passes: Flags) -> Iterator[tuple[int, p
 def _passed(
     table: pa.Table, key: Numbers, passes: Flags, counts: Numbers, runs: list[str]
 ) -> list[tuple[str, KeyVerdicts]]:
-    """A verdict a run on all keys that pass."""
+    """One verdict per run on all keys that pass."""
     failed = pc.equal(table.column("kind"), "fail").to_numpy()
     failed &= pc.equal(table.column("f"), "write").to_numpy()
     looks = pc.equal(table.column("kind"), "ok").to_numpy()
@@ -126,7 +126,7 @@ def _said(told: list[tuple[str, KeyVerdicts]]) -> pa.Table:
 
 
 def _dated(table: pa.Table, key: Numbers, sessioned: frozenset[str]) -> pa.Table:
-    """Reads that name their session, with the place of the write of what they saw."""
+    """Reads that name their session, with the log position of the write that they saw."""
     values = pc.fill_null(table.column("value"), "").combine_chunks().dictionary_encode().indices
     name = key * (int(pc.max(values).as_py() or 0) + 1) + values.to_numpy() if len(key) else key
     place = pc.fill_null(table.column("place"), -1).to_numpy()

@@ -1,4 +1,4 @@
-"""Histories with published verdicts, all in one Spark job: files are read and judged there."""
+"""Histories with published verdicts: one Spark job reads and checks all files."""
 
 import pickle  # noqa: TID251 - between tasks of one Spark job, as Spark itself does
 from collections import defaultdict
@@ -26,7 +26,7 @@ _DDL = "file bigint, part bigint, said binary"
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """What a file holds: `some` is an operation, one that happened if any did."""
+    """The content of a file: `some` is an operation, one that happened if any did."""
 
     format: HistoryFormat
     some: Operation | None
@@ -34,7 +34,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """The operations on one key, and what operations the file has at all."""
+    """The operations on one key, and the names of all operations of the file."""
 
     operations: list[Operation]
     beside: frozenset[str]
@@ -47,7 +47,7 @@ def compare_all(
     settings: Mapping[str, str] | None = None,
     tell: Tell = silent,
 ) -> list[LabelComparison]:
-    """Every file against its label. Raises NoJava, NoSpark."""
+    """Compare every file with its label. Raises NoJava, NoSpark."""
 
     def open_(batches: Batches) -> Batches:
         for each in batches:
@@ -78,7 +78,7 @@ def compare_all(
 
 
 def _opened(labelled: LabelLine) -> Iterator[tuple[int, object]]:
-    """The keys of a file; or all about it, where only the whole of it tells."""
+    """The keys of a file; or its full verdict, if keys cannot be checked separately."""
     known = hints(labelled.format)
     try:
         history = read(labelled.file.read_text(encoding="utf-8"), known.format)
@@ -111,7 +111,7 @@ def _batches(file: int, parts: Iterator[tuple[int, object]] | list[tuple[int, ob
 
 
 def _compared(labelled: LabelLine, said: Sequence[object]) -> LabelComparison:
-    """From what was said of a file and of its keys."""
+    """Compare the verdicts on a file and on its keys with the label."""
     whole = next((each for each in said if isinstance(each, LabelComparison)), None)
     if whole is not None:
         return whole

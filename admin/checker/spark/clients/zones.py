@@ -1,7 +1,7 @@
-"""The zone test for all registers of a partition at once, without Python a row.
+"""The zone test for all registers of a partition at once, without Python code per row.
 
-It says for which keys there certainly is an order. Everything else, also whatever is no register of
-values that are written once, is left to the exact judgement of one key.
+It finds the keys that certainly have an order. All other keys, and objects that are not registers
+with distinct written values, are left to the exact check of one key.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from admin.checker.kernels.arrays import Flags, Numbers
 from admin.checker.operation import FOREVER
 
 SIMPLE = r'^(-?[0-9]+|"[^"\\]*")$'
-"""Values whose text is equal exactly if they are."""
+"""Values that are equal exactly if their texts are equal."""
 _NULL = -1
 
 
@@ -32,9 +32,9 @@ class OperationColumns:
 
 
 def decided(table: pa.Table, key: Numbers, keys: int) -> tuple[Flags, Numbers]:
-    """Return, by key, whether it passes for certain, and how many operations may have effect.
+    """Return, by key, whether it certainly passes, and how many operations may have effect.
 
-    `table` holds the operations of some keys, `key` tells whose each of them is.
+    `table` has the operations of some keys, `key` the key of each operation.
     """
     f, kind = table.column("f"), table.column("kind")
     read, write = (pc.equal(f, name).to_numpy() for name in ("read", "write"))
@@ -79,7 +79,7 @@ def _clashes(all_: OperationColumns, keys: int) -> Flags:
     initial = what == _NULL
     odd[whose[(writes > 1) | ((writes == 0) & ~initial)]] = True
     odd[whose[~initial & (read_end < written)]] = True
-    # An unknown write that nobody read need not have happened.
+    # An unknown write that no read returned need not have happened.
     idle = (np.add.reduceat((unknown & write).astype(np.int64), starts) > 0) & (reads == 0)
     first = np.where(initial, -FOREVER, first)
     odd |= _zones(whose[~idle], first[~idle], last[~idle], keys)
@@ -98,7 +98,8 @@ def _zones(key: Numbers, end: Numbers, begin: Numbers, keys: int) -> Flags:
     overlap = (np.diff(keys_f) == 0) & (end_f[1:] < begin_f[:-1])
     odd[keys_f[1:][overlap]] = True
     keys_b, end_b, begin_b = key[~forward], end[~forward], begin[~forward]
-    # They are disjoint where no key is odd yet, so only the last that starts before can hold it.
+    # They are disjoint if no key is odd yet, so only the last one that starts before can contain
+    # it.
     at = _last_before(keys_f, end_f, keys_b, begin_b)
     held = (at >= 0) & (keys_f[at] == keys_b) & (end_b < begin_f[at])
     odd[keys_b[held]] = True
@@ -108,11 +109,11 @@ def _zones(key: Numbers, end: Numbers, begin: Numbers, keys: int) -> Flags:
 def _last_before(
     keys: Numbers, starts: Numbers, wanted: Numbers, limits: Numbers
 ) -> NDArray[np.int64]:
-    """For each wanted key and limit the last place of that key, or of one before, below it."""
+    """For each wanted key and limit the last position below it, of that key or an earlier one."""
     both_keys = np.concatenate((keys, wanted))
     both = np.concatenate((starts, limits))
     is_limit = np.concatenate((np.zeros(len(keys), np.int8), np.ones(len(wanted), np.int8)))
-    # At the same place the limit comes first: what starts there does not start before.
+    # At the same position the limit comes first: a zone that starts there does not start before.
     order = np.lexsort((1 - is_limit, both, both_keys))
     seen = np.cumsum(is_limit[order] == 0) - 1
     found = np.empty(len(order), dtype=np.int64)

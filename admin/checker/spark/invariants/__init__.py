@@ -1,1 +1,1 @@
-"""Invariants of large tables, over columns of files: no row of them goes through Java."""
+"""Invariants of large tables, on columns of files: no row goes through Java."""

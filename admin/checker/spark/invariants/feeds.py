@@ -1,4 +1,4 @@
-"""Feeds of changes: how answers follow one another, and each file of them beside the log."""
+"""Change feeds: the order of answers, and each file compared with the log."""
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FeedAnswers:
-    """A file of `feeds` beside the log; or none, and only how all of them follow one another."""
+    """A file of `feeds` to compare with the log; None checks only the order of all answers."""
 
     log: LongestLog
     feeds: tuple[Chunk, ...]
@@ -40,7 +40,7 @@ def feeds(
 
 
 def plan(path: Path, logs: Sequence[LogOutline], span: int = SPAN) -> Iterator[FeedAnswers]:
-    """How the answers follow one another, and each part of them beside the log."""
+    """Check the order of the answers, and compare each part with the log."""
     log, answers = kernel.longest(logs), tuple(chunks(path, "feeds", "number"))
     if log is None or not answers:
         return
@@ -59,7 +59,7 @@ def look(answers: FeedAnswers) -> Iterator[FindingRow]:
         return
 
     def preceding(who: int, number: int) -> int | None:
-        """Return the answers before; asked only about a wrong one."""
+        """Return the previous answers; called only for a wrong one."""
         tables = (ArrowTable(read(each, kernel.ANSWERS), "feeds") for each in answers.feeds)
         return kernel.before(list(tables))(who, number)
 

@@ -1,4 +1,4 @@
-"""What nodes wrote down of disks, clocks and what is confirmed, a part of a table at a time."""
+"""Invariants of disks, clocks and confirmed indexes, one part of a table at a time."""
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,13 +28,13 @@ Stretches = Mapping[str, RolledBackStretches]
 
 
 def disks(session: "SparkSession", paths: Sequence[Path]) -> "DataFrame":
-    """A disk for each node of each run."""
+    """One disk for each node of each run."""
     sizes = [sum(each.size for each in chunks(path, "events", "number")) for path in paths]
     return spread(session, paths, sizes, disks_of)
 
 
 def disks_of(path: Path, rows: int = ROWS) -> Iterator[FindingRow]:
-    """What the disks of a bundle show of acks, and of quorums."""
+    """The findings on acks and on quorums from the disks of a bundle."""
     manifest = Manifest.load(path)
     walk = DiskWalk(manifest.quorum, rows)
     for events in in_order(chunks(path, "events", "number"), "number", (*NUMBERS, "name")):
@@ -51,7 +51,7 @@ def clocks(session: "SparkSession", paths: Sequence[Path]) -> "DataFrame":
 
 
 def clocks_of(path: Path) -> Iterator[FindingRow]:
-    """Return how often the clocks of a run were read, and which went back."""
+    """Return how often the clocks of a run were read, and which clock went back."""
     replay = ClockReplay()
     for lines in in_order(chunks(path, "ops", "index"), "index", ("index", "time")):
         replay.lines(numbers(lines, "time").tolist())
@@ -64,7 +64,7 @@ def clocks_of(path: Path) -> Iterator[FindingRow]:
 def stretches(
     session: "SparkSession", paths: Sequence[Path], logs: Mapping[str, Sequence[LogOutline]]
 ) -> "DataFrame":
-    """Return the rolled-back ranges of runs, those that are confirmed."""
+    """Return the confirmed rolled-back ranges of runs."""
     known = {run: RolledBackStretches.of(own) for run, own in logs.items()}
     by_run = {run: own for run, own in known.items() if len(own)}
     found = [

@@ -1,4 +1,4 @@
-"""Kernels that ask one question after the other: those of all runs in one job, a part a task."""
+"""Kernels that ask questions: one job for all runs, one task per part of a table."""
 
 import json
 from collections import defaultdict
@@ -25,7 +25,7 @@ Job = tuple[Chunk, TableQuestion]
 def rolled_back_reads(
     session: "SparkSession", paths: Sequence[Path], logs: Mapping[str, Sequence[LogOutline]]
 ) -> Iterator[FindingRow]:
-    """What is found in the end."""
+    """The final findings."""
     known = {Manifest.load(path).run_id: path for path in paths}
 
     def ask(jobs: Sequence[Job]) -> Iterator[FindingRow]:
@@ -61,7 +61,7 @@ def together(
 
 
 def plan(path: Path, question: TableQuestion) -> Iterator[Job]:
-    """All parts of a table that may have what is asked for."""
+    """All parts of a table that may have the requested rows."""
     for chunk in chunks(path, question.table, "index"):
         if chunk.meets(question.first, question.last):
             yield chunk, question

@@ -1,4 +1,4 @@
-"""Receipts of histories: beside outlines of the logs, and beside the entries that they name."""
+"""Receipts of histories, compared with outlines of logs and with the named entries."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SPAN = 1 << 20
-"""Entries of each log that a task looks at beside their receipts."""
+"""How many entries of each log a task compares with their receipts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class OwnedRange:
 def kept(
     session: "SparkSession", paths: Sequence[Path], logs: Mapping[str, Sequence[LogOutline]]
 ) -> "DataFrame":
-    """Return the receipts of all histories; each file is examined beside the logs of its run."""
+    """Return the receipts of all histories; each file is compared with the logs of its run."""
     terms = {run: [ConfirmedTerms.of(log) for log in own] for run, own in logs.items()}
 
     def look(chunk: Chunk) -> Iterator[FindingRow]:
@@ -49,14 +49,14 @@ def kept(
 
 
 def owned(session: "SparkSession", paths: Sequence[Path]) -> "DataFrame":
-    """A receipt names the entry of the very request that it was given for."""
+    """A receipt names the entry of the request that it was given for."""
     ranges = [each for path in paths for each in plan(path)]
     sizes = [sum(chunk.size for chunk in each.logs) for each in ranges]
     return spread(session, ranges, sizes, look)
 
 
 def plan(path: Path, span: int = SPAN) -> Iterator[OwnedRange]:
-    """Ranges of so many entries; one if some file may hold anything."""
+    """Ranges of this many entries; one range if some file may have any entry."""
     logs, lines = chunks(path, "wal", "index"), chunks(path, "ops", "log_index")
     if not logs or not lines:
         return
