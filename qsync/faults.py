@@ -70,7 +70,7 @@ ABOUT: Mapping[Fault, str] = {
     Fault.ONE_WAY: "nothing passes in one direction",
     Fault.ISOLATE: "nothing passes between one node and the others",
     Fault.HALVES: "nothing passes between a minority and the others",
-    Fault.RING: "everybody reaches only neighbours",
+    Fault.RING: "every node reaches only its neighbours",
     Fault.BRIDGE: "two halves joined by one node (bridge)",
     Fault.FLAP: "links are cut and whole in turn",
     Fault.SLOW_LINK: "what passes is held back, or passes as if packets were lost",

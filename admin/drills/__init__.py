@@ -1,1 +1,1 @@
-"""Failover drills: break a cluster on purpose, watch, mend it, and judge what it did."""
+"""Failover drills: inject faults into a cluster, observe it, heal it, and check the result."""

@@ -12,12 +12,12 @@ from admin.drills.report_tables import table, text
 from qsync.errors import ConfigError
 
 NOISE_S = 0.02
-"""A time that grew by less than this is as it was: below it a machine's mood is all one sees."""
+"""A time that grew by less than this counts as unchanged: smaller differences are noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureComparison:
-    """One measure before and after; medians, where there were several runs."""
+    """One measure before and after; the medians if there were several runs."""
 
     name: str
     before: float
@@ -37,7 +37,7 @@ class MeasureComparison:
 
 @dataclass(frozen=True, slots=True)
 class RunSeries:
-    """One run of a drill, or several; never none."""
+    """One or more runs of a drill."""
 
     reports: tuple[Mapping[str, object], ...]
 
@@ -59,7 +59,7 @@ def read_series(path: Path) -> RunSeries:
     single = path.is_file() or (path / report.FILE).is_file()
     places = [path] if single else sorted(each.parent for each in path.glob(f"*/{report.FILE}"))
     if not places:
-        raise ConfigError(f"{path}: there is no report of a drill in it")
+        raise ConfigError(f"{path}: there is no drill report in it")
     reports = tuple(report.load(place) for place in places)
     drills = {text(each, "drill") for each in reports}
     if len(drills) > 1:
@@ -68,7 +68,7 @@ def read_series(path: Path) -> RunSeries:
 
 
 def compare(before: RunSeries, after: RunSeries, threshold: float) -> list[MeasureComparison]:
-    """Compare every measure that both have. Less is better for all of them."""
+    """Compare every measure that both have. Lower is better for all of them."""
     old, new = before.medians, after.medians
     return [
         MeasureComparison(

@@ -1,4 +1,4 @@
-"""Two runs of a drill side by side in one HTML file: what differs, both drawings on one axis."""
+"""Two runs of a drill in one HTML file: the differences, and both drawings on one axis."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -27,7 +27,7 @@ def render(
     said = f"worse than before: {', '.join(worse)}" if worse else "nothing is worse than before"
     title = f"{text(one, 'drill')}: before and after"
     about = (
-        f"A measure may grow by {threshold:.0%} of itself; less is better for all of them. Both "
+        f"A measure may grow by {threshold:.0%} of itself; lower is better for all of them. Both "
         "drawings have the same axes."
     )
     body = [

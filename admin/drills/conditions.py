@@ -1,4 +1,4 @@
-"""Conditions of a drill file: a probe, and the value that it is compared with."""
+"""Conditions of a drill file: a probe, and the value to compare it with."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,11 +12,11 @@ _PARTS = ("probe", "node", "not", "holds", "above", "below", "run", "not_exit")
 
 
 def read(written: YamlValue, known: Sequence[str]) -> Condition | None:
-    """Read a condition. `known`: the names of nodes. Problems are noted with the file."""
+    """Read a condition. `known`: the names of nodes. Problems are recorded with the file."""
     parts = written.known(_PARTS, "part of a condition")
     if "probe" not in parts:
         if written.table:
-            written.complain("names no probe")
+            written.complain("does not name a probe")
         return None
     name = parts["probe"].word(list(PROBES), "probe")
     if name is None:
@@ -37,7 +37,7 @@ def read(written: YamlValue, known: Sequence[str]) -> Condition | None:
 
 
 def name_of(written: YamlValue | None, known: Sequence[str]) -> str | None:
-    """Read the name of a target, or a word that stands for nodes."""
+    """Read the name of a target, or a keyword for nodes."""
     if written is None:
         return None
     text = written.text()
@@ -60,12 +60,14 @@ def _fits(written: YamlValue, parts: dict[str, YamlValue], name: str) -> None:
     measured = probe.scale is not MeasureUnit.TRUTH
     bounded = bool({"above", "below"} & parts.keys())
     if measured and not bounded:
-        written.complain(f"{name} is measured, so it needs `above` or `below`")
+        written.complain(f"{name} is a measure, so it needs `above` or `below`")
     if bounded and not measured:
-        written.complain(f"{name} is true or false, so `above` and `below` mean nothing")
+        written.complain(f"{name} is true or false, so it takes no `above` or `below`")
     if probe.node != ("node" in parts):
         written.complain(f"{name} {'needs' if probe.node else 'takes no'} `node`")
     if (name == "external") != ("run" in parts):
-        written.complain("`run` belongs to `external`, and to nothing else")
+        written.complain("`run` is valid only with `external`")
     if "not" in parts and not probe.another:
-        written.complain("`not` means another leader than this one; it goes with leader_exists")
+        written.complain(
+            "`not` means a leader other than this one; it is valid only with leader_exists"
+        )

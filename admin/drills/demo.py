@@ -1,4 +1,4 @@
-"""`qsync demo`: the drill of that name on a cluster of its own, in pictures and facts."""
+"""`qsync demo`: the drill `demo` on a temporary cluster, shown live, with its results."""
 
 import time
 from collections import deque
@@ -31,7 +31,7 @@ EVENTS_MAX = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoPlan:
-    """The options of a demo. `keep`: leave everything there instead of deleting it."""
+    """The options of a demo. `keep`: do not delete the cluster and its files."""
 
     nodes: int = 3
     seconds: float = 20.0
@@ -55,7 +55,7 @@ class DemoRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoPicture:
-    """What the screen shows at one moment."""
+    """The content of the screen at one moment."""
 
     elapsed: float
     seconds: float
@@ -90,7 +90,7 @@ class DemoResult:
 
     @property
     def passed(self) -> bool:
-        """Whether every check passed, and something was written and broken at all."""
+        """Whether every check passed, with at least one write and one fault."""
         return self.proof.holds and self.acked > 0
 
 
@@ -108,7 +108,7 @@ def run(plan: DemoPlan, show: Callable[[DemoPicture], None]) -> DemoResult:
         setup = DrillSetup(
             out=directory,
             nodes=plan.nodes,
-            keep=True,  # the directory goes as a whole
+            keep=True,  # the whole directory is deleted
             links=False,
             record=plan.keep is not None,
             source=DRILL,
@@ -119,7 +119,7 @@ def run(plan: DemoPlan, show: Callable[[DemoPicture], None]) -> DemoResult:
 
 
 def drill(plan: DemoPlan) -> Drill:
-    """Return the drill of the catalogue, shortened to so many seconds."""
+    """Return the drill of the catalogue, shortened to this duration in seconds."""
     found = reader.load(reader.find(DRILL))
     usual = sum(step.number("for") for step in found.method)
     return replace(
@@ -141,7 +141,7 @@ def _stretched(step: Step, factor: float) -> Step:
 
 
 class DemoCamera(DrillObserver):
-    """Makes pictures of a run, a few each second, and of what happened to which node."""
+    """Makes several screen frames per second of a run, with the events of each node."""
 
     def __init__(self, plan: DemoPlan, show: Callable[[DemoPicture], None]) -> None:
         self.tally = WriteTally()
@@ -156,7 +156,7 @@ class DemoCamera(DrillObserver):
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the demo began, the start of the nodes included."""
+        """Seconds since the demo began, including the start of the nodes."""
         return time.monotonic() - self.began
 
     @override
@@ -229,7 +229,7 @@ def _row(node: PlaceNode, found: ClusterSurvey) -> DemoRow:
 
 
 def _result(judged: JudgedRun, camera: DemoCamera, plan: DemoPlan) -> DemoResult:
-    """Return the result. Raises what ended the run early."""
+    """Return the result. Raises the error that ended the run early."""
     if judged.end is RunEnd.INTERRUPTED:
         raise KeyboardInterrupt
     done, found = judged.run, judged.run.proof

@@ -1,4 +1,4 @@
-"""A drawing of a drill's run: faults, leaders, writes and latency on one axis of time."""
+"""A drawing of a drill's run: faults, leaders, writes and latency on one time axis."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,19 +20,19 @@ STYLE = """
 @media print { .figure { break-inside: avoid; } .wide { overflow: visible; } }
 """
 TERMS = 5
-"""So many colours there are; then they begin again."""
+"""The number of colours; then they repeat."""
 PLOT, LEGEND = 170.0, 26.0
 TOP = 1.4 * ROW
-"""Of the plot of latency, below its heading."""
+"""The plot of latency, below its heading."""
 LOWEST_S = 0.001
 LABEL_CHARS_MAX = 34
 _CHAR = 6.2
-"""What a letter takes across, about."""
+"""The approximate width of a letter."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawingAxes:
-    """`length`: seconds across; `low` and `high`: seconds of latency, powers of ten."""
+    """`length`: the duration in seconds; `low` and `high`: seconds of latency, powers of ten."""
 
     length: float
     low: float
@@ -50,7 +50,7 @@ def axes_of(reports: Sequence[Mapping[str, object]]) -> DrawingAxes:
 
 
 def drawing(report: Mapping[str, object], axes: DrawingAxes | None = None) -> str:
-    """Draw one SVG without a script, with its legend; on given axes, for a comparison."""
+    """Draw one SVG without a script, with its legend; the axes may be given, for a comparison."""
     axes = axes or axes_of([report])
     scale = TimeScale(axes.length)
     bands = fault_bands(report)
@@ -85,7 +85,7 @@ def figure(report: Mapping[str, object], axes: DrawingAxes | None = None) -> str
 
 
 def standalone(report: Mapping[str, object]) -> str:
-    """Return the drawing as a file of its own, which follows the reader's light or dark theme."""
+    """Return the drawing as a complete file, which follows the reader's light or dark theme."""
     style = (
         ":root { --paper: #fff; --ink: #1b1f24; --muted: #5b6570; --soft: #d9dee4; "
         "background: var(--paper); color: var(--ink); } "
@@ -127,7 +127,7 @@ def _reigns(report: Mapping[str, object], scale: TimeScale, node: str, row: int)
 
 
 def _marks(bands: Iterable[FaultBand], scale: TimeScale, row: int) -> Iterator[str]:
-    """Draw a thin bar at the node while a fault of its own lasts."""
+    """Draw a thin bar at a node for each fault of the node."""
     for each in bands:
         left, right = scale.x(each.begun), scale.x(each.ended)
         yield (
@@ -137,7 +137,7 @@ def _marks(bands: Iterable[FaultBand], scale: TimeScale, row: int) -> Iterator[s
 
 
 def _writes(report: Mapping[str, object], scale: TimeScale, row: int) -> Iterator[str]:
-    """Draw a piece for each period in which writes were acknowledged all the time, or never."""
+    """Draw a bar for each period in which writes were acknowledged all the time, or never."""
     found = table(report, "writes")
     counts, bucket = found["counts"], number(found, "bucket")
     assert isinstance(counts, list)
@@ -205,14 +205,14 @@ def _line(
     *,
     mark: str,
 ) -> Iterator[str]:
-    """Draw a line, with gaps where nothing was acknowledged."""
+    """Draw a line, with gaps where no write was acknowledged."""
     path: list[str] = []
     for at, value in enumerate(times):
         if value is not None:
             step = "L" if at and times[at - 1] is not None else "M"
             path.append(f"{step}{scale.x((at + 0.5) * width):.1f} {y(value):.1f}")
             if step == "M":
-                path.append("h0.1")  # a stretch alone is a dot
+                path.append("h0.1")  # a single period is a dot
     yield f'<path class="line {mark}" d="{" ".join(path)}"/>'
 
 
@@ -228,7 +228,7 @@ def _legend(report: Mapping[str, object]) -> str:
     terms = sorted({int(number(each, "term")) for each in maps(report, "leaders")})
     entries = [(f"t{term % TERMS}", f"leads term {term}") for term in terms[:TERMS]]
     entries += [
-        ("fault", "broken by the drill"),
+        ("fault", "fault of the drill"),
         ("acked", "writes acknowledged"),
         ("silent", "none for 0.1 s or more"),
     ]
@@ -257,7 +257,7 @@ def _legend(report: Mapping[str, object]) -> str:
 
 
 def _times(report: Mapping[str, object], name: str) -> list[float | None]:
-    """Return the latencies of each period; none for reports of former versions."""
+    """Return the latencies of each period; none for reports of earlier versions."""
     found = report.get("latency_by_time")
     times = found.get(name) if isinstance(found, Mapping) else None
     return list(times) if isinstance(times, list | tuple) else []

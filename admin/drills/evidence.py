@@ -34,7 +34,7 @@ _TIMELINES = ("timeline.1.jsonl", "timeline.jsonl")
 def events(place: DrillPlace, *, since: float) -> tuple[TimelineEvent, ...]:
     """Return the events in all nodes' timelines since a moment, on the monotonic clock.
 
-    They are in the directories of the nodes, so of a cluster elsewhere there are none.
+    They are in the directories of the nodes, so a cluster on other machines has none.
     """
     if not isinstance(place, Lab):
         return ()
@@ -51,7 +51,7 @@ def events(place: DrillPlace, *, since: float) -> tuple[TimelineEvent, ...]:
 
 
 def save_all(run: RunRecord, place: DrillPlace, out: Path, *, source: str, command: str) -> None:
-    """Write everything but the reports: a bundle that can be checked, and logs for people."""
+    """Write everything except the reports: a bundle for the checker, and logs for people."""
     told = _history(run, out)
     save(told, out / "history.jsonl")
     bundle = _dump(run, place, out, source)
@@ -79,9 +79,10 @@ def save_all(run: RunRecord, place: DrillPlace, out: Path, *, source: str, comma
 
 
 def _history(run: RunRecord, out: Path) -> Sequence[HistoryLine]:
-    """Write the history that fits the nodes' logs; after a restore the rest lies beside it.
+    """Write the history that matches the nodes' logs; after a restore also a second file.
 
-    That is what the restored cluster was asked, on top of what it has of the one that is gone.
+    The first file has the restored part of the earlier history and all later requests; the second
+    has the full history.
     """
     if not run.restored:
         return run.lines
@@ -90,7 +91,7 @@ def _history(run: RunRecord, out: Path) -> Sequence[HistoryLine]:
 
 
 def _dump(run: RunRecord, place: DrillPlace, out: Path, source: str) -> Bundle:
-    """Write logs, digests and a last status of nodes that answer; the manifest names others."""
+    """Write logs, digests and a last status of nodes that answer; the manifest names the others."""
     run_id = f"{run.drill.name}-{run.began_at}"
     if run.proof is not None:
         surveys.wait_at_rest(place.addresses)
@@ -115,7 +116,7 @@ def _dump(run: RunRecord, place: DrillPlace, out: Path, source: str) -> Bundle:
 
 
 def _id_of(run: RunRecord, node: PlaceNode) -> int:
-    """Return the id that the lab has, or that was seen; 0 for a node never seen."""
+    """Return the id from the lab or from the samples; 0 for a node never seen."""
     if isinstance(node, LabNode):
         return node.id
     seen = (each.sample for each in run.observations if each.node == node.name)
@@ -125,8 +126,8 @@ def _id_of(run: RunRecord, node: PlaceNode) -> int:
 def _status(run: RunRecord, bundle: Bundle) -> list[Row]:
     """Return the samples of the run, and the last status of the nodes.
 
-    Of a directory that is gone, or whose log was set aside, there is nothing to compare with, and
-    as long as a restored cluster grew from one node, it had fewer voters than it has.
+    Samples of a lost directory, or of one whose log was set aside, have no log to compare with. A
+    restored cluster has fewer voters while it grows from one node.
     """
     whole = max((step.ended for step in run.steps if step.verb == "restore"), default=0.0)
     present = {each.uuid: each for each in bundle.manifest.nodes}
@@ -148,7 +149,7 @@ def _status(run: RunRecord, bundle: Bundle) -> list[Row]:
 
 
 def _nemesis(steps: Sequence[StepRecord]) -> list[Row]:
-    """Return the steps that did something, each with its end."""
+    """Return the steps that had an effect, each with its end."""
     return [
         {
             "number": number,

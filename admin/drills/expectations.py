@@ -1,4 +1,4 @@
-"""Compares what a run measured with what its drill expects."""
+"""Compares the measures of a run with the expectations of its drill."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class JudgedRun:
 
     @property
     def sentence(self) -> str:
-        """The verdict in a sentence."""
+        """The verdict as a sentence."""
         name = self.run.drill.name
         missed = [each for each in self.findings if not each.met]
         match self.end:
@@ -52,16 +52,16 @@ class JudgedRun:
 
     @property
     def _left(self) -> str:
-        """What a restore lost."""
+        """The loss of a restore, as text."""
         count, seconds = self.measures.get("left_behind"), self.measures.get("rpo")
         if not self.run.restored or count is None:
             return ""
         ago = show(seconds, MeasureUnit.SECONDS)
-        return f"; {count:g} acknowledged writes behind the backup are lost, the first {ago} old"
+        return f"; {count:g} acknowledged writes after the backup are lost, the first {ago} old"
 
     @property
     def _writes(self) -> str:
-        """What clients noticed."""
+        """The interruption for clients, as text."""
         rto = self.measures.get("rto")
         if rto == 0.0:
             return f"writes never stopped for more than {measure.GAP_S:g} s"
@@ -79,7 +79,7 @@ def judge(run: RunRecord) -> JudgedRun:
 
 
 def checks(drill: Drill) -> list[str]:
-    """Return the checks of a run: money and restores only where there are some."""
+    """Return the checks of a run: money and restores only if the run has them."""
     pointless: set[str] = set()
     if not LOADS[drill.load.kind].has_bank:
         pointless.add("total_conserved")
@@ -123,7 +123,7 @@ def _check(run: RunRecord, name: str) -> ExpectationResult:
         return _finding(name, not double and bool(run.terms), why)
     proof = run.proof
     if proof is None:
-        wanted, because = CHECKS[name], ("the run did not come so far",)
+        wanted, because = CHECKS[name], ("the run ended before",)
         return ExpectationResult(
             name=name, met=False, measured="not checked", limit=wanted, why=because
         )

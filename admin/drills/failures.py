@@ -8,7 +8,7 @@ class DrillStopped(QsyncError):
 
     code = "DRILL_STOPPED"
     number = 90
-    hint = "the report says which one, and what was seen"
+    hint = "the report has the condition and the observed value"
 
 
 class DrillNotHealed(QsyncError):
@@ -20,11 +20,11 @@ class DrillNotHealed(QsyncError):
 
 
 class DrillRuns(QsyncError):
-    """The runner of the drill is alive, so its faults are left to it."""
+    """The runner of the drill is alive, so only it may undo its faults."""
 
     code = "DRILL_RUNS"
     number = 92
-    hint = "interrupt it: it heals before it ends"
+    hint = "interrupt it: it heals the cluster before it ends"
 
 
 class StepFailed(QsyncError):

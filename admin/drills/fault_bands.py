@@ -9,7 +9,7 @@ from admin.drills.verbs.catalogue import VERBS, WAITING
 
 @dataclass(slots=True, kw_only=True)
 class FaultBand:
-    """One fault: what was done to which node, and until when it lasted. Seconds of the run."""
+    """One fault: its kind, its node, and its begin and end in seconds of the run."""
 
     verb: str
     nodes: tuple[str, ...]
@@ -51,7 +51,7 @@ def fault_bands(report: Mapping[str, object]) -> list[FaultBand]:
 
 
 def lanes(bands: Sequence[FaultBand], width: float) -> list[int]:
-    """Return a row for each band, so that none overlap; each takes at least `width` seconds."""
+    """Return a row for each band, without overlaps; each takes at least `width` seconds."""
     free: list[float] = []
     rows: list[int] = []
     for band in bands:

@@ -1,4 +1,4 @@
-"""A page with a picture of every drill, from real runs, by what they break."""
+"""A page with a picture of every drill, from real runs, grouped by the kind of fault."""
 
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ from admin.drills.model import Drill
 
 FOLDER, PAGE = "pictures", "gallery.md"
 PICTURE_BYTES_MAX = 64 * 1024
-"""A picture that is larger is of a run that was too long for a page with forty of them."""
+"""The size limit of a picture: a page has about forty."""
 
 _ABOUT = (
     "A run of every drill, each on three nodes that were processes of one machine, drawn as in its "
@@ -21,7 +21,7 @@ _ABOUT = (
 
 
 def pictures(directory: Path) -> dict[str, str]:
-    """Return a drawing of each drill that was run below a directory: fewest nodes, median RTO."""
+    """Return a drawing of each drill with a run below a directory: fewest nodes, median RTO."""
     runs: dict[str, list[dict[str, object]]] = {}
     for path in sorted(directory.rglob(report.FILE)):
         found = report.load(path)
@@ -42,7 +42,7 @@ def pictured(pages: Path) -> frozenset[str]:
 
 
 def image(drill: Drill) -> str:
-    """Return the picture for a page beside the folder of all pictures."""
+    """Return the picture for a page next to the folder of all pictures."""
     return f"![{drill.title}: a run on real processes]({FOLDER}/{drill.name}.svg)"
 
 

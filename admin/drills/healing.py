@@ -1,4 +1,4 @@
-"""Brings a cluster back: by the runner at its end, or by anybody after the runner died."""
+"""Heals a cluster: by the runner at its end, or by another process after the runner died."""
 
 import time
 
@@ -13,12 +13,12 @@ from qsync.client.blocking import connect
 from qsync.errors import Unavailable
 
 HEALTHY_S = 40.0
-"""How long a cluster may take to be whole again after everything was undone."""
+"""How long a cluster may take to be healthy after all faults were undone."""
 _ASKED_AGAIN_S = 0.1
 
 
 def wait_healthy(place: DrillPlace, *, timeout: float = HEALTHY_S) -> None:
-    """Wait until all nodes are in touch with a leader. Raises DrillNotHealed."""
+    """Wait until all nodes are connected to a leader. Raises DrillNotHealed."""
     deadline = time.monotonic() + timeout
     while True:
         try:
@@ -41,7 +41,7 @@ def _remove_spaces(place: DrillPlace) -> None:
 
 
 def heal(place: DrillPlace) -> list[str]:
-    """Undo what the undo log of a dead runner says; return what was undone."""
+    """Undo the faults in the undo log of a dead runner; return the undone faults."""
     undo_log = UndoLog.read(place.dir)
     if undo_log is None:
         return []

@@ -1,4 +1,4 @@
-"""Drills by what they break: processes, links, disks and so on."""
+"""Drills by the kind of fault: processes, links, disks and so on."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -19,7 +19,7 @@ from admin.drills.verbs.catalogue import VERBS
 
 
 class DrillKind(StrEnum):
-    """What a drill breaks first, in the order of lists."""
+    """The kind of a drill's first fault, in the order of lists."""
 
     PROCESSES = "processes"
     LINKS = "links"
@@ -42,18 +42,18 @@ _OF_MODULES: Mapping[str, DrillKind] = {
     members.__name__: DrillKind.MEMBERS,
     backups.__name__: DrillKind.BACKUPS,
 }
-"""Where verbs that break something are defined, and what those of a module break."""
+"""The modules of verbs that inject faults, and the kind of fault of each."""
 
 
 def kind_of(drill: Drill) -> DrillKind:
-    """Return what its method breaks first. A file of a user may break nothing."""
+    """Return the kind of its first fault. A user's file may have no fault."""
     verbs = [VERBS[step.verb] for step in drill.method]
     first = next((verb for verb in verbs if verb.spec.faults), None)
     return DrillKind.NOTHING if first is None else _OF_MODULES[type(first).__module__]
 
 
 def by_kind(drills: Iterable[Drill]) -> dict[DrillKind, list[Drill]]:
-    """Return drills by what they break, in the order of the kinds; no kind without drills."""
+    """Return drills by kind of fault, in the order of the kinds, without empty kinds."""
     found: dict[DrillKind, list[Drill]] = {kind: [] for kind in DrillKind}
     for drill in drills:
         found[kind_of(drill)].append(drill)

@@ -1,4 +1,4 @@
-"""The cluster of real nodes that a drill breaks, and the log of what has to be undone."""
+"""The cluster of real nodes that a drill breaks, and the log of faults to undo."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,12 +18,11 @@ from qsync.errors import ConfigError, NotLeader
 
 @dataclass(slots=True, kw_only=True)
 class LiveCluster:
-    """What a verb may use. `leader` says who leads now.
+    """The interface for verbs. `leader` returns the current leader.
 
-    `wait` and `until` let time pass while the runner looks at everything; the latter raises
-    Unavailable when the condition does not come true in so many seconds. `background`: what goes
-    on at a node until it is called. `load`: the clients; `begin_anew` lets all who ask the cluster
-    forget the one that is gone.
+    `wait` and `until` let time pass while the runner observes the cluster; `until` raises
+    Unavailable if the condition is not met in time. `background`: running activities of a node, and
+    how to end each. `load`: the clients; `begin_anew` makes all clients forget the lost cluster.
     """
 
     place: DrillPlace
@@ -39,7 +38,7 @@ class LiveCluster:
 
     @property
     def lab(self) -> Lab:
-        """The lab, for verbs that work only there. Raises ConfigError elsewhere."""
+        """The lab, for verbs that need one. Raises ConfigError on other clusters."""
         if isinstance(self.place, Lab):
             return self.place
         raise ConfigError(f"{self.place.name} is no lab, and no hook does this")
@@ -50,7 +49,10 @@ class LiveCluster:
         return [node.name for node in self.place.nodes]
 
     def nodes_of(self, step: Step) -> list[str]:
-        """Return the nodes that a step is for. Raises NotLeader when it needs a leader in vain."""
+        """Return the nodes that a step is for.
+
+        Raises NotLeader if it needs a leader and none exists.
+        """
         leader = self.leader()
         nodes = [name for word in step.on for name in targets.now(self.names, word, leader)]
         if step.on and not nodes:
@@ -63,7 +65,7 @@ class LiveCluster:
         return () if word is None else targets.now(self.names, str(word), self.leader())
 
     def owe(self, remedy: str | None, *nodes: str) -> list[LabNode]:
-        """Return the nodes, once the undo log on disk has what will be done to them."""
+        """Return the nodes, after the undo log on disk has their coming fault."""
         self.write_down(remedy, *nodes)
         return [self.lab.node(node) for node in nodes if node]
 
@@ -83,7 +85,7 @@ class LiveCluster:
         return process
 
     def end_background(self, *names: str) -> None:
-        """End what goes on at these nodes."""
+        """End the activities at these nodes."""
         for name in names:
             end = self.background.pop(name, None)
             if end is not None:

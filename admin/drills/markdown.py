@@ -7,7 +7,7 @@ from admin.drills.report_tables import ReportTable, text
 
 
 def render(report: Mapping[str, object]) -> str:
-    """The whole page, from what stands in `report.json`."""
+    """The whole page, from the content of `report.json`."""
     parts = [
         f"# {text(report, 'title')}",
         f"**{text(report, 'sentence')}**",

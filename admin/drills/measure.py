@@ -13,12 +13,12 @@ from admin.workload.quantiles import quantile
 from admin.workload.restored import survives
 from election.messages import Index, Position, Term
 
-if TYPE_CHECKING:  # a file is read without whatever watches a cluster
+if TYPE_CHECKING:  # reading a file needs no code that observes a cluster
     from admin.drills.record import RunRecord, StepRecord, TimelineEvent
     from admin.drills.sampling import NodeObservation
 
 GAP_S = 0.1
-"""A shorter time without an acknowledgement is no gap worth counting."""
+"""A shorter time without an acknowledgement does not count as a gap."""
 _NS = 1_000_000_000
 _ROLLED_BACK = frozenset({"ROLLED_BACK", "QUORUM_TIMEOUT"})
 
@@ -58,8 +58,8 @@ class Latencies:
 def writes(lines: Sequence[HistoryLine]) -> list[AckedWrite]:
     """Every acknowledged write, by the time of its acknowledgement.
 
-    One whose outcome was asked for afterwards, when the load was over, comes last: whoever looks
-    at times looks no further than the end of the load.
+    A write whose outcome was requested after the end of the load comes last: measures of time end
+    with the load.
     """
     begun: dict[int, HistoryLine] = {}
     found: list[AckedWrite] = []
@@ -73,21 +73,21 @@ def writes(lines: Sequence[HistoryLine]) -> list[AckedWrite]:
 
 
 def faults(steps: "Sequence[StepRecord]") -> "list[StepRecord]":
-    """The steps that did something to the cluster."""
+    """The steps that had an effect on the cluster."""
     return [step for step in steps if step.verb not in WAITING]
 
 
 def gaps(found: Sequence[AckedWrite], since: float, until: float) -> list[Gap]:
     """Times of more than `GAP_S` without an acknowledgement, the longest first."""
     within = [each.ended for each in found if each.ended <= until]
-    # The time up to the first, and from the last to the end, counts too.
+    # The time before the first and after the last counts too.
     moments = [since, *(at for at in within if at > since), until]
     all_of_them = [Gap(begun=one, ended=two) for one, two in pairwise(moments)]
     return sorted((gap for gap in all_of_them if gap.seconds > GAP_S), key=lambda gap: -gap.seconds)
 
 
 def latencies(found: Sequence[AckedWrite], since: float, until: float) -> Latencies:
-    """Of the writes that were acknowledged in a stretch of time."""
+    """The latencies of the writes acknowledged in a period."""
     times = sorted(each.ended - each.begun for each in found if since <= each.ended < until)
     return Latencies(
         writes=len(times),
@@ -101,7 +101,7 @@ def latencies(found: Sequence[AckedWrite], since: float, until: float) -> Latenc
 def latencies_by_time(
     found: Sequence[AckedWrite], since: float, until: float, width: float
 ) -> list[Latencies]:
-    """The same for every stretch of `width` seconds, one after the other."""
+    """The same for every consecutive period of `width` seconds."""
     count = max(1, math.ceil((until - since) / width - 1e-9))
     within: list[list[AckedWrite]] = [[] for _ in range(count)]
     for each in found:
@@ -113,7 +113,7 @@ def latencies_by_time(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapSplit:
-    """Where the time of a gap went. `client`: from there to the acknowledgement."""
+    """The phases of a gap. `client`: from the end of take-over to the acknowledgement."""
 
     detection: float | None = None
     election: float | None = None
@@ -122,7 +122,7 @@ class GapSplit:
 
 
 def split(gap: Gap, since: float, run: "RunRecord") -> GapSplit:
-    """Detection until somebody stood, election until it was won, take-over until it confirmed.
+    """Detection until a candidate, election until a winner, take-over until it confirmed.
 
     A planned switchover has no detection: the hand-over begins with the step.
     """
@@ -143,16 +143,16 @@ def split(gap: Gap, since: float, run: "RunRecord") -> GapSplit:
 
 
 def _writable(observed: "NodeObservation", won: "TimelineEvent") -> bool:
-    """The winner takes writes."""
+    """The winner accepts writes."""
     mine = observed.node == won.node and observed.time >= won.time
     return mine and observed.role == "leader" and not observed.ro
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTimes:
-    """What measures are made of: writes, the first fault, the end of the method, the gaps.
+    """The input of measures: writes, the first fault, the end of the method, the gaps.
 
-    `before`: the longest gap with its true beginning; `since`: what the rto counts from.
+    `before`: the longest gap with its true beginning; `since`: the start of the rto.
     """
 
     run: "RunRecord"
@@ -166,7 +166,7 @@ class RunTimes:
 
     @classmethod
     def of(cls, run: "RunRecord") -> "RunTimes":
-        """Of a run that is over."""
+        """Compute it for a run that has ended."""
         found = writes(run.lines)
         struck = faults(run.steps)
         fault = struck[0].begun if struck else run.begun
@@ -186,13 +186,13 @@ class RunTimes:
         )
 
     def p99(self, since: float, until: float) -> float | None:
-        """Of the writes that were acknowledged meanwhile."""
+        """The latencies of the writes acknowledged in that time."""
         return latencies(self.writes, since, until).p99
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A number that every run has; `of` gives None where there is nothing to tell."""
+    """A number of a run; `of` returns None if the run does not have it."""
 
     name: str
     about: str
@@ -229,21 +229,27 @@ _ALL = (
         lambda it: sum(gap.seconds for gap in it.gaps),
     ),
     _time(
-        "detection", "of the rto: until somebody stood for election", lambda it: it.parts.detection
+        "detection", "of the rto: until a node stood for election", lambda it: it.parts.detection
     ),
-    _time("election", "of the rto: from there until it was won", lambda it: it.parts.election),
     _time(
-        "take_over", "of the rto: from there until writes were taken", lambda it: it.parts.take_over
+        "election",
+        "of the rto: from there until the election was won",
+        lambda it: it.parts.election,
+    ),
+    _time(
+        "take_over",
+        "of the rto: from there until writes were accepted",
+        lambda it: it.parts.take_over,
     ),
     _time("client", "of the rto: from there to the acknowledgement", lambda it: it.parts.client),
     _count(
         "rpo_lost_acked",
-        "acknowledged writes that are gone",
+        "acknowledged writes that are lost",
         lambda it: None if it.run.proof is None else len(it.run.proof.lost),
     ),
     _count(
         "left_behind",
-        "acknowledged writes behind the point that was restored: gone with the nodes, and counted",
+        "acknowledged writes after the restored point: lost with the nodes, and counted",
         lambda it: None if it.run.proof is None else len(it.run.proof.left_behind),
     ),
     _time(
@@ -253,13 +259,15 @@ _ALL = (
     ),
     _time(
         "paused",
-        "how long the clients were held on purpose; gaps count it, too",
+        "how long the clients were paused by the drill; gaps include it",
         lambda it: _paused(it.run.steps),
     ),
-    _count("unknown", "outcomes that were unknown at the moment", lambda it: it.run.met_unknown),
+    _count("unknown", "outcomes that were unknown at first", lambda it: it.run.met_unknown),
     _count("unresolved", "outcomes that stayed unknown at the end", lambda it: it.run.unresolved),
     _count(
-        "failed", "writes that surely failed, conflicts apart", lambda it: _failed(it.run.lines)
+        "failed",
+        "writes that failed for certain, without conflicts",
+        lambda it: _failed(it.run.lines),
     ),
     _count(
         "rolled_back",
@@ -268,7 +276,7 @@ _ALL = (
     ),
     _count(
         "rolled_back_visible",
-        "rolled-back writes that can be seen",
+        "rolled-back writes that are visible",
         lambda it: None if it.run.proof is None else len(it.run.proof.rolled_back_visible),
     ),
     _count("terms", "terms that had a leader", lambda it: len(it.run.terms)),
@@ -286,7 +294,7 @@ MEASURES: Mapping[str, Measure] = {each.name: each for each in _ALL}
 
 
 def measures(run: "RunRecord") -> dict[str, float | None]:
-    """Every measure, and the times of labelled steps. None: there is nothing to tell."""
+    """Every measure, and the times of labelled steps. None: the run does not have it."""
     times = RunTimes.of(run)
     return {each.name: each.of(times) for each in _ALL} | labels(run.steps)
 
@@ -330,7 +338,7 @@ def _back(run: "RunRecord") -> float | None:
 
 
 def _paused(steps: "Sequence[StepRecord]") -> float:
-    """From each `pause_load` to the `resume_load` behind it, or to the last step."""
+    """From each `pause_load` to the next `resume_load`, or to the last step."""
     total = 0.0
     since: float | None = None
     for step in steps:

@@ -8,22 +8,22 @@ from admin.lab.tags import ALLOWED_TAGS
 from admin.workload.load_names import LoadKind
 
 Value = str | float | bool
-"""What an option of a step may hold. Durations are seconds."""
+"""The value of an option of a step. Durations are in seconds."""
 
 LEADER, ALL = "leader", "all"
-"""Words that stand for nodes in a step: the leader at that moment, and every node."""
+"""Keywords for nodes in a step: the current leader, and every node."""
 CHECKS = {
-    "linearizable": "every key behaves as if one copy of it existed",
-    "replicas_identical": "all replicas hold the same",
-    "total_conserved": "every transfer was made exactly once",
-    "rolled_back_invisible": "nothing that was rolled back can be seen",
+    "linearizable": "every key is linearizable",
+    "replicas_identical": "all replicas have the same rows",
+    "total_conserved": "every transfer was executed exactly once",
+    "rolled_back_invisible": "no rolled-back write is visible",
     "one_leader_per_term": "no term had two leaders",
-    "restored_exactly": "all up to the point that was restored is there, and nothing behind it",
+    "restored_exactly": "the cluster has every write up to the restored point, and none after it",
 }
 
 
 class TargetRole(StrEnum):
-    """The nodes that a target may be."""
+    """The nodes that a target may select."""
 
     LEADER = "leader"
     FOLLOWER = "follower"
@@ -31,7 +31,7 @@ class TargetRole(StrEnum):
 
 
 class Pick(StrEnum):
-    """Which of several nodes, or how many of them."""
+    """Which of several nodes are selected, or how many."""
 
     FIRST = "first"
     RANDOM = "random"
@@ -42,7 +42,7 @@ class Pick(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrillTarget:
-    """Nodes by role, fixed when the drill begins; no node is in two targets. `node`: this one."""
+    """Nodes by role, selected when the drill begins; no node is in two targets. `node`: by name."""
 
     role: TargetRole = TargetRole.ANY
     pick: Pick = Pick.FIRST
@@ -51,9 +51,9 @@ class DrillTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """A question that can be asked of the cluster at any moment. `node` and `other` are targets.
+    """A condition of the cluster that can be tested at any moment. `node` and `other` are targets.
 
-    `holds` is for what is true or not, `above` and `below` for what is measured.
+    `holds` is for boolean probes, `above` and `below` are for measures.
     """
 
     probe: str
@@ -106,7 +106,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guards:
-    """Conditions for beginning, and limits of the damage."""
+    """Conditions for starting, and limits of the damage."""
 
     cluster_tags: tuple[str, ...] = ALLOWED_TAGS
     min_voters: int = 3
@@ -117,7 +117,7 @@ class Guards:
 
 
 CLIENTS_MAX = 100
-"""Each is a thread."""
+"""The number of clients, one thread each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +131,7 @@ class LoadSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectations:
-    """`limits`: measures (or labels of steps) and the most that each may be."""
+    """`limits`: measures (or labels of steps) and the maximum of each."""
 
     limits: Mapping[str, float] = field(default_factory=dict)
     checks: tuple[str, ...] = tuple(CHECKS)
@@ -152,10 +152,11 @@ class Drill:
     steady_state: tuple[Condition, ...] = ()
     expect: Expectations = field(default_factory=Expectations)
     options: Mapping[str, str] = field(default_factory=dict)
-    """Settings of the nodes of a lab that is made for the drill, such as `election.timeout`."""
+    """Settings of the nodes in a lab made for the drill, such as `election.timeout`."""
     seed: int = 1
     catches: str | None = None
-    """A mutant that it catches within a few seeds from its own one on: it notices a broken rule."""
+    """A mutant that it catches within a few seeds from its default one on.
+    """
 
 
 def _short(value: Value) -> str:

@@ -1,4 +1,4 @@
-"""The report of a drill as one HTML file without outside assets, with a drawing of the run."""
+"""The report of a drill as one self-contained HTML file, with a drawing of the run."""
 
 from collections.abc import Mapping
 from html import escape
@@ -8,13 +8,13 @@ from admin.drills.report_tables import MISSED, ReportTable, text
 from admin.html import page
 
 _ABOUT = (
-    "Seconds since the clients began. A row for each node: its bar is the time in which it led and "
-    "took writes, coloured by term; the thin line below it is what the drill did to it."
+    "Seconds since the clients began. One row per node: the bar is the time in which it led and "
+    "accepted writes, coloured by term; the thin line below it shows its faults."
 )
 
 
 def render(report: Mapping[str, object]) -> str:
-    """Return the whole file, from what stands in `report.json`."""
+    """Return the whole file, from the content of `report.json`."""
     verdict = "passed" if report["passed"] else "failed"
     body = [
         f"<h1>{escape(text(report, 'title'))}</h1>",

@@ -1,4 +1,4 @@
-"""Where a drill is run: in a lab of this machine, or on a cluster that hooks reach."""
+"""Where a drill runs: in a lab on this machine, or on a cluster that hooks reach."""
 
 from admin.drills.hooks.cluster import HookedCluster
 from admin.drills.hooks.model import HookedNode

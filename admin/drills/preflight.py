@@ -20,12 +20,12 @@ from qsync.config import NodeConfig
 
 
 def timeline(drill: Drill, names: Names) -> list[str]:
-    """Return the steps, each with its nodes; times as far as they are known before."""
+    """Return the steps, each with its nodes, and its time if it is known in advance."""
     said: list[str] = []
     at = 0.0
     sure = True
     for step in drill.method:
-        nodes = [", ".join(names.get(word, ("whoever leads then",))) for word in step.on]
+        nodes = [", ".join(names.get(word, ("the leader at that time",))) for word in step.on]
         where = f"  [{'; '.join(nodes)}]" if nodes else ""
         said.append(f"{'' if sure else '>='}{at:5.1f} s  {step.describe()}{where}")
         at += step.number("for") if VERBS[step.verb].spec.waits else 0.0
@@ -34,7 +34,7 @@ def timeline(drill: Drill, names: Names) -> list[str]:
 
 
 def complaints(drill: Drill) -> list[str]:
-    """Return likely mistakes of a drill that can be read."""
+    """Return likely mistakes of a valid drill."""
     used = {word for step in drill.method for word in _words(step)}
     used |= {
         name
@@ -44,14 +44,14 @@ def complaints(drill: Drill) -> list[str]:
     }
     said = [f"target {name!r} is not used" for name in drill.targets if name not in used]
     if not any(VERBS[step.verb].spec.faults for step in drill.method):
-        said.append("the method breaks nothing")
+        said.append("the method has no fault")
     if not drill.expect.limits:
-        said.append("nothing is measured against a limit")
+        said.append("no measure has a limit")
     return said
 
 
 def allow(drill: Drill, place: DrillPlace, names: Names, found: ClusterSurvey) -> None:
-    """Check the guards. Raises DrillStopped when one forbids to begin."""
+    """Check the guards. Raises DrillStopped if one forbids the start."""
     _allow_tag(drill, place, found)
     if isinstance(place, Lab):
         _allow_lab(drill, place)
@@ -79,17 +79,17 @@ def _allow_tag(drill: Drill, place: DrillPlace, found: ClusterSurvey) -> None:
     if tags and tags <= set(drill.guards.cluster_tags):
         return
     wanted = " or ".join(drill.guards.cluster_tags)
-    said = ", ".join(sorted(map(repr, tags))) or "not known: nobody answers"
+    said = ", ".join(sorted(map(repr, tags))) or "not known: no node answers"
     where = "each node" if isinstance(place, Lab) else "each node, and restart it"
     raise DrillStopped(
         f"the cluster.tag of {place.name} is {said}; the drill wants {wanted}",
-        hint=f"it may be broken if `tag: {drill.guards.cluster_tags[-1]}` stands below `cluster:` "
+        hint=f"a drill is allowed if `tag: {drill.guards.cluster_tags[-1]}` is below `cluster:` "
         f"in the node.yaml of {where}; `qsync lab up` writes `tag: lab`, older releases did not",
     )
 
 
 def _allow_down(drill: Drill, place: DrillPlace, names: Names) -> None:
-    """Check how many nodes may be down: in a lab all, elsewhere a minority, or as it says."""
+    """Check how many nodes may be down: in a lab all, elsewhere a minority, or a given limit."""
     limit, hooked = drill.guards.max_nodes_down, isinstance(place, HookedCluster)
     if limit is None and hooked:
         limit = hook_guards.minority(len(place.nodes))
@@ -113,12 +113,12 @@ def _allow_down(drill: Drill, place: DrillPlace, names: Names) -> None:
 def _allow_lab(drill: Drill, lab: Lab) -> None:
     if _needs_points(drill) and not all(_breakable(node) for node in lab.nodes):
         raise DrillStopped(
-            f"{lab.name} does not let its fault points be armed",
-            hint="set `node.faults: true` on all nodes if they may be broken on purpose",
+            f"{lab.name} does not allow arming its fault points",
+            hint="set `node.faults: true` on all nodes if drills may inject faults into them",
         )
     if needs_certificates(drill) and not is_secure(lab.dir):
         raise DrillStopped(
-            f"{lab.name} speaks no TLS, and the drill is about its certificates",
+            f"{lab.name} does not use TLS, and the drill needs its certificates",
             hint="`qsync lab up --secure` lays out a lab that does",
         )
 
@@ -141,7 +141,7 @@ def most_down(method: Sequence[Step], names: Names) -> int:
 
 
 def tag_of(node: LabNode) -> str:
-    """Return the tag of the cluster in its configuration."""
+    """Return the tag of the cluster from its configuration."""
     return NodeConfig.load(node.config, {}).cluster.tag
 
 
@@ -150,7 +150,7 @@ def _breakable(node: LabNode) -> bool:
 
 
 def needs_certificates(drill: Drill) -> bool:
-    """Return whether it can be run only where nodes speak TLS."""
+    """Return whether it needs nodes that use TLS."""
     return any(VERBS[step.verb].spec.needs_certificates for step in drill.method)
 
 
@@ -175,13 +175,13 @@ def _is_target(kinds: Options, name: str) -> bool:
 
 
 def _crashes(step: Step) -> tuple[str, ...]:
-    """Return the target that a step kills meanwhile, if it does."""
+    """Return the target that a step kills meanwhile, if any."""
     word = step.options.get(CRASH)
     return () if word is None else (str(word),)
 
 
 def needs(drill: Drill) -> list[str]:
-    """Return what a cluster must have for it, for people and scripts."""
+    """Return its requirements on a cluster, for people and scripts."""
     voters = drill.guards.min_voters
     wanted = ["1 voter" if voters == 1 else f"{voters} voters"]
     if any(VERBS[step.verb].spec.needs_links for step in drill.method):
@@ -194,7 +194,7 @@ def needs(drill: Drill) -> list[str]:
 
 
 def not_simulated(drill: Drill) -> list[str]:
-    """Return which parts of its method the simulator lacks."""
+    """Return the parts of its method that the simulator does not have."""
     verbs = {step.verb for step in drill.method if not VERBS[step.verb].in_simulator}
     probes = {
         step.condition.probe
@@ -205,7 +205,7 @@ def not_simulated(drill: Drill) -> list[str]:
 
 
 def preview(drill: Drill, place: DrillPlace | None, nodes: int, leader: str | None) -> Names:
-    """Resolve the targets in a lab, or in one of `nodes` nodes that would be made and led by n1."""
+    """Resolve the targets in a lab, or in a planned lab of `nodes` nodes with the leader n1."""
     if place is not None:
         return targets.resolve(drill, [node.name for node in place.nodes], leader)
     return targets.resolve(drill, [f"n{number}" for number in range(1, nodes + 1)], "n1")

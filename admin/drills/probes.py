@@ -1,4 +1,4 @@
-"""The probes of a drill: questions about a cluster, real or simulated, and their answers."""
+"""The probes of a drill: conditions and measures of a real or simulated cluster."""
 
 import shlex
 import subprocess
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from qsync.sim.kernel.machine import MemberMachine
 
 EXTERNAL_S_MAX = 10.0
-"""A command that is asked as a probe has so long to end."""
+"""The time limit of a command that is a probe."""
 
 
 class MeasureUnit(StrEnum):
@@ -36,10 +36,10 @@ SimulatedProbe = Callable[["SimulatedCluster", Condition], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """A question. `node`: it is about nodes; `another`: it understands `not`.
+    """A probe. `node`: it is about nodes; `another`: it allows `not`.
 
-    `live` gives a truth, or a measure (None: it cannot be had); `simulated` is None where only
-    real processes have it.
+    `live` returns a boolean, or a measure (None: unknown); `simulated` is None if only real
+    processes have it.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Probe:
 
 
 def _of_nodes(fact: Callable[[ClusterSurvey, NodeStatus | None], bool]) -> LiveProbe:
-    """Return true when it holds for every node of the target; None: a node does not answer."""
+    """Return true if it holds for every node of the target; None: a node does not answer."""
 
     def probe(facts: "LiveFacts", condition: Condition, survey: ClusterSurvey) -> bool:
         found = {each.name: each for each in survey.samples}
@@ -79,13 +79,13 @@ def _another_leads(cluster: "SimulatedCluster", condition: Condition) -> bool:
 
 
 def all_in_touch(cluster: "SimulatedCluster", _: Condition | None = None) -> bool:
-    """Return whether every node runs, and one of them leads."""
+    """Return whether all nodes run, and one of them leads."""
     reachable = all(node.reachable for node in cluster.world.nodes)
     return reachable and len(cluster.leading()) == 1
 
 
 def has_caught_up(survey: ClusterSurvey, node: NodeStatus | None) -> bool:
-    """Return whether the node has on disk what the leader had confirmed, and votes."""
+    """Return whether the node has the leader's confirmed entries on disk, and votes."""
     leader = survey.leader
     if node is None or leader is None or node.recruit:
         return False
@@ -130,21 +130,21 @@ def _ends_with_0(_: "LiveFacts", condition: Condition, __: ClusterSurvey) -> boo
             timeout=EXTERNAL_S_MAX,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return False  # a probe that cannot be asked is not satisfied
+        return False  # an unknown probe is not satisfied
     return done.returncode == 0
 
 
 _ALL = (
     Probe(
         name="leader_exists",
-        about="a node says that it leads (`not`: another than this one)",
+        about="a node reports that it leads (`not`: a node other than this one)",
         live=lambda facts, it, survey: any(each.leads for each in _others(facts, it, survey)),
         simulated=_another_leads,
         another=True,
     ),
     Probe(
         name="writable",
-        about="a leader takes writes (`not`: another than this one)",
+        about="a leader accepts writes (`not`: a node other than this one)",
         live=lambda facts, it, survey: any(
             each.leads and not each.ro for each in _others(facts, it, survey)
         ),
@@ -153,7 +153,7 @@ _ALL = (
     ),
     Probe(
         name="healthy",
-        about="all nodes are in touch with a leader that takes writes",
+        about="all nodes are connected to a leader that accepts writes",
         live=lambda _, __, survey: surveys.judge(survey).health is surveys.ClusterHealth.HEALTHY,
         simulated=all_in_touch,
     ),
@@ -166,40 +166,40 @@ _ALL = (
     ),
     Probe(
         name="leads",
-        about="the node leads and takes writes",
+        about="the node leads and accepts writes",
         live=_of_nodes(lambda _, node: node is not None and node.leads and not node.ro),
         simulated=_of_members(lambda _, node: node.leads and not node.paused),
         node=True,
     ),
     Probe(
         name="read_only",
-        about="the node answers and takes no writes",
+        about="the node answers and accepts no writes",
         live=_of_nodes(lambda _, node: node is not None and node.ro),
         simulated=_of_members(lambda _, node: node.reachable and not node.leads),
         node=True,
     ),
     Probe(
         name="caught_up",
-        about="the node has on disk what the leader had confirmed, and votes",
+        about="the node has the leader's confirmed entries on disk, and votes",
         live=_of_nodes(has_caught_up),
         simulated=_of_members(member_has_caught_up),
         node=True,
     ),
     Probe(
         name="features_enabled",
-        about="every feature of the log that a node knows is used by all of them",
+        about="all log features that a node knows are enabled on all nodes",
         live=_features_enabled,
         simulated=_simulated_features_enabled,
     ),
     Probe(
         name="struck",
-        about="an armed fault point of the node has struck",
+        about="an armed fault point of the node has fired",
         live=_of_nodes(lambda _, node: node is not None and any(e.struck for e in node.faults)),
         simulated=_of_members(_member_was_struck),
         node=True,
     ),
-    # Everything that was under way when the step began may still be answered, so one more than
-    # there are clients is wanted.
+    # Requests that were running when the step began may still be answered, so one more answer than
+    # there are clients is needed.
     Probe(
         name="acked_again",
         about="a write was acknowledged that began after this step",
@@ -259,9 +259,9 @@ def holds(facts: "LiveFacts", condition: Condition) -> bool:
 
 
 def holds_since_step(facts: "LiveFacts", condition: Condition) -> bool:
-    """Return whether it holds by answers that are younger than the step.
+    """Return whether it holds by answers after the start of the step.
 
-    The last answer of a node that was killed since says nothing about the node that runs now.
+    The last answer of a node before it was killed does not describe the process that runs now.
     """
     survey = facts.watch.survey
     words = tuple(each for each in survey.samples if each.asked >= facts.since * 1e9)

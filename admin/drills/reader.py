@@ -52,13 +52,13 @@ def override(root: YamlValue, given: Mapping[str, str]) -> None:
 def _put(
     root: YamlValue, node: yaml.Node, path: str, value: yaml.Node, *, flat: bool = False
 ) -> None:
-    """`flat`: the names there have dots themselves, as those of a node's options."""
+    """`flat`: the names there contain dots, like the options of a node."""
     if isinstance(node, yaml.SequenceNode):
         _put_item(root, node, path, value)
     elif isinstance(node, yaml.MappingNode):
         _put_named(root, node, path, value, flat=flat)
     else:
-        root.problems.add(None, f"{PLACE} {path}", "there is nothing inside of a single value")
+        root.problems.add(None, f"{PLACE} {path}", "a single value has no members")
 
 
 def _put_item(root: YamlValue, node: yaml.SequenceNode, path: str, value: yaml.Node) -> None:
@@ -94,7 +94,7 @@ def _put_named(
 
 
 def _unmark(node: yaml.Node) -> None:
-    """It has no place in the file."""
+    """An overridden value has no line in the file."""
     node.start_mark = None
     if isinstance(node, yaml.SequenceNode):
         for each in node.value:
@@ -142,12 +142,14 @@ def own_names() -> list[str]:
 
 
 def _catalogue() -> dict[str, Path]:
-    """Return files by name. A plugin cannot replace a drill of ours."""
+    """Return files by name. A plugin cannot replace a drill of the package."""
     found: dict[str, Path] = {}
     for plugin in entry_points(group=PLUGINS):
         folder = plugin.load()
         if not isinstance(folder, Path):
-            raise ConfigError(f"the plugin {plugin.name} of {PLUGINS} names no folder: {folder!r}")
+            raise ConfigError(
+                f"the plugin {plugin.name} of {PLUGINS} does not name a folder: {folder!r}"
+            )
         found |= {path.stem: path for path in folder.glob(f"*{SUFFIX}")}
     return found | {name: CATALOGUE / f"{name}{SUFFIX}" for name in own_names()}
 
@@ -158,7 +160,7 @@ def find(word: str) -> Path:
         return Path(word)
     own = CATALOGUE / f"{word}{SUFFIX}"
     if own.exists():
-        return own  # no plugin can replace it, so none is loaded
+        return own  # no plugin can replace it, so plugins are not loaded
     known = _catalogue()
     if word not in known:
         raise ConfigError(
@@ -168,7 +170,7 @@ def find(word: str) -> Path:
 
 
 def load(path: Path, given: Mapping[str, str] | None = None) -> Drill:
-    """Read a file, with some values `given` instead. Raises ConfigError with every problem."""
+    """Read a file and override it by `given` values. Raises ConfigError with every problem."""
     return parse(read_text(path), where=str(path), given=given)
 
 
@@ -191,7 +193,7 @@ def _drill(root: YamlValue) -> Drill | None:
         if name not in parts:
             root.problems.add(root.node, name, "is missing")
     if "version" in parts and parts["version"].text() != str(VERSION):
-        parts["version"].complain(f"is not {VERSION}, the one that is known")
+        parts["version"].complain(f"is not {VERSION}, the only known version")
     if "heal" in parts:
         parts["heal"].word(["always"], "way to heal")
     targets = _targets(parts["targets"]) if "targets" in parts else {}
@@ -221,7 +223,7 @@ def _targets(value: YamlValue) -> dict[str, DrillTarget]:
     found: dict[str, DrillTarget] = {}
     for name, one in value.members():
         if name.key in {LEADER, ALL}:
-            one.complain(f"{name.key!r} has a meaning of its own; choose another name")
+            one.complain(f"{name.key!r} is a keyword; choose another name")
             continue
         parts = one.known(("role", "pick", "node"), "part of a target")
         role = (
@@ -235,7 +237,7 @@ def _targets(value: YamlValue) -> dict[str, DrillTarget]:
             else Pick.FIRST
         )
         if {"node", "role"} <= parts.keys():
-            one.complain("is given by `node` and by `role`; one of them is enough")
+            one.complain("has both `node` and `role`; use one of them")
         found[name.key] = DrillTarget(
             role=TargetRole(role or TargetRole.ANY),
             pick=Pick.RANDOM if pick == "any" else Pick(pick or Pick.FIRST),
@@ -312,7 +314,7 @@ def _expect(value: YamlValue, method: tuple[Step, ...]) -> Expectations:
 
 
 def _limit(name: str, value: YamlValue) -> float | None:
-    """Read a limit: `{below: 5s}`, or the number itself for what is counted."""
+    """Read a limit: `{below: 5s}`, or a plain number for a count."""
     counted = name in MEASURES and MEASURES[name].scale is MeasureUnit.COUNT
     parse = number if counted else units.duration
     if value.table:
@@ -322,6 +324,6 @@ def _limit(name: str, value: YamlValue) -> float | None:
             return None
         return inner["below"].read(parse)
     if not counted:
-        value.complain("is measured, so it needs a limit: `{below: 5s}`")
+        value.complain("is a measure, so it needs a limit: `{below: 5s}`")
         return None
     return value.read(parse)

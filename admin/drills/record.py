@@ -25,7 +25,7 @@ class RunEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRecord:
-    """A step that was done. Times are monotonic, in seconds. `error`: why it was not done."""
+    """An executed step. Times are monotonic, in seconds. `error`: why it failed."""
 
     text: str
     verb: str
@@ -37,7 +37,7 @@ class StepRecord:
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """Its duration."""
         return self.ended - self.begun
 
 
@@ -71,11 +71,11 @@ class RunRecord:
     met_unknown: int = 0
     unresolved: int = 0
     feeds: tuple[Row, ...] = ()
-    """What a reader of the feed of changes was given, as rows of evidence."""
+    """The answers of a change feed, as rows of evidence."""
     restored: tuple[RestoredPoint, ...] = ()
-    """Where the cluster went back to, if it was restored."""
+    """The restored points, if the cluster was restored."""
     commands: tuple[HookRun, ...] = ()
-    """What hooks ran, healing included."""
+    """The runs of hooks, including healing."""
     proof: Proof | None = None
     end: RunEnd | None = None
     stopped: str | None = None

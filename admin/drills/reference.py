@@ -1,8 +1,8 @@
-"""Writes the pages of the drills: what each does, from its file, and its latest measures.
+"""Writes the pages of the drills: a description from the drill file, and the latest measures.
 
 `python -m admin.drills.reference --from DIR` takes the runs below a directory, such as the one of
-`make drills OUT=DIR`, into the pages, `--pictures DIR` draws them; without either it only writes
-the pages anew.
+`make drills OUT=DIR`, into the pages, `--pictures DIR` draws them; without either it only rewrites
+the pages.
 """
 
 import argparse
@@ -20,13 +20,16 @@ ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "reference" / "drills"
 RESULTS = "measured.json"
 BY_THE_LOAD = frozenset({"ack_before_durable", "quorum_minus_one"})
-"""Mutants that the clients alone catch. The others are caught with a seed of which the same load
-without the faults catches nothing; with another seed the load may be lucky."""
+"""Mutants that the load alone catches.
+
+For the others the seed is one with which the same load without the faults catches nothing; with
+another seed the load alone may catch them.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredDrill:
-    """The runs of a drill on so many nodes that were made together. Times in seconds."""
+    """The runs of a drill in one series with the same number of nodes. Times in seconds."""
 
     drill: str
     nodes: int
@@ -99,7 +102,7 @@ def pages_of(measured: Sequence[MeasuredDrill], have: Collection[str]) -> dict[s
 
 
 def catalogue() -> Iterable[str]:
-    """Return a row for every drill: what is done, and the mutant that it catches."""
+    """Return a row for every drill: its title, and the mutant that it catches."""
     yield "| drill | what is done | catches the mutant |"
     yield "|---|---|---|"
     for name in reader.own_names():
@@ -118,18 +121,18 @@ def page(drill: Drill, measured: Sequence[MeasuredDrill], *, picture: bool = Fal
         f"{drill.title}. {drill.hypothesis}",
         f"```\nqsync drill run {drill.name} --out ./run{_simulated(drill)}\n```",
         needs,
-        "## Measured last",
+        "## Latest measures",
         _table(measured),
         *(["## A run", gallery.image(drill)] if picture else []),
         "## The file",
         f"```yaml\n{reader.find(drill.name).read_text('utf-8')}```",
-        f"What its words mean is said in [drills](../drills.md). This page is written by {here}.",
+        f"[Drills](../drills.md) explains its keywords. This page is written by {here}.",
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def write(pages: Path, measured: Sequence[MeasuredDrill]) -> None:
-    """Write all pages, and the numbers they are made of."""
+    """Write all pages, and their numbers."""
     pages.mkdir(parents=True, exist_ok=True)
     text = json.dumps([asdict(each) for each in measured], indent=1)
     (pages / RESULTS).write_text(text + "\n", "utf-8")
@@ -138,7 +141,7 @@ def write(pages: Path, measured: Sequence[MeasuredDrill]) -> None:
 
 
 def draw(pages: Path, runs: Path) -> None:
-    """Draw a picture of each drill that was run below a directory."""
+    """Draw a picture of each drill with a run below a directory."""
     (pages / gallery.FOLDER).mkdir(parents=True, exist_ok=True)
     for name, svg in gallery.pictures(runs).items():
         (pages / gallery.FOLDER / f"{name}.svg").write_text(svg, "utf-8")
@@ -178,8 +181,8 @@ def _mutant(drill: Drill) -> str:
         return f"The simulator has no {', '.join(missing)}, so it runs on real processes only."
     mutant = drill.catches
     if mutant is None:
-        return "No mutant is known that it catches."
-    how = "by its load" if mutant in BY_THE_LOAD else "by what it breaks"
+        return "It catches no known mutant."
+    how = "by its load" if mutant in BY_THE_LOAD else "by its faults"
     return f"`--simulate --mutant {mutant}` shows that it fails when that rule is broken, {how}."
 
 

@@ -1,4 +1,4 @@
-"""The report of a run: `report.json` first, and the same for people as Markdown and HTML."""
+"""The report of a run: `report.json`, and the same content as Markdown and HTML."""
 
 import json
 import math
@@ -32,14 +32,14 @@ def load(path: Path) -> dict[str, object]:
     try:
         found = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{file}: is no report of a drill: {error}") from error
+        raise ConfigError(f"{file}: is not a drill report: {error}") from error
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-        raise ConfigError(f"{file}: is no report of a drill ({SCHEMA})")
+        raise ConfigError(f"{file}: is not a drill report ({SCHEMA})")
     return found
 
 
 def as_json(judged: JudgedRun) -> dict[str, object]:
-    """Return everything the renderings need. Times are seconds since the load began."""
+    """Return all data for the renderings. Times are seconds since the load began."""
     run = judged.run
     acked = [each for each in measure.writes(run.lines) if each.ended <= run.ended]
     struck = measure.faults(run.steps)
@@ -94,13 +94,13 @@ def as_json(judged: JudgedRun) -> dict[str, object]:
 
 
 PERCENTILES = ("p50", "p99", "max")
-"""What is drawn of each stretch of time."""
+"""The drawn percentiles of each period."""
 BUCKET_S = 0.1
-"""The strip of write availability counts acknowledgements in pieces of this length."""
+"""The strip of write availability counts acknowledgements in periods of this length."""
 
 
 PIECES_MAX = 120
-"""So many stretches of time at most have percentiles of their own."""
+"""The limit of periods with separate percentiles."""
 
 
 def _latency_by_time(acked: Sequence[AckedWrite], begun: float, ended: float) -> dict[str, object]:
@@ -123,7 +123,7 @@ def _buckets(moments: Sequence[float], length: float) -> dict[str, object]:
 
 
 def _leaders(judged: JudgedRun) -> list[dict[str, object]]:
-    """Return the periods in which a node said that it led and took writes."""
+    """Return the periods in which a node reported that it led and accepted writes."""
     bands: list[dict[str, object]] = []
     open_bands: dict[str, dict[str, object]] = {}
     begun = judged.run.begun

@@ -42,7 +42,7 @@ Cells = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class ReportTable:
-    """A table under a heading of its own. All cells are plain text."""
+    """A table with a heading. All cells are plain text."""
 
     title: str
     heads: Cells
@@ -101,7 +101,7 @@ def proofs(report: Mapping[str, object]) -> Iterator[tuple[str, list[str]]]:
 
 
 def circumstances(report: Mapping[str, object]) -> str:
-    """Return when, how long and where it ran."""
+    """Return the time, duration and place of the run."""
     return (
         f"{report['began_at']}, {report['seconds']} s, qsync {report['version']}, "
         f"seed {report['seed']}, nodes {', '.join(_list(report['nodes']))}"
@@ -129,7 +129,7 @@ def latency_rows(report: Mapping[str, object]) -> Iterable[Cells]:
 
 
 def _commands(report: Mapping[str, object]) -> Iterable[ReportTable]:
-    """Return the commands of hooks; none in a lab, nor in reports of former versions."""
+    """Return the commands of hooks; none in a lab, nor in reports of earlier versions."""
     if not report.get("commands"):
         return
     rows = [

@@ -1,7 +1,6 @@
 """Backups of the cluster that a drill destroys, and how its lab is restored from them.
 
-All of it is below the lab's directory and known from there, so that anybody can restore it after
-the runner died.
+All state is below the lab's directory, so another process can restore it after the runner died.
 """
 
 import json
@@ -30,16 +29,16 @@ from qsync.store.environment import write_whole
 
 FOLDER, POINTS = "backups", "restored.jsonl"
 NODE_FILE = "node.yaml"
-"""How the nodes were set up, kept beside the backups of their cluster."""
+"""The configuration of the nodes, kept next to the backups of their cluster."""
 BEGUN = "restoring.json"
-"""In the lab's directory while it becomes another cluster: what has to be done, until all is."""
+"""In the lab's directory during a restore: the remaining work."""
 WRITABLE_S = 30.0
-"""How long the first node of the restored cluster may take until it takes writes."""
+"""How long the first node of the restored cluster may take until it accepts writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Begun:
-    """A restore that was begun: of this node, to this point of the backups."""
+    """A started restore: of this node, to this point of the backups."""
 
     node: str
     cluster: str
@@ -51,7 +50,7 @@ class _ArchiveEnded(Exception):
 
 
 def back_up(lab: Lab) -> None:
-    """Make a backup of the running cluster. Raises what `qsync backup create` raises."""
+    """Make a backup of the running cluster. Raises the errors of `qsync backup create`."""
     place = _place(lab)
     place.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(lab.nodes[0].config, place.parent / f"{lab.cluster}.{NODE_FILE}")
@@ -59,9 +58,9 @@ def back_up(lab: Lab) -> None:
 
 
 def archive(lab: Lab, every: float) -> Callable[[], None]:
-    """Archive the log behind the backup in a thread, until the returned call is made.
+    """Archive the log after the backup in a thread, until the returned function is called.
 
-    It raises what keeping it failed of; that nodes did not answer is no failure.
+    That function raises the error that ended the archiving; unanswered requests are not errors.
     """
     over = threading.Event()
     failed: list[Exception] = []
@@ -103,18 +102,18 @@ def check_restorable(lab: Lab) -> None:
 
 
 def destroy(lab: Lab, node: LabNode) -> None:
-    """End the process and remove the directory, as when a machine is lost."""
+    """Kill the process and remove the directory, like the loss of a machine."""
     if node.process is not None:
         lab.kill(node)
     shutil.rmtree(node.dir)
 
 
 def restore(lab: Lab, node: LabNode) -> bool:
-    """Make the node anew and start it; return true when it must be added to the cluster.
+    """Recreate the node and start it; return true if it must be added to the cluster.
 
-    The first one of a lab that has lost all is restored from the newest point of the backup, and
-    is a cluster of its own; each further one gets an empty directory of that cluster. A node
-    that is there is only started. After a kill at any step the same call goes on where that was.
+    The first node of a lab that lost all nodes is restored from the newest point of the backup, as
+    a new cluster; each further node gets an empty directory of that cluster. An existing node is
+    only started. After a kill at any step the same call continues at that step.
     """
     begun = _begun(lab)
     if begun is not None and begun.node == node.name:
@@ -143,7 +142,7 @@ def points(directory: Path, *, since: float) -> tuple[RestoredPoint, ...]:
 
 
 def _begin(lab: Lab, node: LabNode) -> _Begun:
-    """Write the plan down first: the lab's file will soon name another cluster."""
+    """Record the plan first: the lab's file will soon name another cluster."""
     at = time.monotonic_ns()
     plan, _ = restoring.plan(_load(lab), WantedPoint())
     point = RestoredPoint(index=plan.index, term=plan.term, at=at)
@@ -161,10 +160,10 @@ def _begun(lab: Lab) -> _Begun | None:
 
 
 def _restore_first(lab: Lab, node: LabNode, begun: _Begun) -> None:
-    """Restore the first node. Each step is done whole or not at all, and can be repeated.
+    """Restore the first node. Each step is atomic and can be repeated.
 
-    The node's own file comes with the directory, whole, and says which cluster it is; the lab's
-    file and all others follow from that.
+    The node's file appears together with the directory and names the cluster; the lab's file and
+    all others follow from it.
     """
     former = replace(lab, cluster=begun.cluster)
     options = options_of(_settings(former))
@@ -181,17 +180,17 @@ def _restore_first(lab: Lab, node: LabNode, begun: _Begun) -> None:
         secure.certify_administrator(lab.dir, anew)
     options |= _certified(anew, node)
     write_whole(node.config, config_text(anew, node, options).encode())
-    (node.dir / secret.FILE).unlink(missing_ok=True)  # now it names the one of the lab, as it did
+    (node.dir / secret.FILE).unlink(missing_ok=True)  # now it names the file of the lab again
     (lab.dir / BEGUN).unlink()
     anew.start(node)
     surveys.wait_writable([node.address], timeout=WRITABLE_S)
 
 
 def _certified(lab: Lab, node: LabNode) -> dict[str, str]:
-    """Make a certificate of the new cluster, where the lab speaks TLS; return its options."""
+    """Make a certificate of the new cluster, if the lab uses TLS; return its options."""
     if not secure.is_secure(lab.dir):
         return {}
-    shutil.rmtree(node.dir / NODE_DIRECTORY, ignore_errors=True)  # of a restore that was killed
+    shutil.rmtree(node.dir / NODE_DIRECTORY, ignore_errors=True)  # left by a killed restore
     return secure.add_nodes(lab.dir, lab, [node])
 
 
@@ -200,7 +199,7 @@ def _load(lab: Lab) -> catalogue.Catalogue:
 
 
 def _place(lab: Lab) -> Path:
-    """Return the place of its cluster's backups: those of another one are elsewhere."""
+    """Return the folder of its cluster's backups: each cluster has its own."""
     return lab.dir / FOLDER / lab.cluster
 
 

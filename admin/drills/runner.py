@@ -1,4 +1,4 @@
-"""Runs a drill on a cluster: load, method, healing whatever happens, and then the proof."""
+"""Runs a drill on a cluster: load, method, healing in every case, and then the checks."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -36,16 +36,16 @@ from qsync.errors import OutcomeUnknown, QsyncError, Unavailable
 T = TypeVar("T")
 UP_S_MAX = 30.0
 STEADY_S_MAX = 15.0
-"""How long the steady state may take to come, before and after."""
+"""How long to wait for the steady state, before and after."""
 MEET_S_MAX = 40.0
-"""How long the replicas may take to hold the same."""
+"""How long the replicas may take to become equal."""
 TICK_S = 0.02
 STOP_CHECK_S = 1.0
-"""How often the stop conditions are asked."""
+"""How often the stop conditions are tested."""
 
 
 class DrillPhase(StrEnum):
-    """How far a run has come."""
+    """The phase of a run."""
 
     WORKING = "working"
     HEALING = "healing"
@@ -63,16 +63,16 @@ class RunView:
 
 
 class DrillObserver:
-    """Observes a run, in its own thread: no method here may take long."""
+    """Observes a run, in the run's thread: no method here may take long."""
 
     def tell(self, what: str) -> None:
         """A line for people."""
 
     def performed(self, step: Step, nodes: Sequence[str]) -> None:
-        """Notes that a step was done to these nodes."""
+        """Called after a step was done on these nodes."""
 
     def look(self, view: RunView) -> None:
-        """Takes the present state; called many times a second."""
+        """Takes the current state; called many times a second."""
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class DrillRunner:
     _next_check: float = 0.0
 
     def run(self) -> RunRecord:
-        """Run the drill. Raises DrillStopped only while nothing is broken yet."""
+        """Run the drill. Raises DrillStopped only before the first fault."""
         began_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         found = surveys.wait_writable(self.place.addresses, timeout=UP_S_MAX)
         leader = None if found.leader is None else found.leader.name
@@ -141,7 +141,7 @@ class DrillRunner:
             with connect(self.place.addresses, timeout=UP_S_MAX) as client:
                 spaces.prepare(self.place, client, self.load.kind)
         except QsyncError:
-            self.cluster.undo_log.close()  # nothing is broken yet
+            self.cluster.undo_log.close()  # before the first fault
             raise
         begun = time.monotonic()
         end, why = self._play()
@@ -179,7 +179,7 @@ class DrillRunner:
     # -- the method
 
     def _play(self) -> tuple[RunEnd | None, str | None]:
-        """Do method and healing; return how the run ended early, and why."""
+        """Run the method and heal; return how the run ended early, and why."""
         end: RunEnd | None = None
         why: str | None = None
         try:
@@ -243,7 +243,7 @@ class DrillRunner:
         self.observer.performed(step, nodes)
 
     def _live(self, step: Step) -> Sequence[str]:
-        """Do what the verb says; return the nodes that it was done to."""
+        """Execute the verb; return its nodes."""
         if VERBS[step.verb].spec.waits:
             return perform(self.cluster, step)
         return self._meanwhile(lambda: perform(self.cluster, step), self._look)
@@ -278,7 +278,7 @@ class DrillRunner:
             time.sleep(TICK_S)
 
     def _meanwhile(self, act: Callable[[], T], look: Callable[[], None]) -> T:
-        """Run it beside the observation; it has ended when this returns or raises."""
+        """Run it concurrently with the observation; it has ended when this returns or raises."""
         with ThreadPoolExecutor(1) as pool:
             done: Future[T] = pool.submit(act)
             while not done.done():
@@ -287,7 +287,7 @@ class DrillRunner:
             return done.result()
 
     def _look(self) -> None:
-        """Observe once. Raises DrillStopped when it must stop, or an error of a client."""
+        """Observe once. Raises DrillStopped if it must stop, or an error of a client."""
         self.load.check()
         if self.facts.watch.crash is not None:
             raise self.facts.watch.crash
@@ -313,7 +313,7 @@ class DrillRunner:
         )
 
     def _steady(self, when: str) -> None:
-        """Wait for the steady state. Raises StepFailed that names what is missing."""
+        """Wait for the steady state. Raises StepFailed with the unmet conditions."""
         deadline = time.monotonic() + STEADY_S_MAX
         wanted = self.drill.steady_state
         self.facts.begin_step()
@@ -329,7 +329,7 @@ class DrillRunner:
         with connect(self.place.addresses, timeout=UP_S_MAX) as client:
             self.load.settle(client)
             found, balances = proof.read_back(client, self.history, self.load.kind)
-        self.history.give_up("the run ended and nobody could say")
+        self.history.give_up("the run ended without a known outcome")
         digests = proof.same_digests(self.place.addresses, timeout=MEET_S_MAX)
         return proof.prove(
             self.load.tally,

@@ -1,4 +1,4 @@
-"""Samples every node all the time while a drill runs, beside clients and faults."""
+"""Samples every node continuously while a drill runs."""
 
 import threading
 import time
@@ -17,10 +17,10 @@ from qsync.status.record import NodeStatus
 
 PERIOD_S = 0.05
 KEPT_S = 0.2
-"""So often all that a node says is kept for the evidence, unless its role changes."""
+"""How often a full status is kept for the evidence, unless the role changes."""
 FIRST_S_MAX = 20.0
 RECENT = 500
-"""So many of the latest writes count for `commit_p99`."""
+"""How many of the latest writes count for `commit_p99`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,17 +37,17 @@ class NodeObservation:
     confirmed: int = 0
     limbo: int = 0
     sample: NodeStatus | None = None
-    """All that it said, where that is kept: a few times a second, and when its role changed."""
+    """Its full status, if kept: a few times a second, and when its role changed."""
 
 
 class ThinnedSamples:
-    """Thins samples: all those of a long drill would not fit into memory."""
+    """Reduces samples: all samples of a long drill would not fit into memory."""
 
     def __init__(self) -> None:
         self._last: dict[int, tuple[float, NodeStatus]] = {}
 
     def thin(self, sample: NodeStatus, now: float) -> NodeStatus | None:
-        """Return the sample a few times a second and when its role changed; else nothing."""
+        """Return the sample a few times a second and when its role changed; else None."""
         at, last = self._last.get(sample.id, (float("-inf"), sample))
         same = (sample.role, sample.term, sample.ro) == (last.role, last.term, last.ro)
         if same and sample.pid == last.pid and now - at < KEPT_S:
@@ -82,7 +82,7 @@ class SamplingThread:
 
     @property
     def terms(self) -> dict[int, set[str]]:
-        """Which nodes were seen leading in which term."""
+        """The nodes that were seen as leaders, by term."""
         found: dict[int, set[str]] = {}
         for observed in list(self.observations):
             if observed.role == "leader":
@@ -136,8 +136,8 @@ class SamplingThread:
 class LiveFacts:
     """The state of the cluster at a moment, for probes.
 
-    `names`: the nodes that each target stands for. `since`: when the present step began, with so
-    many acknowledged writes.
+    `names`: the nodes of each target. `since`: the start of the current step, and the number of
+    acknowledged writes then.
     """
 
     watch: SamplingThread
@@ -149,7 +149,7 @@ class LiveFacts:
     acked_then: int = 0
 
     def begin_step(self) -> None:
-        """Begin a step: what it waits for has to come after this moment."""
+        """Begin a step: its awaited conditions must become true after this moment."""
         self.since, self.acked_then = time.monotonic(), len(self.tally.acked)
 
     def commit_p99(self) -> float | None:

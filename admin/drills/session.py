@@ -1,4 +1,4 @@
-"""Runs a drill from its options to a directory with its report: in a new lab, or a cluster."""
+"""Runs a drill in a new lab or on a cluster, and writes the report to a directory."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,17 +22,17 @@ from qsync.client import security
 from qsync.client.blocking import connect
 
 LAB = "lab"
-"""Where in the directory of a run the lab lives that was made for it."""
+"""The folder, in the directory of a run, of the lab that was made for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrillSetup:
     """Where to run it. `target`: a running cluster; else a lab of `nodes` nodes is made.
 
-    `keep`: the lab that was made stays. `links`: it has a proxy between its nodes. `secure`: it
-    speaks TLS and has users, as it does for a drill that is about certificates. `record`: write
-    evidence and reports, of this `source` and from this `command`. `drill`: how it was named, such
-    as the path of a file of one's own; its name where that is empty.
+    `keep`: do not remove the made lab. `links`: it has a proxy between its nodes. `secure`: it uses
+    TLS and has users; drills of certificates need it. `record`: write evidence and reports, of this
+    `source` and from this `command`. `drill`: the name that the user gave, such as the path of a
+    file; if empty, the drill's name.
     """
 
     out: Path
@@ -48,7 +48,7 @@ class DrillSetup:
 
 
 def run(drill: Drill, plan: DrillSetup, observer: DrillObserver) -> JudgedRun:
-    """Run it, write evidence and reports. A lab that was made for it is removed unless kept."""
+    """Run it, write evidence and reports. A lab made for it is removed unless kept."""
     check_new(plan.out, hint="name a new directory with --out")
     plan.out.mkdir(parents=True, exist_ok=True)
     out = plan.out.absolute()
@@ -62,7 +62,7 @@ def run(drill: Drill, plan: DrillSetup, observer: DrillObserver) -> JudgedRun:
 def _run_by_hooks(
     place: HookedCluster, drill: Drill, plan: DrillSetup, observer: DrillObserver, out: Path
 ) -> JudgedRun:
-    """Run it on a running cluster: nodes are started and stopped there only by hooks."""
+    """Run it on a running cluster, where only hooks start and stop nodes."""
     place.dir.mkdir(exist_ok=True)
     judged = expectations.judge(DrillRunner(drill, place, observer).run())
     command = plan.command or _hooks_command(drill, place, plan)
@@ -90,7 +90,7 @@ def _run_on(
         healed = judged.end is not RunEnd.NOT_HEALED
     finally:
         if plan.target is None:
-            # Faults that could not be healed stay, for an operator to look at.
+            # Faults that could not be undone stay, for an operator to inspect.
             place.stop_all()
             if healed and plan.record:
                 compare_stored(out, place.directories)
@@ -100,7 +100,7 @@ def _run_on(
 
 
 def _settle(place: Lab) -> None:
-    """What was just made is whole before it is broken; on a busy machine that takes a while."""
+    """A new lab must be healthy before the drill; on a busy machine that takes a while."""
     if secure.is_secure(place.dir):
         surveys.wait_writable(place.addresses, timeout=UP_S_MAX)
         secure.have_users(place.dir, place.addresses)
@@ -108,7 +108,7 @@ def _settle(place: Lab) -> None:
 
 
 def preview(drill: Drill, target: DrillPlace | None, nodes: int) -> tuple[Names, list[str]]:
-    """Return targets and timeline without touching anything; with hooks, their commands."""
+    """Return targets and timeline without any change; with hooks, their commands."""
     leader = None
     if target is not None:
         found = surveys.survey(target.addresses)

@@ -1,4 +1,4 @@
-"""The simulated cluster that a drill breaks: the same shipped nodes, in virtual time."""
+"""The simulated cluster that a drill breaks: the shipped node code, in virtual time."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,20 +11,20 @@ from qsync.sim.kernel.machine import MemberMachine
 from qsync.sim.world import World
 
 WAKE_S = 0.01
-"""Virtual time between two looks at what a step waits for."""
+"""Virtual time between two tests of the condition that a step waits for."""
 
 Members = list[MemberMachine]
 
 
 class WaitMissed(Exception):
-    """A step waited for something that did not come."""
+    """A step waited for a condition that was not met."""
 
 
 @dataclass(slots=True)
 class SimulatedCluster:
-    """The simulated cluster, for verbs and probes. `struck`: nodes whose armed disks struck.
+    """The simulated cluster, for verbs and probes. `struck`: nodes whose armed disks fired.
 
-    `acked_then`: how many writes were acknowledged when the present step began.
+    `acked_then`: the number of acknowledged writes at the start of the current step.
     """
 
     world: World
@@ -103,7 +103,7 @@ class SimulatedCluster:
     def in_turn(
         self, what: str, phases: Sequence[tuple[Callable[[], None], float]], *, links: bool = False
     ) -> None:
-        """Do each phase for its seconds, over and over, until `what` is ended or begun anew.
+        """Repeat the phases, each for its seconds, until `what` is ended or restarted.
 
         `links`: it ends when links are mended.
         """
@@ -121,11 +121,11 @@ class SimulatedCluster:
         go(0)
 
     def end_turns(self, what: str) -> None:
-        """End what is done in turns."""
+        """End a repetition."""
         self._turns[what] = self._turns.get(what, 0) + 1
 
     def count_writes(self, node: MemberMachine, times: int) -> None:
-        """Let so many writes of its armed disk strike, then none; 0: all of them."""
+        """Let this many writes of its armed disk fail, then none; 0: all of them."""
         left = times or float("inf")
 
         def count() -> None:
@@ -150,7 +150,7 @@ class SimulatedCluster:
         network.unblock([pair for pair, times in network.blocked.items() for _ in range(times)])
 
     def disarm(self, node: MemberMachine) -> None:
-        """Disarm the disk: no write strikes any more."""
+        """Disarm the disk: writes no longer fail."""
         if node.up:
             self.points(node).disarm()
         node.disk.heal()

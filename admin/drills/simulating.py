@@ -23,10 +23,10 @@ from qsync.sim.world import World
 
 BEGIN_S_MAX = 60.0
 REST_TIMEOUTS = 80
-"""After healing, so many election timeouts of virtual time must be enough to come to rest."""
+"""How many election timeouts of virtual time the cluster has to come to rest after healing."""
 _HABITS = ("short_sessions", "little_room", "members", "snapshots", "retention")
 _WITHOUT = (*FLAWS, *VARIETY, *_HABITS, "tune")
-"""What is wrong or late is the drill's business, and so are the settings of the cluster."""
+"""Only the drill injects faults and delays, and it has the settings of the cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,7 @@ def simulate(drill: Drill, *, nodes: int, mutant: str | None = None) -> Simulate
 
 
 def _run(drill: Drill, cluster: SimulatedCluster, labels: dict[str, float]) -> None:
-    """Do all its steps, and time their labels. Raises PropertyViolation or WaitMissed."""
+    """Execute all its steps, and time their labels. Raises PropertyViolation or WaitMissed."""
     world = cluster.world
     world.start()
     cluster.until(
@@ -145,7 +145,7 @@ def _configure(world: World, drill: Drill) -> None:
     share = world.swarm.timing.replication_timeout / beat
     text = drill.options.get("replication.synchro_timeout")
     for node in world.nodes:
-        node.clocks.in_a_hurry = False  # timers that always ring alike never end a tie
+        node.clocks.in_a_hurry = False  # timers with always equal times would never end a tie
         replication = replace(node.config.replication, synchro_policy=Policy.ROLLBACK)
         if text is not None:
             replication = replace(replication, synchro_timeout=units.duration(text) * share)

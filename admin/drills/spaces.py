@@ -1,7 +1,7 @@
-"""The spaces that the clients of a drill write to: made before it, and removed where others live.
+"""The spaces that the clients of a drill write to: made before it, removed on a real cluster.
 
-A lab exists to be broken. On a real cluster a space of the same name may be the user's, so
-nothing is removed there but what a drill has made.
+On a real cluster a space of the same name may be the user's, so only spaces that a drill made are
+removed.
 """
 
 from admin.drills.failures import DrillStopped
@@ -21,13 +21,13 @@ def check(place: DrillPlace, client: Client) -> None:
         return
     raise DrillStopped(
         f"{place.name} has the space {', '.join(there)}, and clients of a drill make their own",
-        hint="rename it, or drill a cluster without it; what drills made is noted beside their "
-        "undo log, and only that is removed",
+        hint="rename it, or use a cluster without it; spaces made by drills are listed next to "
+        "the undo log, and only those are removed",
     )
 
 
 def prepare(place: DrillPlace, client: Client, kind: LoadKind) -> None:
-    """Make them anew. Raises DrillStopped, and errors of a client."""
+    """Recreate them. Raises DrillStopped, and errors of a client."""
     check(place, client)
     if not isinstance(place, Lab):
         (place.dir / SPACES_NOTE).write_text("made by a drill\n", "utf-8")
@@ -36,7 +36,7 @@ def prepare(place: DrillPlace, client: Client, kind: LoadKind) -> None:
 
 
 def clean(place: DrillPlace, client: Client) -> None:
-    """Remove them from a cluster that is no lab. Raises what a client raises."""
+    """Remove them from a cluster that is not a lab. Raises errors of a client."""
     note = place.dir / SPACES_NOTE
     if not isinstance(place, Lab) and note.is_file():
         clients.drop(client)

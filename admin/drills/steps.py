@@ -16,7 +16,7 @@ _ALWAYS = ("as",)
 
 
 def read(written: YamlValue, known: Sequence[str]) -> tuple[Step, ...]:
-    """All steps. `known`: what a node may be called. Complaints are left with the file."""
+    """All steps. `known`: the names of nodes. Problems are recorded with the file."""
     items = written.items()
     if len(items) > STEPS_MAX:
         written.complain(f"has {len(items)} steps; at most {STEPS_MAX} are allowed")
@@ -31,7 +31,7 @@ def read(written: YamlValue, known: Sequence[str]) -> tuple[Step, ...]:
 
 def _step(written: YamlValue, known: Sequence[str]) -> Step | None:
     if written.scalar:
-        # `- heal` is short for a verb that takes nothing.
+        # `- heal` is short for a verb without a value.
         word = written.word(
             [name for name, verb in VERBS.items() if verb.spec.takes is Takes.NOTHING],
             "step without a value",

@@ -1,4 +1,4 @@
-"""Which nodes the targets of a drill are, in the cluster as it is when the drill begins."""
+"""Resolves the targets of a drill to nodes of the cluster when the drill begins."""
 
 from collections.abc import Mapping, Sequence
 from random import Random
@@ -10,14 +10,14 @@ Names = Mapping[str, tuple[str, ...]]
 
 
 def resolve(drill: Drill, names: Sequence[str], leader: str | None) -> Names:
-    """Node names by target. Raises ConfigError for a target that finds no node.
+    """Node names by target. Raises ConfigError for a target without a node.
 
-    `names` are in the order of their ids; a seed decides where a target leaves the choice.
+    `names` are in the order of their ids; the seed decides if a target allows several nodes.
     """
     dice = Random(f"targets {drill.seed}")  # noqa: S311 - replays, hides nothing
     found: dict[str, tuple[str, ...]] = {}
     taken: set[str] = set()
-    # Who is named or leads is given away first, so that no other target takes that node.
+    # Named nodes and the leader are assigned first, so that no other target takes them.
     order = sorted(drill.targets.items(), key=lambda item: _rank(item[1]))
     for name, target in order:
         chosen = _choose(target, names, leader, taken, dice)
@@ -29,7 +29,7 @@ def resolve(drill: Drill, names: Sequence[str], leader: str | None) -> Names:
 
 
 def now(names: Names, word: str, leader: str | None) -> tuple[str, ...]:
-    """The nodes of a target; `leader` is the leader at this moment."""
+    """The nodes of a target; `leader` is the current leader."""
     if word != LEADER:
         return names[word]
     return () if leader is None else (leader,)

@@ -1,4 +1,4 @@
-"""The faults of a drill, on disk before they are injected, so that others can undo them."""
+"""The faults of a drill, on disk before they are injected, so another process can undo them."""
 
 import json
 import os
@@ -16,7 +16,7 @@ FILE = "drill.journal"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoStep:
-    """One thing that has to be undone. `undo`: the verb that does it. No `node`: all links."""
+    """One fault to undo. `undo`: the verb that undoes it. No `node`: all links."""
 
     undo: str
     node: str = ""
@@ -27,7 +27,7 @@ class UndoStep:
 
 
 class UndoLog:
-    """What the drill on the lab of a directory has to undo. Written through to the disk."""
+    """The faults to undo of the drill on the lab in a directory. Every write is synced to disk."""
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / FILE
@@ -37,12 +37,12 @@ class UndoLog:
 
     @property
     def pending(self) -> list[UndoStep]:
-        """What is still to be undone, the latest first."""
+        """The faults that are still to be undone, the latest first."""
         return list(reversed(self._open))
 
     @classmethod
     def create(cls, directory: Path, drill: str) -> "UndoLog":
-        """A new one. Raises DrillRuns when another drill runs, or is not mended yet."""
+        """Create a new one. Raises DrillRuns if another drill runs, or is not healed yet."""
         found = cls.read(directory)
         if found is not None and found.runs:
             raise DrillRuns(f"{found.path}: the drill {found.drill} runs on the same nodes")
@@ -59,7 +59,7 @@ class UndoLog:
 
     @classmethod
     def read(cls, directory: Path) -> "UndoLog | None":
-        """The one that is there, if any. A torn last line is of what was not done yet."""
+        """The existing one, if any. A torn last line is of a fault that was not injected yet."""
         found = cls(directory)
         try:
             lines = list(_lines(found.path))
@@ -71,23 +71,23 @@ class UndoLog:
 
     @property
     def runs(self) -> bool:
-        """The runner that wrote it is alive, and is not this process."""
+        """Whether the runner that wrote it is alive, and is not this process."""
         runner = self._runner
         return runner is not None and runner.pid != os.getpid() and runner.alive
 
     def owe(self, step: UndoStep) -> None:
-        """Something is about to be broken. Returns when that is safely written down."""
+        """Record a coming fault. Returns after it is durable."""
         self._open.append(step)
         self._write({"owe": step.undo, "node": step.node})
 
     def settle(self, step: UndoStep) -> None:
-        """It was undone. Settling what nobody owes changes nothing."""
+        """Record that it was undone. Has no effect if it is not in the log."""
         if step in self._open:
             self._open.remove(step)
             self._write({"paid": step.undo, "node": step.node})
 
     def close(self) -> None:
-        """Nothing is owed any more."""
+        """Remove the log: nothing is left to undo."""
         assert not self._open, self._open
         self.path.unlink(missing_ok=True)
 
@@ -107,16 +107,16 @@ class UndoLog:
                 case {"paid": str(undo), "node": str(node)}:
                     self._open.remove(UndoStep(undo=undo, node=node))
                 case _:
-                    raise ConfigError(f"{self.path}: is no undo log of a drill: {line}")
+                    raise ConfigError(f"{self.path}: is not an undo log of a drill: {line}")
         except ValueError as error:
-            raise ConfigError(f"{self.path}: is no undo log of a drill: {error}") from error
+            raise ConfigError(f"{self.path}: is not an undo log of a drill: {error}") from error
 
 
 def _lines(path: Path) -> Iterator[dict[str, object]]:
     texts = path.read_text("utf-8").split("\n")
-    for text in texts[:-1]:  # behind the last newline nothing is finished
+    for text in texts[:-1]:  # a line without a newline is incomplete
         try:
             found = json.loads(text)
         except ValueError as error:
-            raise ConfigError(f"{path}: is no undo log of a drill: {error}") from error
+            raise ConfigError(f"{path}: is not an undo log of a drill: {error}") from error
         yield found

@@ -22,7 +22,7 @@ FLAG_SCHEMA: Schema = {"type": "boolean"}
 
 @dataclass(frozen=True, slots=True)
 class OptionKind:
-    """What an option of a step holds. `target`: it names nodes."""
+    """The type of an option of a step. `target`: it names nodes."""
 
     parse: Callable[[str], Value]
     schema: Schema
@@ -62,14 +62,14 @@ def lasting(text: str) -> float:
     """A duration that is not 0."""
     found = units.duration(text)
     if not found:
-        raise ValueError("is no time at all")
+        raise ValueError("is not longer than 0")
     return found
 
 
 def name(text: str) -> str:
-    """Of a drill: reports and folders bear it."""
+    """The name of a drill: reports and folders use it."""
     if not text.strip() or "/" in text:
-        raise ValueError("is no name: it is empty, or has a / in it")
+        raise ValueError("is not a name: it is empty or contains a /")
     return text
 
 
@@ -81,10 +81,10 @@ def truth(text: str) -> bool:
 
 
 def chance(text: str) -> float:
-    """A share from 0 to 1, also as a percentage."""
+    """A probability from 0 to 1, also as a percentage."""
     found = number(text[:-1].strip()) / 100 if text.endswith("%") else number(text)
     if found > 1:
-        raise ValueError("is not a chance from 0 to 1, or a percentage")
+        raise ValueError("is not a probability from 0 to 1, or a percentage")
     return found
 
 
@@ -100,7 +100,7 @@ def one_of(*words: str) -> OptionKind:
 
     def parse(text: str) -> str:
         if text not in words:
-            raise ValueError(f"is none of {', '.join(words)}")
+            raise ValueError(f"is not one of {', '.join(words)}")
         return text
 
     return OptionKind(parse, {"enum": list(words)})

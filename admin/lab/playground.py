@@ -163,7 +163,7 @@ class Playground:
         return found[-1]
 
     def wait_healthy(self, *, timeout: float = TIMEOUT_S) -> None:
-        """Wait until all nodes are in touch with a leader that takes writes."""
+        """Wait until all nodes are connected to a leader that accepts writes."""
 
         def healthy() -> bool:
             survey = self._survey(self.lab.nodes)

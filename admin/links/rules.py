@@ -131,7 +131,7 @@ def across(
 
 
 def ring(names: Sequence[str]) -> list[DirectedLink]:
-    """What has to be cut so that everybody reaches only neighbours; of three, two are apart."""
+    """The cuts after which every node reaches only its neighbours; of three, two are apart."""
     size = len(names)
     if size == 3:  # noqa: PLR2004 - in a ring of three all are neighbours
         return _pairs([(names[0], names[1])])

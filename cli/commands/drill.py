@@ -284,7 +284,7 @@ def summary(*, directory: Path) -> None:
 
     found = reference.collect(directory)
     if not found:
-        raise ConfigError(f"{directory}: there is no report of a drill below it")
+        raise ConfigError(f"{directory}: there is no drill report below it")
     if style().as_json:
         document("drill-summary", drills=[asdict(each) for each in found])
     else:

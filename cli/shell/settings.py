@@ -41,7 +41,7 @@ class ShellSettings:
         match name:
             case "format" | "output":
                 if text not in set(OutputFormat):
-                    raise ValueError(f"{text!r} is none of {', '.join(OutputFormat)}")
+                    raise ValueError(f"{text!r} is not one of {', '.join(OutputFormat)}")
                 self.format = OutputFormat(text)
             case "rows":
                 if not text.isdigit() or not int(text):
@@ -65,7 +65,7 @@ def consistency(text: object) -> ReadConsistency:
     for each in CONSISTENCIES:
         if each == text:
             return each
-    raise ValueError(f"{text!r} is none of {', '.join(CONSISTENCIES)}")
+    raise ValueError(f"{text!r} is not one of {', '.join(CONSISTENCIES)}")
 
 
 def choices(name: str) -> tuple[str, ...]:

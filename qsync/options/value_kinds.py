@@ -92,7 +92,7 @@ def choice(values: type[E]) -> ValueKind[E]:
 
     def parse(text: str) -> E:
         if text not in words:
-            raise ValueError(f"is none of {', '.join(words)}")
+            raise ValueError(f"is not one of {', '.join(words)}")
         return values(text)
 
     def suggest(text: str) -> str | None:

@@ -173,7 +173,7 @@ def test_a_page_of_a_very_long_run_is_small(
     found = bundle(tmp_path / "run", status=rows)
     text = render([check_bundle(found.path)], HOW)
     assert len(text) < 120_000
-    assert "There was more than is drawn." in parsed(text).words
+    assert "Some of it is not drawn." in parsed(text).words
 
 
 def test_violations_are_shown_with_rows_and_at_their_moment(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_a_number_without_a_unit_is_refused_under_either_name() -> None:
         ("node: {id: 1, id: 2}", 1, 15, "node.id", "is given twice"),
         ("node: {id: 1", 1, 13, "the file", "is not YAML"),
         ("peers: [{id: 1, name: n1}]", 1, 14, "peers.0.address", "is missing"),
-        ("store: {fold_interval: 1s, writer: quick}", 1, 36, "store.writer", "is none of auto"),
+        ("store: {fold_interval: 1s, writer: quick}", 1, 36, "store.writer", "is not one of auto"),
     ],
 )
 def test_a_wrong_value_is_refused_at_its_line_and_column(

@@ -78,7 +78,7 @@ def test_the_drawing_has_units_a_legend_names_of_faults_and_no_script() -> None:
     root = ET.fromstring(drawing.standalone(found))
     said = [each.text for each in root.iter(f"{SVG}text")]
     assert {"faults", "n1", "n2", "n3", "writes", "kill n1", "2.0 s", "10 ms"} <= {*said}
-    assert {"leads term 1", "leads term 2", "broken by the drill", "99th percentile"} <= {*said}
+    assert {"leads term 1", "leads term 2", "fault of the drill", "99th percentile"} <= {*said}
     assert "latency of acknowledged writes, logarithmic" in said
     assert not list(root.iter(f"{SVG}script"))
     classes = {each.get("class") for each in root.iter()}

@@ -70,7 +70,7 @@ def test_a_file_becomes_the_objects_that_python_would_make() -> None:
         ("role: leader", "roll: leader", "5:12", "did you mean 'role'?"),
         ("role: leader", "role: leeder", "5:18", "did you mean 'leader'?"),
         ("kill:", "kil:", "8:5", "did you mean 'kill'?"),
-        ("signal: TERM", "signal: HUP", "8:34", "is none of KILL, TERM, INT"),
+        ("signal: TERM", "signal: HUP", "8:34", "is not one of KILL, TERM, INT"),
         ('"{{victim}}"', "victm", "8:12", "did you mean 'victim'?"),
         ("within: 5s", "within: 5", "9:53", "has no unit"),
         ("probe: writable", "probe: writeable", "9:21", "did you mean 'writable'?"),
@@ -183,9 +183,9 @@ def test_single_values_may_be_given_otherwise_for_a_run() -> None:
     ("key", "value", "words"),
     [
         ("method.9.signal", "INT", "--set 9.signal: there are 4, named by number from 1"),
-        ("title.x", "1", "--set x: there is nothing inside of a single value"),
+        ("title.x", "1", "--set x: a single value has no members"),
         ("guards.max", "1", "there is no such guard"),
-        ("method.2.signal", "HUP", "is none of KILL, TERM, INT"),
+        ("method.2.signal", "HUP", "is not one of KILL, TERM, INT"),
         ("seed", "{", "--set:1:2: the file: is not YAML"),
     ],
 )
@@ -228,7 +228,7 @@ def test_nodes_that_may_not_be_broken_at_their_fault_points_are_left_alone(tmp_p
     drill = reader.load(reader.find("fsync-fails"))
     assert "fault points" in preflight.needs(drill)
     names = targets.resolve(drill, ["n1", "n2", "n3"], "n1")
-    with pytest.raises(DrillStopped, match="does not let its fault points be armed"):
+    with pytest.raises(DrillStopped, match="does not allow arming its fault points"):
         preflight.allow(drill, forbidden, names, ClusterSurvey(samples=()))
     with pytest.raises(DrillStopped, match="healthy"):
         preflight.allow(drill, tagged, names, ClusterSurvey(samples=()))
@@ -250,7 +250,7 @@ def test_a_stopped_drill_is_an_error_of_the_tree() -> None:
         ("workload: {clients: three}", "clients = 'three': is not a whole number"),
         ("guards: {max_nodes_down: -1}", "max_nodes_down = '-1': is not a whole number from 0"),
         ("guards: {require: {min_voters: 0}}", "min_voters = '0': is not a whole number from 1"),
-        ("guards: {time_limit: 0s}", "time_limit = '0s': is no time at all"),
+        ("guards: {time_limit: 0s}", "time_limit = '0s': is not longer than 0"),
         ("seed: x", "seed = 'x': is not a whole number"),
     ],
 )

@@ -80,7 +80,7 @@ def stopped(place: HookedCluster, wanted: Drill, found: ClusterSurvey) -> str:
         ("cluster: shop\n", "", "cluster: is missing"),
         ("  kill:", "  kil:", "hooks.yaml:9:3: kil: is no action that a hook can do"),
         ("  kill:", "  kil:", "did you mean 'kill'?"),
-        ("  kill:", "  ring:", "ring: is done by the hook of `cut`"),
+        ("  kill:", "  ring:", "ring: is performed by the hook of `cut`"),
         ("  kill:", "  promote:", "promote: needs no hook"),
         ("{unit}\n  start", "{unix}\n  start", "has the field {unix}; there are"),
         ("{unit}\n  start", "{unix}\n  start", "did you mean 'unit'?"),
@@ -92,7 +92,7 @@ def stopped(place: HookedCluster, wanted: Drill, found: ClusterSurvey) -> str:
         ("q2", '"q 2"', "may hold letters, digits"),
         ("q2", "-q2", "does not begin with -"),
         ("10.0.0.2:3301", "10.0.0.2", "needs `address: HOST:PORT`"),
-        ("timeout: 9s", "timeout: 0s", "is no time at all"),
+        ("timeout: 9s", "timeout: 0s", "is not longer than 0"),
         ("  mend: ssh {host} whole {cluster}\n", "", "is undone by `mend`, and no hook does that"),
         ("run: [", "walk: [", "there is no such part of a hook"),
         ("shell: true", "shell: maybe", "is neither true nor false"),
@@ -182,11 +182,14 @@ def test_a_drill_whose_hooks_are_not_all_there_does_not_begin(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("found", "complaint"),
     [
-        (answers(name="other"), "is for the cluster 'shop', and who answers is of 'other'"),
+        (
+            answers(name="other"),
+            "is for the cluster 'shop', and the nodes that answer are of 'other'",
+        ),
         (answers(tag="production"), "the cluster.tag of shop is 'production'"),
         (answers(nodes=2), "differ in n3"),
         (answers(nodes=4), "differ in n4"),
-        (ClusterSurvey(samples=()), "not known: nobody answers"),
+        (ClusterSurvey(samples=()), "not known: no node answers"),
     ],
 )
 def test_another_cluster_than_that_of_the_file_is_left_alone(

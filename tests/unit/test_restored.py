@@ -171,7 +171,7 @@ def test_the_loss_is_a_measure_and_the_pause_of_the_clients_is_no_shorter_gap() 
     )
     assert judged.end is RunEnd.PASSED
     assert (
-        "1 acknowledged writes behind the backup are lost, the first 0.100 s old" in judged.sentence
+        "1 acknowledged writes after the backup are lost, the first 0.100 s old" in judged.sentence
     )
     more = replace(run, drill=drill, proof=replace(told, not_left_behind=(2,)))
     (exact,) = [e for e in expectations.judge(more).findings if e.name == "restored_exactly"]

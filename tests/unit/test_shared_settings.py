@@ -152,7 +152,7 @@ def test_what_is_rolled_back_or_cut_counts_no_more() -> None:
     ("given", "words"),
     [
         ({"election.timeout": "2s", "nonsense": "1"}, "nonsense = '1': is no setting"),
-        ({"election.timeout": "2s", "election.fencing": "hard"}, "is none of"),
+        ({"election.timeout": "2s", "election.fencing": "hard"}, "is not one of"),
         ({"election.timeout": 2}, "is not a text"),
         ({"election.timeout": "2" * 999}, "at most 200 characters"),
         ({"nonsense": None}, "is no setting"),

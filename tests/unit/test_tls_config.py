@@ -53,7 +53,7 @@ def test_without_it_nothing_is_on() -> None:
         ({"tls.certificate": "a.crt"}, "tls.key = '': is missing"),
         ({"tls.key": "a.key", "tls.ca": "ca.crt"}, "tls.certificate = '': is missing"),
         ({"tls.clients": "optional"}, "tls.certificate names none"),
-        ({"tls.clients": "some", "tls.ca": "c"}, "did you mean|is none of required, optional"),
+        ({"tls.clients": "some", "tls.ca": "c"}, "did you mean|is not one of required, optional"),
         ({"listen": "0.0.0.0:1", "advertise": "h:1"}, "section `tls`"),
         ({"metrics.listen": "0.0.0.0:9301"}, "section `tls`"),
     ],

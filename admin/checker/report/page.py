@@ -179,4 +179,4 @@ def _timeline(story: Story, found: Sequence[PlacedViolation], anchor: str) -> It
 
 
 def _cut(story: Story) -> str:
-    return " The note that not everything is drawn." if story.cut else ""
+    return " Some of it is not drawn." if story.cut else ""

@@ -1,1 +1,1 @@
-"""Commands of an operator's own that do the steps of a drill to a real cluster."""
+"""Commands of an operator that perform the steps of a drill on a real cluster."""

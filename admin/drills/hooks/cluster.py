@@ -1,4 +1,4 @@
-"""A real cluster that a drill breaks by hooks: its nodes, and how anything is done to it."""
+"""A real cluster that a drill breaks with hooks: its nodes, and the commands for its actions."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -14,14 +14,14 @@ from qsync.errors import ConfigError
 
 _NOTES = ".drill"
 SPACES_NOTE = "spaces"
-"""Beside the undo log while the spaces of the clients are there: whose cluster has them."""
+"""The file next to the undo log, while the clients' spaces exist: the cluster that has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookedCluster:
-    """A cluster as a drill needs it: a name, nodes, addresses, a directory for the undo log.
+    """A cluster for a drill: a name, nodes, addresses, a directory for the undo log.
 
-    `runs`: every command so far, with what became of it.
+    `runs`: every command so far, with its result.
     """
 
     file: HookFile
@@ -29,7 +29,7 @@ class HookedCluster:
 
     @property
     def name(self) -> str:
-        """The name that its nodes give it."""
+        """The name of the cluster in the configuration of its nodes."""
         return self.file.cluster
 
     @property
@@ -67,11 +67,11 @@ class HookedCluster:
         raise ConfigError(f"{self.file.path} has no node {name!r}; it has {known}")
 
     def command(self, action: str, fields: Mapping[str, str]) -> str:
-        """Return the command that would be run, as one would type it."""
+        """Return the command as one would type it."""
         return shlex.join(self.file.hooks[hook_name(action)].command.filled(fields))
 
     def perform(self, action: str, fields: Mapping[str, str]) -> None:
-        """Run the hook of an action. Raises HookFailed; the run is kept whatever becomes of it."""
+        """Run the hook of an action. Raises HookFailed; the run is recorded in every case."""
         hook = self.file.hooks[hook_name(action)]
         run = run_command(
             hook.action,
@@ -105,7 +105,7 @@ class HookedCluster:
             try:
                 self.perform(step.undo, self.file.of_node(node))
             except HookFailed as error:
-                failed = error  # when all others were tried, it is raised
+                failed = error  # it is raised after all others were tried
         if failed is not None:
             raise failed
 

@@ -1,4 +1,4 @@
-"""Conditions for beginning a drill on a real cluster, and limits of what it may break."""
+"""Conditions for starting a drill on a real cluster, and limits of its faults."""
 
 import shutil
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _UNDONE_BY_START = "start"
 
 
 def minority(nodes: int) -> int:
-    """Return how many may be down where the drill does not say."""
+    """Return how many nodes may be down if the drill has no limit."""
     return (nodes - 1) // 2
 
 
@@ -24,7 +24,7 @@ def tags(found: ClusterSurvey) -> set[str]:
 
 
 def check(drill: Drill, place: HookedCluster, found: ClusterSurvey) -> None:
-    """Raises DrillStopped unless the cluster is that of the file and hooks do the method."""
+    """Raises DrillStopped unless the cluster is that of the file and hooks exist for the method."""
     missing = lacking(drill, place)
     if missing:
         raise DrillStopped(
@@ -37,7 +37,7 @@ def check(drill: Drill, place: HookedCluster, found: ClusterSurvey) -> None:
 
 
 def lacking(drill: Drill, place: HookedCluster) -> list[str]:
-    """Return the parts of the method that no hook does, in words."""
+    """Return the parts of the method without a hook, as text."""
     said: list[str] = []
     for number, step in enumerate(drill.method, start=1):
         if step.verb in WITHOUT_HOOK:
@@ -45,7 +45,7 @@ def lacking(drill: Drill, place: HookedCluster) -> list[str]:
         where = f"step {number} (`{step.describe()}`)"
         action = HOOKABLE.get(hook_name(step.verb))
         if action is None:
-            said.append(f"{where} is for labs alone: no hook can do `{step.verb}`")
+            said.append(f"{where} is only for labs: no hook can do `{step.verb}`")
         elif hook_name(step.verb) not in place.file.hooks:
             said.append(f"{where} needs the hook `{hook_name(step.verb)}`, and there is none")
         else:
@@ -68,7 +68,8 @@ def _is_the_cluster(place: HookedCluster, found: ClusterSurvey) -> None:
     if names != {place.name}:
         said = ", ".join(sorted(repr(name) for name in names)) or "nobody"
         raise DrillStopped(
-            f"{place.file.path} is for the cluster {place.name!r}, and who answers is of {said}",
+            f"{place.file.path} is for the cluster {place.name!r}, "
+            f"and the nodes that answer are of {said}",
             hint="`cluster:` of the file has to be `cluster.name` of every node",
         )
     there = {each.name: each.listen for each in found.samples}
@@ -79,7 +80,7 @@ def _is_the_cluster(place: HookedCluster, found: ClusterSurvey) -> None:
         raise DrillStopped(
             f"{place.file.path} and the cluster differ in {', '.join(lone)}: the file has "
             f"{', '.join(sorted(named))}, the cluster {', '.join(sorted(there))}",
-            hint="every member has to be below `nodes:`, and nobody else",
+            hint="`nodes:` has to list every member and no other node",
         )
 
 
@@ -96,5 +97,6 @@ def _can_be_run(drill: Drill, place: HookedCluster) -> None:
         if shutil.which(where) is None:
             raise DrillStopped(
                 f"the hook of {action} begins with {program!r}, and there is no such command here",
-                hint="a command is looked for in PATH, one with a / below the folder of the file",
+                hint="a command is searched in PATH; "
+                "one with a / is relative to the folder of the file",
             )

@@ -8,12 +8,12 @@ from admin.drills.hooks.scopes import CLUSTER_FIELD, RECEIVER, SENDER
 from admin.drills.hooks.templates import CommandTemplate
 
 TIMEOUT_S = 30.0
-"""How long a command may take where the file says nothing."""
+"""The default time limit of a command."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookedNode:
-    """A node that hooks reach. `fields`: all that a command may say of it, by name."""
+    """A node that hooks reach. `fields`: the values that commands may use, by name."""
 
     name: str
     address: str
@@ -22,7 +22,7 @@ class HookedNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrillHook:
-    """The hook of one action. `timeout`: in seconds, until the command is ended."""
+    """The hook of one action. `timeout`: the time limit of the command in seconds."""
 
     action: str
     command: CommandTemplate
@@ -31,7 +31,7 @@ class DrillHook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookFile:
-    """A whole file. `cluster`: the name that its nodes have to give their cluster."""
+    """A whole file. `cluster`: the required value of `cluster.name` on its nodes."""
 
     path: Path
     cluster: str

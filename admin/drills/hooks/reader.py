@@ -31,12 +31,12 @@ _NEEDED = ("hooks", "cluster", "nodes", "actions")
 
 
 def presets() -> list[str]:
-    """Return the files that come with the package, to begin one's own with."""
+    """Return the files in the package that serve as templates."""
     return sorted(path.stem for path in PRESETS.glob(f"*{_SUFFIX}"))
 
 
 def preset(name: str) -> Path:
-    """Return one of them. Raises ConfigError."""
+    """Return one of these files. Raises ConfigError."""
     if name not in presets():
         raise ConfigError(f"there is no preset {name!r}; there are {', '.join(presets())}")
     return PRESETS / f"{name}{_SUFFIX}"
@@ -54,14 +54,14 @@ def load(path: Path) -> HookFile:
 
 
 def _file(root: YamlValue, path: Path) -> HookFile | None:
-    parts = root.known(_SECTIONS, "part of a file of hooks")
+    parts = root.known(_SECTIONS, "part of a hooks file")
     missing = [name for name in _NEEDED if name not in parts]
     for name in missing:
         root.problems.add(root.node, name, "is missing")
     if missing:
         return None
     if parts["hooks"].text() != VERSION:
-        parts["hooks"].complain(f"is not {VERSION}, the one version that is known")
+        parts["hooks"].complain(f"is not {VERSION}, the only known version")
     timeout = parts["timeout"].read(values.lasting) if "timeout" in parts else None
     hooks = _hooks(parts["actions"], timeout or TIMEOUT_S)
     nodes = _nodes(parts["nodes"])
@@ -87,7 +87,9 @@ def _nodes(written: YamlValue) -> list[HookedNode]:
         fields: dict[str, str] = {}
         for own, value in one.members():
             if own.key in {"node", "port"} or not own.key.isidentifier():
-                own.complain("is no name of a field that can be set; `address` says the port")
+                own.complain(
+                    "is not the name of a field that can be set; the port is part of `address`"
+                )
             fields[own.key] = value.read(templates.safe_value) or ""
         host, colon, port = fields.get("address", "").rpartition(":")
         if not colon or not host or not port.isdecimal():
@@ -123,11 +125,11 @@ def _complain_of_action(name: YamlValue) -> None:
     if name.key in WITHOUT_HOOK:
         name.complain("needs no hook: the drill does it over the connections of the nodes")
     elif name.key in SAME_HOOK:
-        name.complain(f"is done by the hook of `{SAME_HOOK[name.key]}`")
+        name.complain(f"is performed by the hook of `{SAME_HOOK[name.key]}`")
     else:
         known = list(HOOKABLE)
         name.complain(
-            f"is no action that a hook can do; there are {', '.join(known)}",
+            f"is not an action for hooks; known are {', '.join(known)}",
             meant=nearest(name.key, known),
         )
 
@@ -140,7 +142,7 @@ def _hook(action: str, written: YamlValue, timeout: float) -> DrillHook | None:
         )
     parts = written.known(("run", "timeout", "shell"), "part of a hook")
     if "run" not in parts:
-        written.complain("has no `run`, the command")
+        written.complain("has no command `run`")
         return None
     shell = parts["shell"].read(values.truth) is True if "shell" in parts else False
     command = _command(parts["run"], shell=shell)
@@ -155,7 +157,7 @@ def _command(written: YamlValue, *, shell: bool) -> CommandTemplate | None:
     if words is None:
         return written.read(lambda text: templates.parse(text, shell=shell))
     if shell:
-        written.complain("is run by a shell, so it is one text and no list")
+        written.complain("is run by a shell, so it must be a string, not a list")
         return None
     texts = [each.text() for each in words]
     try:
@@ -171,7 +173,7 @@ def _check_fields(
     hooks: Mapping[str, DrillHook],
     there: Sequence[HookedNode],
 ) -> None:
-    """Check that every field of every command is there, on every node."""
+    """Check that every node has every field of every command."""
     places = {name.key: value for name, value in actions.members()}
     of_nodes = {name.key: value for name, value in nodes.members()}
     set_by_all = sorted({field for node in there for field in node.fields})

@@ -1,4 +1,4 @@
-"""Runs the command of a hook: without a shell, for a limited time; its output is kept."""
+"""Runs the command of a hook: without a shell, with a time limit; its output is recorded."""
 
 import os
 import shlex
@@ -14,7 +14,7 @@ from typing import IO, Final
 from qsync.errors import QsyncError
 
 OUTPUT_BYTES_MAX: Final = 2048
-"""So much of the end of what a command says is kept."""
+"""How much of the end of a command's output is kept."""
 
 
 class HookFailed(QsyncError):
@@ -22,14 +22,14 @@ class HookFailed(QsyncError):
 
     code = "HOOK_FAILED"
     number = 94
-    hint = "run the command by hand: the report has it as it was run, with what it said"
+    hint = "run the command by hand: the report has the command and its output"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookRun:
-    """A command that was run. `begun`: monotonic seconds; `code` None: it was ended, or not begun.
+    """A run of a command. `begun`: monotonic seconds; `code` None: killed, or not started.
 
-    `output`: the end of what it said on both of its outputs.
+    `output`: the end of its stdout and stderr.
     """
 
     action: str
@@ -42,14 +42,16 @@ class HookRun:
 
 
 def run_command(action: str, arguments: Sequence[str], *, timeout: float, folder: Path) -> HookRun:
-    """Run it in a folder, until it has ended or its time is over; it never raises OSError.
+    """Run it in a folder, until it ends or its time is over; never raises OSError.
 
-    What it left behind in the background goes on: a hook that starts a node may do that.
+    Its background processes go on: a hook that starts a node may leave one.
     """
     begun = time.monotonic()
     code: int | None = None
     error: str | None = None
-    with tempfile.TemporaryFile() as said:  # a pipe would last as long as what it left behind
+    with (
+        tempfile.TemporaryFile() as said
+    ):  # a pipe would stay open as long as its background processes
         try:
             process = subprocess.Popen(  # noqa: S603 - the operator's own command
                 list(arguments),
@@ -86,7 +88,9 @@ def _ended(process: subprocess.Popen[bytes], timeout: float) -> tuple[int | None
     try:
         code = process.wait(timeout)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)  # not reaped yet, so the group is still its own
+        os.killpg(
+            process.pid, signal.SIGKILL
+        )  # not reaped yet, so the process group still belongs to it
         process.wait()
         return None, f"was ended after {timeout:g} s"
     return code, None if code == 0 else f"ended with {code}"

@@ -1,4 +1,4 @@
-"""The actions of a drill that hooks can do, with the scope and fields of their commands."""
+"""The actions that hooks can perform, with the scope and fields of their commands."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,27 +6,27 @@ from enum import StrEnum
 
 CLUSTER_FIELD = "cluster"
 OWN_FIELDS = ("node", "address", "host", "port")
-"""Fields that every node has: its name, where it listens, and both halves of that."""
+"""Fields that every node has: its name, its address, and the address's host and port."""
 SENDER, RECEIVER = "from", "to"
-"""Prefixes of the fields of a link: what is sent by `from` reaches `to`."""
+"""Prefixes of the fields of a link: messages of `from` reach `to`."""
 
 
 class HookScope(StrEnum):
-    """The scope of a command: how often it is run for a step."""
+    """The scope of a command: how often it runs for a step."""
 
     NODE = "node"
     """Once for each node of the step."""
     LINK = "link"
     """Once for each direction between two nodes."""
     EVERY_NODE = "every node"
-    """Once for every node of the cluster, whatever the step says."""
+    """Once for every node of the cluster, independent of the step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookableAction:
-    """An action that a hook can do. `undone_by`: the action whose hook must be there, too.
+    """An action that a hook can do. `undone_by`: the action whose hook is required too.
 
-    `defaults`: fields made of the step's options, with what they hold where the step says nothing.
+    `defaults`: fields from the step's options, with their default values.
     """
 
     about: str
@@ -45,9 +45,9 @@ HOOKABLE: Mapping[str, HookableAction] = {
     ),
     "start": HookableAction(about="starts the process, unless it runs"),
     "pause": HookableAction(about="stops the process with SIGSTOP", undone_by="resume"),
-    "resume": HookableAction(about="lets the process go on with SIGCONT"),
+    "resume": HookableAction(about="continues the process with SIGCONT"),
     "starve": HookableAction(
-        about="takes processor time from the process",
+        about="takes CPU time from the process",
         undone_by="feed",
         defaults={"on": 0.05, "off": 0.2},
     ),
@@ -60,7 +60,7 @@ HOOKABLE: Mapping[str, HookableAction] = {
     ),
     "tear": HookableAction(about="cuts the end of a stopped node's log short", loses_data=True),
     "flip": HookableAction(about="flips a bit of a stopped node's log", loses_data=True),
-    "fill": HookableAction(about="leaves the node no room on its disk", undone_by="free"),
+    "fill": HookableAction(about="fills the disk of the node", undone_by="free"),
     "free": HookableAction(about="ends `fill`"),
     "stall_fsync": HookableAction(
         about="makes the disk of the node slow", undone_by="disarm", defaults={"delay": 0.2}
@@ -72,16 +72,16 @@ HOOKABLE: Mapping[str, HookableAction] = {
         defaults={"ahead": 0.0, "behind": 0.0},
     ),
     "disarm": HookableAction(about="ends `stall_fsync`, `fail_fsync` and `jump_clock`"),
-    "remove": HookableAction(about="takes the node out of the configuration", undone_by="add"),
+    "remove": HookableAction(about="removes the node from the configuration", undone_by="add"),
     "add": HookableAction(about="makes the node a member again"),
     "cut": HookableAction(
-        about="drops all that `from` sends to `to`; also for `ring` and `bridge`",
+        about="drops all messages from `from` to `to`; also for `ring` and `bridge`",
         scope=_LINK,
         undone_by="mend",
         defaults={"refuse": False},
     ),
     "slow": HookableAction(
-        about="holds back what `from` sends to `to`",
+        about="delays messages from `from` to `to`",
         scope=_LINK,
         undone_by="mend",
         defaults={"delay": 0.0, "jitter": 0.0, "rate": 0.0, "stall": 0.0},
@@ -92,15 +92,15 @@ HOOKABLE: Mapping[str, HookableAction] = {
 """By the verb of a drill."""
 
 SAME_HOOK: Mapping[str, str] = {"ring": "cut", "bridge": "cut"}
-"""Actions that are another one, done to other links."""
+"""Actions that are variants of another one, for other links."""
 WITHOUT_HOOK = frozenset(
     {"wait", "until", "heal", "pause_load", "resume_load", "promote", "demote"}
 )
-"""Actions that need no hook: the drill does them, or asks a node for them over its connection."""
+"""Actions that need no hook: the drill does them itself, or requests them from a node."""
 
 
 def hook_name(action: str) -> str:
-    """Return the name of the hook that does an action."""
+    """Return the name of the hook that performs an action."""
     return SAME_HOOK.get(action, action)
 
 
@@ -115,7 +115,7 @@ def option_fields(action: str) -> dict[str, str]:
 
 
 def texts(options: Mapping[str, str | float | bool]) -> dict[str, str]:
-    """Return options as fields: numbers also in thousandths, truths as `true` and `false`."""
+    """Return options as fields: numbers also in thousandths, booleans as `true` and `false`."""
     found: dict[str, str] = {}
     for name, value in options.items():
         if isinstance(value, bool):

@@ -8,12 +8,12 @@ from string import Formatter
 
 WORDS_MAX = 200
 SAFE_VALUE = re.compile(r"(?!-)[A-Za-z0-9_./:@%+=,\[\]-]*")
-"""What a field may hold: a remote shell reads it again, so it has neither blanks nor quotes."""
+"""The allowed characters of a field: a remote shell parses it, so no blanks and no quotes."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandTemplate:
-    """`words`: of the command; of one that a shell runs, the whole of it as one word."""
+    """`words`: the words of the command; a shell command is one word."""
 
     words: tuple[str, ...]
     shell: bool = False
@@ -25,11 +25,11 @@ class CommandTemplate:
 
     @property
     def fields_in_program(self) -> bool:
-        """Whether fields decide which program it runs."""
+        """Whether fields determine the program that it runs."""
         return bool(_fields(self.words[0]))
 
     def filled(self, values: Mapping[str, str]) -> list[str]:
-        """Return the arguments. A value stays within its word; a shell gets it quoted."""
+        """Return the arguments. A value stays within its word; for a shell it is quoted."""
         if self.shell:
             quoted = {name: shlex.quote(value) for name, value in values.items()}
             return ["/bin/sh", "-c", _fill(self.words[0], quoted)]

@@ -1,1 +1,1 @@
-"""What a step of a drill can do: a class for each verb, for real nodes and for the simulator."""
+"""The verbs of drill steps: one class each, for real nodes and for the simulator."""

@@ -17,7 +17,7 @@ ARCHIVE = "archive"
 
 
 class BackUpVerb(StepVerb):
-    """It is kept in the lab's directory, beside the nodes."""
+    """It is kept in the lab's directory, next to the nodes."""
 
     spec = VerbSpec(
         name="back_up",
@@ -31,11 +31,11 @@ class BackUpVerb(StepVerb):
 
 
 class ArchiveVerb(StepVerb):
-    """Until all is destroyed, or the drill is over."""
+    """Until all nodes are destroyed, or the drill is over."""
 
     spec = VerbSpec(
         name=ARCHIVE,
-        about="keeps the log behind the backup from now on, so often",
+        about="archives the log after the backup from now on, at this interval",
         takes=Takes.DURATION,
     )
 
@@ -46,7 +46,7 @@ class ArchiveVerb(StepVerb):
 
 
 class DestroyVerb(StepVerb):
-    """Nothing is left of a node but its backup."""
+    """Only the backup of a node remains."""
 
     spec = VerbSpec(
         name="destroy",
@@ -60,8 +60,8 @@ class DestroyVerb(StepVerb):
     def live(self, cluster: LiveCluster, step: Step, nodes: list[str]) -> None:
         if set(nodes) != set(cluster.all):
             raise ConfigError(
-                f"{', '.join(nodes)}: only a whole cluster is destroyed",
-                hint="`kill` and `wipe` take single nodes",
+                f"{', '.join(nodes)}: only a whole cluster can be destroyed",
+                hint="use `kill` and `wipe` for single nodes",
             )
         restoring.check_restorable(cluster.lab)
         for node in cluster.owe(self.spec.undone_by, *nodes):
@@ -70,11 +70,11 @@ class DestroyVerb(StepVerb):
 
 
 class RestoreVerb(Remedy):
-    """The first node is restored, the others join it. It takes a while."""
+    """The first node is restored, the others join it. This takes a while."""
 
     spec = VerbSpec(
         name="restore",
-        about="makes a new cluster of what was destroyed, from the newest point of the backup",
+        about="restores the destroyed cluster as a new one, from the newest point of the backup",
     )
 
     @override
@@ -87,7 +87,7 @@ class RestoreVerb(Remedy):
     def live(self, cluster: LiveCluster, step: Step, nodes: list[str]) -> None:
         if not cluster.load.is_paused:
             raise ConfigError(
-                "the clients still ask the cluster that is gone", hint="`pause_load` comes first"
+                "the clients still use the lost cluster", hint="`pause_load` comes first"
             )
         for node in nodes:
             self.undo(cluster.lab, node)

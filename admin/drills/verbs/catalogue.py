@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from admin.drills.simulated import Members, SimulatedCluster
 
 UNTIL_S = 30.0
-"""How long an `until` waits that says nothing else."""
+"""The default time limit of an `until`."""
 
 
 class WaitVerb(StepVerb):
-    """Of the simulator's time, where that is what runs."""
+    """In virtual time, if the simulator runs it."""
 
     spec = VerbSpec(
         name="wait",
@@ -58,11 +58,11 @@ class WaitVerb(StepVerb):
 
 
 class UntilVerb(StepVerb):
-    """With a label it is a measure."""
+    """With a label its duration is a measure."""
 
     spec = VerbSpec(
         name="until",
-        about="waits for a fact; when it does not come `within` 30 s the drill has failed",
+        about="waits for a condition; if it is not met `within` 30 s the drill fails",
         takes=Takes.PROBE,
         options={"within": DURATION},
         waits=True,
@@ -87,7 +87,7 @@ class UntilVerb(StepVerb):
 
 
 class HealVerb(StepVerb):
-    """The drill goes on."""
+    """The drill continues."""
 
     spec = VerbSpec(
         name="heal",
@@ -122,11 +122,11 @@ _ALL: tuple[StepVerb, ...] = (
 )
 VERBS: Mapping[str, StepVerb] = {verb.spec.name: verb for verb in _ALL}
 WAITING = frozenset(verb.spec.name for verb in _ALL if verb.spec.waits)
-"""Verbs that do nothing to the cluster."""
+"""Verbs that do not change the cluster."""
 
 
 def perform(cluster: LiveCluster, step: Step) -> list[str]:
-    """Do a step to real nodes, by the verb itself or by a hook; the nodes that it was done to."""
+    """Execute a step on real nodes, by the verb itself or by a hook; return its nodes."""
     verb = VERBS[step.verb]
     if isinstance(cluster.place, HookedCluster) and step.verb not in WITHOUT_HOOK:
         return hooked.perform(cluster, cluster.place, verb, step)
@@ -138,7 +138,7 @@ def perform(cluster: LiveCluster, step: Step) -> list[str]:
 def commands(
     drill: Drill, place: HookedCluster, names: Names, leader: str | None
 ) -> list[list[str]]:
-    """What hooks would run for each step, as the cluster is now."""
+    """The commands that hooks would run for each step on the current cluster."""
     plan = hooked.PlannedCluster([node.name for node in place.nodes], names, leader)
     return [
         []
@@ -149,15 +149,15 @@ def commands(
 
 
 def remedy(name: str) -> Remedy:
-    """What the undo log calls so. Raises ConfigError."""
+    """The remedy with this name in the undo log. Raises ConfigError."""
     found = VERBS.get(name)
     if not isinstance(found, Remedy):
-        raise ConfigError(f"there is nothing that undoes by {name!r}")
+        raise ConfigError(f"there is no remedy {name!r}")
     return found
 
 
 def undo_all(cluster: LiveCluster) -> list[str]:
-    """The end of every fault; what was done. Raises DrillNotHealed."""
+    """End every fault; return the undone faults. Raises DrillNotHealed."""
     why: list[str] = []
     for name in tuple(cluster.background):
         try:
@@ -166,14 +166,14 @@ def undo_all(cluster: LiveCluster) -> list[str]:
             why.append(f"{name}: {error}")
     done = undo_pending(cluster.place, cluster.undo_log)
     if why:
-        raise DrillNotHealed(f"what went on beside the drill failed: {'; '.join(why)}")
+        raise DrillNotHealed(f"a background activity of the drill failed: {'; '.join(why)}")
     return done
 
 
 def undo_pending(place: DrillPlace, undo_log: UndoLog) -> list[str]:
-    """Undo everything, the latest first; what was done. Raises DrillNotHealed naming what failed.
+    """Undo everything, the latest first; return it. Raises DrillNotHealed with the failures.
 
-    If one fails, the others are undone all the same.
+    If one fails, the others are still undone.
     """
     done: list[str] = []
     failed: list[str] = []

@@ -1,4 +1,4 @@
-"""The verb of a drill that replaces what members and clients know each other by."""
+"""The verb of a drill that replaces the certificates of members and clients."""
 
 import time
 from collections.abc import Callable
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from admin.drills.simulated import Members, SimulatedCluster
 
 READ_S: Final = 20.0
-"""How long nodes may take to have files in use that were replaced, and to be in touch again."""
+"""How long nodes may take to use replaced files, and to be connected again."""
 ASKED_AGAIN_S: Final = 0.05
 BETWEEN_S: Final = 0.3
-"""In the simulator, what it takes to write files and have them read."""
+"""In the simulator, the time to write files and have them read."""
 
 
 class RotateCertificatesVerb(StepVerb):
-    """What stands stays, so connections are broken once, to be made with what is new.
+    """Existing connections keep old certificates, so they are broken once.
 
-    The simulator's nodes speak no TLS: there connections are broken in the same order, and that is
-    all that the cluster sees of it.
+    The simulator's nodes do not use TLS: there connections are broken in the same order, which is
+    all that the cluster notices.
     """
 
     spec = VerbSpec(
@@ -81,7 +81,7 @@ def _shows(node: NodeStatus, name: str, serial: str) -> bool:
 
 
 def _wait(lab: Lab, fact: Callable[[NodeStatus], bool], what: str) -> None:
-    """Until it is so of every node, and all are in touch. Raises Unavailable."""
+    """Wait until the condition holds for every node, and all are connected. Raises Unavailable."""
     deadline = time.monotonic() + READ_S
     while True:
         why = "no node answers"

@@ -1,4 +1,4 @@
-"""A node dies in the middle of what a step does, and is started again, as a supervisor would."""
+"""A node dies during a step, and is started again, as by a supervisor."""
 
 import signal
 import time
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from qsync.sim.kernel.machine import MemberMachine
 
 CRASH: Final = "crash"
-"""The option that names who dies."""
+"""The option that names the node that dies."""
 OPTION: Final[Options] = {CRASH: TARGET}
 WITHIN_S = 0.3
-"""It dies so soon after the step began at the latest; the seed draws the moment."""
+"""The latest time of its death after the start of the step; the seed draws the moment."""
 DOWN_S = 0.2
-"""In the simulator, so much later it is started again."""
+"""In the simulator, the time until it is started again."""
 BACK_S_MAX = 5.0
 
 
 @contextmanager
 def crashing(cluster: LiveCluster, step: Step) -> Iterator[None]:
-    """Kill the node of the step during the block; its process comes back, its vote not yet.
+    """Kill the node of the step during the block, and restart it; it may not vote yet.
 
-    Raises NotRunning when it did not run.
+    Raises NotRunning if it did not run.
     """
     names = cluster.beside(step, CRASH)
     cluster.owe("start", *names)
@@ -64,7 +64,7 @@ def simulated_crashing(cluster: "SimulatedCluster", step: Step) -> Iterator[None
     cluster.until(
         lambda: all(node.up and node.life != lives[node.me] for node in nodes),
         BACK_S_MAX,
-        "who died meanwhile is back",
+        "the killed node is back",
     )
 
 

@@ -1,4 +1,4 @@
-"""Verbs of a drill for disks: they are lost, full, or have harmed the log of a stopped node."""
+"""Verbs of a drill for disks: a lost disk, a full disk, a damaged log of a stopped node."""
 
 import os
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class WipeVerb(StepVerb):
-    """As if the disk were new; it begins again as another instance."""
+    """As with a new disk; the node starts again as another instance."""
 
     spec = VerbSpec(
         name="wipe",
@@ -28,7 +28,7 @@ class WipeVerb(StepVerb):
     )
 
     WAIT_S = 5.0
-    """In the simulator, until all others have what it had."""
+    """In the simulator, the time until all others have its entries."""
 
     @override
     def live(self, cluster: LiveCluster, step: Step, nodes: list[str]) -> None:
@@ -37,7 +37,7 @@ class WipeVerb(StepVerb):
 
     @override
     def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
-        """As when a machine is replaced: not while the others cannot do without it."""
+        """Like the replacement of a machine: not while the others need its data."""
         for node in nodes:
             others = [each for each in cluster.world.nodes if each is not node]
             last = node.disk.log.last
@@ -50,10 +50,10 @@ class WipeVerb(StepVerb):
 
 
 class LogVerb(StepVerb):
-    """Harm to the last batch of a stopped node's log, such as a bad disk does."""
+    """Damage to the last batch of a stopped node's log, as by a bad disk."""
 
     def changed(self, batch: bytes) -> bytes:
-        """What the batch is afterwards."""
+        """The batch after the damage."""
         raise NotImplementedError
 
     @override
@@ -63,7 +63,9 @@ class LogVerb(StepVerb):
 
     def _change(self, node: LabNode) -> None:
         if node.process is not None:
-            raise StillRunning(f"{node.name} runs, so its log is left alone", hint="kill it first")
+            raise StillRunning(
+                f"{node.name} runs, so its log must not be changed", hint="kill it first"
+            )
         found = last_batch(node.dir / "log")
         try:
             handle = os.open(found.path, os.O_RDWR)
@@ -77,7 +79,7 @@ class LogVerb(StepVerb):
 
 
 class TearVerb(LogVerb):
-    """In the simulator's memory nothing is half there: the last entry is gone."""
+    """The simulator's memory has no partial entries: the last entry is removed."""
 
     spec = VerbSpec(
         name="tear",
@@ -99,7 +101,7 @@ class TearVerb(LogVerb):
 
 
 class FlipVerb(LogVerb):
-    """What a checksum is for."""
+    """The checksum must detect it."""
 
     spec = VerbSpec(
         name="flip",
@@ -124,7 +126,7 @@ class FlipVerb(LogVerb):
 
 
 class FillVerb(StepVerb):
-    """Nothing can be written any more."""
+    """No write is possible any more."""
 
     spec = VerbSpec(
         name="fill",
@@ -134,7 +136,7 @@ class FillVerb(StepVerb):
     )
 
     BYTES = 4096
-    """What every file may have: less than any of ours has."""
+    """The size limit of every file: less than any file of a node."""
 
     @override
     def live(self, cluster: LiveCluster, step: Step, nodes: list[str]) -> None:
@@ -159,7 +161,7 @@ class FreeVerb(Remedy):
     @override
     def undo(self, lab: Lab, node: str) -> None:
         process = lab.node(node).process
-        if process is not None:  # the limit went with the process
+        if process is not None:  # the limit ended with the process
             process.limit_files(None)
 
     @override

@@ -1,4 +1,4 @@
-"""Verbs of a drill for what a node does to itself, at its fault points."""
+"""Verbs of a drill for the fault points of a node."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,15 +21,15 @@ PointSpec = partial(VerbSpec, undone_by="disarm", needs_points=True)
 
 
 class PointVerb(StepVerb):
-    """Arms a fault point of each node, until `disarm`. Which one: its only fault."""
+    """Arms a fault point of each node, until `disarm`. The fault point is its only fault."""
 
     def point(self, _: Step) -> Fault:
-        """The one that a step means."""
+        """The fault point of a step."""
         (only,) = self.spec.faults
         return only
 
     def seconds(self, _: Step) -> float:
-        """How much slower, or how far ahead."""
+        """The delay, or the clock offset."""
         return 0.0
 
     @override
@@ -46,7 +46,7 @@ class PointVerb(StepVerb):
 
 
 class StallFsyncVerb(PointVerb):
-    """A disk that is slow, not broken."""
+    """A slow disk, without errors."""
 
     spec = PointSpec(
         name="stall_fsync",
@@ -70,11 +70,11 @@ class StallFsyncVerb(PointVerb):
 
 
 class FailFsyncVerb(PointVerb):
-    """A disk that says no."""
+    """A disk with write errors."""
 
     spec = PointSpec(
         name="fail_fsync",
-        about="commits of its log fail, so many `times` or until `disarm`",
+        about="commits of its log fail, this many `times` or until `disarm`",
         options={"times": NUMBER},
         faults=(Fault.FAIL_FSYNC,),
     )
@@ -87,7 +87,7 @@ class FailFsyncVerb(PointVerb):
 
 
 class JumpClockVerb(PointVerb):
-    """Its timers keep the machine's clock."""
+    """Its timers still use the machine's clock."""
 
     spec = PointSpec(
         name="jump_clock",
@@ -107,7 +107,7 @@ class JumpClockVerb(PointVerb):
 
 
 class LoseVerb(PointVerb):
-    """The followers hear of a fate from the next leader, if at all."""
+    """The followers learn the outcome from the next leader, if at all."""
 
     spec = PointSpec(
         name="lose",
@@ -129,11 +129,11 @@ class LoseVerb(PointVerb):
 
 
 class DisarmVerb(Remedy):
-    """The end of whatever its fault points do."""
+    """Ends the effect of all its fault points."""
 
     spec = VerbSpec(
         name="disarm",
-        about="ends whatever the fault points of the node do",
+        about="disarms all fault points of the node",
         needs_points=True,
     )
     needs_process = True
@@ -141,7 +141,7 @@ class DisarmVerb(Remedy):
     @override
     def undo(self, lab: Lab, node: str) -> None:
         found = lab.node(node)
-        if found.process is not None:  # what was armed went with its process
+        if found.process is not None:  # armed fault points ended with its process
             fault_points.disarm(found.address)
 
     @override

@@ -1,4 +1,4 @@
-"""Does the steps of a drill by hooks, each once what undoes it is in the undo log."""
+"""Executes the steps of a drill by hooks, after the undo log has each fault."""
 
 import time
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from admin.drills.verbs.restarts import wait_back
 from admin.drills.verbs.verb import Remedy, StepVerb
 
 _ALL_LINKS = ""
-"""The node of the undo log for what concerns all links."""
+"""The node in the undo log for faults of all links."""
 
 
 def perform(cluster: LiveCluster, place: HookedCluster, verb: StepVerb, step: Step) -> list[str]:
-    """Run the commands of a step; the nodes that it was for. Raises HookFailed, Unavailable."""
+    """Run the commands of a step; return its nodes. Raises HookFailed, Unavailable."""
     nodes = cluster.nodes_of(step)
     if verb.spec.in_turn:
         leader = cluster.leader()
@@ -43,7 +43,7 @@ def perform(cluster: LiveCluster, place: HookedCluster, verb: StepVerb, step: St
 
 @dataclass(frozen=True, slots=True)
 class PlannedCluster:
-    """What links are found by before a drill begins: as the cluster is now."""
+    """Resolves links before a drill begins, on the current cluster."""
 
     all: list[str]
     names: Names
@@ -62,7 +62,7 @@ class PlannedCluster:
 def planned(
     plan: PlannedCluster, place: HookedCluster, verb: StepVerb, step: Step
 ) -> Iterator[str]:
-    """The commands that a step would run, and those that would undo it, for people."""
+    """The commands that a step would run, and those that would undo it, as text."""
     nodes = plan.nodes_of(step)
     for fields in place.fields_of(step, nodes, links_of(plan, verb, step, nodes)):
         yield f"         {place.command(step.verb, fields)}"
@@ -75,14 +75,14 @@ def planned(
 def links_of(
     cluster: LiveCluster | PlannedCluster, verb: StepVerb, step: Step, nodes: list[str]
 ) -> list[tuple[str, str]]:
-    """Whose messages to whom a step is about; none where it is about nodes."""
+    """The pairs of sender and receiver of a step; empty if it is about nodes."""
     if not isinstance(verb, LinkVerb):
         return []
     return [(link.source, link.target) for link in verb.links(cluster, step, nodes)]
 
 
 def _take_turn(cluster: LiveCluster, place: HookedCluster, step: Step, name: str) -> None:
-    """Stop and start one node, and wait until the cluster is whole again."""
+    """Stop and start one node, and wait until the cluster is healthy again."""
     begun = time.monotonic_ns()
     cluster.write_down("start", name)
     for fields in place.fields_of(step, [name]):

@@ -1,4 +1,4 @@
-"""Verbs of a drill for links: which of them a step means, and what becomes of them."""
+"""Verbs of a drill for links: how a step selects links, and their faults."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class NamedNodes(Protocol):
-    """What links are found by, whether a cluster runs, is simulated, or is only planned for."""
+    """Resolves links, on a running, simulated or planned cluster."""
 
     @property
     def all(self) -> list[str]:
@@ -31,13 +31,13 @@ class NamedNodes(Protocol):
 
 
 ACROSS: Options = {"with": TARGET, "way": one_of("both", "out", "in")}
-"""Between which groups of nodes, and in which direction."""
+"""Links between groups of nodes, with a direction."""
 STALL_S = 0.2
-"""How long a piece is held back in the simulator that counts as lost, as by the proxy."""
+"""How long the simulator delays a lost packet, like the proxy."""
 
 
 def _numbers(wanted: list[DirectedLink]) -> list[tuple[int, int]]:
-    """As the simulated network names them."""
+    """The links with the names of the simulated network."""
     return [(int(link.source[1:]), int(link.target[1:])) for link in wanted]
 
 
@@ -45,15 +45,15 @@ LinkSpec = partial(VerbSpec, undone_by="mend", needs_links=True)
 
 
 class LinkVerb(StepVerb):
-    """Something that happens to links, until `mend`. Which ones: between the nodes and others."""
+    """A fault of links, until `mend`. By default the links between the nodes and all others."""
 
     def links(self, cluster: NamedNodes, step: Step, nodes: list[str]) -> list[DirectedLink]:
-        """The links that a step means."""
+        """The links of a step."""
         way = str(step.options.get("way", "both"))
         return across(cluster.all, nodes, cluster.beside(step), way)
 
     def rule(self, _: Step) -> LinkRule:
-        """What is wrong with them."""
+        """The fault of the links."""
         return LinkRule(cut=True)
 
     @override
@@ -69,7 +69,7 @@ class LinkVerb(StepVerb):
 
 
 class CutVerb(LinkVerb):
-    """In silence, or refused."""
+    """Messages are dropped, or connections refused."""
 
     spec = LinkSpec(
         name="cut",
@@ -86,7 +86,7 @@ class CutVerb(LinkVerb):
 
 
 class SlowVerb(LinkVerb):
-    """Late, thin, or as if packets were lost. The simulator has no `rate`."""
+    """Delayed, limited in rate, or with lost packets. The simulator has no `rate`."""
 
     spec = LinkSpec(
         name="slow",
@@ -125,11 +125,11 @@ class SlowVerb(LinkVerb):
 
 
 class FlapVerb(LinkVerb):
-    """Links that come and go."""
+    """Links that are cut and healed in turn."""
 
     spec = LinkSpec(
         name="flap",
-        about="cut and whole in turn, each for `every` (0.3 s)",
+        about="cuts and heals links in turn, each for `every` (0.3 s)",
         options={**ACROSS, "every": DURATION},
         faults=(Fault.FLAP,),
     )
@@ -152,11 +152,11 @@ class FlapVerb(LinkVerb):
 
 
 class RingVerb(LinkVerb):
-    """Nobody has lost the majority, and no two see the same nodes."""
+    """Every node sees a majority, and no two nodes see the same nodes."""
 
     spec = LinkSpec(
         name="ring",
-        about="everybody reaches only neighbours",
+        about="every node reaches only its neighbours",
         takes=Takes.NOTHING,
         faults=(Fault.RING,),
     )
@@ -167,11 +167,11 @@ class RingVerb(LinkVerb):
 
 
 class BridgeVerb(LinkVerb):
-    """One node that both sides hear."""
+    """Both halves can reach one common node."""
 
     spec = LinkSpec(
         name="bridge",
-        about="two halves joined only by this node",
+        about="two halves connected only by this node",
         faults=(Fault.BRIDGE,),
     )
 
@@ -181,7 +181,7 @@ class BridgeVerb(LinkVerb):
 
 
 class ResetVerb(LinkVerb):
-    """Nothing has to be undone."""
+    """It leaves nothing to undo."""
 
     spec = VerbSpec(
         name="reset",
@@ -202,11 +202,11 @@ class ResetVerb(LinkVerb):
 
 
 class MendVerb(Remedy):
-    """The end of all that is wrong with links; what was lost on connections stays lost."""
+    """Ends all faults of links; messages lost on connections stay lost."""
 
     spec = VerbSpec(
         name="mend",
-        about="makes all links whole again",
+        about="heals all links",
         takes=Takes.NOTHING,
         needs_links=True,
     )

@@ -1,4 +1,4 @@
-"""Verbs of a drill for its clients: they are held, and go on."""
+"""Verbs of a drill for its clients: they are paused, and continue."""
 
 from typing_extensions import override
 
@@ -10,14 +10,14 @@ LOAD = "load"
 
 
 class PauseLoadVerb(StepVerb):
-    """Nobody is asked in between. What clients would have waited for counts as a gap all the same.
+    """No requests are sent in between. The pause still counts as a gap.
 
-    Healing lets them go on.
+    Healing resumes the clients.
     """
 
     spec = VerbSpec(
         name="pause_load",
-        about="every client ends what it does, and begins nothing more",
+        about="every client finishes its operation, and begins no other",
         takes=Takes.NOTHING,
     )
 
@@ -32,7 +32,7 @@ class ResumeLoadVerb(StepVerb):
 
     spec = VerbSpec(
         name="resume_load",
-        about="lets the clients go on",
+        about="resumes the clients",
         takes=Takes.NOTHING,
     )
 

@@ -1,4 +1,4 @@
-"""Verbs of a drill for who belongs to the cluster: nodes are taken out, and come in again."""
+"""Verbs of a drill for membership: nodes are removed, and added again."""
 
 import time
 from typing import TYPE_CHECKING
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from qsync.sim.kernel.machine import MemberMachine
 
 CHANGE_S_MAX = 20.0
-"""How long a change may take, until it is asked for again."""
+"""The time limit of a change before it is requested again."""
 PAUSE_S = 0.2
 TRIES_S = 30.0
-"""How long a change that is refused, or whose leader is gone, is asked for again."""
+"""How long a change is requested again if it is refused or its leader is lost."""
 
 
 class RemoveMemberVerb(StepVerb):
-    """The node goes on running, and is a stranger."""
+    """The node continues to run, but is not a member."""
 
     spec = VerbSpec(
         name="remove",
-        about="takes the node out of the configuration, while `crash` dies; a leader hands over",
+        about="removes the node from the configuration, while `crash` dies; a leader hands over",
         options=OPTION,
         faults=(Fault.REMOVE_MEMBER,),
         undone_by="add",
@@ -56,7 +56,7 @@ class RemoveMemberVerb(StepVerb):
 
 
 class AddMemberVerb(Remedy):
-    """It votes again when this is done."""
+    """The step ends when it votes again."""
 
     spec = VerbSpec(
         name="add",
@@ -90,14 +90,14 @@ class AddMemberVerb(Remedy):
 
 
 def until_member(lab: Lab, name: str) -> None:
-    """Ask until the node, which runs, is a voter. Raises QsyncError."""
+    """Repeat the request until the running node is a voter. Raises QsyncError."""
     _until_done(lab, name, wanted=True)
 
 
 def _ordered(
     cluster: "SimulatedCluster", node: "MemberMachine", change: AddMember | RemoveMember
 ) -> None:
-    """Leaders are asked again and again, as real ones are, until it votes, or not, for good."""
+    """Repeat the request to leaders, like a real client, until the change is confirmed."""
     wanted, asked = isinstance(change, AddMember), dict[int, float]()
     verb = "add" if wanted else "remove"
 
@@ -121,7 +121,7 @@ def _ordered(
 
 
 def _until_done(lab: Lab, name: str, *, wanted: bool) -> None:
-    """Ask until the node is a voter, or is not: the asked node may die meanwhile."""
+    """Repeat the request until the change is made: the node that is asked may die meanwhile."""
     deadline = time.monotonic() + TRIES_S
     while True:
         try:
@@ -154,7 +154,7 @@ def _ask(found: ClusterSurvey, lab: Lab, name: str, *, wanted: bool) -> None:
 
 def _votes(found: ClusterSurvey, id: int) -> bool:
     if found.leader is None:
-        raise NotLeader("nobody leads, and only a leader knows who votes")
+        raise NotLeader("there is no leader, and only a leader knows the voters")
     return id in {each for each, _ in found.leader.voters}
 
 

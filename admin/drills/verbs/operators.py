@@ -1,4 +1,4 @@
-"""Verbs of a drill for what an operator asks of nodes: to lead, or to stop leading."""
+"""Verbs of a drill for an operator's requests to nodes: promote and demote."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -45,7 +45,7 @@ class LeadershipVerb(StepVerb):
 
 
 class PromoteVerb(LeadershipVerb):
-    """Asks nodes to lead. One may refuse, when another node leads by then."""
+    """Asks nodes to lead. A node may refuse if another one leads by then."""
 
     spec = VerbSpec(
         name="promote",

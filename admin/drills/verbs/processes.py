@@ -1,4 +1,4 @@
-"""Verbs of a drill for processes: they die, stand still, and get the processor now and then."""
+"""Verbs of a drill for processes: they are killed, paused, and starved of CPU time."""
 
 import signal
 import threading
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class KillVerb(StepVerb):
-    """The process is gone when this is done."""
+    """The step ends after the process ended."""
 
     spec = VerbSpec(
         name="kill",
@@ -76,7 +76,7 @@ class StartVerb(Remedy):
 
 
 class PauseVerb(StepVerb):
-    """As a machine that is frozen: its connections stay."""
+    """Like a frozen machine: its connections stay open."""
 
     spec = VerbSpec(
         name="pause",
@@ -102,7 +102,7 @@ class ResumeVerb(Remedy):
 
     spec = VerbSpec(
         name="resume",
-        about="lets it go on with SIGCONT",
+        about="continues it with SIGCONT",
     )
     needs_process = True
 
@@ -119,11 +119,11 @@ class ResumeVerb(Remedy):
 
 
 class StarveVerb(StepVerb):
-    """As on a machine whose processors others have."""
+    """Like on a machine with overloaded processors."""
 
     spec = VerbSpec(
         name="starve",
-        about="stops and continues the process in turn, each for so long (0.2 s and 0.05 s)",
+        about="stops and continues the process in turn, for `off` and `on` (0.2 s and 0.05 s)",
         options={"on": DURATION, "off": DURATION},
         faults=(Fault.STARVE,),
         undone_by="feed",
@@ -192,7 +192,7 @@ class StarvingThread:
         self._thread.start()
 
     def end(self) -> None:
-        """Back when it runs as it likes."""
+        """Returns when it runs without pauses."""
         self._over.set()
         self._thread.join()
 

@@ -1,4 +1,4 @@
-"""Verbs of a drill that stop and start nodes as an operator does: one after the other, gently."""
+"""Verbs of a drill that stop and start nodes like an operator: one by one, with SIGTERM."""
 
 import signal
 import time
@@ -27,27 +27,27 @@ if TYPE_CHECKING:
     from qsync.sim.kernel.machine import MemberMachine
 
 STOP_S = 20.0
-"""How long a node that was told to stop may take: it hands over, and closes its directory."""
+"""How long a node may take to stop: it hands over, and closes its directory."""
 BACK_S = 30.0
-"""How long all nodes may take to be in touch again, and the one that was stopped to catch up."""
+"""How long all nodes may take to be connected again, and the stopped node to catch up."""
 ASKED_AGAIN_S = 0.05
 DOWN_S = 0.2
-"""In the simulator, so much later a node is started again."""
+"""In the simulator, the time until a node is started again."""
 
 
 class RestartVerb(StepVerb):
-    """The next one is stopped when all are in touch, and the last one has caught up."""
+    """The next node is stopped when all are connected, and the last one has caught up."""
 
     spec = VerbSpec(
         name="restart",
-        about="stops and starts the nodes with SIGTERM, one after the other, whoever leads last",
+        about="stops and starts the nodes with SIGTERM, one after the other, the leader last",
         faults=(Fault.TERMINATE,),
         undone_by="start",
         in_turn=True,
     )
 
     def change(self, lab: Lab, node: LabNode, step: Step) -> None:
-        """What is done to a node while it is stopped."""
+        """The change to a node while it is stopped."""
 
     def change_simulated(self, node: "MemberMachine", step: Step) -> None:
         """The same in the simulator, just before."""
@@ -60,7 +60,7 @@ class RestartVerb(StepVerb):
             (node,) = cluster.owe(self.spec.undone_by, name)
             process.send(signal.SIGTERM)
             if not process.wait_gone(STOP_S):
-                raise StillRunning(f"{name} was told to stop, and runs {STOP_S:g} s later")
+                raise StillRunning(f"{name} was asked to stop, and still runs {STOP_S:g} s later")
             self.change(cluster.lab, node, step)
             cluster.lab.start(node)
             cluster.undo_log.settle(UndoStep(undo="start", node=name))
@@ -84,7 +84,7 @@ class RestartVerb(StepVerb):
 
 
 def wait_back(addresses: Sequence[str], name: str) -> None:
-    """Until all are in touch, and a node has caught up. Raises Unavailable after 30 s."""
+    """Wait until all are connected, and a node has caught up. Raises Unavailable after 30 s."""
     deadline = time.monotonic() + BACK_S
     while True:
         try:
@@ -108,11 +108,11 @@ def _feature(text: str) -> str:
 
 
 class UpgradeVerb(RestartVerb):
-    """The release stays what it is: it says that it knows a feature more, as a later one would."""
+    """The release stays the same: it reports one more feature, as a later release would."""
 
     spec = VerbSpec(
         name="upgrade",
-        about="`restart`, and from then on each knows a `feature` of the log more (`rehearsed`)",
+        about="`restart`, after which each node knows one more `feature` of the log (`rehearsed`)",
         options={"feature": OptionKind(_feature, TEXT_SCHEMA)},
         faults=(Fault.TERMINATE,),
         undone_by="start",

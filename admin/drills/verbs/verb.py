@@ -1,4 +1,4 @@
-"""What every verb of a drill says of itself: how a file writes it, what it does, what undoes it."""
+"""The declaration of a drill verb: its syntax in a file, its effect, and its remedy."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # a real cluster needs no simulator
 
 
 class Takes(StrEnum):
-    """What kind of value a file writes behind a verb."""
+    """The kind of value of a verb in a file."""
 
     NODES = "nodes"
     NOTHING = "nothing"
@@ -28,21 +28,21 @@ class Takes(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerbSpec:
-    """A verb as data: its name, its options, what it breaks, what undoes it."""
+    """A verb as data: its name, its options, its faults, its remedy."""
 
     name: str
     about: str
-    """What it does, for the reference, the schema and editors."""
+    """Its effect, as text for the reference, the schema and editors."""
     takes: Takes = Takes.NODES
     options: Options = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
     """The faults that it causes."""
     undone_by: str | None = None
-    """The remedy that ends its harm; None where no harm lasts."""
+    """The remedy that ends its fault; None if the fault ends by itself."""
     downs: bool = False
-    """Whether the node takes no part in the cluster while it lasts."""
+    """Whether the node is down in the meantime."""
     in_turn: bool = False
-    """Whether it takes the nodes down one after the other, and all are back when it is done."""
+    """Whether it stops the nodes one after the other, and all are back at its end."""
     waits: bool = False
     """Whether it only lets time pass."""
     ends_all: bool = False
@@ -56,34 +56,34 @@ class VerbSpec:
 
 
 class StepVerb:
-    """One kind of step. `live` and `simulated` raise QsyncError when it cannot be done."""
+    """One kind of step. `live` and `simulated` raise QsyncError if it fails."""
 
     spec: ClassVar[VerbSpec]
 
     @property
     def in_simulator(self) -> bool:
-        """Whether the simulator can do it, too."""
+        """Whether the simulator can do it too."""
         return type(self).simulated is not StepVerb.simulated
 
     def live(self, cluster: LiveCluster, step: Step, nodes: list[str]) -> None:
-        """Do it to real processes, once what undoes it is in the undo log."""
+        """Execute it on real processes, after the undo log has the fault."""
         raise NotImplementedError
 
     def simulated(self, cluster: "SimulatedCluster", step: Step, nodes: "Members") -> None:
-        """Do it to a simulated cluster."""
+        """Execute it on a simulated cluster."""
         raise NotImplementedError
 
 
 class Remedy(StepVerb):
-    """A verb that ends the harm of others. The undo log names it."""
+    """A verb that ends the faults of other verbs. The undo log names it."""
 
     needs_process: ClassVar[bool] = False
-    """As a step it is a mistake where no process runs; otherwise there is nothing to undo then."""
+    """As a step it is an error if no process runs; otherwise there is nothing to undo then."""
 
     def undo(self, lab: Lab, node: str) -> None:
-        """Put it right; doing it twice does no harm. `node` is empty for what concerns all links.
+        """Undo the fault; idempotent. `node` is empty for faults of all links.
 
-        Anybody does it after the runner died, so it knows nothing but the lab.
+        Another process may call it after the runner died, so it uses only the lab.
         """
         raise NotImplementedError
 
