@@ -1,7 +1,7 @@
-"""The one true log, as far as anybody confirmed it, and what the spaces hold by it.
+"""The reference log, up to the highest confirmed index of any node, and its rows.
 
-Everything here is computed anew from the entries, in the plainest way, so that it can judge the
-replicas: it shares no code with the limbo or the overlay.
+Everything here is computed again from the entries, in the plainest way, to check the replicas: it
+shares no code with the limbo or the overlay.
 """
 
 from bisect import bisect_right, insort
@@ -53,19 +53,20 @@ PROPERTIES = {
     20: "one history in a cluster",
 }
 """The ten of protocol.md, and: no exception of our own code (0); a healed cluster comes to rest
-(11); what clients see is possible in some order (12); operators get answers (13); two quorums have
-a voter in common, whatever voters come and go (14, membership.md); no node trims entries that are
-needed (15); a node whose history goes on in another cluster counts for nothing (16, membership.md
-M8 e); no user has an effect without a right that was confirmed before (17, security.md); no node
-is sent an entry that its release cannot read (18, protocol.md 7); the state of a node, beside the
-rows of its clients, does not grow with the length of its life (19); a cluster that is made of one
-survivor has the whole log of that, terms above all older ones, one voter at first, no peer and no
-client of the old cluster, and none of its sessions (20, membership.md M8)."""
+(11); client histories are linearizable (12); operators get answers (13); any two quorums have a
+common voter, also over changes of voters (14, membership.md); no node trims entries that are needed
+(15); a superseded node is ignored (16, membership.md M8 e); no user has an effect without a right
+that was confirmed before (17, security.md); no node receives an entry that its release cannot read
+(18, protocol.md 7); the state of a node, besides the rows of its clients, does not grow with the
+length of its life (19); a cluster recovered from one survivor has the survivor's whole log, terms
+above all older ones, one voter at first, no peer and no client of the old cluster, and none of its
+sessions (20, membership.md M8).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownEntry:
-    """An entry, as anybody ever had it. At one `(index, term)` there is only one."""
+    """An entry that some node had. At one `(index, term)` there is only one."""
 
     crc: int
     kind: int
@@ -76,19 +77,19 @@ class KnownEntry:
     request: tuple[bytes, int]
     keys: tuple[Key, ...]
     names: tuple[int, int]
-    """Owner and lsn that a control entry speaks of."""
+    """Owner and lsn that a control entry names."""
     refused: bool
-    """It takes the number of the request for its refusal."""
+    """It records a refusal under the number of the request."""
 
 
 class ReferenceRecords:
-    """All entries that any replica ever had, by place, and the writes in them by key."""
+    """All entries that any replica ever had, by index and term, and their writes by key."""
 
     def __init__(self) -> None:
         self.places: dict[tuple[int, int], KnownEntry] = {}
         self.writes: dict[Key, list[tuple[int, int, bytes | None]]] = {}
         self._begins: dict[int, tuple[int, int]] = {}
-        """Of each term the index of its first entry, and the term of the entry before that."""
+        """For each term the index of its first entry, and the term of the entry before it."""
 
     def enter(self, me: int, entry: Entry, log: LogIndex) -> None:
         """Property 1: equal `(index, term)` means equal entry and, by the chain, equal prefix."""
@@ -123,7 +124,7 @@ class ReferenceRecords:
         )
 
     def forget(self, below: int, log: "ReferenceLog") -> None:
-        """Of the entries before that one only what they left in the spaces."""
+        """Keep only the rows of the entries before that one."""
         self.places = {place: known for place, known in self.places.items() if place[0] >= below}
         emptied = {space: log.emptied(space, below - 1) for space, _ in self.writes}
         kept: dict[Key, list[tuple[int, int, bytes | None]]] = {}
@@ -137,13 +138,13 @@ class ReferenceRecords:
         self._begins = dict(begins[upto[-1] if upto else 0 :])
 
     def keep_terms(self, terms: Container[int]) -> None:
-        """No log has anything of the other terms any more."""
+        """No log has an entry of another term any more."""
         self._begins = {term: begins for term, begins in self._begins.items() if term in terms}
 
     def has(self, last: Position, place: Position) -> bool:
-        """Whether the log whose last entry is `last` has that very entry.
+        """Whether the log whose last entry is `last` has that entry.
 
-        A term has one leader, who only appends: what is of one term lies in one log (Raft §5.3).
+        A term has one leader, which only appends: entries of one term are in one log (Raft §5.3).
         """
         term: int = last.term
         while term in self._begins and self._begins[term][0] > place.index:
@@ -151,7 +152,7 @@ class ReferenceRecords:
         return place.index <= last.index and (not place.index or term == place.term)
 
     def expected(self, replicated_log: ReplicatedLog, key: Key, upto: int) -> bytes | None:
-        """What a replica that shows everything up to `upto` must show at `key`."""
+        """The value that a replica with visible index `upto` must show at `key`."""
         writes = self.writes.get(key, [])
         log, limbo = replicated_log.log, replicated_log.limbo
         for at in range(bisect_right(writes, (upto, 1 << 62), key=_place) - 1, -1, -1):
@@ -162,7 +163,7 @@ class ReferenceRecords:
 
 
 class ReferenceLog:
-    """Terms and fates of the confirmed prefix, longest seen. Lists are by index, from 1."""
+    """Terms and outcomes of the longest known confirmed prefix. Lists are by index, from 1."""
 
     def __init__(self, books: ReferenceRecords) -> None:
         self.terms: list[int] = [0]
@@ -172,11 +173,12 @@ class ReferenceLog:
         self._stretches: list[tuple[int, int]] = []
         self._requests: dict[tuple[bytes, int], int] = {}
         self._shared = 0
-        """Below it equal terms are one object: a long log has many entries of few terms."""
+        """Below it equal terms are one object: a long log has many entries but few terms.
+        """
 
     @property
     def last(self) -> int:
-        """How far anybody confirmed."""
+        """The highest confirmed index of any node."""
         return len(self.terms) - 1
 
     def crc_at(self, index: int) -> int:
@@ -184,7 +186,7 @@ class ReferenceLog:
         return self._books.places[index, self.terms[index]].crc
 
     def out_of_stretch(self, index: int) -> int:
-        """There, or before the stretch in which it is: from a ROLLBACK's first victim to before it.
+        """Return the index, or the one before the rolled-back range around it.
 
         Every entry before it is known.
         """
@@ -192,20 +194,20 @@ class ReferenceLog:
         return min(ends) - 1 if ends else index
 
     def shows(self, index: int, term: int) -> bool:
-        """That very entry is confirmed, and was not rolled back."""
+        """Whether that entry is confirmed, and was not rolled back."""
         known = 0 < index <= self.last
         return known and self.terms[index] == term and not self.rolled_back[index]
 
     def gone(self, index: int, term: int) -> bool:
-        """That entry can never take effect: it is rolled back, or no later leader can have it."""
+        """Whether that entry can never take effect: rolled back, or no later leader can have it."""
         if index > self.last:
             return self.terms[-1] > term
         return self.terms[index] != term or self.rolled_back[index]
 
     def begin_anew(self, log: LogIndex, upto: int) -> int:
-        """All of that log is confirmed from now on, up to there, and nothing else.
+        """Take that log, up to there, as the confirmed log.
 
-        Returns up to where it is what was confirmed before, with the same fates.
+        Returns the length of the common prefix with the earlier one, with equal outcomes.
         """
         stands: int = log.start.index
         last = min(self.last, upto)
@@ -217,7 +219,7 @@ class ReferenceLog:
         return stands
 
     def end_at(self, upto: int) -> None:
-        """What is behind it counts no more; nothing there reaches back over it."""
+        """Drop everything after it; nothing there reaches back over it."""
         del self.terms[upto + 1 :], self.rolled_back[upto + 1 :]
         self._stretches = [each for each in self._stretches if each[1] <= upto]
         self._index_of = {name: index for name, index in self._index_of.items() if index <= upto}
@@ -225,7 +227,7 @@ class ReferenceLog:
         self._shared = min(self._shared, upto + 1)
 
     def _out_of_stretches(self, log: LogIndex, stands: int, upto: int) -> int:
-        """There, or the nearest place below over which no ROLLBACK reaches back, of either log."""
+        """Return the index, or the nearest lower one over which no ROLLBACK reaches back."""
         named = {name: index for name, index in self._index_of.items() if index <= stands}
         reaches = list(self._stretches)
         for index in range(stands + 1, upto + 1):
@@ -239,7 +241,7 @@ class ReferenceLog:
         return stands
 
     def extend(self, log: LogIndex, upto: int) -> list[int]:
-        """Somebody confirmed up to `upto`: the fates of all new places follow from the log alone.
+        """A node confirmed up to `upto`: the outcomes of all new entries follow from the log.
 
         Returns the new indexes that were rolled back.
         """
@@ -308,7 +310,7 @@ class ReferenceLog:
         return index is not None and not self._refused(index)
 
     def applied(self) -> dict[tuple[str, int], int]:
-        """Where each numbered request took effect for good, by session (in hex) and number."""
+        """The index at which each numbered request took effect, by session (in hex) and number."""
         return {
             (session.hex(), seq): index
             for (session, seq), index in self._requests.items()
@@ -320,9 +322,9 @@ class ReferenceLog:
         return known is not None and known.refused
 
     def forget(self, below: int, remembered: Container[tuple[bytes, int]]) -> None:
-        """Of the entries before that one only their terms, and whether they were rolled back.
+        """Keep only the terms and outcomes of the entries before that one.
 
-        And where those requests are that somebody may ask for once more, if they took effect.
+        Also keep the indexes of requests that may be retried, if they took effect.
         """
         self._requests = {
             request: index
@@ -337,7 +339,7 @@ class ReferenceLog:
         self._shared = max(self._shared, below)
 
     def row_at(self, key: Key, upto: int, since: int = 0) -> bytes | None:
-        """What the replay of the log up to `upto` leaves at `key`, of what was written `since`."""
+        """The value at `key` after a replay of the log up to `upto`, of writes from `since` on."""
         writes = self._books.writes.get(key, [])
         for at in range(bisect_right(writes, (upto, 1 << 62), key=_place) - 1, -1, -1):
             index, term, row = writes[at]
@@ -359,7 +361,7 @@ class ReferenceLog:
         return rows
 
     def emptied(self, space: int, upto: int) -> int:
-        """Where all rows of the space went last: it was truncated, or dropped."""
+        """The index of the last entry that truncated or dropped the space."""
         name = keys.encode(_ID, (space,))
         for index, term, row in reversed(self._books.writes.get((TRUNCATE, name), ())):
             if row is not None and self._stands(index, term, upto):

@@ -1,4 +1,4 @@
-"""Virtual time: what happens next, and where all dice of a run come from."""
+"""Virtual time: a queue of events, and the source of all random draws of a run."""
 
 import heapq
 from collections.abc import Callable
@@ -9,7 +9,7 @@ Todo = Callable[..., None]
 
 
 class VirtualClock:
-    """A heap of things to do. All dice come from the seed; nothing else in a run is random."""
+    """A heap of events. All random draws come from the seed; nothing else in a run is random."""
 
     def __init__(self, seed: int) -> None:
         self.now = 0.0
@@ -19,14 +19,14 @@ class VirtualClock:
         self._count = 0
 
     def dice(self, name: str) -> RandomStream:
-        """The dice of that concern, the same ones every time they are asked for."""
+        """The random generator of that name, the same one at every call."""
         found = self._dice.get(name)
         if found is None:
             found = self._dice[name] = RandomStream(f"{self._seed} {name}")
         return found
 
     def forget(self, concerns: Callable[[str], bool]) -> None:
-        """Nobody asks for the dice of those again: a long run has new ones all the time."""
+        """Remove the generators of these names, because a long run always makes new ones."""
         self._dice = {name: dice for name, dice in self._dice.items() if not concerns(name)}
 
     def after(self, delay: float, todo: Todo, *args: object) -> None:
@@ -35,7 +35,7 @@ class VirtualClock:
         heapq.heappush(self._heap, (self.now + delay, self._count, todo, args))
 
     def step(self) -> bool:
-        """Let time run to the next thing and do it. False when there is nothing left to do."""
+        """Advance time to the next event and run it. False if no event is left."""
         if not self._heap:
             return False
         self.now, _, todo, args = heapq.heappop(self._heap)

@@ -1,4 +1,4 @@
-"""The rules of changes of the configuration, held against the logs of all nodes (membership.md)."""
+"""The rules of configuration changes, checked against the logs of all nodes (membership.md)."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from qsync.sim.canon import PropertyViolation
 
 @dataclass(slots=True)
 class FoldedChange:
-    """A change of the configuration in a log, and the ROLLBACK in there that covers it."""
+    """A configuration change in a log, and the ROLLBACK that covers it."""
 
     index: int
     configuration: Configuration
@@ -22,7 +22,7 @@ class FoldedChange:
 
 
 def fold(replicated_log: ReplicatedLog) -> list[FoldedChange]:
-    """All changes in a log, by reading it from its beginning: the long way, and the plain one."""
+    """All changes in a log, by reading it from its beginning: slow but simple."""
     changes: list[FoldedChange] = []
     decode = replicated_log.configurations.codec.decode
     begins = Index(replicated_log.log.start.index + 1)
@@ -39,19 +39,19 @@ def fold(replicated_log: ReplicatedLog) -> list[FoldedChange]:
 
 
 class ConfigurationRules:
-    """Property 14: quorums of any two configurations that may both count have a voter in common.
+    """Property 14: quorums of any two configurations that may both be in use have a common voter.
 
-    Of every log: what a node counts by follows from its log alone (M1 b, M3 a), and one voter at
-    most comes or goes at a time (M1 a). Of every leader: it begins a change only when its PROMOTE
-    is confirmed (M2 a) and the former change is decided (M2 b), and it was elected by a majority of
-    the voters in its own log.
+    For every log: the voters of a node follow from its log alone (M1 b, M3 a), and at most one
+    voter is added or removed at a time (M1 a). For every leader: it begins a change only after its
+    PROMOTE is confirmed (M2 a) and the change before is decided (M2 b), and it was elected by a
+    majority of the voters in its own log.
     """
 
     def __init__(self) -> None:
         self.founding: Configuration | None = None
-        """What the cluster was founded with; nothing is asked before that is known."""
+        """The first configuration of the cluster; known before the first check."""
         self.votes: dict[tuple[int, Replica, Instance], Replica] = {}
-        """Whom each directory voted for, by term."""
+        """The vote of each directory, by term."""
         self.changes = 0
         """So many were seen to come into force somewhere."""
         self._followed: dict[Replica, tuple[Core, Configuration | None]] = {}

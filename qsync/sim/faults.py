@@ -1,4 +1,4 @@
-"""When something goes wrong in a run, and for how long: drawn from its seed."""
+"""The times and durations of faults in a run, drawn from its seed."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -8,7 +8,7 @@ from qsync.sim.swarm import Swarm
 from qsync.sim.troubles import ChosenVictim, NemesisContext, Undo
 
 SOON = 0.25
-"""The first strike comes after this part of the usual pause."""
+"""The first fault comes after this fraction of the usual pause."""
 
 
 class Faults:
@@ -34,15 +34,15 @@ class Faults:
         return self._scene.struck
 
     def start(self) -> None:
-        """From now on things break; the first thing soon, or some runs would see none."""
+        """Start faults; the first one comes soon, or some runs would have none."""
         self._later(SOON)
 
     def begin_period(self, swarm: Swarm) -> None:
-        """After healing: what may happen from the next `start` on."""
+        """After healing: the faults that may happen from the next `start` on."""
         self._scene.begin_period(swarm)
 
     def heal(self) -> None:
-        """Nothing breaks any more, and what is broken is repaired."""
+        """Stop faults, and repair everything."""
         self._scene.over = True
         self._scene.network.heal()
         for node in self._scene.nodes:
@@ -54,7 +54,7 @@ class Faults:
                 node.resume()
 
     def strike(self, kind: Fault, chosen: ChosenVictim) -> None:
-        """Inject the fault at that node now, by choice and not by dice."""
+        """Inject the fault at that node now, by choice, not at random."""
         self._strikes += 1
         self._scene.chosen = chosen
         self._do(self._strikes, kind, chosen.lasts)
@@ -62,7 +62,7 @@ class Faults:
 
     def _later(self, share: float = 1.0) -> None:
         if not self._scene.swarm.nemesis.kinds:
-            return  # this run knows none of what it was asked for
+            return  # this run has none of the requested faults
         self._strikes += 1
         pause = self._dice.about(self._scene.swarm.nemesis.interval) * share
         kind = self._dice.choice(self._scene.swarm.nemesis.kinds)

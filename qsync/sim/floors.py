@@ -1,4 +1,4 @@
-"""Places that clients were told of, which their next reads may ask for; tokens of their writes."""
+"""Receipts of clients, which their next reads may require; tokens of their writes."""
 
 from collections import deque
 from dataclasses import replace
@@ -15,19 +15,19 @@ from qsync.sim.swarm import Swarm
 TOKENS_MAX = 12
 
 Wall: TypeAlias = dict[int, Position]
-"""Where clients leave for each other the newest place that they were told of, by number."""
+"""The newest receipt of each client, by number, shared between clients."""
 
 
 class Tokens:
-    """Writes that were answered, or of which nobody knows what became: whose, and what for."""
+    """Writes that were answered or have an unknown outcome: their client and purpose."""
 
     def __init__(self) -> None:
         self.known: deque[WriteOperation] = deque(maxlen=TOKENS_MAX)
         self._done: deque[WriteOperation] = deque(maxlen=TOKENS_MAX)
-        """Of those, the ones that took effect for good: asynchronous ones may yet be lost."""
+        """The subset that took effect permanently: asynchronous ones may still be lost."""
 
     def of_the_past(self) -> "Tokens":
-        """The tokens that later clients know, when no unknown write can take effect any more."""
+        """The tokens that later clients know, after no unknown write can take effect any more."""
         twin = Tokens()
         twin.known.extend(self._done)
         return twin
@@ -38,11 +38,11 @@ class Tokens:
 
     @property
     def named(self) -> set[Token]:
-        """The writes that a client may ask for once more."""
+        """The writes that a client may retry."""
         return {ask.token for ask in self.known if ask.token is not None}
 
     def told(self, ask: Ask, told: OperationResult) -> None:
-        """A question came to its end. What was refused for certain is nobody's business again."""
+        """A request ended. A certain refusal is not kept."""
         if (
             isinstance(ask, WriteOperation)
             and told.seq
@@ -56,10 +56,9 @@ class Tokens:
 
 
 class Floors:
-    """Of one client. Its own last write, unless `dice` are given, which choose among more.
+    """The floor of one client: its own last write; `dice` choose among more.
 
-    Then also what it was shown last (monotonic reads), or what somebody else was told, who passed
-    it on (causality).
+    With `dice` also its last read (monotonic reads), or the receipt of another client (causality).
     """
 
     def __init__(self, number: int, wall: Wall, dice: RandomStream | None) -> None:
@@ -69,7 +68,7 @@ class Floors:
         self._written = self._shown = NOWHERE
 
     def told(self, told: OperationResult) -> None:
-        """A question was answered."""
+        """A request was answered."""
         reply = told.reply
         if not told.ok or not isinstance(reply, WriteDone | ReadResult):
             return
@@ -81,7 +80,7 @@ class Floors:
         self._wall[self._number] = place
 
     def choose(self) -> Position:
-        """What the next read is to show at least."""
+        """The minimum state of the next read."""
         if self._dice is None:
             return self._written
         others = list(self._wall.values())
@@ -90,6 +89,6 @@ class Floors:
 
 
 def floors_of(clockwork: VirtualClock, swarm: Swarm, number: int, wall: Wall) -> Floors:
-    """Of the client of that number, as the run draws them."""
+    """The floors of the client with that number, as the run draws them."""
     wide = "floors" in swarm.variety.habits
     return Floors(number, wall, clockwork.dice(f"floors {number}") if wide else None)

@@ -1,4 +1,4 @@
-"""A cluster that is made of what is left of another (membership.md M8), as explored nodes make it.
+"""Recovery of a cluster from a survivor of another one (membership.md M8), for explored nodes.
 
 `admin.recovery` does the same with files, by the same rules of `qsync.core.generation`.
 """
@@ -21,28 +21,32 @@ from qsync.store.memory import MemorySpaces
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExploredCluster:
-    """The cluster that a directory is of. `ancestors`: those that it was made of, oldest first."""
+    """The cluster of a directory.
+
+    `ancestors`: the clusters that it was recovered from, oldest first.
+    """
 
     id: str = "first"
     ancestors: tuple[str, ...] = ()
     begins: LogStart = EMPTY
-    """Its own log begins behind that entry of its ancestor's."""
+    """Its own log begins after that entry of its ancestor's log."""
     kept: frozenset[tuple[int, int]] = frozenset()
-    """Index and term of all that the survivor had, and that its log did not take back."""
+    """Index and term of all entries of the survivor that its log did not roll back."""
 
     @property
     def generation(self) -> int:
-        """How often it was begun anew."""
+        """How often it was recovered."""
         return len(self.ancestors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveredCluster:
-    """A cluster that was made of one survivor, in a directory of its own.
+    """A cluster recovered from one survivor, in a new directory.
 
-    `log`: the survivor's, with what it knew as confirmed. `wanted`: up to where the operator wants
-    it. `ended`: the log up to where the new one begins, `begins` the same in the new cluster.
-    `term`: its first. `seen`: the newest of any node of the old one. `rows`: those where it begins.
+    `log`: the survivor's, with its confirmed index. `wanted`: the last entry that the operator
+    wants. `ended`: the log up to the beginning of the new one, `begins` the same in the new
+    cluster. `term`: its first. `seen`: the newest term of any node of the old one. `rows`: the rows
+    at its beginning.
     """
 
     member: Member
@@ -56,18 +60,18 @@ class RecoveredCluster:
 
 
 FIRST = ExploredCluster()
-"""What everybody is in before a majority is lost."""
+"""The cluster of all nodes before a majority is lost."""
 
 
 class GenerationRules:
-    """As shipped. What a mutant replaces."""
+    """As shipped. Mutants replace it."""
 
     def first_term(self, seen: Term) -> Term:
-        """In which the new cluster begins (M8 f)."""
+        """The first term of the new cluster (M8 f)."""
         return first_term_of(generation_of(seen) + 1)
 
     def counts_upto(self, _confirmed: Index, last: Index) -> Index:
-        """The survivor's whole log is confirmed by it (M8 a)."""
+        """It confirms the survivor's whole log (M8 a)."""
         return last
 
     def restored_upto(self, wanted: Index, _last: Index) -> Index:
@@ -87,7 +91,7 @@ class GenerationRules:
         found_anew(rows, member, ancestor)
 
     def lets_in(self, mine: ExploredCluster, theirs: ExploredCluster) -> bool:
-        """Clusters are told apart by their ids (M8 b, d)."""
+        """Clusters are distinguished by their ids (M8 b, d)."""
         return mine.id == theirs.id
 
 
@@ -99,7 +103,7 @@ def is_ended(session: bytes, generation: int) -> bool:
 
 @runtime_checkable
 class RecoverableNode(Protocol):
-    """A node of which a cluster may be made anew, and what a mutant may replace of the rules."""
+    """A node from which a cluster may be recovered, and the rules that a mutant may replace."""
 
     generations: GenerationRules
 
@@ -113,10 +117,10 @@ def begin_anew(
     codec: Codec,
     confirmed: Index,
 ) -> ExploredCluster:
-    """The cluster of one member that goes on where a survivor's log ends.
+    """The cluster of one member that continues where a survivor's log ends.
 
-    `log`: the survivor's, all of it decided. `confirmed`: what it knew as that. `member`: under the
-    instance of its new directory.
+    `log`: the survivor's, all of it decided. `confirmed`: its known confirmed index. `member`: with
+    the instance of its new directory.
     """
     last = log.limbo.clip(log.log.last)
     start = start_at(log, log.limbo.clip(rules.counts_upto(confirmed, last)))

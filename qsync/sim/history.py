@@ -1,4 +1,4 @@
-"""What the clients of a simulated run did and were told, in order, for checkers to judge."""
+"""The requests and answers of the clients of a simulated run, in order, for checkers."""
 
 from dataclasses import dataclass
 
@@ -11,10 +11,10 @@ from qsync.sim.replies import CallRefused, ReadResult, Reply, WriteDone
 class RecordedLine:
     """One line of a history in Jepsen's vocabulary. `time` is in nanoseconds of virtual time.
 
-    `name` is what the client had in mind, `f` what a checker takes it for.
-    `at`: log index of a write's receipt, or of the state that a read showed; `term` is its term.
-    `consistency`, `floor` and `floor_term` (the place that a read had to show at least) are of
-    reads, `session` and `seq` of writes that may be asked for again.
+    `name` is the client's operation, `f` the checker's name for it. `at`: log index of a write's
+    receipt, or of the state that a read showed; `term` is its term. `consistency`, `floor` and
+    `floor_term` (the minimum state of a read) are of reads, `session` and `seq` of writes that may
+    be retried.
     """
 
     index: int
@@ -45,11 +45,11 @@ class SimHistory:
         self._clockwork = clockwork
 
     def invoke(self, process: int, operation: OperationRecord) -> None:
-        """A client is about to ask."""
+        """A client is about to send a request."""
         self._add(process, "invoke", operation, OperationResult(type="invoke"))
 
     def complete(self, process: int, operation: OperationRecord, told: OperationResult) -> None:
-        """It knows what became of it, or gave up."""
+        """It has the outcome, or gave up."""
         self._add(process, told.type, operation, told)
 
     def _add(

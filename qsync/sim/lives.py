@@ -1,4 +1,4 @@
-"""What one node can break by itself: within one life, by what it says and by what it shows.
+"""Properties of a single node: within one life, of its messages and of its visible data.
 
 Runs from seeds and the search through every order of events check nodes with this.
 """
@@ -17,21 +17,21 @@ from qsync.store.contract import NO_BALLOT
 
 
 class DurableView(Protocol):
-    """What a disk holds."""
+    """The content of a disk."""
 
     @property
     def ballot(self) -> Ballot:
         """Term and vote."""
 
     def holds(self, index: int, crc: int) -> bool:
-        """That very entry, and so that very prefix, is durable there."""
+        """Whether that entry, and so the same prefix, is durable there."""
 
 
 class DurableLog:
-    """What is durable of one node, by the writes that its disk has taken.
+    """The durable state of one node, by the writes of its disk.
 
-    The disk of a node whose every order of events is tried is made of it; what a simulated kernel
-    keeps as bytes is held against it.
+    The disk of an explored node consists of it; the bytes of a simulated kernel are checked against
+    it.
     """
 
     def __init__(self, me: Replica) -> None:
@@ -44,7 +44,7 @@ class DurableLog:
         self.base_crc = 0
 
     def wrote(self, write: Write) -> None:
-        """A write became durable, as a whole. Property 5: no ballot is taken back by it."""
+        """A write became durable atomically. Property 5: it reverts no ballot."""
         properties.ballot_stands(self.me, self.ballot, write.ballot)
         self.ballot, self.confirmed = write.ballot, write.confirmed
         if write.cut_above is not None:
@@ -58,7 +58,7 @@ class DurableLog:
         return Index(self.base + len(self.entries))
 
     def cut(self, above: Index) -> None:
-        """What is above is gone."""
+        """The entries above are removed."""
         assert above >= self.base
         del self.entries[above - self.base :]
 
@@ -69,14 +69,14 @@ class DurableLog:
         self.base, self.base_crc = upto, crc
 
     def holds(self, index: int, crc: int) -> bool:
-        """That very entry, and so that very prefix, is durable here."""
+        """Whether that entry, and so the same prefix, is durable here."""
         if index <= self.base:
             return index == 0 or (index == self.base and crc == self.base_crc)
         return index <= self.last and self.entries[index - self.base - 1].crc == crc
 
 
 class LifeCursor:
-    """A node as it was when it was looked at last. A restart begins another life."""
+    """The state of a node at the last check. A restart begins another life."""
 
     __slots__ = ("confirmed", "cuts", "led", "term", "visible")
 
@@ -89,7 +89,7 @@ class LifeCursor:
         self.led = raft.term if raft.role is Role.LEADER else 0
 
     def look(self, me: Replica, core: Core) -> None:
-        """Properties 5 to 8, of what became of it since."""
+        """Properties 5 to 8, of its changes since."""
         raft, replicated_log = core.machine.raft, core.machine.replicated_log
         leads = raft.term if raft.role is Role.LEADER else 0
         if replicated_log.cuts != self.cuts:
@@ -111,7 +111,7 @@ class LifeCursor:
 
 
 def shows(me: Replica, replicated_log: ReplicatedLog, since: Index, disk: DurableView) -> None:
-    """Property 8: what became visible since then, and is not confirmed, may be shown."""
+    """Property 8: entries that became visible since then, unconfirmed, may be shown."""
     confirmed, visible, limbo = (
         replicated_log.confirmed,
         replicated_log.visible,
@@ -128,17 +128,17 @@ def shows(me: Replica, replicated_log: ReplicatedLog, since: Index, disk: Durabl
 
 
 def acks(me: Replica, message: Message, replicated_log: ReplicatedLog, disk: DurableView) -> None:
-    """Property 7: an ack is of what is durable. Asked when it is made: it may leave later."""
+    """Property 7: an ack covers durable entries. Checked when it is made: it may be sent later."""
     if isinstance(message, AppendResponse) and message.ok:
         log = replicated_log.log
-        # Of an old entry that this node knows by its place alone: the one before that it does know.
+        # For an old entry of which this node knows only index and term: the known one before it.
         index = log.known_below(message.index) if message.index <= log.last else message.index
         crc = log.crc_at(index) if index <= log.last else -1
         properties.acked_is_durable(me, message.index, durable=disk.holds(index, crc))
 
 
 def votes(me: Replica, to: Replica, message: Message, disk: DurableView) -> bool:
-    """Property 5: whether it is a vote; then it is durable. Asked when it leaves."""
+    """Property 5: if it is a vote, it is durable. Checked when it is sent."""
     if isinstance(message, RequestVoteResponse) and message.granted and not message.pre:
         properties.vote_is_durable(me, message.asked_term, to, disk.ballot)
         return True

@@ -1,4 +1,4 @@
-"""Operators who change the cluster itself: nodes come, go, and change what they count for."""
+"""Operators that change the membership: nodes are added, removed, and change their roles."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,36 +22,36 @@ from qsync.sim.troubles import NemesisContext
 
 VERBS = ("add", "add", "remove", "remove", "role", "role", "move", "replace", "remove leader")
 AT_A_LEADER = 0.9
-"""Most ask a node that leads; the others learn that it does not."""
+"""How often they use the leader; other nodes refuse."""
 FORCED = 0.15
-"""How often it is done although it may cost the quorum, where no disk is ever lost."""
+"""How often a change is forced although it may cost the quorum, if no disk is ever lost."""
 STAY_MIN = 2
-"""Nobody wants the last voters gone."""
+"""The minimum number of voters."""
 
 
 class MemberOrders:
-    """Their dice are their own, so runs without them are as they would be."""
+    """They have their own random generator, so runs without them are unchanged."""
 
     def __init__(self, scene: NemesisContext, place: Callable[[NodePart], Member]) -> None:
         self._scene = scene
         self._place = place
         self._dice = scene.clockwork.dice("members")
         self.orders = 0
-        """So many were given."""
+        """The number of requests."""
 
     def start(self) -> None:
-        """From now on, now and then, until everything is healed."""
+        """Start them, until everything is healed."""
         pause = self._dice.about(self._scene.swarm.nemesis.interval / 2)
         self._scene.later(pause, self._again)
 
     def heal(self) -> None:
-        """From now on whoever is outside is taken in: who is no member is sent nothing."""
+        """Add every node that is outside from now on: a non-member receives nothing."""
         pause = self._scene.swarm.timing.election_timeout
         self._scene.clockwork.after(pause, self._take_in)
 
     def _take_in(self) -> None:
         if not self._scene.over:
-            return  # things break again
+            return  # faults start again
         self.heal()
         for leader in [each for each in self._scene.nodes if each.leads]:
             configuration = leader.core.machine.replicated_log.configurations.followed
@@ -62,7 +62,7 @@ class MemberOrders:
                 leader.operate(what, partial(asked_change, change, forced=False))
 
     def next_of(self, configuration: Configuration, *, voters: int) -> MemberChange | None:
-        """What is to be done next until everybody is a member, and so many vote."""
+        """The next step until every node is a member, and enough of them vote."""
         newcomer = self._outsider(configuration)
         if newcomer is not None:
             return AddMember(member=replace(newcomer, role=MemberRole.LEARNER))
@@ -122,5 +122,5 @@ class MemberOrders:
 
 
 def asked_change(change: MemberChange, ticket: Ticket, *, forced: bool) -> ChangeAsked:
-    """An order of an operator to change the configuration."""
+    """A request of an operator to change the configuration."""
     return ChangeAsked(ticket=ticket, change=change, force=forced)

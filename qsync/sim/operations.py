@@ -1,4 +1,4 @@
-"""One thing a client wants: a conversation of one or more questions, until its fate is known."""
+"""One operation of a client: one or more requests, until its outcome is known."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ Place = tuple[int, int]
 Token = tuple[bytes, int]
 """A session and a number in it."""
 NOWHERE: Final = Position(Term(0), Index(0))
-"""The place before the first entry."""
+"""The position before the first entry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOperation:
-    """Rows at some keys, in one snapshot. `insists`: asked for until it is answered.
+    """Rows at some keys, in one snapshot. `insists`: repeated until it is answered.
 
-    `floor`: of a read at least some place, that place.
+    `floor`: the minimum position that the read must show, if any.
     """
 
     places: tuple[Place, ...]
@@ -33,8 +33,8 @@ class ReadOperation:
 class WriteOperation:
     """A transaction.
 
-    `reads` and `snapshot` say what it was computed from; it is refused when that has changed.
-    `token`: the session and number of another client's write that this one asks about.
+    `reads` and `snapshot` are its read set; it is refused if that has changed. `token`: the session
+    and number of another client's write whose outcome this one requests.
     """
 
     ops: Sequence[Sequence[object]]
@@ -49,7 +49,7 @@ Ask = ReadOperation | WriteOperation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationResult:
-    """What came of a question: `ok`, `fail` (surely nothing was done), or `info` (nobody knows)."""
+    """The result of a request: `ok`, `fail` (certainly no effect), or `info` (unknown)."""
 
     type: str
     reply: Reply | None = None
@@ -61,12 +61,12 @@ class OperationResult:
 
     @property
     def ok(self) -> bool:
-        """It was answered, and done."""
+        """Whether it succeeded."""
         return self.type == "ok"
 
     @property
     def at(self) -> int:
-        """Index of what was answered."""
+        """Index of the answer."""
         return getattr(self.reply, "index", 0)
 
     @property
@@ -76,14 +76,14 @@ class OperationResult:
 
 
 Steps = Generator[Ask, OperationResult, None]
-"""Asks until it has what it wants; the last answer is the fate of the whole."""
+"""Sends requests until it is done; the last answer is the outcome of the operation."""
 
 
 @dataclass(slots=True, kw_only=True)
 class OperationRecord:
-    """What the history says of it: `name` as drawn, `f` as checkers call it, `space` and `key`.
+    """Its entry in the history: `name` as drawn, `f` for checkers, `space` and `key`.
 
-    `value` is what was asked for; the steps put there what was answered.
+    `value` is the argument; the steps replace it by the answer.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What troubles, operators and properties need of a cluster: its nodes, disks, clocks and network.
+"""The interface of a cluster for troubles, operators and properties: nodes, disks, clocks, network.
 
 The shipped node on a simulated kernel (`qsync.sim.kernel`) fulfils it. Troubles and properties
 know these protocols only, so that they can be tested without a kernel.
@@ -41,18 +41,18 @@ class Disk(Protocol):
 
     @property
     def log(self) -> MemoryLog:
-        """What it holds."""
+        """Its content."""
 
     @property
     def spaces(self) -> MemorySpaces:
         """And its rows."""
 
     def heal(self) -> None:
-        """From now on it is a good disk."""
+        """Heal the disk."""
 
 
 class NodePart(Protocol):
-    """A member: its directory and clocks stay, its process comes and goes."""
+    """A member: its directory and clocks stay, its process may change."""
 
     @property
     def me(self) -> Replica:
@@ -64,7 +64,7 @@ class NodePart(Protocol):
 
     @property
     def core(self) -> Core:
-        """The replica of the present life."""
+        """The replica of the current life."""
 
     @property
     def disk(self) -> Disk:
@@ -101,10 +101,10 @@ class NodePart(Protocol):
         """As by kill -9; with `power` the whole machine."""
 
     def exchange(self, instance: Instance | None = None) -> None:
-        """Its directory is another one from the next start on: an earlier one, or a new one."""
+        """From the next start on it has another directory: an earlier one, or a new one."""
 
     def configure(self, election_timeout: float, fencing: Fencing) -> None:
-        """From the next start on its own settings are these."""
+        """From the next start on it has these settings of its own."""
 
     def pause(self) -> None:
         """SIGSTOP."""
@@ -113,13 +113,13 @@ class NodePart(Protocol):
         """SIGCONT."""
 
     def waiting(self) -> list[str]:
-        """What operators asked for and were not answered yet."""
+        """Unanswered requests of operators."""
 
     def operate(self, what: str, make: Callable[[int], Input]) -> None:
-        """An operator asks, and waits for the answer as long as this process lives."""
+        """An operator sends a request, and waits for the answer as long as this process lives."""
 
     def order(self, what: str, event: Input) -> None:
-        """Something is to be done that nobody waits for."""
+        """Run an input without an answer."""
 
 
 class Network(Protocol):
@@ -130,16 +130,16 @@ class Network(Protocol):
     held_up: dict[Pair, Callable[[], float]]
 
     def block(self, pairs: Iterable[Pair], *, tear: bool) -> None:
-        """Nothing passes over these directed pairs. `tear`: their connections break, too."""
+        """Block these directed pairs. `tear`: their connections break too."""
 
     def unblock(self, pairs: Sequence[Pair]) -> None:
-        """One cause less why nothing passes there."""
+        """Remove one block of these pairs."""
 
     def refuse(self, number: int) -> None:
-        """A living node takes no connections, and those it has break."""
+        """A running node refuses connections, and its open ones break."""
 
     def reset(self, pairs: Iterable[Pair]) -> None:
-        """The connections of these directed pairs break once."""
+        """Break the connections of these directed pairs once."""
 
     def heal(self) -> None:
-        """From now on it is a good one."""
+        """Heal the network."""

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from qsync import units
 
 EVENTS = 2500
-"""Events of the phase in which things break, by default."""
+"""The default number of events in the phase with faults."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A run that can be had again: everything here can be said on a command line.
+    """A reproducible run: all of it can be given on a command line.
 
     `without`: kinds of trouble, operations of clients and flaws of links and disks left out.
     `only`: the kinds of trouble that the nemesis knows; none given, the seed draws them.
@@ -27,10 +27,10 @@ class Plan:
     strikes: tuple[int, ...] | None = None
     mutant: str | None = None
     life: float | None = None
-    """A long life of so many seconds, instead of a short one; see `qsync.sim.longlife`."""
+    """The duration of a long life in seconds, instead of a short one; see `qsync.sim.longlife`."""
 
     def command(self) -> str:
-        """How a person runs exactly this again."""
+        """The command that repeats exactly this run."""
         return f"qsync sim --replay {self.seed} {self.options()}".rstrip()
 
     def options(self) -> str:

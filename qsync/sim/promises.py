@@ -1,4 +1,4 @@
-"""What clients were told and shown, held against what became of it."""
+"""Checks the answers to clients against the final log."""
 
 from collections.abc import Mapping
 
@@ -30,13 +30,13 @@ class ClientPromises:
         self.floor = Position(Term(0), Index(0))
         """The newest entry that was answered to anybody as committed."""
         self.newest_shown = Position(Term(0), Index(0))
-        """The newest place that a linearizable read showed, or one that rests on a lease."""
+        """The newest position that a linearizable read or a lease read showed."""
         self.rolled_back: dict[tuple[int, int], str] = {}
         self.lost = 0
         self.rights = RightsRules(books, canon)
-        """Those of what users do."""
+        """The properties of users' rights."""
         self.sessions = SessionRules(books, canon)
-        """Those of the numbers that clients give their writes."""
+        """The properties of the numbers that clients give their writes."""
         self._books = books
         self._canon = canon
         self.lease_checked = lease_checked
@@ -45,7 +45,7 @@ class ClientPromises:
         self._receipts: dict[tuple[bytes, int], tuple[int, int]] = {}
 
     def forget(self, below: int) -> None:
-        """What was told of entries before that one: all of it is decided, and nobody asks again."""
+        """Drop the answers about earlier entries: all are decided, and no client retries."""
         self.rolled_back = {at: why for at, why in self.rolled_back.items() if at[0] >= below}
         self._receipts = {asked: at for asked, at in self._receipts.items() if at[0] >= below}
         acked, newest = self._acked_in_term, max(self._acked_in_term, default=0)
@@ -58,7 +58,7 @@ class ClientPromises:
         }
 
     def begin_anew(self, place: Position, generation: int) -> None:
-        """The log of a survivor is all there is, up to there, whatever was told before."""
+        """The log of a survivor is the only log, up to there, regardless of earlier answers."""
         self.sessions.generation = generation
         self.floor = self.newest_shown = place
         shows = self._canon.shows
@@ -76,7 +76,7 @@ class ClientPromises:
         settled: Settled,
         all_: Mapping[Replica, ReplicatedLog],
     ) -> None:
-        """A definite fate of a request is about to be told."""
+        """A definite outcome of a request is about to be answered."""
         index, term = settled.index, settled.term
         if settled.verdict is TransactionFate.COMMITTED:
             self._committed(where, request, index, term)
@@ -90,20 +90,20 @@ class ClientPromises:
             decided = known and canon.terms[index] != term
         properties.gone_for_good(me, (index, term), settled.verdict.value, decided=decided)
         if settled.verdict is TransactionFate.LOST:
-            return  # who is cut off may have shown it, and shows it still
+            return  # an isolated node may have shown it, and may still show it
         self.rolled_back[index, term] = settled.verdict.value
         for each, replicated_log in all_.items():
             self._not_shown((each, replicated_log), index, term)
 
     def told_gone(self, request: tuple[bytes, int]) -> None:
-        """Property 4: a client hears that its write is gone only if no attempt can be confirmed."""
+        """Property 4: a client gets "not committed" only if no attempt can be confirmed."""
         for (index, term), place in self._books.places.items():
             if place.request == request and not place.refused:
                 gone = self._canon.gone(index, term)
                 properties.told_gone(request, (index, term), gone=gone)
 
     def told_compacted(self, request: tuple[bytes, int]) -> None:
-        """Property 9: a client hears that nobody knows any more; then it was not refused."""
+        """Property 9: a client gets "unknown" for good; then the request was not refused."""
         for (index, term), place in self._books.places.items():
             if place.request == request and place.refused and self._canon.shows(index, term):
                 raise PropertyViolation(
@@ -111,7 +111,7 @@ class ClientPromises:
                 )
 
     def _shows(self, replicated_log: ReplicatedLog, index: int, term: int) -> bool:
-        """Can that transaction be read there? What was trimmed is confirmed."""
+        """Whether that transaction is visible there. Trimmed entries are confirmed."""
         if index < replicated_log.log.start.index:
             return self._canon.shows(index, term)
         return properties.shows(replicated_log, index, term)
@@ -173,7 +173,7 @@ class ClientPromises:
         self._receipts[request] = receipt
 
     def gone(self, index: int) -> None:
-        """A confirmed ROLLBACK took this place."""
+        """A confirmed ROLLBACK removed this entry."""
         term = self._canon.terms[index]
         if self._acked_in_term.get(term, 0) >= index and self._books.places[index, term].sync:
             request = self._books.places[index, term].request
@@ -183,7 +183,7 @@ class ClientPromises:
                 )
 
     def shown(self, me: Replica, index: int, term: int) -> None:
-        """Property 4: what was told to be gone may never be shown."""
+        """Property 4: a write that was answered as not committed is never shown."""
         if (index, term) in self.rolled_back:
             properties.gone_is_hidden(me, (index, term), self.rolled_back[index, term])
 
@@ -233,7 +233,7 @@ class ClientPromises:
         """Property 8: a client was shown a row by a log up to there: what that log leaves there."""
         canon, (space, number) = self._canon, place
         if seen.index > canon.last or canon.terms[seen.index] != seen.term:
-            return  # nobody knows yet what the fate of all of it is
+            return  # the outcome of all of it is not decided yet
         key: Key = (space, keys.encode(_KEY, (number,)))
         wanted = canon.row_at(key, seen.index)
         if row != wanted:
@@ -241,10 +241,10 @@ class ClientPromises:
             raise PropertyViolation(8, f"{text}, not {_show(wanted)}")
 
     def in_order(self, seen: Position, before: Position) -> None:
-        """A fresh read showed the log up to there, and another one `before` when this was asked.
+        """A fresh read showed the log up to there, and an earlier one `before`.
 
-        Within a term there is one log, and fresh reads do not go back in it, whichever nodes they
-        asked. One that is at least as new as what a local read showed may be ahead of them.
+        A term has one log, and fresh reads do not go back in it, on any node. A read that is at
+        least as new as a local read may be ahead of them.
         """
         if seen.term == before.term and seen.index < before.index:
             text = f"a read shows {_at(seen)}, though {_at(before)} was shown before it was asked"
@@ -252,7 +252,7 @@ class ClientPromises:
         self.newest_shown = max(self.newest_shown, seen)
 
     def saw(self, seen: Position, consistency: str, floor: Position) -> None:
-        """A client was shown the log up to there, and `floor` was answered before it asked."""
+        """A read showed the log up to there, and `floor` was answered before its request."""
         if not self._books.has(seen, floor):
             text = f"a {consistency} read shows {_at(seen)}"
             raise PropertyViolation(
@@ -265,7 +265,7 @@ class ClientPromises:
             self._rise(confirmed)
 
     def showed(self, seen: Position, floor: Position) -> None:
-        """A client was shown the log up to there, and had asked for at least `floor`."""
+        """A read showed the log up to there, and its request had the minimum `floor`."""
         canon = self._canon
         gone = floor.index <= canon.last and canon.rolled_back[floor.index]
         gone = gone and canon.terms[floor.index] == floor.term

@@ -13,7 +13,7 @@ from qsync.record import EntryKind
 from qsync.sim.canon import PropertyViolation
 
 DECIDED = frozenset({int(EntryKind.TXN), int(EntryKind.PROMOTE)})
-"""Kinds of entries that have a fate."""
+"""Kinds of entries that have an outcome."""
 Requests = Mapping[tuple[bytes, int], tuple[int, int]]
 """Index and term by session and number."""
 
@@ -28,13 +28,13 @@ def one_entry(me: int, index: int, term: int, *, same: bool) -> None:
 
 
 def one_order(me: int, index: int, *, term: int, elsewhere: int) -> None:
-    """Property 2: what is confirmed is the same entry everywhere."""
+    """Property 2: a confirmed entry is the same on every node."""
     if term != elsewhere:
         raise PropertyViolation(2, f"node {me} confirmed {index} of term {term}, not {elsewhere}")
 
 
 def one_fate(me: int, index: int, *, gone: bool, elsewhere: bool) -> None:
-    """Property 2: a confirmed entry has the same fate everywhere."""
+    """Property 2: a confirmed entry has the same outcome on every node."""
     if gone != elsewhere:
         fate = "rolled back" if gone else "confirmed"
         raise PropertyViolation(2, f"{index} is {fate} on node {me}, not elsewhere")
@@ -86,7 +86,7 @@ def leader_complete(me: int, *, term: int, has: bool, index: int, of: int) -> No
 def lease_is_alone(me: int, term: int, other: int, left_s: float) -> None:
     """Property 3: while a lease runs no other node leads a later term; else its reads are stale.
 
-    Another may lead an earlier term: a paused candidate finds its votes when it goes on.
+    Another node may lead an earlier term: a paused candidate gets its votes when it continues.
     """
     if left_s > 0:
         raise PropertyViolation(
@@ -190,7 +190,7 @@ def readable(me: int, why: str) -> NoReturn:
 
 
 def gone_for_good(me: int, place: tuple[int, int], why: str, *, decided: bool) -> None:
-    """Property 4: a client hears "rolled back" or "cut" only when the confirmed log decides it."""
+    """Property 4: a client gets "rolled back" or "cut" only after the confirmed log decides it."""
     if not decided:
         raise PropertyViolation(
             4, f"node {me} says {place[0]} of term {place[1]} is {why} for good"
@@ -198,14 +198,14 @@ def gone_for_good(me: int, place: tuple[int, int], why: str, *, decided: bool) -
 
 
 def told_gone(request: tuple[bytes, int], place: tuple[int, int], *, gone: bool) -> None:
-    """Property 4: a client hears "rolled back" when no attempt of its write can be confirmed."""
+    """Property 4: a client gets "rolled back" only if no attempt of its write can be confirmed."""
     if not gone:
         text = f"request {request[1]} was answered as rolled back; {place[0]} of term {place[1]}"
         raise PropertyViolation(4, f"{text} may still be confirmed")
 
 
 def gone_is_hidden(me: int, place: tuple[int, int], why: str) -> None:
-    """Property 4, called where `place` is visible: it was answered as gone, and never may be."""
+    """Property 4, called if `place` is visible although it was answered as not committed."""
     raise PropertyViolation(
         4, f"node {me} shows {place[0]} of term {place[1]}, which was {why} for good"
     )
@@ -331,7 +331,7 @@ def superseded_is_silent(me: int, what: str) -> None:
 
 
 def whole_log_counts(me: int, *, begins: int, wanted: int) -> None:
-    """Property 20: a cluster of one survivor goes on where that one's log ends (M8 a, i)."""
+    """Property 20: a recovered cluster continues where the survivor's log ends (M8 a, i)."""
     if begins != wanted:
         raise PropertyViolation(
             20, f"the cluster made of node {me} begins behind {begins}, not behind {wanted}"
@@ -347,7 +347,7 @@ def alone_at_first(me: int, *, voters: object, wanted: object) -> None:
 
 
 def survivor_keeps(me: int, *, confirmed: int, stands: int) -> None:
-    """Property 20: what it knew as confirmed is so, with the same fate, in the new one (M8 a)."""
+    """Property 20: its confirmed entries have the same outcome in the new one (M8 a)."""
     if stands < confirmed:
         text = f"the cluster made of node {me} has what was decided up to {stands}"
         raise PropertyViolation(20, f"{text}, and {confirmed} was confirmed there")
@@ -362,7 +362,7 @@ def terms_are_new(me: int, *, term: Term, seen: Term) -> None:
 
 
 def no_peer_of_the_new(me: int, what: str) -> None:
-    """Property 20, called of what a node of the old cluster does among those of the new (M8 d)."""
+    """Property 20, called for an act of a node of the old cluster in the new one (M8 d)."""
     raise PropertyViolation(20, f"node {me} of the cluster that ended {what}")
 
 

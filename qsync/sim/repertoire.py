@@ -1,4 +1,4 @@
-"""What simulated clients do with one question: registers, lists, counters, a bank, notes."""
+"""Operations of simulated clients with one request: registers, lists, counters, a bank, notes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,10 @@ Drawer = Callable[["OperationGenerator"], Begun]
 
 @dataclass(slots=True, kw_only=True)
 class OperationGenerator:
-    """What a client has in mind when it decides what to do next. `known`: registers it has read."""
+    """The state of a client when it chooses its next operation.
+
+    `known`: registers that it has read.
+    """
 
     number: int
     dice: RandomStream
@@ -44,7 +47,7 @@ class OperationGenerator:
     used: int = 0
 
     def unique(self) -> int:
-        """A value that nobody else writes."""
+        """A unique value."""
         self.used += 1
         return self.number * _UNIQUE + self.used
 
@@ -53,19 +56,19 @@ class OperationGenerator:
         return self.dice.randrange(self.load.keys)
 
     def pause(self) -> float:
-        """Until the next operation; in some runs now and then long enough to be taken for gone."""
+        """The pause until the next operation; in some runs long enough to lose the session."""
         if self.dice.chance(self.load.naps):
             return self.load.nap
         return self.dice.about(self.load.think)
 
     def transfer(self) -> tuple[Place, Place, int]:
-        """From an account of one space to one of the other, and how much."""
+        """An account of one space, one of the other space, and an amount."""
         there, back = self.dice.sample(BANK, 2)
         return (there, self.key()), (back, self.key()), self.dice.randint(1, 9)
 
 
 def once(ask: ReadOperation | WriteOperation) -> Steps:
-    """A single question; what was asked for is all there is to say."""
+    """A single request, whose argument is its value in the history."""
     yield ask
 
 
@@ -78,9 +81,9 @@ def create_spaces(keys: int) -> Begun:
 
 
 def reset(keys: int) -> Begun:
-    """The accounts and the counters as at first, and nothing else: for clients who know of none.
+    """Reset the accounts and the counters, for clients without knowledge of earlier ones.
 
-    It may be asked for again and again while nobody else writes.
+    It may be repeated while no other client writes.
     """
     return OperationRecord(name="create", f="create"), once(WriteOperation(ops=spaces.reset(keys)))
 
@@ -99,7 +102,7 @@ def last_audit(keys: int) -> Begun:
 
 
 def write(mind: OperationGenerator) -> Begun:
-    """A register, whatever it was."""
+    """Write a register unconditionally."""
     key, value = mind.key(), mind.unique()
     ask = WriteOperation(ops=[spaces.put(REGISTERS, key, value)])
     return _register("write", key, value), once(ask)
@@ -142,7 +145,7 @@ def _add(mind: OperationGenerator) -> Begun:
 
 
 def _note(mind: OperationGenerator) -> Begun:
-    """Into the asynchronous space; now and then with a commit that waits for the quorum."""
+    """Write to the asynchronous space; sometimes with a commit that waits for the quorum."""
     key, value = mind.key(), mind.unique()
     operation = OperationRecord(name="note", f="write", space="notes", key=key, value=value)
     sync = mind.dice.choice((None, None, True))
@@ -157,7 +160,7 @@ def _mixed(mind: OperationGenerator) -> Begun:
 
 
 def _schema(mind: OperationGenerator) -> Begun:
-    """A write whose transaction also changes the schema, in a way that matters to nobody."""
+    """A write whose transaction also changes the schema, without an effect on other clients."""
     key, value = mind.key(), mind.unique()
     changes = mind.dice.choice(spaces.CHANGES)(key, value)
     ask = WriteOperation(ops=[*changes, spaces.put(REGISTERS, key, value)])
@@ -165,7 +168,7 @@ def _schema(mind: OperationGenerator) -> Begun:
 
 
 def _stranger(mind: OperationGenerator) -> Begun:
-    """Another client's write once more; or only its outcome, and then it never takes effect."""
+    """Retry another client's write; or request its outcome, which prevents the write."""
     if not mind.tokens.known:
         return _read(mind)
     ask = mind.dice.choice(list(mind.tokens.known))
@@ -205,7 +208,7 @@ def _read(mind: OperationGenerator) -> Begun:
 def _asked(
     mind: OperationGenerator, places: tuple[Place, ...], consistency: Consistency
 ) -> ReadOperation:
-    """With a place that it must show, if it is to show one."""
+    """With a minimum position, if the read has one."""
     claims = consistency is Consistency.AT_LEAST
     floor = mind.floors.choose() if claims else NOWHERE
     return ReadOperation(places=places, consistency=consistency, floor=floor)
@@ -257,7 +260,7 @@ def _sums(ask: ReadOperation) -> Begun:
 
 
 def _tune(mind: OperationGenerator) -> Begun:
-    """An operator changes what the cluster shares."""
+    """An operator changes shared settings."""
     key, value = mind.dice.choice(mind.tunings)
     operation = OperationRecord(name="tune", f="tune", value=[key, value])
     return operation, once(WriteOperation(ops=[[Op.CHANGE_SETTINGS, {key: value}]]))
@@ -278,4 +281,4 @@ QUESTIONS: dict[str, Drawer] = {
     "schema": _schema,
     "stranger": _stranger,
 }
-"""What takes one question."""
+"""Operations of one request."""

@@ -1,4 +1,4 @@
-"""Rows of a store are the replay of the confirmed log, and its sessions those of all others."""
+"""Rows of a store equal the replay of the confirmed log, and its sessions equal those of others."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -15,7 +15,7 @@ RowScan = Callable[[bytes, bytes], Iterable[tuple[bytes, bytes]]]
 
 
 class StoredRows:
-    """Holds rows of any store against the log."""
+    """Checks rows of any store against the log."""
 
     def __init__(self, books: ReferenceRecords, canon: ReferenceLog) -> None:
         self._books = books
@@ -37,7 +37,7 @@ class StoredRows:
             raise PropertyViolation(10, f"the sessions of {who} at {upto} are not those of others")
 
     def forget(self, below: int) -> None:
-        """Nobody has rows of an older log any more."""
+        """No store has rows of an older log any more."""
         self._sessions = {at: sums for at, sums in self._sessions.items() if at >= below}
 
 

@@ -1,4 +1,4 @@
-"""What clients of a simulated run were told."""
+"""The answers to clients of a simulated run."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ from qsync.core.ready import TransactionFate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteDone:
-    """The fate of a write, definite."""
+    """The definite outcome of a write."""
 
     node: Replica
     verdict: TransactionFate
@@ -18,7 +18,7 @@ class WriteDone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadResult:
-    """What a read saw, and the place that names all of it."""
+    """The result of a read, and the position of its state."""
 
     node: Replica
     value: object
@@ -28,7 +28,7 @@ class ReadResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRefused:
-    """An error. `unknown`: it says nothing about what became of the write.
+    """An error. `unknown`: the outcome of the write is unknown.
 
     `recorded`: it is committed in the log under the number of the write.
     """

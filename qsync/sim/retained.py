@@ -1,4 +1,4 @@
-"""What may be forgotten of a log, and what must be on its disk before: membership.md M6 f, g."""
+"""Which entries of a log may be trimmed, and what must be durable before: membership.md M6 f, g."""
 
 from collections.abc import Mapping, Sequence
 from typing import Generic, TypeVar
@@ -26,14 +26,14 @@ class RetentionRules(Generic[Directory]):
     ) -> None:
         self.rows = rows
         self.checkpoint_count = 0
-        """So many snapshots of its own each node keeps; 0 where they keep none."""
+        """How many of its own snapshots each node keeps; 0 if none."""
         self._starts = starts
         self._books = books
 
     def wrote_snapshot(
         self, me: Replica, core: Core, start: LogStart, rows: Mapping[bytes, bytes]
     ) -> None:
-        """Property 10: a file that a node has written stands for the confirmed log up to there."""
+        """Property 10: a node's new snapshot represents the confirmed log up to there."""
         who, kept = f"a snapshot of node {me}", sorted(rows.items())
         self._starts.check(who, start, core.machine.replicated_log.configurations.codec)
         self.rows.check(
@@ -47,9 +47,9 @@ class RetentionRules(Generic[Directory]):
             nobody_lacks_it(me, core, start, directories)
 
     def appended(self, core: Core, entry: Entry) -> None:
-        """A leader has appended that. Property 15: it lets no reader go that is within its limit.
+        """A leader has appended that. Property 15: it drops no reader that is within its limit.
 
-        A reader that lags behind where the log begins has nothing left to be kept for.
+        The log is not kept for a reader that is behind the beginning of the log.
         """
         books, log = self._books, core.machine.replicated_log.log
         here = (int(entry.index), int(entry.term))
@@ -87,9 +87,9 @@ def nobody_lacks_it(
     start: LogStart,
     directories: Mapping[tuple[Replica, Instance], Directory],
 ) -> None:
-    """Property 15: what is trimmed, every member has, and every reader of the log that counts.
+    """Property 15: every member, and every registered reader, has the trimmed entries.
 
-    Who was let go, by a row that everybody has, counts no more.
+    A reader that was dropped, by a row that every member has, no longer counts.
     """
     rows = {each.name: each for each in consumers_of(core.state.select(schema.GC_CONSUMERS))}
     for row in rows.values():

@@ -1,4 +1,4 @@
-"""Run a seed: everything may break, then everything is healed and must come to rest."""
+"""Run a seed: a phase with faults, then healing, after which the cluster must come to rest."""
 
 import gc
 import time
@@ -23,18 +23,18 @@ from qsync.sim.world import World
 BUDGET_TIMEOUTS = 80
 """After healing, this many election timeouts of virtual time must be enough to come to rest."""
 BUDGET_S = 4 * SILENCE_S
-"""Or so many virtual seconds, if that is more: a dead connection is found out by seconds."""
+"""Or this many virtual seconds, if that is more: dead connections are detected after seconds."""
 REST_CHECK_EVENTS = 20
 GARBAGE_OBJECTS = 50_000
-"""Python looks for garbage after so many new objects: a world is in use until its end."""
+"""The threshold of Python's garbage collector: a world is in use until its end."""
 EVIDENCE_LINES = 25
-"""So many lines of the trace are kept with a violation."""
+"""How many lines of the trace are kept with a violation."""
 _NOT_WORK = frozenset({"create", "tune", "resolve"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedFailure:
-    """What broke: a property (0: an error of our own), where, and the last lines of the trace."""
+    """A violation: the property (0: an internal error), the event, and the end of the trace."""
 
     number: int
     text: str
@@ -45,8 +45,8 @@ class SeedFailure:
 class SeedReport:
     """One run. `digest` of the trace: equal runs have equal digests.
 
-    `acked`: writes of clients that were answered with a receipt. `strikes`: what the nemesis did,
-    by number. `flaws`: what was wrong with links, disks and clocks all the time.
+    `acked`: writes of clients that were answered with a receipt. `strikes`: the faults of the
+    nemesis, by number. `flaws`: the permanent faults of links, disks and clocks.
     """
 
     plan: Plan
@@ -65,7 +65,7 @@ class SeedReport:
 
     @property
     def seed(self) -> int:
-        """Where all dice of the run came from."""
+        """The source of all random draws of the run."""
         return self.plan.seed
 
     @property
@@ -75,7 +75,7 @@ class SeedReport:
 
     @property
     def idle(self) -> str:
-        """Why the run proves nothing, or nothing."""
+        """Why the run proves nothing, or an empty text."""
         if self.acked == 0:
             return "no write was acknowledged"
         return "" if self.strikes else "nothing broke"
@@ -93,7 +93,7 @@ class SeedReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A run with all that can be seen of it.
+    """A run with all its observable results.
 
     `applied`: session and number of every request that took effect for good, all of them if the
     run is `decided`: it came to rest, and nothing that is visible may still be lost.
@@ -109,13 +109,13 @@ class Run:
 
 
 def run(plan: Plan) -> Run:
-    """Run the plan to its end, or to the first property that breaks."""
+    """Run the plan to its end, or to the first violated property."""
     world = World(plan)
     return told(world, play(world))
 
 
 def told(world: World, report: SeedReport) -> Run:
-    """What there is to say of a world that has come to its end."""
+    """The result of a finished world."""
     return Run(
         report=report,
         trace=world.trace,
@@ -129,22 +129,22 @@ def told(world: World, report: SeedReport) -> Run:
 def run_seed(
     seed: int, *, nodes: int | None = None, mutant: str | None = None, events: int = EVENTS
 ) -> SeedReport:
-    """Run one seed and say whether every property held."""
+    """Run one seed and report whether every property held."""
     return play(World(Plan(seed=seed, nodes=nodes, mutant=mutant, events=events)))
 
 
 def mutant_names() -> list[str]:
-    """Every mutant there is: of a replica, of the node around it, of the client."""
+    """All mutants: of a replica, of the node around it, of the client."""
     return [*CATALOGUE, *mutants.NODES, *mutants.CLIENTS]
 
 
 def play(world: World) -> SeedReport:
-    """Let a world that nobody has touched yet live to its end."""
+    """Run a new world to its end."""
     return reported(world, partial(_live, world))
 
 
 def reported(world: World, live: Callable[[], None]) -> SeedReport:
-    """What came of it: whatever `live` raises is a finding."""
+    """The result: every exception of `live` is a finding."""
     usual = gc.get_threshold()
     gc.set_threshold(GARBAGE_OBJECTS, *usual[1:])
     try:
@@ -160,7 +160,7 @@ def _live(world: World) -> None:
 
 
 def calm_down(world: World) -> None:
-    """Everything is healed, comes to rest, and does what is asked of a whole cluster."""
+    """Heal everything; the cluster comes to rest and answers all requests."""
     world.heal()
     come_to_rest(world)
     _turns(world)
@@ -220,7 +220,7 @@ def come_to_rest(world: World) -> None:
 
 
 def _turns(world: World) -> None:
-    """Nothing breaks, and operators take turns: each is answered, and writes are taken again."""
+    """Without faults every request of an operator is answered, and writes are accepted again."""
     end = world.clockwork.now + world.turns.go()
     while world.clockwork.now < end and world.step():
         pass
@@ -228,7 +228,7 @@ def _turns(world: World) -> None:
 
 
 def _absence(world: World) -> None:
-    """A voter is away, and whatever was asked of it is over in time all the same."""
+    """A voter is away, and every operation with it still ends in time."""
     end = world.clockwork.now + world.turns.send_away()
     while world.clockwork.now < end and world.step():
         pass
@@ -259,7 +259,7 @@ def _acked(world: World) -> int:
 
 
 def _counts(world: World) -> dict[str, int]:
-    """What happened at all: a run in which nothing happens proves nothing."""
+    """Counts of events: a run without events proves nothing."""
     counts = Counter(f"fault {kind}" for kind in world.faults.struck.values())
     counts["terms led"] = len(world.invariants.leaders)
     counts["confirmed"] = world.invariants.canon.last

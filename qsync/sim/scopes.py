@@ -1,4 +1,4 @@
-"""All scopes by name: the rules alone in every order of events, and shipped nodes at every call."""
+"""All scopes by name: pure machines in every order of events, and shipped nodes at every call."""
 
 from qsync.sim.chosen.scope import ChosenScope
 from qsync.sim.chosen.scopes import CHOSEN
@@ -18,5 +18,5 @@ SETS: dict[str, tuple[str, ...]] = {
 
 
 def named(name: str) -> list[Scope | ChosenScope]:
-    """The scope of that name, or the scopes of that set; none if there is neither."""
+    """The scope of that name, or the scopes of that set; none if both are missing."""
     return [EXPLORED[each] for each in SETS.get(name, (name,)) if each in EXPLORED]

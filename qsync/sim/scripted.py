@@ -1,4 +1,4 @@
-"""What simulated clients have in common: a script, what they draw, a last look at everything."""
+"""The common part of simulated clients: a script, random operations, a final read of everything."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ LAST_LOOKS: Final = (REGISTERS, LISTS, COUNTERS, NOTES)
 
 
 class ScriptedClient:
-    """One thing after another. `counts`: its operations by name, begun and how they ended.
+    """One operation after another. `counts`: operations by name, started and by result.
 
     `done` is called once when the script is at its end.
     """
@@ -29,7 +29,7 @@ class ScriptedClient:
 
     @property
     def idle(self) -> bool:
-        """Nothing is open, and nothing more is planned."""
+        """Whether no operation is pending or planned."""
         return self._now is None and self.stopping and not self.script
 
     @property
@@ -39,12 +39,12 @@ class ScriptedClient:
         return f"client {self._mind.number}: {operation.name} {operation.key}" if operation else ""
 
     def start(self) -> None:
-        """From now on."""
+        """Start it."""
         if not self.stopping:
             self._go_on()
 
     def finish(self) -> None:
-        """The last thing: look at everything once more, shared among all clients, then rest."""
+        """The final step: read everything again, shared among all clients, then rest."""
         if self.stopping:
             return
         self.stopping, self.done = True, None
@@ -56,14 +56,14 @@ class ScriptedClient:
         self._go_on()
 
     def write_once(self, done: Callable[[], None]) -> None:
-        """One more write, by a client that rests; then `done`."""
+        """One more write, by a resting client; then `done`."""
         assert self.stopping
         self.script.append(partial(repertoire.write, self._mind))
         self.done = done
         self._go_on()
 
     def perform(self, script: Sequence[Callable[[], Begun]]) -> None:
-        """All that, one after the other until each has been done, and nothing else."""
+        """Run these operations one after the other, and nothing else."""
         self.stopping = True
         self.script += script
         self._go_on()
@@ -74,24 +74,24 @@ class ScriptedClient:
 
     @property
     def scripted(self) -> bool:
-        """There is something left of what it was told to do."""
+        """Whether its script has operations left."""
         return bool(self.script) or self._now is not None
 
     def begin(self) -> None:
-        """It has done what it was told, and from now on does what it draws."""
+        """Its script is done; from now on it draws operations."""
         assert not self.scripted
         self.stopping = False
         self._go_on()
 
     def asks(self, name: str) -> Callable[[], Begun]:
-        """What it does when that is drawn."""
+        """The operation for that draw."""
         return partial(repertoire.QUESTIONS[name], self._mind)
 
     def _noted(self, ask: Ask, told: OperationResult) -> None:
-        """Where something is, and whose it was: it may be asked for later."""
+        """A position and its client: later reads may require it."""
         self._mind.floors.told(told)
         self._mind.tokens.told(ask, told)
 
     def _go_on(self) -> None:
-        """There is something to do."""
+        """Whether there is work."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""The rules of trimmed logs and snapshots, held against the log that they stand for (M6)."""
+"""The rules of trimmed logs and snapshots, checked against the log that they represent (M6)."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -18,13 +18,13 @@ Directory = TypeVar("Directory", bound=DurableLog)
 
 
 class LogStarts(Generic[Directory]):
-    """Looks at every one."""
+    """Checks every one."""
 
     def __init__(self, canon: ReferenceLog, rules: ConfigurationRules) -> None:
         self.directories: dict[tuple[Replica, Instance], Directory] = {}
-        """What each of them holds or held, what was trimmed there too."""
+        """The current and past entries of each, including trimmed ones."""
         self.base = EMPTY
-        """What stands for all entries that are listed nowhere any more."""
+        """The base that represents all entries that are no longer listed."""
         self._canon = canon
         self._rules = rules
 
@@ -50,7 +50,7 @@ class LogStarts(Generic[Directory]):
         codec: Codec,
         kept: Collection[tuple[Replica, Instance]],
     ) -> None:
-        """Another cluster begins where a survivor's log `ended`, on empty directories but one."""
+        """A recovered cluster begins where a log `ended`, with one non-empty directory."""
         self.check("the log of a survivor", ended, codec)
         self.directories = {pair: self.directories[pair] for pair in kept}
         for directory in self.directories.values():
@@ -63,7 +63,10 @@ class LogStarts(Generic[Directory]):
         return self.past(start), self.base.index, self.base.crc
 
     def past(self, start: LogStart) -> list[Entry]:
-        """Property 7: what a snapshot stands for is on some disk. The log from `base` up to it."""
+        """Property 7: the entries that a snapshot represents are on some disk.
+
+        The log from `base` up to it.
+        """
         if start.index < self.base.index:
             raise PropertyViolation(7, f"a snapshot stands for {start.index}, long trimmed")
         for each in self.directories.values():
@@ -72,9 +75,9 @@ class LogStarts(Generic[Directory]):
         raise PropertyViolation(7, f"a snapshot stands for {start.index}, which no disk has")
 
     def check(self, who: str, start: LogStart, codec: Codec) -> None:
-        """It is the end of the confirmed log, with all that holds there (M6 a, f), read anew.
+        """It equals the state of the confirmed log at that entry (M6 a, f), computed again.
 
-        `who` begins there: the log of a node, or what follows a snapshot.
+        `who` begins there: the log of a node, or the log after a snapshot.
         """
         index, canon = start.index, self._canon
         known = index <= canon.last
@@ -126,7 +129,7 @@ class LogStarts(Generic[Directory]):
 
 
 def keeps_what_follows(me: int, start: LogStart, *, dropped: int) -> None:
-    """Property 7: who has the entry of a snapshot keeps what it acked behind it (M6 c)."""
+    """Property 7: a node with the entry of a snapshot keeps its acked later entries (M6 c)."""
     if dropped:
         raise PropertyViolation(
             7, f"disk {me} has {start.index}, and drops {dropped} entries behind it for a snapshot"

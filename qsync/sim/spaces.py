@@ -1,4 +1,4 @@
-"""The spaces of a simulated cluster, how clients write to them, and how their rows read."""
+"""The spaces of a simulated cluster, how clients write to them, and how to read their rows."""
 
 from collections.abc import Sequence
 
@@ -17,18 +17,18 @@ NAMES = {
 }
 """Only notes are asynchronous."""
 SCRATCH = 600
-"""Comes and goes, in some runs; nobody reads it."""
+"""Created and dropped, in some runs; no client reads it."""
 BANK = (CHECKING, SAVINGS)
 START = 100
-"""What every account holds at first."""
+"""The initial balance of every account."""
 _PRIMARY = 0
 _FIELD, _VALUE = 1, 2
 
 
 def create(keys: int) -> list[list[object]]:
-    """The first transaction of all: the spaces, the accounts, the counters.
+    """The first transaction: the spaces, the accounts, the counters.
 
-    It changes nothing that is there: an attempt that was given up may come when others work.
+    It changes no existing row: an abandoned attempt may arrive while others work.
     """
     ops = [_create(space) for space in NAMES]
     ops += [_unless_there(space, key, START) for space in BANK for key in range(keys)]
@@ -36,7 +36,7 @@ def create(keys: int) -> list[list[object]]:
 
 
 def reset(keys: int) -> list[list[object]]:
-    """A transaction that leaves everything as the first one did."""
+    """A transaction that restores the state after the first one."""
     emptied = (REGISTERS, LISTS, NOTES)
     ops: list[list[object]] = [
         [Op.DELETE, space, _PRIMARY, [key]] for space in emptied for key in range(keys)
@@ -107,7 +107,7 @@ def was_read(space: int, key: int) -> list[object]:
 
 
 def shown(space: int, row: Sequence[object] | None) -> object:
-    """What a row says to a reader: a list with the oldest value first, or the one value."""
+    """The value of a row for a reader: a list with the oldest value first, or the single value."""
     if row is None:
         return None
     return list(reversed(row[1:])) if space == LISTS else row[1]
@@ -119,7 +119,7 @@ def account(space: int, key: int) -> str:
 
 
 def accounts(keys: int) -> tuple[tuple[int, int], ...]:
-    """All of the bank."""
+    """The whole bank."""
     return tuple((space, key) for space in BANK for key in range(keys))
 
 

@@ -14,9 +14,9 @@ from qsync.sim.variety import HABITS, LOSSES, RESETTLE, VARIETY, Variety
 from qsync.sim.variety import draw as draw_variety
 
 LEASES_HOLD = 0.7
-"""The share of runs in which no clock jumps, so that leases are to be held to their word."""
+"""The share of runs without clock jumps, in which leases can be checked."""
 LEASED_RUNS, LEASED_READS, LEASED_WEIGHT = 0.3, 0.8, 19
-"""In some runs most that is done is to read by lease."""
+"""In some runs most operations are lease reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +61,10 @@ class DiskFlaws:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nemesis:
-    """How often something breaks, for how long, and which kinds of trouble this run knows.
+    """The frequency, duration and kinds of faults in this run.
 
-    A strike of a kind that is `spared`, or that is not among the `strikes`, does not happen; the
-    others stay as they are.
+    A fault of a kind that is `spared`, or that is not among the `strikes`, does not happen; the
+    others are unchanged.
     """
 
     interval: float
@@ -82,7 +82,7 @@ class Nemesis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwarmLimits:
-    """Small ones make a follower hear of a log piece by piece, and a queue full."""
+    """Small ones send a log in small pieces, and fill the queue."""
 
     append_entries_max: int = 4096
     append_bytes_max: int = 4 << 20
@@ -95,7 +95,7 @@ class SwarmLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swarm:
-    """One run's parameters: the seed says what kind of bad day it will be."""
+    """One run's parameters, drawn from its seed."""
 
     nodes: int
     timing: SwarmTiming
@@ -109,7 +109,7 @@ class Swarm:
     limits: SwarmLimits
 
     def tunings(self) -> list[tuple[str, str | None]]:
-        """What an operator may change in a running cluster, now and then; None takes it back."""
+        """Settings that an operator may change in a running cluster; None resets them."""
         election, beat = self.timing.election_timeout, self.timing.replication_timeout
         synchro = self.timing.synchro_timeout
         # Where every disk is needed, none may be lost.
@@ -134,7 +134,7 @@ class Swarm:
 
     @property
     def flaws(self) -> tuple[str, ...]:
-        """What is wrong, or unlike the common cluster, all the time in this run."""
+        """The permanent faults and differences from the common cluster in this run."""
         amounts = (
             self.weather.loss,
             self.weather.late,
@@ -174,7 +174,7 @@ KINDS = (
     Fault.ROLLBACK_QUEUE,
     Fault.ROLLBACK_ALONE,
 )
-"""Every kind of trouble of the common cluster; a run knows some of them."""
+"""Every kind of trouble of the common cluster; a run has some of them."""
 
 STRIKES = (
     Fault.REFUSE,
@@ -186,7 +186,7 @@ STRIKES = (
     Fault.KILL_IN_CALL,
     Fault.TERMINATE,
 )
-"""Every kind of trouble inside of connections and between two calls; a run knows some of them."""
+"""Every kind of trouble inside connections and between two calls; a run has some of them."""
 
 _ORDER = (
     Fault.FAIL_FSYNC,
@@ -207,7 +207,7 @@ _ORDER = (
     Fault.SLOW_FSYNC,
     Fault.CLOCK_JUMP,
 )
-"""How a run has them in a row, whatever they are called: a seed draws by place."""
+"""Their order in a run, independent of names: a seed draws by position."""
 
 NAMES = (*KINDS, *LOSSES, RESETTLE, *STRIKES)
 """Every kind of trouble there is."""
@@ -229,13 +229,13 @@ OPERATIONS = (
     "count",
     "tune",
 )
-"""Everything clients do; a run has some of it more often than other things, and some not at all."""
+"""All client operations; a run has some more often than others, and some not at all."""
 
 FLAWS = ("loss", "late", "failure", "linger", "torn", "drift", "limits")
-"""What is wrong with links, disks and clocks all the time, and limits that are soon reached."""
+"""Permanent faults of links, disks and clocks, and low limits."""
 
 RECOVERIES = "recoveries"
-"""Now and then a cluster is made anew of one survivor, or of a backup: in long lives."""
+"""In long lives: a cluster is sometimes recovered from one survivor, or from a backup."""
 EVERYTHING = (*NAMES, *FLAWS, *VARIETY, *HABITS, *OPERATIONS, RECOVERIES)
 """What `Plan.without` may name."""
 
@@ -246,7 +246,7 @@ _STRAGGLERS, _NAPS = 0.02, 0.02
 
 
 def draw(plan: Plan, dice: RandomStream, more: RandomStream) -> Swarm:
-    """The parameters of a run: by the dice, except for what the plan says."""
+    """The parameters of a run: drawn from the seed, except those in the plan."""
     drawn = dice.choice((3, 3, 3, 5))
     variety = draw_variety(plan, more, nodes=plan.nodes or drawn)
     beat = dice.choice((0.05, 0.1, 0.25))
@@ -305,7 +305,7 @@ def _weather(dice: RandomStream, beat: float, without: frozenset[str], variety: 
     drawn = Weather(
         delay_min=beat / 100,
         delay_mean=beat * dice.choice((0.01, 0.05, 0.3)),
-        # In a stream everything waits behind what is late.
+        # In a stream everything waits behind a late packet.
         loss=dice.choice((0.0, 0.0, 0.001, 0.01)),
         late=dice.choice((0.0, 0.001, 0.01)),
         late_delay=beat * dice.choice((1, 2, 3)),
@@ -367,7 +367,7 @@ def _load(dice: RandomStream, timing: SwarmTiming, plan: Plan, variety: Variety)
     beat = timing.replication_timeout
     clients, keys, hands = dice.randint(2, 6), dice.randint(1, 4), dice.choice((1, 1, 2, 3))
     think = beat * dice.choice((0.05, 0.3, 1.0))
-    # Some wait until the node itself says that it cannot tell.
+    # Some wait until the node itself answers that the outcome is unknown.
     long = timing.synchro_timeout + GRACE + timing.election_timeout
     timeout = dice.choice((5 * beat, 15 * beat, long))
     weights = {name: dice.choice(_SELDOM if name in _RARE else _OFTEN) for name in OPERATIONS}

@@ -1,4 +1,4 @@
-"""Troubles around a change of leaders: who is cut off or restarted at the worst moment."""
+"""Troubles around a change of leaders: nodes isolated or restarted at the worst moment."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from qsync.sim.parts import NodePart
 from qsync.sim.troubles import NemesisContext, Undo, fall, isolate_node
 
 PATIENCE = 6
-"""For so many election timeouts a node is isolated until another one leads."""
+"""How many election timeouts a node is isolated, until another one leads."""
 
 
 def _coup(scene: NemesisContext) -> Undo | None:
@@ -54,9 +54,9 @@ def _has_won(node: NodePart, since: int) -> bool:
 
 
 def _rollback_alone(scene: NemesisContext) -> Undo | None:
-    """A leader is cut off just when others have what it waits for, and an operator rolls it back.
+    """A leader is isolated when others have its pending entries, and an operator rolls them back.
 
-    They elect one of them, who confirms it (protocol.md section 4).
+    The others elect one of them, which confirms the entries (protocol.md section 4).
     """
     leader = next((node for node in scene.nodes if node.leads and not node.paused), None)
     if leader is None or len(scene.nodes) == 1:

@@ -1,4 +1,4 @@
-"""The minutes of a run: one line of fixed width for every event, and a digest of them all."""
+"""The trace of a run: one line of fixed width for every event, and a digest of all."""
 
 import hashlib
 from collections.abc import Iterator
@@ -10,7 +10,10 @@ from qsync.replica import Replica as Core
 
 
 class TraceColumns(NamedTuple):
-    """What a line shows of a node. `role`: Leader, Candidate, Follower, `.` down, Z asleep."""
+    """The columns of a node in a line.
+
+    `role`: Leader, Candidate, Follower, `.` down, Z suspended.
+    """
 
     node: int
     role: str
@@ -67,12 +70,12 @@ def in_columns(sight: TraceColumns) -> str:
 
 
 class Trace:
-    """Lines are kept whole: a run is some thousand of them. Of a long one, `fold` the oldest."""
+    """All lines are kept: a run has some thousands. In a long one, `fold` the oldest."""
 
     def __init__(self) -> None:
         self._lines: list[tuple[float, _Sight, str]] = []
         self._folded = 0
-        """So many are known by their digest only."""
+        """The number of lines of which only the digest is kept."""
         self._sum = hashlib.blake2b(digest_size=8)
 
     def __len__(self) -> int:
@@ -111,7 +114,7 @@ class Trace:
         ]
 
     def fold(self, keep: int) -> None:
-        """Of all but so many of the newest lines only the digest stays."""
+        """Keep only the digest of all lines except this many of the newest."""
         cut = max(0, len(self._lines) - keep)
         self._sum.update(self._text(self._lines[:cut]))
         self._folded += cut
@@ -131,7 +134,7 @@ class Trace:
 
 
 def in_step(step: int, sight: TraceColumns, what: str) -> str:
-    """A line of a way whose steps have a number and no time, below `STEPS_HEADING`."""
+    """A line of a path whose steps have a number and no time, below `STEPS_HEADING`."""
     return f"{step:6d}  {in_columns(sight)}  {what}"
 
 

@@ -1,4 +1,4 @@
-"""Transactions that read, think, and write: refused when what they read has changed meanwhile."""
+"""Transactions that read, pause, and write: refused if their read set changed meanwhile."""
 
 from qsync.data.request import ReadKind
 from qsync.sim import spaces
@@ -17,7 +17,7 @@ STEPS_MAX = 4
 
 
 class ReadSet:
-    """What a transaction has read so far, as a client library keeps it."""
+    """The read set of a transaction so far, as a client library keeps it."""
 
     def __init__(self) -> None:
         self.reads: list[list[object]] = []
@@ -26,7 +26,7 @@ class ReadSet:
         self.looks = 0
 
     def saw(self, place: Place, result: OperationResult) -> None:
-        """The oldest index is what all is checked against."""
+        """The whole read set is checked against the oldest index."""
         read = spaces.was_read(*place)
         if read not in self.reads:
             self.reads.append(read)
@@ -37,7 +37,7 @@ class ReadSet:
         self.snapshot = min(self.snapshot or result.at, result.at)
 
     def commit(self, ops: list[list[object]]) -> WriteOperation:
-        """Do it, if nothing of what was read has changed."""
+        """Commit, if the read set has not changed."""
         return WriteOperation(ops=ops, reads=[*self.places, *self.reads], snapshot=self.snapshot)
 
 
@@ -155,4 +155,4 @@ DRAWERS: dict[str, Drawer] = {
     "move": _move,
     "count": _count,
 }
-"""Everything clients do, by name."""
+"""All client operations, by name."""

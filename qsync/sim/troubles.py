@@ -1,4 +1,4 @@
-"""What can go wrong. Each trouble is done at once and returns what undoes it."""
+"""Troubles: faults of a run. Each takes effect at once and returns the function that undoes it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ WALL_JUMP_MAX = 1000.0
 """Seconds, either way."""
 SLOWNESS_MAX = 500.0
 OWN_PACES = (0.5, 1.0, 2.0, 3.0)
-"""Of elections, where a node has other settings of its own."""
+"""Election timeouts of nodes with settings of their own."""
 VOTERS_MIN = 3
 """With fewer, no majority is left when a disk is lost (membership.md M5)."""
 FALL = 0.1
@@ -29,7 +29,7 @@ FALL = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ChosenVictim:
-    """The next victim, and for how long, if a chooser and not dice decides it."""
+    """The next victim, and the duration, if a chooser decides instead of random draws."""
 
     node: NodePart
     lasts: float
@@ -37,9 +37,9 @@ class ChosenVictim:
 
 @dataclass(slots=True, kw_only=True)
 class NemesisContext:
-    """Where troubles happen. Once it is `over`, nothing is undone or begun any more.
+    """The context of troubles. Once it is `over`, nothing is undone or begun any more.
 
-    `dice` are those of the present strike: leaving one strike out changes no other.
+    `dice` belong to the current fault: leaving one fault out changes no other.
     """
 
     clockwork: VirtualClock
@@ -50,11 +50,11 @@ class NemesisContext:
     dice: RandomStream
     over: bool = False
     period: int = 1
-    """What was begun in one is not undone in a later one: all is whole between them."""
+    """A fault of one phase is not undone in a later one: all is healed between them."""
     losses: int = 0
-    """So many directories were lost, or taken away."""
+    """The number of lost or removed directories."""
     struck: dict[int, Fault] = field(default_factory=dict)
-    """Kinds of what happened, by number of the strike."""
+    """The kinds of faults that happened, by number."""
     chosen: ChosenVictim | None = None
 
     def note(self, what: str) -> None:
@@ -62,7 +62,7 @@ class NemesisContext:
         self.trace.note(self.clockwork.now, NOWHERE, what)
 
     def victim(self) -> NodePart:
-        """A leader half of the time: that is where it hurts."""
+        """A random victim, half of the time the leader."""
         if self.chosen is not None:
             return self.chosen.node
         dice = self.dice
@@ -70,11 +70,11 @@ class NemesisContext:
         return dice.choice(leaders if leaders and dice.random() < 0.5 else self.nodes)
 
     def later(self, pause: float, todo: Undo) -> None:
-        """Do it in so many seconds, unless all is healed until then."""
+        """Call it after this many seconds, unless all is healed until then."""
         self.clockwork.after(pause, self._unless_over, self.period, todo)
 
     def begin_period(self, swarm: Swarm) -> None:
-        """From now on things may break again, as that says."""
+        """Allow faults again, with these parameters."""
         assert self.over
         self.swarm, self.over = swarm, False
         self.period += 1
@@ -98,7 +98,7 @@ def _power(scene: NemesisContext) -> Undo | None:
 
 
 def _shaky(scene: NemesisContext) -> Undo:
-    """The process tends to die just after it has acted on a write, and is back soon."""
+    """The process often dies just after it acted on a write, and soon restarts."""
     node = scene.victim()
     scene.note(f"node {node.me} is shaky")
     node.disk.told = partial(_may_fall, scene, node, scene.dice)
@@ -111,14 +111,14 @@ def _may_fall(scene: NemesisContext, node: NodePart, dice: RandomStream) -> None
 
 
 def fall(scene: NemesisContext, node: NodePart, dice: RandomStream) -> None:
-    """The process dies, and is back soon."""
+    """The process dies, and soon restarts."""
     node.stop(power=False)
     soon = dice.about(scene.swarm.weather.delay_mean)
     scene.later(soon, partial(_raise, node))
 
 
 def _resettle(scene: NemesisContext) -> Undo | None:
-    """It is restarted, and its own file says something else of elections than before."""
+    """It is restarted with other election settings in its own file."""
     node, dice, timing = scene.victim(), scene.dice, scene.swarm.timing
     if not node.up:
         return None
@@ -134,7 +134,7 @@ def _resettle(scene: NemesisContext) -> Undo | None:
 
 
 def _wipe(scene: NemesisContext) -> Undo | None:
-    """Its disk is lost; it comes back on a new one."""
+    """Its disk is lost; it restarts on a new one."""
     node = scene.victim()
     if not node.up or not _is_whole(scene):
         return None
@@ -155,9 +155,9 @@ def _swap(scene: NemesisContext) -> Undo | None:
 
     def undo() -> None:
         if scene.losses != losses:
-            return  # by now it may vote with the new one, and another is lost: both are too many
+            return  # it may vote with the new one, and another is lost: two are too many
         if _may_vote(scene, node) and not _is_whole(scene):
-            return  # the new one is lost by this, and not every other voter is there
+            return  # this loses the new one, and not every other voter is available
         if node.up:
             node.stop(power=False)
         node.exchange(former)
@@ -175,9 +175,9 @@ def _lose(scene: NemesisContext, node: NodePart) -> int:
 
 
 def _may_vote(scene: NemesisContext, node: NodePart) -> bool:
-    """Return whether some log may name the node's present directory as a voter.
+    """Return whether some log may name the node's current directory as a voter.
 
-    Of a node that is down nothing is known, so it may.
+    The log of a node that is down is unknown, so it may.
     """
     pair = (node.me, node.instance)
     for each in scene.nodes:
@@ -190,10 +190,10 @@ def _may_vote(scene: NemesisContext, node: NodePart) -> bool:
 
 
 def _is_whole(scene: NemesisContext) -> bool:
-    """Nobody misses a disk: what is lost now is the only one (membership.md M5, its limit).
+    """No disk is missing: a disk lost now is the only one (membership.md M5, its limit).
 
-    Everybody knows as confirmed that all directories there are vote, so no vote and no ack of a
-    lost one can be needed any more.
+    All nodes know as confirmed that all existing directories vote, so no vote and no ack of a lost
+    one can be needed any more.
     """
     pairs = {(node.me, node.instance) for node in scene.nodes}
     changing = "members" in scene.swarm.variety.habits
@@ -233,7 +233,7 @@ def _isolate(scene: NemesisContext) -> Undo:
 
 
 def isolate_node(scene: NemesisContext, alone: NodePart, why: str) -> Undo:
-    """Nothing passes between it and the others."""
+    """It is isolated from the others."""
     pairs = [pair for pair in _pairs(scene) if alone.me in pair]
     return _block(scene, f"node {alone.me} {why}", pairs)
 
@@ -251,7 +251,7 @@ def _oneway(scene: NemesisContext) -> Undo | None:
 
 
 def _ring(scene: NemesisContext) -> Undo | None:
-    """Everybody sees a majority, no two the same; of three nodes two do not see each other."""
+    """Every node sees a majority, no two the same; of three nodes two do not see each other."""
     order = [int(node.me) for node in scene.nodes]
     if len(order) < 3:
         return None
@@ -285,7 +285,7 @@ def _pairs(scene: NemesisContext) -> list[Pair]:
 
 
 def _refuse(scene: NemesisContext) -> Undo:
-    """A node lives and nobody gets through to it, as when its table of connections is full."""
+    """A node runs but no connection succeeds, as when its table of connections is full."""
     node = scene.victim()
     scene.note(f"node {node.me} refuses connections")
     scene.network.refuse(node.me)

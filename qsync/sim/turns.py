@@ -1,4 +1,4 @@
-"""Operators in quick turns: promote here, demote there, at once again; and each is answered."""
+"""Operators in quick succession: promote and demote on different nodes; each is answered."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -11,31 +11,31 @@ from qsync.sim.parts import NodePart
 from qsync.sim.troubles import NemesisContext
 
 RUNS = 0.35
-"""The share of runs in which operators do so while things break; in all of them they do after."""
+"""The share of runs in which they do so during faults; in all runs they do after healing."""
 TURNS_MAX = 6
-"""Orders in one go."""
+"""Requests in one series."""
 AWAY_TIMEOUTS = 10
-"""So many election timeouts a voter is away in the end, and every operation is over within them."""
+"""How many election timeouts a voter is away at the end; every operation ends within them."""
 HANGS = 1e9
-"""So many times slower a disk is that hangs."""
+"""How many times slower a hanging disk is."""
 VOTERS_MIN = 3
-"""With fewer, nobody is away: the others could do nothing."""
+"""With fewer nodes none is away: the others would have no quorum."""
 WISHES = ("promote", "promote", "promote", "demote", "demote", "leave", "rollback queue")
 
 
 class Chores(Protocol):
-    """What is done now and then; see `qsync.sim.kernel.chores`."""
+    """Periodic activities; see `qsync.sim.kernel.chores`."""
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How often what was done, and what came of it."""
+        """The numbers of activities, and their results."""
 
     def start(self) -> None:
         """From now on."""
 
 
 class Turns:
-    """Their dice are their own, so runs without them are as they would be."""
+    """They have their own random generator, so runs without them are unchanged."""
 
     def __init__(
         self,
@@ -44,19 +44,19 @@ class Turns:
         members: MemberOrders,
         chores: Mapping[str, Chores],
     ) -> None:
-        """`chores`: what begins in runs with that habit."""
+        """`chores`: the activities of runs with that habit."""
         self.members = members
-        """Who changes the cluster itself."""
+        """The operators that change the membership."""
         self.chores = chores
         self._scene = scene
         self._write = write
         self._dice = scene.clockwork.dice("operators")
         self._away: NodePart | None = None
         self.orders = 0
-        """So many were given."""
+        """The number of requests."""
 
     def start(self) -> None:
-        """From now on, now and then, in some runs."""
+        """Start them, in some runs."""
         if "members" in self._scene.swarm.variety.habits:
             self.members.start()
         for habit, chore in self.chores.items():
@@ -74,7 +74,7 @@ class Turns:
         self.go()
 
     def go(self) -> float:
-        """Some orders, one soon after the other; returns in how many seconds the last one comes."""
+        """A series of requests; returns the time in seconds until the last one."""
         delay = 0.0
         for _ in range(self._dice.randint(2, TURNS_MAX)):
             node = self._dice.choice(self._scene.nodes)
@@ -87,9 +87,9 @@ class Turns:
         return delay
 
     def send_away(self) -> float:
-        """The leader is told to hand over to a voter that is away at once, or whose disk hangs.
+        """The leader is asked to hand over to a voter that is stopped, or whose disk hangs.
 
-        Returns for how long; 0 when there is nobody to do without. `call_back` ends it.
+        Returns the duration; 0 if no voter can be missed. `call_back` ends it.
         """
         leaders = [each for each in self._scene.nodes if each.leads]
         if len(leaders) != 1 or len(leaders[0].core.machine.config.voters) < VOTERS_MIN:
@@ -103,7 +103,7 @@ class Turns:
         why = "whose disk hangs" if hangs else "which is stopped"
         self._scene.note(f"node {leaders[0].me} is to hand over to node {self._away.me}, {why}")
         if hangs:
-            # It lives and answers, and is behind: time alone ends what waits for it.
+            # It runs and answers, but is behind: only the timeout ends the wait for it.
             self._away.disk.slowness = HANGS
             self._write(partial(self._hand_over, leaders[0], self._away, latest))
         else:
@@ -113,12 +113,12 @@ class Turns:
         return long
 
     def _hand_over(self, leader: NodePart, to: NodePart, latest: float) -> None:
-        # The write before it may have taken long; an answer needs some time, too.
+        # The write before may have taken long; an answer needs some time too.
         if to is self._away and leader.leads and self._scene.clockwork.now <= latest:
             _give(leader, "demote", to.me)
 
     def call_back(self) -> None:
-        """Whoever was away is there again."""
+        """The voter that was away returns."""
         if self._away is not None:
             self._away.disk.heal()
             if self._away.paused:
@@ -126,7 +126,7 @@ class Turns:
             self._away = None
 
     def _order(self, node: NodePart, wish: str, to: Replica | None) -> None:
-        # An order of an earlier go may come this late. Who is stopped cannot answer in time.
+        # A request of an earlier series may come this late. A stopped node cannot answer in time.
         if node.up and node is not self._away:
             _give(node, wish, to)
 

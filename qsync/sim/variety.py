@@ -1,4 +1,4 @@
-"""What sets a simulated cluster apart from the common one: size, modes, fencing, paces, disks."""
+"""Differences of a simulated cluster from the common one: size, modes, fencing, paces, disks."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,9 @@ from qsync.sim.dice import RandomStream
 from qsync.sim.plan import Plan
 
 VARIETY = ("sizes", "modes", "unfenced", "paces", "fast_clocks")
-"""What may be different from the beginning. Half of all runs have none of it."""
+"""Possible differences from the beginning. Half of all runs have none."""
 LOSSES = (Fault.UNREACHABLE, Fault.SWAP, Fault.WIPE)
-"""Kinds of trouble that only such runs know."""
+"""Kinds of trouble that only such runs have."""
 
 HABITS = (
     *("floors", "schema", "stranger", "short_sessions", "own_settings", "little_room"),
@@ -40,30 +40,30 @@ COMMON = (*VARIETY, *LOSSES, *HABITS)
 
 _SHARE = 0.5
 _SHORT_LOGS = 0.25
-"""Of all runs; drawn last, so that all else is as it would be without."""
+"""The share of all runs; drawn last, so that everything else is unchanged."""
 _RETENTION = 0.25
-"""Of all runs, but not of those in which others keep the logs short."""
+"""The share of all runs, except those with other short logs."""
 _USERS = 0.2
-"""Of all runs; drawn behind all that."""
+"""The share of all runs; drawn after all that."""
 _READERS = 0.5
-"""Of the runs in which nodes trim their logs by themselves."""
+"""The share of the runs in which nodes trim their logs by themselves."""
 _SIZES = (1, 2, 4, 7)
 _LAZY = (ElectionMode.VOTER, ElectionMode.OFF, ElectionMode.MANUAL)
 _PACES = (1.0, 1.0, 1.5, 3.0)
 _DRIFT = 0.05
 """Within what a lease allows for (CLOCK_DRIFT_MAX), so leases are as good as ever."""
 _OFTEN = 4
-"""They are drawn more often than others: most find a cluster that cannot bear them now."""
+"""They are drawn more often than others, because most hit a cluster that cannot bear them."""
 _FOUNDERS_MIN = 2
 _BY_ONE_DICE = HABITS.index("snapshots")
-"""So many habits are drawn together, the others each for itself."""
+"""How many habits are drawn together; the others are drawn separately."""
 _SWAPS_MIN_NODES = 3
 """With fewer, no majority is left when a disk is lost (membership.md M5)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionLimits:
-    """Less than a file may say (see `qsync.options.core_options`). Seconds and bytes."""
+    """Below the minimum of a file (see `qsync.options.core_options`). Seconds and bytes."""
 
     count: int
     threshold: int
@@ -88,13 +88,13 @@ class Variety:
     kinds: tuple[Fault, ...] = ()
     habits: tuple[str, ...] = ()
     outside: int = 0
-    """So many nodes are no members at first; with few nodes fewer."""
+    """How many nodes are not members at first; with few nodes fewer."""
     retention: RetentionLimits | None = None
-    """None where nobody writes snapshots by itself."""
+    """None if no node writes snapshots by itself."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What of VARIETY and HABITS there is."""
+        """The members of VARIETY and HABITS in this run."""
         has = (
             bool(self.nodes),
             len(self.modes) > 1,
@@ -106,16 +106,16 @@ class Variety:
 
     @property
     def checkpoint_count(self) -> int:
-        """So many snapshots each node keeps; 0 where nobody writes any by itself."""
+        """How many snapshots each node keeps; 0 if no node writes any by itself."""
         return 0 if self.retention is None else self.retention.count
 
     @property
     def loses_disks(self) -> bool:
-        """Now and then a directory is not there any more."""
+        """Whether directories are sometimes lost."""
         return bool({Fault.SWAP, Fault.WIPE} & set(self.kinds))
 
     def founders(self, nodes: int) -> int:
-        """So many nodes found the cluster: two at least, if there are so many."""
+        """How many nodes found the cluster: at least two, if there are two."""
         return max(min(nodes, _FOUNDERS_MIN), nodes - self.outside)
 
     def mode(self, me: Replica) -> ElectionMode:
@@ -123,7 +123,7 @@ class Variety:
         return self.modes[(me - 1) % len(self.modes)]
 
     def has_little_room(self, me: Replica) -> bool:
-        """Not all: the leader of one that has may have more room."""
+        """Not all: a leader may have more room."""
         return "little_room" in self.habits and me % 2 == 0
 
     def pace(self, me: Replica) -> float:
@@ -132,7 +132,7 @@ class Variety:
 
 
 def draw(plan: Plan, dice: RandomStream, *, nodes: int) -> Variety:
-    """By the dice, except for what the plan says. `nodes`: as many as there are otherwise."""
+    """Drawn from the seed, except the parts in the plan. `nodes`: the usual number."""
     common = dice.random() >= _SHARE
     size = dice.choice((0, 0, *_SIZES))
     modes = _modes(dice, size or nodes)
@@ -152,7 +152,7 @@ def draw(plan: Plan, dice: RandomStream, *, nodes: int) -> Variety:
     habits += _visitors(plan, dice, retained=retention is not None)
     has = frozenset(() if common else VARIETY) - frozenset(plan.without)
     count = plan.nodes or (size if "sizes" in has and size else nodes)
-    # Whoever is left when voters go must campaign.
+    # A voter that remains after removals must campaign.
     lazy = "modes" in has and len(modes) == count and "members" not in habits
     return Variety(
         nodes=size if "sizes" in has and not plan.nodes else 0,
@@ -207,7 +207,7 @@ def _modes(dice: RandomStream, nodes: int) -> tuple[ElectionMode, ...]:
 
 
 def _possible(losses: tuple[Fault, ...], nodes: int, *, lazy: bool) -> tuple[Fault, ...]:
-    """Who does not campaign may be the only one left with the newest log, once a disk is lost."""
+    """After a lost disk a node that does not campaign may be the only one with the newest log."""
     keeps_disks = lazy or nodes < _SWAPS_MIN_NODES
     wanted = tuple(kind for kind in losses if kind is Fault.UNREACHABLE or not keeps_disks)
     return wanted * _OFTEN

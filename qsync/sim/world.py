@@ -45,9 +45,9 @@ PORTS: Final = 5000
 PROGRAMS: Final = 100
 OPERATORS: Final = 500
 LITTLE_ROOM, SELDOM = 200, 2.0
-"""Bytes of rows, which are a few of them, and how many times more seldom such a node folds."""
+"""A limit of row bytes for a few rows, and how many times less often such a node folds."""
 CALM: Final = 10
-"""So many times more seldom users and readers come in a long life."""
+"""How many times less often users and readers act in a long life."""
 CLUSTER: Final = str(uuid.UUID(int=7))
 
 
@@ -58,11 +58,11 @@ class WorldLooker(Looker, Protocol):
         """The rows on a disk are the replay of the log."""
 
     def at_rest(self) -> str | None:
-        """After healing: what is not yet equal everywhere; None when all is."""
+        """After healing: the difference between nodes; None if all are equal."""
 
 
 class World:
-    """Nothing happens until `start` and `step`."""
+    """It does not run before `start` and `step`."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class World:
             window=window,
             leases_hold=self.leases_hold,
         )
-        """What all machines share."""
+        """The shared environment of all machines."""
         self.invariants = Invariants(lease_checked=self.leases_hold)
         self.invariants.retained.checkpoint_count = self.swarm.variety.checkpoint_count
         self.looker: WorldLooker = self.invariants
@@ -136,7 +136,7 @@ class World:
             mutants.plant(plan.mutant, self.nodes, self.programs)
 
     def _chores(self, scene: NemesisContext) -> dict[str, Chore]:
-        """What nodes do now and then in runs with that habit."""
+        """Periodic activities of nodes in runs with that habit."""
         users = entrusting.Visitors(self.clockwork.dice("users"), entrusting.trusted)
         readers = entrusting.Visitors(self.clockwork.dice("readers"), entrusting.reader)
         calm = 1 if self.plan.life is None else CALM
@@ -173,7 +173,7 @@ class World:
         self.clients[0].write_once(done)
 
     def new_clients(self) -> list[Hand]:
-        """Programs that are not started yet, and know of each other what is passed on."""
+        """Programs that are not started yet, and share their receipts."""
         load = self.swarm.load
         addresses = tuple(f"127.0.0.1:{PORTS + machine.number}" for machine in self.nodes)
         fresh = {Consistency.LINEARIZABLE} | ({Consistency.LEASE} if self.leases_hold else set())
@@ -201,7 +201,7 @@ class World:
         return hands
 
     def _equip(self, machine: MemberMachine) -> None:
-        """With operators, and with what its node is like in such a run."""
+        """With operators, and with the parameters of its node in this run."""
         address = f"127.0.0.1:{PORTS + machine.number}"
         around = self.clients[0].program.around._replace(addresses=(address,))
         number = OPERATORS + machine.number
@@ -229,17 +229,17 @@ class World:
 
     @property
     def trace(self) -> Trace:
-        """The minutes of the run."""
+        """The trace of the run."""
         return self.room.trace
 
     @property
     def programs(self) -> list[Program]:
-        """Of the clients: each has several hands."""
+        """Operations of clients: each has several hands."""
         return list(dict.fromkeys(hand.program for hand in self.clients))
 
     @property
     def leases_hold(self) -> bool:
-        """No clock jumps, so a read by lease is as good as one that asked a quorum."""
+        """Whether no clock jumps, so a lease read is as fresh as a read with a quorum round."""
         return Fault.MONOTONIC_JUMP not in self.swarm.nemesis.active
 
     # -- how a run goes
@@ -252,7 +252,7 @@ class World:
             node.start()
 
     def start(self) -> None:
-        """Processes start; one client makes the spaces, then all begin; then things break."""
+        """Processes start; one client makes the spaces, then all begin; then faults start."""
         self.power_on()
         first = self.clients[0]
         first.script = [partial(repertoire.create_spaces, self.swarm.load.keys)]
@@ -265,7 +265,7 @@ class World:
         self.break_things()
 
     def break_things(self) -> None:
-        """From now on troubles come, and operators give orders."""
+        """Start troubles, and requests of operators."""
         self.faults.start()
         self.turns.start()
 
@@ -274,7 +274,7 @@ class World:
         return self.room.step()
 
     def heal(self) -> None:
-        """Repair everything; clients finish what they began."""
+        """Repair everything; clients finish their operations."""
         self.faults.heal()
         if "members" in self.swarm.variety.habits:
             self.turns.members.heal()
@@ -283,16 +283,16 @@ class World:
 
     @property
     def decided(self) -> bool:
-        """Everything that anybody shows is confirmed; all nodes are up."""
+        """Whether all visible entries are confirmed, and all nodes are up."""
         last = self.invariants.canon.last
         return all(node.core.machine.replicated_log.visible <= last for node in self.nodes)
 
     def waiting(self) -> list[str]:
-        """What operators asked for and were not answered yet."""
+        """Unanswered requests of operators."""
         return [f"{what} at node {node.me}" for node in self.nodes for what in node.waiting()]
 
     def unrest(self) -> str | None:
-        """What is not at rest yet, after healing; None when all is done and equal."""
+        """Why the cluster is not at rest yet, after healing; None if all is done and equal."""
         down = [node.me for node in self.nodes if not node.up]
         if down:
             return f"{down} are down"
@@ -307,13 +307,13 @@ class World:
 
 
 def _place(founders: Members, node: NodePart) -> Member:
-    """What there is to say of a node that is to be a member, on the directory that it has now."""
+    """The member record of a node, with its current directory."""
     known = next(each for each in founders if each.replica == node.me)
     return replace(known, instance=node.instance)
 
 
 def _config(drawn: Swarm) -> NodeConfig:
-    """What a person would have written into the file of the first node."""
+    """The configuration file of the first node."""
     timing = drawn.timing
     queue_max = drawn.limits.queue_entries_max
     numbers = range(1, drawn.nodes + 1)
@@ -344,7 +344,7 @@ def _config(drawn: Swarm) -> NodeConfig:
 
 
 def _own(common: NodeConfig, drawn: Swarm, me: Replica, writer: str) -> NodeConfig:
-    """That of another one: reading YAML takes longer than a hundred events."""
+    """The configuration of another node: reading YAML takes longer than a hundred events."""
     patience = round(drawn.timing.election_timeout * drawn.variety.pace(me) * 1000) / 1000
     mode = drawn.variety.mode(me)
     store = replace(common.store, writer=WriterChoice(writer))

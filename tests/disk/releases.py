@@ -174,7 +174,7 @@ def asked(line: socket.socket, payload: bytes) -> bytes:
 
 
 def requests_of() -> list[bytes]:
-    """What a client asks: every kind that reads or writes rows, and a write with a number."""
+    """What a client requests: every kind that reads or writes rows, and a write with a number."""
     local = verbs.ReadLevel(Consistency.LOCAL, Term(0), Index(0))
     put = [Op.REPLACE, "notes", cbor2.dumps([2, "of a client"])]
     framed = [

@@ -233,7 +233,7 @@ def test_a_history_of_ones_own_is_judged_from_any_dataframe(
     assert told["bad", "linearizable"] == "fail"
     (row,) = result.violations.where("invariant = 'linearizable'").collect()
     assert (row["run_id"], json.loads(row["key"])) == ("bad", "k")
-    with pytest.raises(ConfigError, match="no bundle tells what happened"):
+    with pytest.raises(ConfigError, match="there is no bundle of the run"):
         result.timeline("bad")
     alone = frames.from_tables(ops=ops.where("run_id = 'good'").drop("run_id"))
     assert set(alone.check().reports) == {"history"}
@@ -260,7 +260,7 @@ def test_what_is_no_evidence_is_refused_in_words(
         write(tmp_path / each, Manifest(run_id="twin", source="test"), {})
     with pytest.raises(NoEvidence, match="are both named twin"):
         frames.read_bundles(tmp_path, spark=session)
-    with pytest.raises(ConfigError, match="no bundle tells"):
+    with pytest.raises(ConfigError, match="there is no bundle"):
         dataclasses.replace(evidence.check(only=["one-leader"]), paths={}).timeline()
 
 

@@ -94,7 +94,7 @@ def test_what_is_no_history_is_an_error_of_usage(
     odd = file(tmp_path, "a", "hello")
     for args in ([], ["--quick"], ["--quick", odd], ["--quick", str(tmp_path / "missing")], [odd]):
         assert run(["check", *args]) == 2, args
-    assert "this is no history" in capsys.readouterr().err
+    assert "this is not a history" in capsys.readouterr().err
     listed = file(tmp_path, "labels.csv", "file,format,label\n")
     assert run(["check", "--quick", odd, "--labels", listed]) == 2
 
@@ -341,7 +341,7 @@ def test_a_narrow_screen_has_a_narrow_table() -> None:
         screen.print(table(checked, width=width, plain=True))
         shown = screen.export_text()
         assert "log-dense 1,234   0.500" in shown
-        assert ("has no holes" in shown) is says
+        assert ("have no gaps" in shown) is says
 
 
 def test_progress_is_told_in_words() -> None:

@@ -213,7 +213,7 @@ def test_plugins_bring_drills_and_replace_none_of_ours(
     assert reader.find("mine") == tmp_path / "mine.yaml"
     assert reader.find("leader-kill").parent == reader.CATALOGUE
     folders[0] = "text"
-    with pytest.raises(ConfigError, match="names no folder"):
+    with pytest.raises(ConfigError, match="does not name a folder"):
         reader.names()
     assert reader.find("leader-kill").parent == reader.CATALOGUE
 
@@ -260,7 +260,7 @@ def test_a_number_that_cannot_be_meant_is_refused_and_not_replaced(line: str, wh
 
 @pytest.mark.parametrize("name", ["a/b", '""'])
 def test_a_drill_has_a_name_that_a_folder_can_bear(name: str) -> None:
-    assert "is no name" in refused(GOOD.replace("drill: mine", f"drill: {name}"))
+    assert "is not a name" in refused(GOOD.replace("drill: mine", f"drill: {name}"))
 
 
 def test_a_limit_or_pause_of_nothing_that_can_be_meant_is_taken_at_its_word() -> None:

@@ -78,7 +78,7 @@ def stopped(place: HookedCluster, wanted: Drill, found: ClusterSurvey) -> str:
     [
         ("hooks: 1", "hooks: 2", "hooks.yaml:1:8: hooks = '2': is not 1"),
         ("cluster: shop\n", "", "cluster: is missing"),
-        ("  kill:", "  kil:", "hooks.yaml:9:3: kil: is no action that a hook can do"),
+        ("  kill:", "  kil:", "hooks.yaml:9:3: kil: is not an action for hooks"),
         ("  kill:", "  kil:", "did you mean 'kill'?"),
         ("  kill:", "  ring:", "ring: is performed by the hook of `cut`"),
         ("  kill:", "  promote:", "promote: needs no hook"),
@@ -96,7 +96,7 @@ def stopped(place: HookedCluster, wanted: Drill, found: ClusterSurvey) -> str:
         ("  mend: ssh {host} whole {cluster}\n", "", "is undone by `mend`, and no hook does that"),
         ("run: [", "walk: [", "there is no such part of a hook"),
         ("shell: true", "shell: maybe", "is neither true nor false"),
-        ('"{unit}"], ', '"{unit}"], shell: true, ', "is run by a shell, so it is one text"),
+        ('"{unit}"], ', '"{unit}"], shell: true, ', "is run by a shell, so it must be a string"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_told_with_its_place(

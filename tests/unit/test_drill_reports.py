@@ -201,7 +201,7 @@ def test_the_three_reports_say_the_same(tmp_path: Path) -> None:
     assert "http" not in page.replace("http-equiv", "")
     assert "n2 leads term 2" in page
     (tmp_path / "report.json").write_text("{}")
-    with pytest.raises(ConfigError, match="is no report"):
+    with pytest.raises(ConfigError, match="is not a drill report"):
         report.load(tmp_path)
 
 
@@ -225,7 +225,7 @@ def test_a_regression_is_what_grew_beyond_the_threshold(tmp_path: Path) -> None:
     assert {each.name: each.worse for each in rows} == {"rto": True, "unknown": False}
     assert rows[0].before == pytest.approx(1.1)
     assert not any(each.worse for each in comparison.compare(before, after, 0.5))
-    with pytest.raises(ConfigError, match="no report"):
+    with pytest.raises(ConfigError, match="no drill report"):
         comparison.read_series(tmp_path)
 
 
@@ -261,7 +261,7 @@ def test_a_torn_last_line_of_an_undo_log_is_what_was_not_done_yet(tmp_path: Path
 @pytest.mark.parametrize("line", ["nonsense", '{"paid": 1}'])
 def test_what_is_no_undo_log_is_refused(tmp_path: Path, line: str) -> None:
     UndoLog(tmp_path).path.write_text(line + "\n")
-    with pytest.raises(ConfigError, match="is no undo log"):
+    with pytest.raises(ConfigError, match="is not an undo log"):
         UndoLog.read(tmp_path)
 
 

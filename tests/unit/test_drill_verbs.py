@@ -32,7 +32,7 @@ def test_what_undoes_a_verb_is_a_verb_that_mends(verb: StepVerb) -> None:
 
 def test_what_mends_nothing_is_no_remedy() -> None:
     for word in ("eat", "kill"):
-        with pytest.raises(ConfigError, match="nothing that undoes"):
+        with pytest.raises(ConfigError, match="there is no remedy"):
             remedy(word)
 
 

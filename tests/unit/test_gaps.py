@@ -79,7 +79,7 @@ def test_what_is_skipped_says_in_words_what_did_not_happen() -> None:
         ("fenced", manifest(status=9), "the fence is not known"),
         ("fenced", replace(manifest(status=9), settings=FENCE), "no leader was replaced"),
         ("fenced", replace(manifest(status=9), settings=FENCE, clock="own"), "be compared"),
-        ("comes-to-rest", manifest(status=9), "not given the time"),
+        ("comes-to-rest", manifest(status=9), "did not wait"),
         ("quorums-meet", replace(manifest(status=9), voters=0), "number of voters"),
     ],
 )

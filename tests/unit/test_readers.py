@@ -320,7 +320,7 @@ def test_formats_are_told_apart_by_their_content() -> None:
     assert recognised(written.our_lines(made)) is HistoryFormat.OURS
     assert set(FORMATS) == set(HistoryFormat)
     for text in ("", "hello", "file,format\n", "<xml/>"):
-        with pytest.raises(ValueError, match="no history"):
+        with pytest.raises(ValueError, match="not a history"):
             recognised(text)
 
 

@@ -39,7 +39,7 @@ def test_a_wrong_option_is_refused_by_name(given: dict[str, str], why: str) -> N
 
 
 def test_who_says_not_where_to_read_is_told_how() -> None:
-    with pytest.raises(ConfigError, match=r"not told where .*give the option path"):
+    with pytest.raises(ConfigError, match=r"no path and no nodes .*give the option path"):
         options.read({"table": "wal"}).placed()
 
 

@@ -1,1 +1,1 @@
-"""The simulator with a chooser instead of dice: every run of shipped nodes within bounds."""
+"""The simulator with a chooser instead of random draws: every run within given bounds."""

@@ -1,4 +1,4 @@
-"""A chooser stands where the dice stand: it is asked, and every answer is tried in some run."""
+"""A chooser replaces the random draws: each draw is a question, and every answer is tried."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
@@ -11,19 +11,19 @@ from qsync.sim.dice import RandomStream
 from qsync.sim.kernel.room import Time
 
 SEED: Final = 1
-"""Of what is no choice: secrets, names of directories, where in its range a timer fires."""
+"""The seed for draws that are not choices: secrets, names of directories, the times of timers."""
 EVEN: Final = 0.5
-"""What happens as often as not may happen either way, whatever else was chosen."""
+"""An event of at least this probability is a free choice."""
 
 Choices = Mapping[int, int]
-"""By the number of a question the option that is taken. Of all others it is the first."""
+"""The chosen option by the number of the question. All other questions take the first."""
 
 
 class Question(NamedTuple):
-    """`costs`: by option what it uses up of the bounds, nothing for None. The first does nothing.
+    """`costs`: by option the bound that it uses, nothing for None. The first has no effect.
 
-    `place`: questions of one place have answers that lead to the same; None for a place of its own.
-    `inside`: options whose place is always one of their own.
+    `place`: equal answers to questions of one place have equal results; None: the place is unique.
+    `inside`: options whose place is always unique.
     """
 
     costs: tuple[Fault | None, ...]
@@ -32,7 +32,10 @@ class Question(NamedTuple):
 
 
 class Chooser:
-    """Answers as it was told. `left`: how often each fault may still happen; and all of them."""
+    """Answers with the given choices.
+
+    `left`: how often each fault, and all together, may still happen.
+    """
 
     def __init__(self, choices: Choices, bounds: Mapping[Fault, int], faults: int) -> None:
         self.questions: list[Question] = []
@@ -54,14 +57,14 @@ class Chooser:
         return taken
 
     def may(self, fault: Fault) -> bool:
-        """There is something left of it, and it is time."""
+        """Whether the bound is not used up, and faults may happen now."""
         return self.open and self.faults_left > 0 and self.left[fault] > 0
 
 
 class ChosenDice(RandomStream):
-    """Dice of the network and of disks: each delay is the mean, each chance is a question.
+    """Draws of the network and of disks: each delay is the mean, each chance is a question.
 
-    What is rare uses up one of the `fault`; what happens as often as not is free.
+    A rare event uses one of the bound `fault`; a likely one is free.
     """
 
     def __init__(self, name: str, chooser: Chooser, fault: Fault) -> None:
@@ -85,7 +88,7 @@ class ChosenDice(RandomStream):
 
 
 class ChosenTime(Time):
-    """Virtual time whose dice for network, disks and strikes are a chooser's."""
+    """Virtual time whose draws for network, disks and faults come from a chooser."""
 
     def __init__(self, chooser: Chooser) -> None:
         super().__init__(SEED)
@@ -94,7 +97,7 @@ class ChosenTime(Time):
 
     @override
     def dice(self, name: str) -> RandomStream:
-        """A chooser's, or such as only make runs differ in what no property speaks of."""
+        """Draws of a chooser, or draws that no property depends on."""
         make = next((_CHOSEN[each] for each in _CHOSEN if name.startswith(each)), None)
         if make is None:
             return super().dice(name)

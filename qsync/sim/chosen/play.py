@@ -1,4 +1,4 @@
-"""One run of a scope, from its start, with the choices that were made for it."""
+"""One run of a scope, from its start, with given choices."""
 
 import gc
 import hashlib
@@ -25,15 +25,15 @@ from qsync.sim.troubles import ChosenVictim
 from qsync.sim.world import World
 
 LOOK_EVENTS: Final = 8
-"""So often it is looked whether everything is at rest."""
+"""How often the run checks whether everything is at rest."""
 GARBAGE_OBJECTS: Final = 200_000
 INSIDE: Final = frozenset({Fault.STOP_IN_CALL, Fault.KILL_IN_CALL})
-"""What happens inside of a call; all others end the process, or are of the room around it."""
+"""Faults inside a call; the others end the process, or belong to its environment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokenRun:
-    """A property that broke, or our own mistake (0); and the run from the first fault on."""
+    """A violated property, or an internal error (0); and the run from the first fault on."""
 
     number: int
     text: str
@@ -42,7 +42,7 @@ class BrokenRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayedRun:
-    """`questions`: what the chooser was asked. `pictures`: digests of what the cluster was like."""
+    """`questions`: the questions to the chooser. `pictures`: digests of the cluster's states."""
 
     questions: tuple[Question, ...]
     events: int
@@ -52,7 +52,7 @@ class PlayedRun:
 
 
 def play(scope: ChosenScope, choices: Choices, mutant: str | None = None) -> PlayedRun:
-    """Play it to its end, or to the first property that breaks."""
+    """Run it to its end, or to the first violated property."""
     usual = gc.get_threshold()
     gc.set_threshold(GARBAGE_OBJECTS, *usual[1:])
     try:
@@ -62,7 +62,7 @@ def play(scope: ChosenScope, choices: Choices, mutant: str | None = None) -> Pla
 
 
 class ChosenRun:
-    """A cluster of shipped nodes and clients, and who chooses what breaks in it."""
+    """A cluster of shipped nodes and clients, and the chooser of its faults."""
 
     def __init__(self, scope: ChosenScope, choices: Choices, mutant: str | None) -> None:
         self._scope = scope
@@ -134,7 +134,7 @@ class ChosenRun:
         self._chooser.open = False
 
     def _sweep(self) -> None:
-        """As long as faults may begin."""
+        """Whether faults may begin."""
         if self._chooser.open:
             self._world.clockwork.after(SWEEP_S, self._sweep)
             for machine in self._world.nodes:
@@ -153,7 +153,7 @@ class ChosenRun:
                 return
 
     def _arm(self) -> None:
-        """Each of their next calls is a question, as long as there is anything left to choose."""
+        """Each of their next calls is a question, as long as a bound is left."""
         if any(self._chooser.may(fault) for fault, _ in self._strikes):
             for machine in self._victims:
                 if machine.up and machine.process.strike is NO_STRIKE:
@@ -179,10 +179,10 @@ class ChosenRun:
     # -- what is seen of it
 
     def _place(self, machine: MemberMachine, process: KernelProcess) -> Hashable:
-        """What the others, the network and the disk can know of what it did.
+        """The effects of a process that other nodes, the network and the disk can see.
 
-        If all of that is the same at two of its calls, it makes no difference between which of
-        them the room changes, or the process ends: what it did between them was inside of it.
+        If they are equal at two of its calls, a fault has the same effect at both: everything
+        between them happened inside the process.
         """
         world, disk = self._world, machine.disk
         others = [each.process.calls for each in world.nodes if each.up and each is not machine]
@@ -202,7 +202,7 @@ class ChosenRun:
         )
 
     def _look(self) -> None:
-        """A digest of what the cluster is like: the logs and roles, and what is on disks."""
+        """A digest of the cluster's state: the logs and roles, and the disks."""
         world = self._world
         found: list[tuple[object, ...]] = []
         for node in world.nodes:
@@ -213,7 +213,7 @@ class ChosenRun:
                 continue
             raft, log = node.core.machine.raft, node.core.machine.replicated_log
             mine = (raft.role, raft.term, raft.leader, raft.ballot, node.paused)
-            # By log matching they say which log it is, and no time is in them, as in checksums.
+            # By log matching they identify the log, and unlike checksums they contain no time.
             reach = (log.log.last, log.log.term_at(log.log.last), log.written, log.confirmed)
             found.append((disk, (*mine, *reach, log.visible)))
         scripts = [(len(each.script), each.busy_with) for each in world.clients]
@@ -242,6 +242,6 @@ class ChosenRun:
 
 
 _ASKED: Final = {"read": partial(repertoire.last_look, REGISTERS, 0)}
-"""A linearizable read, until it is answered, of what every write writes."""
+"""A linearizable read of the row of all writes, repeated until it is answered."""
 _OF_DICE: Final = frozenset({Fault.SLOW_LINK, Fault.FAIL_FSYNC})
-"""Asked for by the dice of network and disks, not at a call."""
+"""A question of the draws of network and disks, not of a call."""

@@ -1,4 +1,4 @@
-"""What may happen in the runs of a scope of shipped nodes, and how often: its bounds, stated."""
+"""The bounds of a scope of shipped nodes: what may happen in its runs, and how often."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ ELECTION_S = 0.4
 BEAT_S = 0.1
 DELAY_S = 0.001
 WINDOW_S = 20 * ELECTION_S
-"""Clients have so long until everything is done and at rest."""
+"""The time limit for clients until everything is done and at rest."""
 LATE_S = 4 * ELECTION_S
-"""What is late comes up to so much later, and what follows it on its connection, too."""
+"""The maximum delay of a late packet, and of all later packets on its connection."""
 SHORT_S, LONG_S = ELECTION_S / 8, 3 * ELECTION_S
-"""A fault is over before anybody misses the node, or long after another one leads."""
+"""The durations of a fault: shorter than any timeout, or long after another node leads."""
 
 
 class Victims(Enum):
-    """Who is struck, as it is when faults begin."""
+    """The victim, by its role when faults begin."""
 
     LEADER = "the leader"
     FOLLOWERS = "followers"
@@ -37,47 +37,47 @@ class Victims(Enum):
 
 
 TRIMMED_OFTEN = RetentionLimits(count=2, threshold=400, interval=0.0, size=1 << 30, cleanup_delay=0)
-"""A snapshot, and what follows from it, every few writes."""
+"""A snapshot, with trimming, every few writes."""
 SWEEP_S = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenScope:
-    """`bounds`: how often each fault happens at most, each at any call of a victim into its kernel.
+    """`bounds`: the maximum number of each fault; it may happen at any kernel call of a victim.
 
-    `clients`: what each of them does, one after the other, from the moment on at which faults may
-    happen. Before, `settled` says so, a leader is elected and the spaces are made.
+    `clients`: the operations of each client, from the moment on at which faults may happen. If
+    `settled`, a leader is elected and the spaces are made before.
     """
 
     name: str
     claim: str
-    """What is shown when there is no run left, in a sentence."""
+    """The statement that holds after all runs, as a sentence."""
     bounds: Mapping[Fault, int]
     victims: Victims
     clients: tuple[tuple[str, ...], ...]
     reaches: frozenset[str]
-    """What must have happened in some run: a scope in which it does not proves nothing."""
+    """Events that must happen in some run: without them the scope proves nothing."""
     kills: frozenset[str] = frozenset()
-    """Mutants that must be noticed here."""
+    """Mutants that must be detected here."""
     faults: int = 1
-    """Of all kinds together, at most."""
+    """The maximum of all kinds together."""
     settled: bool = True
     nodes: int = 3
     lasts: tuple[float, ...] = (SHORT_S, LONG_S)
-    """For how long a fault may last."""
+    """The possible durations of a fault."""
     within: float = WINDOW_S
-    """Faults begin within so many seconds; afterwards clients go on, and what broke lasts."""
+    """Faults begin within this time in seconds; later the clients go on, and faults last."""
     think: float = DELAY_S
     """The mean pause of a client between two operations."""
     patience: float = 2 * ELECTION_S
-    """For so long a client waits for an answer."""
+    """The time that a client waits for an answer."""
     fencing: Fencing = Fencing.SOFT
     trims: bool = False
-    """Nodes write snapshots and trim their logs by themselves, and look for it often."""
+    """Nodes write snapshots and trim their logs by themselves, and check for it often."""
 
     @property
     def drawn(self) -> Swarm:
-        """A cluster in which nothing goes wrong unless it is chosen."""
+        """A cluster in which only chosen faults happen."""
         return Swarm(
             nodes=self.nodes,
             timing=SwarmTiming(

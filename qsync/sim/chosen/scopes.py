@@ -1,4 +1,4 @@
-"""The scopes of shipped nodes: what each lets break, at any call, and what it shows when done."""
+"""The scopes of shipped nodes: the possible faults of each, and the statement that it proves."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from qsync.sim.chosen.scope import (
 )
 
 _WRITTEN_S = 0.02
-"""A write is answered in less, if nothing breaks."""
+"""A write without faults is answered faster."""
 _ELECTION = ChosenScope(
     name="node-election",
     claim="starting nodes elect one leader per term, whichever of them dies at any call",

@@ -1,4 +1,4 @@
-"""All runs of a scope: those with fewer faults first, so that what breaks first is shortest."""
+"""All runs of a scope, those with fewer faults first, so that the first violation is shortest."""
 
 import time
 from collections import Counter, deque
@@ -10,17 +10,17 @@ from qsync.sim.chosen.play import BrokenRun, PlayedRun, play
 from qsync.sim.chosen.scope import ChosenScope
 
 RUNS_MAX: Final = 1_000_000
-"""A search gives up after so many runs, by default."""
+"""The default limit of runs of a search."""
 REPORT_EVERY: Final = 20
-"""Runs between two words of progress."""
+"""Runs between two reports of progress."""
 
 Taken = tuple[tuple[int, int], ...]
-"""Questions by their number, and the option that was taken of each, in their order."""
+"""Questions by their number, with the chosen option of each, in their order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenProgress:
-    """How far it is. `waiting`: runs that are known of, and were not played yet."""
+    """The progress. `waiting`: known runs that were not played yet."""
 
     scope: str
     runs: int
@@ -30,10 +30,10 @@ class ChosenProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenResult:
-    """What came of it. `exhausted`: there is no run left, and no property is broken in any.
+    """The result. `exhausted`: there is no run left, and no run violates a property.
 
-    `states`: so many pictures of the cluster are different. `alike`: so many answers were left out,
-    since another one leads to the same. `depth`: so many faults are in the longest run.
+    `states`: the number of different states. `alike`: the number of answers skipped because another
+    one has the same result. `depth`: the maximum number of faults in a run.
     """
 
     scope: str
@@ -48,17 +48,17 @@ class ChosenResult:
     exhausted: bool
     broken: BrokenRun | None
     happened: dict[str, int]
-    """In how many runs it happened."""
+    """The number of runs in which it happened."""
 
 
 class ChosenSearch:
-    """One scope, from the run without any fault on. `run` once."""
+    """One scope, from the run without faults on. Call `run` once."""
 
     def __init__(self, scope: ChosenScope, mutant: str | None = None) -> None:
         self.scope = scope
         self.mutant = mutant
         self._waiting: list[deque[Taken]] = [deque([()])]
-        """By how many faults there are in it."""
+        """By the number of faults in it."""
         self._runs = self._events = self._questions = self._alike = self._depth = 0
         self._pictures: set[bytes] = set()
         self._happened = Counter[str]()
@@ -69,7 +69,7 @@ class ChosenSearch:
         runs_max: int = RUNS_MAX,
         progress: Callable[[ChosenProgress], None] | None = None,
     ) -> ChosenResult:
-        """Until no run is left, a property breaks, or there were `runs_max`."""
+        """Run until no run is left, a property is violated, or there were `runs_max`."""
         began, broken = time.perf_counter(), None
         while broken is None and self._runs < runs_max:
             faults = next((at for at, runs in enumerate(self._waiting) if runs), None)
@@ -107,7 +107,7 @@ class ChosenSearch:
         self._happened.update([name for name, often in played.happened.items() if often])
 
     def _next(self, taken: Taken, played: PlayedRun) -> Iterator[Taken]:
-        """The same run up to a later question, and there another answer."""
+        """The same run up to a later question, with another answer there."""
         first = taken[-1][0] + 1 if taken else 0
         seen: set[Hashable] = set()
         for number in range(first, len(played.questions)):

@@ -91,7 +91,7 @@ def _deliver(host: ExploredNode, what: object) -> None:
 
 
 def _batch(host: ExploredNode, what: object) -> None:
-    """The node hears of both before it is asked what it wants."""
+    """The node gets both inputs in one turn."""
     assert isinstance(what, tuple)
     first, second = what
     assert isinstance(first, ExplorerAct)
@@ -108,7 +108,7 @@ def _land(host: ExploredNode, _what: object) -> None:
 
 
 def _fail(host: ExploredNode, _what: object) -> None:
-    """What rested on the write does not leave."""
+    """Messages that depend on the write are not sent."""
     host.begin()
     write = host.platter.write
     assert write is not None
@@ -126,7 +126,7 @@ def _reconnect(host: ExploredNode, what: object) -> None:
 
 
 def _refuse(host: ExploredNode, what: object) -> None:
-    """The leader's address refuses a connection, though the leader lives."""
+    """The leader's address refuses a connection, although the leader runs."""
     assert isinstance(what, PeerConnection)
     host.begin()
     host.step(Disconnected(peer=what.peer, epoch=host.epochs[what.peer], refused=True))
@@ -138,7 +138,7 @@ def _refuse(host: ExploredNode, what: object) -> None:
 
 
 class Tick(NamedTuple):
-    """Time passes. `drifts`: more or less of it than for the others."""
+    """Time passes. `drifts`: the difference to the other nodes."""
 
     seconds: float
     drifts: bool = False
@@ -163,7 +163,7 @@ def _retime(host: ExploredNode, _what: object) -> None:
 
 
 class Alarm(NamedTuple):
-    """A timer comes, so many seconds after the last thing that happened."""
+    """A timer fires, this many seconds after the last event."""
 
     kind: str
     later: float
@@ -178,11 +178,11 @@ def _fire(host: ExploredNode, what: object) -> None:
 
 
 def _campaign(host: ExploredNode, what: object) -> None:
-    """No leader is heard, the pre-votes are lost, and an operator says: promote."""
+    """No leader is heard, the pre-votes are lost, and an operator requests a promote."""
     host.begin(later=LONG if what is None else 0.0)
     host.step(TimerFired(kind=ElectionTimer.ELECTION))
     if host.core.machine.raft.electorate.is_alone:
-        return  # it asks nobody, so nothing is lost
+        return  # it sends no requests, so nothing is lost
     host.answer(host.core.machine.ready())
     host.operator_asks(PromoteAsked(ticket=PROMOTER))
 
@@ -199,7 +199,7 @@ def _put(host: ExploredNode, what: object) -> None:
     host.begin()
     machine = host.core.machine
     if machine.reasons():
-        return  # only in a batch: what came before it took the leadership
+        return  # only in a batch: the input before it ended the leadership
     body = cbor2.dumps([what.name.encode(), 0, 0, []])
     machine.propose(body, sync=what.sync, ticket=what.ticket)
     host.happened("put")
@@ -221,7 +221,7 @@ def _read(host: ExploredNode, what: object) -> None:
 
 
 class ReadAct(NamedTuple):
-    """A linearizable read. `floor`: what was answered to anybody before it is asked."""
+    """A linearizable read. `floor`: the newest entry answered to any client before the read."""
 
     ticket: int
     floor: Position
@@ -329,7 +329,7 @@ def _batching(act: ExplorerAct) -> str:
 
 def _calling(act: ExplorerAct) -> str:
     assert isinstance(act.what, clients.CallAttempt)
-    return f"client asks: {act.what.kind} {act.what.seq}, ticket {act.what.ticket}"
+    return f"client requests: {act.what.kind} {act.what.seq}, ticket {act.what.ticket}"
 
 
 def _reconnecting(act: ExplorerAct) -> str:
@@ -388,7 +388,7 @@ _WORDS = {
 
 
 def _brief(message: Message) -> str:
-    """A message in few words."""
+    """A message as a short text."""
     name = type(message).__name__
     if isinstance(message, Append):
         reach = f"{message.prev_index}..{message.last}"

@@ -1,4 +1,4 @@
-"""Which worlds differ in the names of nodes only: they have one key, and one stands for all."""
+"""Worlds that differ only in the names of nodes have one key, and one represents all."""
 
 import hashlib
 from array import array
@@ -9,16 +9,16 @@ from qsync.sim.explore.world import ExploredWorld, Numbers
 
 
 class Key(NamedTuple):
-    """`digest` is equal for worlds that are alike; `renaming` leads to the one it was made of."""
+    """`digest` is equal for symmetric worlds; `renaming` leads to the original world."""
 
     digest: bytes
     renaming: int
 
 
 class Alike:
-    """Gives the nodes new names by what they look like.
+    """Renames the nodes by their looks.
 
-    Where that does not tell them apart, tries every way and keeps the least world that comes of it.
+    If looks are equal, it tries every renaming and keeps the smallest resulting world.
     """
 
     def __init__(self, cast: StateTable, *, ordered: bool) -> None:
@@ -30,7 +30,7 @@ class Alike:
         self._ways: dict[Numbers, tuple[int, ...]] = {}
 
     def key(self, world: ExploredWorld) -> Key:
-        """Of a world."""
+        """The key of a world."""
         hosts, left, net = world
         chosen = 0
         if len(self._sources) > 1:
@@ -53,7 +53,7 @@ class Alike:
         ])  # fmt: skip
 
     def _candidates(self, looks: Numbers) -> tuple[int, ...]:
-        """The renamings that bring what nodes look like into the least order."""
+        """The renamings that sort the looks of nodes into the smallest order."""
         found = [tuple([looks[source] for source in sources]) for sources in self._sources]
         return tuple([way for way, order in enumerate(found) if order == min(found)])
 

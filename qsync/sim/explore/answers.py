@@ -1,4 +1,4 @@
-"""What clients of one node wait for, and what they were told, over all its lives."""
+"""The waiting clients of one node, and its answers to clients, over all its lives."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -20,15 +20,15 @@ _CUT = frozenset({TransactionFate.CUT, TransactionFate.LOST})
 
 
 OPERATOR = 1000
-"""The ticket of an operator; clients have smaller ones."""
+"""The ticket of an operator; tickets of clients are smaller."""
 RECEIPTS = range(500, 600)
-"""Tickets of reads that are to be as new as a receipt."""
+"""Tickets of reads that must be as new as a receipt."""
 PROMOTER = OPERATOR + 1
-"""And of one who promotes."""
+"""The ticket of an operator that promotes."""
 
 
 class OpenQuestion(NamedTuple):
-    """What the entry is that a ticket waits for. `refused`: the refusal of that request."""
+    """The entry that a ticket waits for. `refused`: the refusal of that request."""
 
     session: bytes
     seq: int
@@ -36,47 +36,50 @@ class OpenQuestion(NamedTuple):
 
 
 class AnswerLog:
-    """What was told is never forgotten; who waits is, when the process dies."""
+    """Answers are never forgotten; waiting clients are forgotten when the process dies."""
 
     def __init__(self, me: Replica) -> None:
         self.me = me
         self.ok: dict[Place, bool] = {}
-        """What was told to be committed; true if it is synchronous."""
+        """Entries that were answered as committed; true if synchronous."""
         self.before: frozenset[Place] = frozenset()
-        """What of that was told by the same node in an ancestor of its cluster."""
+        """The part of these that the same node answered in an ancestor of its cluster."""
         self.gone: dict[Place, str] = {}
-        """What was told to be gone, and in which words."""
+        """Entries that were answered as not committed, and the answer."""
         self.outcomes: dict[Name, Outcome] = {}
-        """What was told of a numbered request."""
+        """The answer to a numbered request."""
         self.refused: frozenset[Name] = frozenset()
-        """Requests of which clients were told that they have no effect."""
+        """Requests that were answered as having no effect."""
         self.read_to: Place = (0, 0)
-        """How far a linearizable read has seen."""
+        """The highest index that a linearizable read showed."""
         self.asked: dict[int, OpenQuestion] = {}
-        """Tickets of clients that wait: session and number of the request."""
+        """Tickets of waiting clients: session and number of the request."""
         self.refusals: dict[int, object] = {}
-        """Those that were refused, and not told so yet."""
+        """Requests that were refused, but not answered yet."""
         self.floors: dict[int, Position] = {}
-        """Reads that wait, and the entry that each of them must have seen."""
+        """Waiting reads, and the entry that each must show."""
         self.operators = 0
-        """So many of them wait."""
+        """How many of them wait."""
 
     @property
     def promised(self) -> frozenset[Place]:
-        """What was told to be committed, of synchronous transactions."""
+        """Synchronous transactions that were answered as committed."""
         return frozenset([place for place, sync in self.ok.items() if sync])
 
     def refuses(self, request: Name) -> None:
-        """A client hears that nothing was done."""
+        """A client gets the answer that nothing was done."""
         self.refused |= {request}
 
     def restarts(self) -> None:
-        """Who waited is not answered any more."""
+        """Waiting clients get no answer any more."""
         self.asked, self.floors, self.refusals = {}, {}, {}
         self.operators = 0
 
     def tells(self, replicated_log: ReplicatedLog, settled: Settled, *, sync: bool) -> None:
-        """A client hears of its transaction. Properties 3, 4 and 9, as one node can know them."""
+        """A client gets the outcome of its transaction.
+
+        Properties 3, 4 and 9, as far as one node shows them.
+        """
         index, term, verdict = int(settled.index), int(settled.term), settled.verdict
         place = (index, term)
         asked = self.asked.pop(settled.ticket, None)
@@ -84,7 +87,7 @@ class AnswerLog:
         if asked is not None and asked.refused and verdict is TransactionFate.COMMITTED:
             self.refuses(asked[:2])
         if request is not None and verdict not in _CUT:
-            # What was cut for good did not happen, so the request may be tried anew.
+            # A permanently cut entry had no effect, so the request may be retried.
             outcome = (index, term, verdict.value)
             properties.one_outcome(request, self.outcomes.setdefault(request, outcome), outcome)
         if verdict is TransactionFate.COMMITTED:
@@ -107,7 +110,7 @@ class AnswerLog:
             self.gone[place] = verdict.value
 
     def serves(self, ticket: int, history: Sequence[Entry]) -> None:
-        """A read as new as a receipt is answered by a log with that very entry. Property 3."""
+        """A read as new as a receipt is answered from a log with that entry. Property 3."""
         place = self.floors.pop(ticket)
         has = place.index <= len(history) and history[place.index - 1].term == place.term
         if not has:

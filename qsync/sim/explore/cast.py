@@ -1,7 +1,7 @@
-"""What each state of a single node looks like, and what every act does to it, computed once.
+"""The looks of each state of a single node, and the result of every act on it, computed once.
 
-A node is a pure machine, so what an act does to a state is computed once, however many states of
-the whole cluster it happens in. That, and not the speed of a turn, makes the search fast.
+A node is a pure machine, so the result of an act on a state is computed once, for all states of the
+whole cluster in which it happens. This caching, not the speed of a turn, makes the search fast.
 """
 
 import traceback
@@ -18,7 +18,7 @@ from qsync.sim.explore.rules import PropertyView, view
 
 
 class ActResult(NamedTuple):
-    """What an act does to a state: the state after it, the letters that leave, what happened."""
+    """The result of an act on a state: the next state, the sent letters, the events."""
 
     state: int
     letters: tuple[int, ...]
@@ -26,14 +26,14 @@ class ActResult(NamedTuple):
 
 
 class BrokenProperty(NamedTuple):
-    """A property that does not hold; 0 for an error of our own."""
+    """A violated property; 0 for an internal error."""
 
     number: int
     text: str
 
 
 class StateTable(StateNumbers):
-    """The roll of states and letters, with the acts and what they do."""
+    """The roll of states and letters, with the acts and their results."""
 
     def __init__(self, renamings: list[Renaming], *, leases: bool = False) -> None:
         super().__init__(renamings, leases=leases)
@@ -49,7 +49,7 @@ class StateTable(StateNumbers):
     # -- looks
 
     def view_of(self, number: int) -> int:
-        """The number, in `views`, of what the properties see of a state."""
+        """The number, in `views`, of the part of a state that the properties use."""
         known = self._seen.get(number)
         if known is None:
             seen = view(self.hosts[number])
@@ -59,7 +59,7 @@ class StateTable(StateNumbers):
         return known
 
     def look_of(self, number: int) -> int:
-        """What a state looks like, as a number; the same however the nodes are named."""
+        """The looks of a state, as a number; equal under every renaming of nodes."""
         known = self._looks.get(number)
         if known is None:
             look = self.hosts[number].look()
@@ -79,18 +79,18 @@ class StateTable(StateNumbers):
 
     @property
     def turns(self) -> int:
-        """How many turns of single nodes were computed."""
+        """The number of computed turns of single nodes."""
         return len(self._turns)
 
     def turn(self, state: int, act: int) -> ActResult | BrokenProperty:
-        """What the act does to the state."""
+        """The result of the act on the state."""
         known = self._turns.get((state, act))
         if known is None:
             known = self._turns[state, act] = self.perform(clone(self.hosts[state]), act)
         return known
 
     def perform(self, host: ExploredNode, act: int) -> ActResult | BrokenProperty:
-        """The act happens to this very host."""
+        """Perform the act on this host object."""
         try:
             told = perform(host, self.acts[act])
         except PropertyViolation as violation:
@@ -107,7 +107,7 @@ class StateTable(StateNumbers):
             )
 
     def _turned(self, host: ExploredNode, told: TurnOutput) -> ActResult:
-        state = self.state(host)  # first: it learns the entries that the letters carry
+        state = self.state(host)  # first: it records the entries in the letters
         here = host.platter.instance
         letters = [self.letter(Letter(host.me, to, each, here)) for to, each in told.letters]
         return ActResult(state, tuple(letters), tuple(told.happened))

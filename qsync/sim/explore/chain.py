@@ -1,4 +1,4 @@
-"""Every prefix of a log that was ever seen, by its checksum, and which are alike when renamed."""
+"""Every log prefix that was ever seen, by its checksum, and which are equal when renamed."""
 
 from collections.abc import Mapping
 
@@ -8,14 +8,13 @@ from qsync.sim.explore.ids import Renaming
 
 
 class TwoPrefixes(Exception):
-    """Two different prefixes have one checksum, so checksums cannot stand for prefixes here."""
+    """Two different prefixes have one checksum, so checksums cannot represent prefixes here."""
 
 
 class Chain:
-    """A checksum covers ids of nodes, so it differs between clusters that are alike.
+    """Symbols of prefixes, because checksums cover node ids and differ in symmetric clusters.
 
-    A symbol is a number that does not: under each renaming, equal symbols mean prefixes that are
-    equal after the renaming.
+    Under each renaming, equal symbols mean prefixes that are equal after the renaming.
     """
 
     def __init__(self) -> None:
@@ -24,7 +23,7 @@ class Chain:
         self._numbers: dict[object, int] = {}
 
     def symbols(self, renaming: Renaming) -> Mapping[int, int]:
-        """Symbol by checksum; grows with what is learned."""
+        """Symbol by checksum; grows with every new prefix."""
         table = self._tables.get(renaming)
         if table is None:
             table = self._tables[renaming] = {CHAIN_SEED: 0}

@@ -1,4 +1,4 @@
-"""Clients with sessions: one asks for the same again and again, others once and on conditions."""
+"""Clients with sessions: one retries its request, others send one conditional request."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ from qsync.store.memory import MemorySpaces
 
 SPACE = 512
 ROWS_MAX = 100
-"""Of a slice that is folded."""
+"""The limit of a folded slice."""
 _ROW, _NOTES = 1, 2
 _VALUE = 2
 """The field that changes."""
@@ -38,13 +38,14 @@ _THE_ROW = (SPACE, keys.encode(_KEY, (_ROW,)))
 ADD = "add"
 """Adds one; its client retries until it has the outcome."""
 ONCE = ("swap", "edit", "note")
-"""Asked once. `swap` sets the row if it is as at the start, `edit` if nobody wrote it since it was
-read at the start, `note` writes beside it."""
+"""Sent once. `swap` sets the row if it has its first value, `edit` if it was not written since it
+was read at the start, `note` writes another row.
+"""
 RESET = "reset"
-"""Sets the row to what it was at the start."""
+"""Sets the row to its first value."""
 _KINDS = (ADD, *ONCE, RESET)
 NEXT = "next"
-"""Its client has heard of the request before, says that it needs no outcome of it, and adds one."""
+"""Its client has the outcome of the request before, releases that number, and adds one."""
 OPEN, EXPIRE = "open", "expire"
 """A copy of the request that opened the session of `add`; and its end, by an entry in the log."""
 LOWER, RAISE = "lower", "raise"
@@ -54,7 +55,7 @@ LOWER, RAISE = "lower", "raise"
 class CallAttempt(NamedTuple):
     """One attempt. `seq` numbers the request within the session; a retry has the same.
 
-    `doubted`: its client asked before, and was not told what became of that.
+    `doubted`: its client sent it before and does not know the outcome.
     """
 
     kind: str
@@ -92,7 +93,7 @@ def call(host: ExploredNode, what: object) -> None:
 
 
 def submit(host: ExploredNode, ticket: int, request: Request) -> None:
-    """The node takes it, or not."""
+    """Whether the node accepts it."""
     answers = host.diary.answers
     try:
         submitted = host.core.submit(ticket, request)
@@ -112,13 +113,13 @@ def submit(host: ExploredNode, ticket: int, request: Request) -> None:
 
 
 class Refused(NamedTuple):
-    """A refusal that waits as reads do. `again`: only what is pending refuses it, for now."""
+    """A refusal that waits like a read. `again`: only a pending entry refuses it, for now."""
 
     request: Request
     recorded: bool
     again: bool
     visible: int
-    """So much was visible when it was asked."""
+    """The visible index when it was requested."""
 
 
 def _refuse(host: ExploredNode, ticket: int, request: Request, error: QsyncError) -> None:
@@ -135,7 +136,7 @@ def _refuse(host: ExploredNode, ticket: int, request: Request, error: QsyncError
 
 
 def refusal_due(host: ExploredNode, ticket: int, refused: str | None) -> None:
-    """What a refusal waited for has come; or it will not, and its client hears nothing definite."""
+    """The wait of a refusal ended: it is final, or its client gets an unknown outcome."""
     waited = host.diary.answers.refusals.pop(ticket)
     assert isinstance(waited, Refused)
     if waited.again:
@@ -148,7 +149,7 @@ def refusal_due(host: ExploredNode, ticket: int, refused: str | None) -> None:
 def _tell(host: ExploredNode, refused: Refused) -> None:
     request = refused.request
     if request.doubted and not refused.recorded:
-        host.happened("doubt")  # another attempt may be done yet: its client goes on asking
+        host.happened("doubt")  # another attempt may still succeed: its client continues to retry
         return
     _examine_refusal(host, refused)
     host.diary.answers.refuses((request.session, request.seq))
@@ -156,7 +157,7 @@ def _tell(host: ExploredNode, refused: Refused) -> None:
 
 
 def _examine_refusal(host: ExploredNode, refused: Refused) -> None:
-    """Property 8: what is visible, now or since it was asked, is reason enough."""
+    """Property 8: the rows that are visible, now or since the request, justify the refusal."""
     replicated_log, books, kind = host.replicated_log, _books(host), _kind(refused.request.session)
     moments = range(refused.visible, replicated_log.visible + 1)
     if kind == "swap":
@@ -169,7 +170,7 @@ def _examine_refusal(host: ExploredNode, refused: Refused) -> None:
 
 
 def _written_at(books: ReferenceRecords, replicated_log: ReplicatedLog, upto: int) -> int:
-    """Where the row was written last, as everybody may see it."""
+    """The index of the last visible write of the row."""
     shown = (
         index
         for index, term, _ in books.writes[_THE_ROW]
@@ -179,7 +180,7 @@ def _written_at(books: ReferenceRecords, replicated_log: ReplicatedLog, upto: in
 
 
 def _session(host: ExploredNode, kind: str) -> bytes:
-    """The one that was opened first for this kind of request: its client knows of no other."""
+    """The first session for this kind of request: its client knows no other."""
     found = []
     for (space, key), writes in _books(host).writes.items():
         if space == SESSION and _kind(sessions.name_of(key)) == kind:
@@ -254,7 +255,7 @@ def _put(key: int, value: int) -> Sequence[object]:
 
 
 def fold(host: ExploredNode, _what: object) -> None:
-    """What is decided goes to the spaces on disk. Property 10."""
+    """Fold confirmed entries into the spaces on disk. Property 10."""
     host.begin()
     spaces = host.platter.spaces
     assert isinstance(spaces, MemorySpaces)
@@ -271,7 +272,7 @@ def fold(host: ExploredNode, _what: object) -> None:
 
 
 def trim(host: ExploredNode, _what: object) -> None:
-    """What a crash would leave confirmed is not in the log any more; the rest is written so."""
+    """Write the confirmed index, and trim the entries that a crash leaves confirmed."""
     host.begin()
     host.core.machine.disk.write_confirmed()
     replicated_log = host.replicated_log
@@ -284,7 +285,7 @@ def trim(host: ExploredNode, _what: object) -> None:
 
 
 def examine(host: ExploredNode) -> None:
-    """Properties 8 and 10, and that what is confirmed could have happened one after the other."""
+    """Properties 8 and 10, and that confirmed requests are serializable."""
     replicated_log, books = host.replicated_log, _books(host)
     if _THE_ROW not in books.writes:
         return
@@ -316,7 +317,7 @@ def _examine_folded(host: ExploredNode, books: ReferenceRecords) -> None:
 
 
 def _examine_sessions(host: ExploredNode, books: ReferenceRecords) -> None:
-    """Property 9: what is known of numbered requests follows from the log alone, and all of it."""
+    """Property 9: the table of numbered requests equals the one derived from the log."""
     log, wanted = host.replicated_log.log, dict[tuple[bytes, int], tuple[int, int]]()
     refused: dict[tuple[bytes, int], int] = {}
     for entry in host.replicated_log.entries(Index(1), log.last):

@@ -1,8 +1,8 @@
-"""Scopes in which time passes in ticks: nobody else is elected before a lease is over.
+"""Scopes in which time passes in ticks: no other node is elected before a lease ends.
 
 membership.md M11 on the real `Raft` and `Rounds`. A promise lasts PROMISE seconds. Node 1 leads and
-was read by lease, so its rounds ask for promises; all promises of the script are over. What the
-nodes say of their logs is lost: a lease rests on votes and rounds alone.
+was read by lease, so its rounds ask for promises; all promises of the script have ended. Messages
+about logs are lost: a lease depends only on votes and rounds.
 """
 
 from dataclasses import replace
@@ -11,7 +11,7 @@ from qsync.sim.explore.scope import EVERYTHING_HEARD, PROMISE, Scope
 
 _WANTED = "elect 1; lease 1; pass 12; "
 _ASKED = _WANTED + "hold 1 2; hold 1 3; beat 1"
-"""Node 1 has just asked both for their promises."""
+"""Node 1 has just requested the promises of both."""
 _PROMISED = _WANTED + "only 1 3; beat 1; all"
 """And here it has that of node 3."""
 _HALF = PROMISE / 2

@@ -1,4 +1,4 @@
-"""Copy a replica with everything that may change in it; what never changes is shared."""
+"""Copy a replica with all mutable state; immutable objects are shared."""
 
 from array import array
 from collections import OrderedDict, deque
@@ -14,17 +14,16 @@ from sortedcontainers import SortedDict, SortedSet
 from qsync.record import Entry
 
 Memo = dict[int, object]
-"""Copies by the identity of what they were made of: what is shared stays shared."""
+"""Copies by the identity of the original: shared objects stay shared."""
 _Copier = Callable[[object, Memo], object]
 _T = TypeVar("_T")
 
 
 def clone(whole: _T) -> _T:
-    """A copy that changes apart from `whole`.
+    """A copy that is independent of `whole`.
 
-    Entries, dataclasses with a hash, named tuples and enumerations are values, and shared.
-    Methods and closures that were put into an object are bound anew, to the copies of what they
-    speak of.
+    Entries, dataclasses with a hash, named tuples and enumerations are values, and shared. Methods
+    and closures stored in an object are bound again, to the copies of their objects.
     """
     copied = _copy(whole, {})
     assert type(copied) is type(whole)
@@ -142,7 +141,7 @@ def _partial(value: object, memo: Memo) -> object:
 
 
 def _function(value: object, memo: Memo) -> object:
-    """A closure speaks of what it was made with: its copy must speak of the copies."""
+    """A closure refers to captured objects: its copy must refer to the copies."""
     assert isinstance(value, FunctionType)
     if value.__closure__ is None:
         return value

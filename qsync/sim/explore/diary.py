@@ -1,4 +1,4 @@
-"""What a node has been, over all its lives: no machine looks into it."""
+"""The history of a node, over all its lives: no machine reads it."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from qsync.sim.explore.answers import AnswerLog, Name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedPlace:
-    """What a leader confirmed, and the voters in its log at that moment."""
+    """The confirmed index of a leader, and the voters in its log at that moment."""
 
     index: Index
     crc: int
@@ -17,10 +17,10 @@ class CountedPlace:
 
 
 class RunningRelease:
-    """Which features of the log the release knows that runs, and whom it does not let in.
+    """The log features of the running release, and the refused peers.
 
-    `barred`: peers that could not read the log, `foreign`: those of another cluster; no connection
-    stands between the two.
+    `barred`: peers that could not read the log, `foreign`: peers of another cluster; they are not
+    connected.
     """
 
     def __init__(self) -> None:
@@ -30,12 +30,12 @@ class RunningRelease:
 
     @property
     def shut_out(self) -> frozenset[Replica]:
-        """Who is connected to no more, and says nothing that is heard."""
+        """Peers that are no longer connected, and whose messages are ignored."""
         return self.barred | self.foreign
 
 
 class GhostState:
-    """Kept beside the node, so that what it forgets in a crash can still be held against it."""
+    """Kept outside the node, to check it against state that it loses in a crash."""
 
     def __init__(self, me: Replica) -> None:
         self.me = me
@@ -46,10 +46,10 @@ class GhostState:
         self.led: tuple[tuple[Term, Index], ...] = ()
         """Terms that it led, and the index of its PROMOTE."""
         self.confirmed_crcs: tuple[int, ...] = ()
-        """Checksums of the longest log that it confirmed, and below the fates."""
+        """Checksums of the longest log that it confirmed, and below the outcomes."""
         self.gone: tuple[bool, ...] = ()
         self.counted: CountedPlace | None = None
-        """Where voters come and go: the last place that it confirmed as a leader."""
+        """If voters change: the last index that it confirmed as a leader."""
         self.effective: frozenset[Name] = frozenset()
         """Requests that it has seen take effect."""
         self.shown: tuple[tuple[Index, Term], ...] = ()
@@ -57,17 +57,17 @@ class GhostState:
         them became visible; and their checksums."""
         self.shown_crcs: tuple[int, ...] = ()
         self.lost_crcs: tuple[int, ...] = ()
-        """What was on its disk before that was wiped."""
+        """The content of its disk before it was wiped."""
 
     def elsewhere(self) -> "GhostState":
-        """Of the same node on an empty directory of a cluster that was made of its own."""
+        """The diary of the same node on an empty directory of a recovered cluster."""
         fresh = GhostState(self.me)
         fresh.release, fresh.lost_crcs = self.release, self.lost_crcs
         fresh.answers.before = self.answers.before | self.answers.promised
         return fresh
 
     def votes(self, term: Term, candidate: Replica) -> None:
-        """A vote leaves. Property 5."""
+        """A vote is sent. Property 5."""
         if self.voted is not None and term <= self.voted[0]:
             properties.vote_stands(self.me, term, self.voted[1], candidate)
             properties.term_stands(self.me, self.voted[0], term)

@@ -1,4 +1,4 @@
-"""What one node can break by itself: looked at after each turn, and written in its diary."""
+"""Properties of a single node: checked after each turn, and recorded in its diary."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -22,13 +22,13 @@ from qsync.sim.lives import DurableView, LifeCursor, shows
 
 
 class ClusterDisk(DurableView, Protocol):
-    """A disk that knows whose it is."""
+    """A disk with its owner."""
 
     cluster: ExploredCluster
 
 
 class ExaminedNode(Protocol):
-    """What is looked at; see `qsync.sim.explore.host`."""
+    """The examined node; see `qsync.sim.explore.host`."""
 
     me: Replica
     core: Core
@@ -41,20 +41,20 @@ class ExaminedNode(Protocol):
 
     @property
     def replicated_log(self) -> ReplicatedLog:
-        """Log and fates, as this process knows them."""
+        """Log and outcomes, as this process knows them."""
 
     @property
     def plan(self) -> StartPlan:
-        """Of the cluster that it was founded in."""
+        """The id of the cluster that it was founded in."""
 
     def history(self) -> list[Entry]:
-        """The whole log, also before where it begins."""
+        """The whole log, including entries before its beginning."""
 
     def whole(self) -> LogIndex:
-        """The index of that."""
+        """The last index of the whole log."""
 
     def happened(self, what: str) -> None:
-        """Something worth counting."""
+        """Count an event."""
 
 
 class NodeBefore:
@@ -69,7 +69,7 @@ class NodeBefore:
         self.led = _leads_in(host)
 
     def compare(self, host: ExaminedNode) -> None:
-        """What holds of one life, if it is still the same; then what holds of every state."""
+        """The properties of one life, unless it is new; then the properties of every state."""
         replicated_log = host.replicated_log
         if replicated_log is self.replicated_log:
             self.life.look(host.me, host.core)
@@ -78,7 +78,7 @@ class NodeBefore:
             host.diary.leads(leader.term, leader.promoted_at)
         if replicated_log is not self.replicated_log or replicated_log.confirmed != self.confirmed:
             _confirms(host, replicated_log)
-            # Who confirms that it is out may resign in the same turn.
+            # A node that confirms its own removal may resign in the same turn.
             if host.plan.changing and host.core.machine.term in (self.led, _leads_in(host)):
                 _counted(host, replicated_log, since=self.confirmed)
         if replicated_log.log.start.index:
@@ -94,7 +94,7 @@ def _leads_in(host: ExaminedNode) -> Term | None:
 
 
 def _operations(host: ExaminedNode) -> None:
-    """Property 13: every operation has a time at which it ends, and knows who waits for that."""
+    """Property 13: every operation has a deadline, and knows its waiting clients."""
     operations, leader = host.core.machine.operations, host.core.machine.leader
     promotion, stopping = operations.promotions.current, leader.stopping if leader else None
     waiting = operations.changes.waits + len(operations.rolling_back)
@@ -122,7 +122,7 @@ _ENDS_OF_STOPPING: Mapping[type, frozenset[str]] = {
 
 
 def _confirms(host: ExaminedNode, replicated_log: ReplicatedLog) -> None:
-    """Property 2: the fates follow from the confirmed log alone, on every node."""
+    """Property 2: the outcomes follow from the confirmed log alone, on every node."""
     diary, log, upto = host.diary, host.whole(), replicated_log.confirmed
     books = ReferenceRecords()
     for entry in host.history()[:upto]:
@@ -150,13 +150,13 @@ def _confirms(host: ExaminedNode, replicated_log: ReplicatedLog) -> None:
 
 
 def _counts(host: ExaminedNode) -> None:
-    """Property 2: who votes is a fold over the log, wherever that begins (membership.md M6 a)."""
+    """Property 2: the voters are a fold over the log, wherever it begins (membership.md M6 a)."""
     mine, wanted = host.replicated_log.configurations.in_force, _in_force(host)
     properties.counts_by_its_log(host.me, mine=mine, wanted=wanted)
 
 
 def _counted(host: ExaminedNode, replicated_log: ReplicatedLog, since: Index) -> None:
-    """By whom it confirmed what it did: those of the last configuration in its log (M1 b)."""
+    """It confirms by the voters of the last configuration in its log (M1 b)."""
     configuration, confirmed = _in_force(host), replicated_log.confirmed
     if confirmed <= since:
         return
@@ -166,7 +166,7 @@ def _counted(host: ExaminedNode, replicated_log: ReplicatedLog, since: Index) ->
 
 
 def _in_force(host: ExaminedNode) -> Configuration | None:
-    """By the whole log, read anew from its beginning."""
+    """By the whole log, read again from its beginning."""
     log, codec = host.whole(), host.replicated_log.configurations.codec
     fold, begins = Configurations(all_of(host.plan.founders), codec), host.platter.cluster.begins
     if host.platter.cluster.ancestors:
@@ -177,7 +177,7 @@ def _in_force(host: ExaminedNode) -> Configuration | None:
 
 
 def _remember_shown(host: ExaminedNode, replicated_log: ReplicatedLog) -> None:
-    """What is shown beyond the confirmed index, and the term in which each became visible."""
+    """The entries visible beyond the confirmed index, and the term in which each became visible."""
     diary, term, limbo = host.diary, host.core.machine.raft.term, replicated_log.limbo
     known = zip(diary.shown_crcs, diary.shown, strict=True)
     since = {(index, crc): before for crc, (index, before) in known}

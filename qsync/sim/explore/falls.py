@@ -1,4 +1,4 @@
-"""How a node of the explored cluster ends, and begins again: by itself, or with another release."""
+"""How a node of the explored cluster stops and restarts, also with another release."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ from qsync.sim.generations import begin_anew
 
 
 def crash_node(host: ExploredNode, what: object) -> None:
-    """The process ends, and with it what was not durable."""
+    """The process ends and loses everything that was not durable."""
     assert isinstance(what, tuple)
     host.begin()
     host.platter.crash()
@@ -31,7 +31,7 @@ def upgrade_node(host: ExploredNode, what: object) -> None:
 
 
 def downgrade_node(host: ExploredNode, what: object) -> None:
-    """Unless the former release does not start on this log: then the newer one is there again."""
+    """If the older release does not start on this log, the newer one is started again."""
     before, host.diary.release.features = host.diary.release.features, frozenset()
     try:
         crash_node(host, what)
@@ -49,7 +49,7 @@ def start_node(host: ExploredNode, what: object) -> None:
 
 
 def wipe_node(host: ExploredNode, what: object) -> None:
-    """Its disk is lost, and there is an empty one, of the newest cluster that is there."""
+    """Its disk is lost and replaced by an empty one of the newest existing cluster."""
 
     def wipe() -> None:
         host.platter.wipe()
@@ -65,16 +65,16 @@ def wipe_node(host: ExploredNode, what: object) -> None:
 
 
 def survives(host: ExploredNode) -> bool:
-    """May a cluster be made of it? Its log must say who belongs to the one that it is of."""
+    """Whether a cluster may be recovered from it: its log must have the members of its cluster."""
     configuration = host.replicated_log.configurations.in_force
     return configuration is not None and not host.platter.superseded
 
 
 def force_node(host: ExploredNode, what: object) -> None:
-    """An operator makes a cluster of what it has on its disk, and starts that.
+    """An operator recovers a cluster from its disk, and starts the new one.
 
-    It is the same node with another directory, and its diary goes on: what it has told and
-    confirmed before is held against the new one.
+    It is the same node with another directory, and its diary continues: the new cluster is checked
+    against its earlier answers and confirmed entries.
     """
     assert isinstance(what, tuple)
     host.begin()
@@ -107,7 +107,7 @@ def damage_node(host: ExploredNode, what: object) -> None:
 
 
 def _lose_log(host: ExploredNode, what: object, befall: Callable[[], None]) -> None:
-    """It begins again without its entries, of which it is remembered which they were."""
+    """It restarts without its entries; the diary remembers them."""
     assert isinstance(what, tuple)
     host.begin()
     host.diary.lost_crcs = tuple([int(each.crc) for each in host.platter.entries])
@@ -116,7 +116,7 @@ def _lose_log(host: ExploredNode, what: object, befall: Callable[[], None]) -> N
 
 
 def supersede_node(host: ExploredNode, _what: object) -> None:
-    """It is proved to it that a cluster was made of its own; its directory says so from now on."""
+    """It learns that a cluster was recovered from its own; its directory records this."""
     host.begin()
     host.platter.superseded = "the next"
     host.step(SupersededBy(cluster=host.platter.superseded))

@@ -1,8 +1,8 @@
-"""What of a node's state can ever matter, as plain tuples; and the same with the nodes renamed.
+"""The relevant part of a node's state, as plain tuples; also with the nodes renamed.
 
-Two states with equal fingerprints behave alike from here on. So fields may be left out only when
-nothing is decided by them: each is listed with its reason, and an audit in the tests steps both of
-every two states that were taken for one.
+Two states with equal fingerprints behave the same from here on. So a field may be left out only if
+no decision depends on it: each is listed with its reason, and an audit in the tests steps both of
+every two states with equal fingerprints.
 """
 
 import hashlib
@@ -29,33 +29,36 @@ LEFT_OUT: dict[tuple[str, str], str] = {
     ("Raft", "history"): "past elections, for people; the open round has its own record",
     ("Campaign", "_history"): "the same",
     ("Voter", "_history"): "the same",
-    ("Electorate", "me"): "the node's place in the cluster says it",
+    ("Electorate", "me"): "it follows from the node's place in the cluster",
     ("RaftState", "now"): "times are taken relative to it",
-    ("VotePromise", "heard_at"): "for people; `sticky_until` is what decides",
+    ("VotePromise", "heard_at"): "for people; decisions use `sticky_until`",
     ("ReplicatedLog", "now"): "the same",
-    ("ReplicatedLog", "cuts"): "counted for watchers; fates are looked at anew whenever it grows",
+    ("ReplicatedLog", "cuts"): "counted for watchers; outcomes are read again whenever it grows",
     ("PendingWrites", "_writes"): "numbers of writes only pair a write with its end",
     ("Write", "id"): "the same",
     ("Write", "cut_reason"): "for people",
     ("PendingWrites", "_cut_reason"): "for people",
     ("Write", "cut_answered"): "for people",
     ("PendingWrites", "_cut_answered"): "for people",
-    ("LeadershipTransfer", "timeout"): "a duration; the configuration and `leaving` say it",
+    (
+        "LeadershipTransfer",
+        "timeout",
+    ): "a duration; it follows from the configuration and `leaving`",
     (
         "Waiters",
         "_seen_at",
-    ): "between two turns it is the replicated log's present state, or of no use",
-    ("ExploredNode", "me"): "the node's place in the cluster says it",
+    ): "between two turns it equals the replicated log's current state, or is unused",
+    ("ExploredNode", "me"): "it follows from the node's place in the cluster",
     ("ExploredNode", "now"): "times are taken relative to it",
     ("ExploredNode", "plan"): "never changes",
-    ("ExploredNode", "lives"): "what bears the number of a life bears it itself",
-    ("ExploredNode", "_told"): "of the turn that is over",
+    ("ExploredNode", "lives"): "everything with the number of a life has its own copy",
+    ("ExploredNode", "_told"): "of the finished turn",
     ("ExploredNode", "_mark"): "the same",
     ("HeartbeatRounds", "_began"): "read by leases only: see LEASES",
     ("HeartbeatRounds", "_lease_until"): "the same",
     ("HeartbeatRounds", "_wanted_until"): "the same",
 }
-"""Class and field, and why nothing is decided by it."""
+"""Class and field, and why no decision depends on it."""
 
 LEASES = frozenset({
     ("HeartbeatRounds", "_began"),
@@ -65,7 +68,7 @@ LEASES = frozenset({
 """Matters in scopes whose clients read by lease."""
 
 OLD = -5.0
-"""What is further back than this many seconds is past every deadline of every scope."""
+"""Events older than this many seconds are past every deadline of every scope."""
 _LONG_AGO = -1.0e9
 
 Plain: TypeAlias = "bool | int | float | bytes | tuple[Plain, ...] | None"
@@ -105,17 +108,17 @@ class Fingerprints:
         }
 
     def of_state(self, whole: object, now: float) -> bytes:
-        """A digest of 16 bytes of everything below `whole` that matters."""
+        """A digest of 16 bytes of everything relevant below `whole`."""
         return hashlib.blake2b(self.encoded(whole, now), digest_size=16).digest()
 
     def encoded(self, whole: object, now: float) -> bytes:
-        """All of it."""
+        """The full encoding."""
         self._now = now
         self._seen = {}
         return _dumped(self._plain(whole))
 
     def of_value(self, value: object) -> bytes:
-        """A digest of a message: if it speaks of times at all, of durations."""
+        """A digest of a message; times in it are encoded as durations."""
         self._now = 0.0
         return hashlib.blake2b(_dumped(self._plain(value)), digest_size=16).digest()
 
@@ -145,7 +148,7 @@ class Fingerprints:
         )
 
     def _constant(self, value: object) -> Plain:
-        """A configuration: its times are durations. There are few of them, so each is kept."""
+        """A configuration: its times are durations. There are few, so each is cached."""
         known = self._constants.get(id(value))
         if known is None:
             now, self._now = self._now, 0.0

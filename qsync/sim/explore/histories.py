@@ -1,4 +1,4 @@
-"""Scopes that begin in the middle of a history, one that takes too many events to be found."""
+"""Scopes that start in the middle of a history that is too long for the search to find."""
 
 from qsync.sim.explore.scope import EVERYTHING_HEARD, Scope, simple_scope
 

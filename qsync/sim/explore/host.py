@@ -27,27 +27,27 @@ from qsync.sim.trace import TraceColumns, columns_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotLetter(InstallSnapshot):
-    """The log that the rows of a snapshot stand for; only the properties use it."""
+    """The log that the rows of a snapshot represent; only the properties use it."""
 
     history: tuple[Entry, ...]
 
 
 class TurnOutput:
-    """What a turn gave to the world: letters that left, and what is worth counting."""
+    """The output of a turn: sent letters, and counted events."""
 
     __slots__ = ("batch", "due", "happened", "letters")
 
     def __init__(self) -> None:
         self.batch = 0
-        """The turn goes on for so many acts that began."""
+        """How many started acts the turn still belongs to."""
         self.due: list[tuple[int, str | None]] = []
-        """Refusals that waited, and why they may not be told."""
+        """Refusals that waited, and why they must not be answered."""
         self.letters: Letters = []
         self.happened: list[str] = []
 
 
 class PeerConnection(NamedTuple):
-    """Who is connected to, on which directory of which cluster, and what its release knows."""
+    """A connected peer: its directory, its cluster, and the features of its release."""
 
     peer: Replica
     instance: Instance
@@ -56,7 +56,10 @@ class PeerConnection(NamedTuple):
 
 
 class ExploredNode:
-    """Everything of one node. A turn is one input, and all that the node wants done after it."""
+    """All parts of one node.
+
+    A turn is one input, and all actions that the node requests after it.
+    """
 
     def __init__(self, plan: StartPlan) -> None:
         self.plan = plan
@@ -70,7 +73,7 @@ class ExploredNode:
         self.armed: set[str] = set()
         self.epochs: dict[Replica, int] = dict.fromkeys(plan.peers, 0)
         self.drifted = False
-        """Its clock went fast or slow for a while, as much as it may."""
+        """Its clock was fast or slow for a while, by the maximum drift."""
         self._told = TurnOutput()
         self._mark = NodeBefore(self)
 
@@ -80,7 +83,7 @@ class ExploredNode:
         return self.core.machine.replicated_log
 
     def history(self) -> list[Entry]:
-        """The whole log, with entries that were trimmed or never came; for the properties."""
+        """The whole log, with trimmed entries and entries of a snapshot; for the properties."""
         replicated_log, start = self.replicated_log, self.replicated_log.log.start
         behind = replicated_log.entries(Index(start.index + 1), replicated_log.log.last)
         return [*self.platter.past(start), *behind]
@@ -97,7 +100,7 @@ class ExploredNode:
     # -- lives
 
     def restart(self, peers: Iterable[PeerConnection]) -> None:
-        """A new process on the same disk, connected to these."""
+        """A new process on the same disk, connected to these peers."""
         self.armed, self.epochs = set(), dict.fromkeys(self.epochs, 0)
         self.diary.answers.restarts()
         self.lives += 1
@@ -107,13 +110,13 @@ class ExploredNode:
         self.core.clock(self.now)
         self.core.start()
         if self.platter.superseded:
-            # The product does not even start; here it is shown that it might.
+            # The product refuses to start; the mutant starts.
             self.step(SupersededBy(cluster=self.platter.superseded))
         for peer in peers:
             self.connect(peer)
 
     def connect(self, to: PeerConnection) -> None:
-        """A new connection stands."""
+        """A new connection is established."""
         peer, instance, known, cluster = to
         self.epochs[peer] += 1
         if not self.plan.generations.lets_in(self.platter.cluster, cluster):
@@ -131,7 +134,7 @@ class ExploredNode:
         self.step(Connected(peer=peer, epoch=epoch, instance=instance, features=known))
 
     def greeting(self) -> PeerConnection:
-        """What it says of itself to who connects."""
+        """Its greeting to a connecting peer."""
         platter = self.platter
         known = self.diary.release.features
         return PeerConnection(self.me, platter.instance, known, platter.cluster)
@@ -139,7 +142,7 @@ class ExploredNode:
     # -- turns
 
     def begin(self, *, later: float = 0.0) -> None:
-        """A turn begins, so many seconds after the last one; or goes on, in a batch."""
+        """A turn begins, this many seconds after the last one; or continues, in a batch."""
         if self._told.batch == 0:
             self._told, self._mark = TurnOutput(), NodeBefore(self)
         self.now += later
@@ -147,7 +150,7 @@ class ExploredNode:
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """What begins in here is one turn."""
+        """All inputs inside belong to one turn."""
         self.begin()
         self._told.batch += 1
         yield
@@ -158,12 +161,15 @@ class ExploredNode:
         self.core.step(event)
 
     def operator_asks(self, event: Input) -> None:
-        """One more waits for an answer."""
+        """One more client waits for an answer."""
         self.diary.answers.operators += 1
         self.step(event)
 
     def end(self, refusal_due: "RefusalDue") -> TurnOutput:
-        """Fulfil what is wanted. Raises Violation when the node breaks a property by itself."""
+        """Execute the node's requested actions.
+
+        Raises Violation if the node violates a property.
+        """
         self._fulfil(self.core.ready())
         while self._goes_on(refusal_due):
             self._fulfil(self.core.ready())
@@ -173,7 +179,7 @@ class ExploredNode:
         return told
 
     def _goes_on(self, refusal_due: "RefusalDue") -> bool:
-        """Something is left to do in this turn."""
+        """Whether actions are left in this turn."""
         due, self._told.due = self._told.due, []
         for ticket, refused in due:
             refusal_due(self, ticket, refused)
@@ -183,7 +189,7 @@ class ExploredNode:
         return True
 
     def land(self) -> None:
-        """The write under way is durable."""
+        """The pending write is durable."""
         write, letters = self.platter.land()
         if self.core.machine.disk.superseded is None:
             for peer, message in letters:
@@ -272,11 +278,11 @@ class ExploredNode:
     # -- the trace
 
     def sight(self) -> TraceColumns:
-        """What a line of the trace shows of it."""
+        """Its columns in a line of the trace."""
         return columns_of(self.me, self.core)
 
     def look(self) -> tuple[object, ...]:
-        """Something of the state that does not change when the nodes are renamed."""
+        """A summary of the state that does not change when the nodes are renamed."""
         raft, replicated_log, platter = self.core.machine.raft, self.replicated_log, self.platter
         return (
             *self.sight()[1:],
@@ -291,7 +297,7 @@ class ExploredNode:
 
 
 def _answer_read(host: ExploredNode, read: ReadSettled) -> None:
-    """It is answered, or will not be."""
+    """The request is answered, or will never be."""
     answers = host.diary.answers
     if read.refused is not None:
         del answers.floors[read.ticket]
@@ -304,9 +310,9 @@ def _answer_read(host: ExploredNode, read: ReadSettled) -> None:
 
 
 def _serves_nothing(host: ExploredNode, ready: Ready) -> None:
-    """Of one that is superseded."""
+    """Answers of a superseded node."""
     if ready.settled:
-        properties.superseded_is_silent(host.me, "tells clients what became of their writes")
+        properties.superseded_is_silent(host.me, "answers clients with the outcome of their writes")
     if any(read.refused is None for read in ready.reads):
         properties.superseded_is_silent(host.me, "serves a read, or does what it is asked")
     if host.core.machine.leader is not None:
@@ -314,4 +320,4 @@ def _serves_nothing(host: ExploredNode, ready: Ready) -> None:
 
 
 RefusalDue = Callable[[ExploredNode, int, str | None], None]
-"""Told of a ticket whose refusal waited for a round; and why that was refused, if it was."""
+"""The round of a ticket with a waiting refusal ended; and why it was refused, if it was."""

@@ -1,4 +1,4 @@
-"""Ids of nodes that can be told from other numbers, and renamings that keep clusters alike."""
+"""Node ids as a separate type, and renamings of symmetric clusters."""
 
 from collections.abc import Iterable, Sequence
 from itertools import permutations
@@ -7,13 +7,13 @@ from election.messages import Replica
 
 
 class NodeId(int):
-    """The id of a node. What a machine keeps of its configuration and messages keeps this type."""
+    """The id of a node. Machines keep this type in their configuration and messages."""
 
     __slots__ = ()
 
 
 Renaming = tuple[int, ...]
-"""New id by old id; 0, "nobody", stays 0."""
+"""New id by old id; 0, which means none, stays 0."""
 
 
 def node_ids(count: int) -> tuple[Replica, ...]:

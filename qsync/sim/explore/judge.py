@@ -1,4 +1,4 @@
-"""Whether the nodes of a world break a property together; every combination is asked once."""
+"""Checks properties of several nodes of a world; every combination is checked once."""
 
 from qsync.sim.explore import rules
 from qsync.sim.explore.cast import StateTable
@@ -6,7 +6,7 @@ from qsync.sim.explore.world import ExploredWorld
 
 
 class Judge:
-    """Knows which pairs of nodes, and which whole clusters, were found sound."""
+    """Remembers which pairs of nodes, and which whole clusters, passed."""
 
     def __init__(self, cast: StateTable, quorum: int | None) -> None:
         self._cast = cast

@@ -7,9 +7,9 @@ _ALL = ((1, 2, 3),)
 _FOLLOWERS = ((2, 3),)
 _NO_ROUNDS = frozenset({"HeartbeatResponse"})
 _FIGURE_8 = "elect 1; only 1; put 1 a; all"
-"""Node 1 leads and has a write that nobody else has."""
+"""Node 1 leads and has a write that no other node has."""
 _INHERITED = "elect 1; only 1 2; put 1 a; all"
-"""And here node 2 has it too, so that it is confirmed, though node 3 knows of nothing."""
+"""Here node 2 has it too, so it is confirmed, although node 3 does not know it."""
 
 LOGS = (
     simple_scope(

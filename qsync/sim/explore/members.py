@@ -1,4 +1,4 @@
-"""Operators of explored clusters who change who belongs to them."""
+"""Operators of explored clusters that change the membership."""
 
 from dataclasses import replace
 from typing import NamedTuple, assert_never
@@ -29,13 +29,13 @@ class IdCodec:
         return CODEC.encode(members, before=before)
 
     def decode(self, body: bytes) -> Members:
-        """As shipped, but for the kind of the ids."""
+        """As shipped, except for the type of the ids."""
         members = CODEC.decode(body)
         return tuple([replace(each, replica=_id(each.replica)) for each in members])
 
 
 class ChangeOrder(NamedTuple):
-    """What an operator wants of a leader. `forced`: also where it may cost the quorum."""
+    """A request of an operator to a leader. `forced`: even if it may cost the quorum."""
 
     change: MemberChange
     forced: bool = False
@@ -67,17 +67,17 @@ def adding(
 
 
 def removing(replica: int) -> RemoveMember:
-    """A member is none any more."""
+    """Remove a member."""
     return RemoveMember(replica=_id(replica))
 
 
 def becoming(replica: int, role: MemberRole) -> SetRole:
-    """A member votes from now on, or no more."""
+    """Make a member a voter or a learner."""
     return SetRole(replica=_id(replica), role=role)
 
 
 def replacing(machine: Machine) -> list[ChangeOrder]:
-    """A leader may be asked to replace everybody whose directory is another one now."""
+    """A leader may be asked to replace every member with a new directory."""
     return [
         ChangeOrder(ReplaceMember(replica=each.peer))
         for each in machine.peers.values()
@@ -86,7 +86,7 @@ def replacing(machine: Machine) -> list[ChangeOrder]:
 
 
 def possible(machine: Machine, wanted: tuple[MemberChange, ...]) -> list[ChangeOrder]:
-    """Of what is wanted, what the leader would begin now, and is not so already."""
+    """The requested changes that the leader would begin now, without those already in force."""
     configuration = machine.replicated_log.configurations.followed
     if configuration is None:
         return []

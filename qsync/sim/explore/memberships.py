@@ -1,4 +1,4 @@
-"""Scopes in which voters come and go: membership.md, M1 to M4 and M10."""
+"""Scopes with changes of voters: membership.md, M1 to M4 and M10."""
 
 from qsync.member import MemberRole
 from qsync.sim.explore.members import adding, becoming, removing

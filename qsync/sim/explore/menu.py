@@ -1,4 +1,4 @@
-"""What may happen next in a state of one node, and what each of it uses up of the bounds."""
+"""The possible acts in a state of one node, and the bound that each uses."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from qsync.sim.explore.scope import PROMISE, Scope
 from qsync.sim.explore.world import KINDS_MAX
 
 FREE = -1
-"""In the place of a bound: it may happen as often as there is cause for it."""
+"""Instead of a bound: it may happen whenever it is possible."""
 
 BOUNDS = (
     "campaigns",
@@ -62,7 +62,7 @@ BOUNDS = (
     "trims",
     "batches",
 )
-"""Everything that a scope may bound."""
+"""All acts that a scope may bound."""
 
 FAULTS: Mapping[str, Fault] = {
     "crashes": Fault.KILL,
@@ -75,13 +75,15 @@ FAULTS: Mapping[str, Fault] = {
     "promotes": Fault.PROMOTE,
     "demotes": Fault.DEMOTE,
 }
-"""Those that break something, by the name that this has everywhere. Any message may be late or lost
-and, with a slow disk, any write, without being counted."""
+"""The faults, by their common name.
+
+Any message may be late or lost and, with a slow disk, any write, without being counted.
+"""
 assert set(FAULTS) <= set(BOUNDS)
 
 
 class Move(NamedTuple):
-    """An act by its number; it takes one from the bound at that place. `kind`: of a free one."""
+    """An act by its number; it uses one of the bound at that place. `kind`: of a free act."""
 
     bound: int
     act: int
@@ -104,11 +106,11 @@ class ActionMenu:
         self._writes: dict[tuple[int, int, bool], int] = {}
 
     def bound(self, name: str) -> int:
-        """The place of a bound; -2 when the scope does not have it."""
+        """The position of a bound; -2 if the scope does not have it."""
         return self.bounds.index(name) if name in self.bounds else -2
 
     def moves(self, state: int) -> tuple[Move, ...]:
-        """What can happen to a node in that state, whatever the others are."""
+        """The possible acts of a node in that state, independent of the others."""
         found = self._moves.get(state)
         if found is None:
             host = self._cast.hosts[state]
@@ -183,11 +185,11 @@ class ActionMenu:
         ]
 
     def leads(self, state: int) -> bool:
-        """It believes so."""
+        """Whether it believes that it leads."""
         return self._cast.hosts[state].core.machine.leader is not None
 
     def writable(self, state: int) -> bool:
-        """A client's transaction would be taken there."""
+        """Whether the node would accept a client's transaction."""
         found = self._writable.get(state)
         if found is None:
             machine = self._cast.hosts[state].core.machine
@@ -208,11 +210,11 @@ class ActionMenu:
         return found
 
     def call(self, place: int, call: CallAttempt) -> int:
-        """The act of asking for something."""
+        """The act of a request."""
         return self._cast.act(ExplorerAct(self._voters[place], "call", call))
 
     def deliveries(self, letter: int) -> tuple[int, ...]:
-        """The acts of a message's arrival: one, or two if the receiver's patience matters."""
+        """The acts of a message's arrival: one, or two if the receiver's timeout matters."""
         found = self._deliveries.get(letter)
         if found is None:
             sender, receiver, message, instance = self._cast.letters[letter]
@@ -238,7 +240,7 @@ _OPERATIONS = (
     TimerKind.DEMOTION,
     TimerKind.PROMOTION,
 )
-"""Timers of what operators asked for."""
+"""Timers of requests of operators."""
 _KINDS: dict[str, int] = {
     "land": 1,
     TimerKind.CONFIRM: 2,

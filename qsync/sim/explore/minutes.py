@@ -1,4 +1,4 @@
-"""A way through the states as people read it: a line of fixed width for every act."""
+"""A path through the states as text: a line of fixed width for every act."""
 
 from collections.abc import Sequence
 
@@ -13,9 +13,9 @@ _FALLS = ("crash", "wipe", "damage", "upgrade", "downgrade")
 
 
 def minutes(search: StateSearch, trace: Sequence[int]) -> list[str]:
-    """The nodes as they are at first, then every act with the node as it is after it.
+    """The first state of the nodes, then every act with the state of its node after it.
 
-    Without a trace, what was broken in the script before the first state: all of that.
+    Without a trace the violation is in the script before the first state: then all of the script.
     """
     if not trace:
         acts = enumerate(search.prelude.acts, start=1)
@@ -51,6 +51,6 @@ def _fallen(search: StateSearch, world: ExploredWorld, place: int, how: str) -> 
 def _after(search: StateSearch, world: ExploredWorld, place: int, act: int) -> ExploredWorld:
     turn = search.cast.turn(world.hosts[place], act)
     if not isinstance(turn, ActResult):
-        return world  # it broke a property: the last line shows the node before it did
+        return world  # it violated a property: the last line shows the node before that
     hosts = (*world.hosts[:place], turn.state, *world.hosts[place + 1 :])
     return world._replace(hosts=hosts)

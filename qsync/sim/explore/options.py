@@ -1,4 +1,4 @@
-"""What can happen next in a world, and what it uses up, before it happens."""
+"""The possible next acts in a world, and the bounds that they use."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -33,7 +33,7 @@ from qsync.sim.explore.world import (
 READS = 200
 """Tickets of reads are above those of writes."""
 LEASES = 100
-"""And those of reads by lease above them."""
+"""Tickets of lease reads are above those of reads."""
 
 TICKETS = 10
 """More than there are requests of one kind."""
@@ -48,14 +48,14 @@ _REQUESTS = {
     "lowers": ((LOWER,), False),
     "raises": ((RAISE,), False),
 }
-"""By bound: what is asked, and whether what is asked again has the same number."""
+"""By bound: the request, and whether a repetition has the same number."""
 
 
 class Option(NamedTuple):
-    """An act at a place. `world`: without the letter that arrives and with what is left then.
+    """An act at a node. `world`: without the arriving letter, with the remaining bounds.
 
-    `reach`: the place, or EVERYWHERE when the act is made of what others are. `name`: of an act
-    that commutes with what happens elsewhere.
+    `reach`: the node, or EVERYWHERE if the act depends on the state of others. `name`: of an act
+    that commutes with acts at other nodes.
     """
 
     act: int
@@ -66,7 +66,7 @@ class Option(NamedTuple):
 
 
 class NodeActs:
-    """All that happens to one node; a fall is not among it, since it concerns the others too."""
+    """All acts of one node, except falls, which also affect the others."""
 
     def __init__(self, scope: Scope, cast: StateTable, menu: ActionMenu) -> None:
         self._scope = scope
@@ -75,7 +75,7 @@ class NodeActs:
         self._duplicates = menu.bound("duplicates")
 
     def free(self, world: ExploredWorld) -> Iterator[Option]:
-        """What uses up nothing."""
+        """Acts without a bound."""
         yield from self._arrivals(world)
         for place, state in enumerate(world.hosts):
             for bound, act, kind in self._menu.moves(state):
@@ -83,7 +83,7 @@ class NodeActs:
                     yield Option(act, place, world, place, named_move(place, kind))
 
     def bounded(self, world: ExploredWorld) -> Iterator[Option]:
-        """What is bounded, as far as there is something left of it."""
+        """Acts with a bound that is not used up."""
         left = world.left
         if self._duplicates >= 0 and left[self._duplicates]:
             fewer = world._replace(left=less(left, self._duplicates))
@@ -103,7 +103,7 @@ class NodeActs:
             yield from self._refusals(world, bound - 1)
 
     def _left(self, world: ExploredWorld, name: str) -> int:
-        """One more than the place of a bound of which something is left; else 0."""
+        """One more than the position of a bound that is not used up; else 0."""
         bound = self._menu.bound(name)
         return bound + 1 if bound >= 0 and world.left[bound] else 0
 
@@ -121,9 +121,9 @@ class NodeActs:
                     yield Option(act, place, after, place, name)
 
     def _rest(self, net: Numbers, at: int) -> Numbers | None:
-        """What is under way when the letter there has arrived; None for a second like it."""
+        """The letters in flight after that letter arrived; None for a second equal letter."""
         if self._scope.ordered:
-            # On one connection nothing overtakes: what was sent before it is lost.
+            # Messages of one connection stay in order: those sent before it are lost.
             link = self._cast.link
             mine = link(net[at])
             return tuple([each for each in net[:at] if link(each) != mine]) + net[at + 1 :]
@@ -161,7 +161,7 @@ class NodeActs:
                 yield Option(self._menu.call(place, asked), place, after, place)
 
     def _reads(self, world: ExploredWorld, bound: int, *, by_lease: bool) -> Iterator[Option]:
-        """What was answered before a read is asked is known of the whole cluster only."""
+        """Only the whole cluster shows what was answered before a read."""
         views = [self._cast.views[self._cast.view_of(state)] for state in world.hosts]
         told = [place for view in views for place in view.told_ok]
         index, term = max([(0, 0), *told, *(view.read_to for view in views)])
@@ -191,7 +191,7 @@ class NodeActs:
                 yield Option(act, place, after, EVERYWHERE)
 
     def _breaks(self, world: ExploredWorld, bound: int) -> Iterator[Option]:
-        """A connection is lost and made anew; what is under way on it may still arrive."""
+        """A connection is lost and established again; messages in flight on it may still arrive."""
         after = world._replace(left=less(world.left, bound))
         ends = [self._cast.hosts[state] for state in world.hosts]
         for place, end in enumerate(ends):
@@ -201,7 +201,7 @@ class NodeActs:
                     yield Option(act, place, after, EVERYWHERE)
 
     def _refusals(self, world: ExploredWorld, bound: int) -> Iterator[Option]:
-        """A connection to the leader is refused, by a firewall maybe, and made anew."""
+        """A connection to the leader is refused, perhaps by a firewall, and established again."""
         after = world._replace(left=less(world.left, bound))
         ends = [self._cast.hosts[state] for state in world.hosts]
         for place, end in enumerate(ends):

@@ -1,4 +1,4 @@
-"""What all lives of a node have in common: its configuration, and which rules are broken in it."""
+"""The constant parts of a node over all its lives: its configuration, and its mutated rules."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,14 +18,14 @@ from qsync.store.memory import MemorySpaces
 
 
 class Seal:
-    """The part of a disk that a mutant may replace: what is stored of a write."""
+    """The part of a disk that a mutant may replace: the stored part of a write."""
 
     def __init__(self) -> None:
         self.seal: Callable[[Write], Write] = _as_it_is
 
 
 class PlanDraft:
-    """A plan before the mutants have seen it (see `qsync.sim.mutants.catalogue.plant`)."""
+    """A plan without mutants (see `qsync.sim.mutants.catalogue.plant`)."""
 
     def __init__(self, config: CoreConfig) -> None:
         self.config = config
@@ -36,7 +36,7 @@ class PlanDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartPlan:
-    """How to start a node. `whole`: with the spaces; else the log and its fates alone."""
+    """How to start a node. `whole`: with the spaces; else only the log and its outcomes."""
 
     config: CoreConfig
     seal: Callable[[Write], Write]
@@ -45,13 +45,13 @@ class StartPlan:
     reads: bool
     """Clients read."""
     slow_disk: bool
-    """Writes take time, so that a crash can come before their end; else they land at once."""
+    """Writes take time, so a crash can come before their end; else they are durable at once."""
     unheard: frozenset[str]
-    """Kinds of messages that the network loses, all of them."""
+    """Kinds of messages that the network always loses."""
     founders: tuple[Replica, ...]
     """The first voters."""
     changing: bool
-    """Voters come and go."""
+    """Whether voters change."""
     generations: GenerationRules
 
     @property
@@ -61,7 +61,7 @@ class StartPlan:
 
     @property
     def peers(self) -> list[Replica]:
-        """All other nodes, which its own settings name."""
+        """All other nodes, from its own settings."""
         return [each for each in self.config.voters if each != self.me]
 
     def platter(self) -> WriteDisk:
@@ -69,12 +69,11 @@ class StartPlan:
         return WriteDisk(self.me, MemorySpaces() if self.whole else None)
 
     def boot(self, platter: WriteDisk, life: int, features: frozenset[str]) -> Core:
-        """A process of a release that knows these, on that directory. `life` counts them.
+        """A process of a release with these features, on that directory. `life` counts processes.
 
-        Raises WrongFormat when its log uses another one.
+        Raises WrongFormat if its log uses another feature.
         """
-        # The number is used by what is asked for reads alone; without them it would only make
-        # states differ.
+        # Only requests of reads use the number; without reads it would only make states differ.
         core = self._core(platter, life if self.reads else 0, features)
         self.remodel(core)
         return core
@@ -99,7 +98,7 @@ class StartPlan:
 
 
 class Bare(Core):
-    """A replica without spaces: its transactions are names, and nobody looks into them."""
+    """A replica without spaces: its transactions are opaque names."""
 
     def __init__(
         self,
@@ -126,24 +125,24 @@ class Bare(Core):
 
     @override
     def lose(self, why: str, *, snapshot: Index | None = None) -> None:
-        """There are no rows that a snapshot could take the place of."""
+        """There are no rows that a snapshot could replace."""
 
     @property
     @override
     def has_no_room(self) -> bool:
-        """As somebody says: it has no rows."""
+        """No effect: it has no rows."""
         return self.full
 
     def ready(self) -> Ready:
-        """Nobody follows the log."""
+        """The log has no consumers."""
         return self.machine.ready()
 
     def absorb(self) -> None:
-        """There is nothing to bring up to date."""
+        """There is nothing to update."""
 
 
 def _as_it_is(write: Write) -> Write:
-    """What an honest disk stores."""
+    """A disk without a fault stores the whole write."""
     return write
 
 

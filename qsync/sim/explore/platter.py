@@ -1,4 +1,4 @@
-"""One node's disk: what is durable, and the one write that is not yet."""
+"""One node's disk: the durable state, and the one pending write."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -21,7 +21,7 @@ Letters = list[tuple[Replica, Message]]
 
 
 class WriteDisk(DurableLog):
-    """A write lands as a whole or not at all. Letters that rest on it wait beside it."""
+    """A write is atomic. Letters that depend on it wait for it."""
 
     def __init__(self, me: Replica, spaces: MemorySpaces | None) -> None:
         super().__init__(me)
@@ -30,33 +30,33 @@ class WriteDisk(DurableLog):
         self.write: Write | None = None
         self.letters: Letters = []
         self.damaged: str | None = None
-        """What was found when the log was read, until the node has caught up again."""
+        """The damage found in the log, until the node has caught up again."""
         self.superseded = ""
-        """The cluster in which the history goes on; written down before the node knows of it."""
+        """The superseding cluster; recorded before the node knows it."""
         self.spaces = spaces
         """The folded spaces; they outlive the process, not the disk."""
         self.start = EMPTY
-        """The log begins behind that entry. The entries before it stay here for the properties."""
+        """The log begins after that entry. The entries before it stay here for the properties."""
         self.snapshot: tuple[Entry, ...] = ()
-        """The log that a snapshot stands for, until it is durable."""
+        """The log that a snapshot represents, until it is durable."""
 
     def read(self, first: Index, last: Index) -> list[Entry]:
         """The durable entries `first .. last`."""
         return self.entries[first - 1 : last]
 
     def stored(self) -> list[bytes]:
-        """All of it, as a log gives it at start."""
+        """The whole content, as a log returns it at the start."""
         return [entry.raw for entry in self.entries[self.start.index :]]
 
     def past(self, start: LogStart) -> list[Entry]:
-        """The entries up to that one, which is where the log of the process begins."""
+        """The entries up to that one, after which the log of the process begins."""
         found = self.entries[: start.index]
         assert not found or found[-1].crc == start.crc
         return found
 
     @override
     def wrote(self, write: Write) -> None:
-        """It may be the first one behind a snapshot."""
+        """Append an entry; it may be the first one after a snapshot."""
         if write.begins is not None:
             assert self.snapshot
             assert self.snapshot[-1].crc == write.begins.crc
@@ -65,7 +65,7 @@ class WriteDisk(DurableLog):
         super().wrote(write)
 
     def begin(self, write: Write, letters: Letters) -> None:
-        """From now on a crash loses it."""
+        """Begin a write: until it is durable, a crash loses it."""
         assert self.write is None
         self.write, self.letters = write, letters
 
@@ -80,20 +80,20 @@ class WriteDisk(DurableLog):
         return write, letters
 
     def crash(self) -> None:
-        """What was not durable is gone."""
+        """A crash: the pending write is lost."""
         self.write, self.letters = None, []
 
     def founding(self, voters: Iterable[Replica]) -> Configuration | None:
-        """What the directory was founded with; one that came later was not.
+        """The founding configuration of the directory; a later directory has none.
 
-        Later: made when a disk was lost, or for who joins.
+        Later: made after a disk was lost, or for a joining node.
         """
         founders = tuple(voters)
         is_first = self.instance == ONE_INSTANCE and self.me in founders
         return all_of(founders) if is_first else None
 
     def wipe(self) -> None:
-        """Everything is gone: a new directory, which is another instance."""
+        """Wipe everything: a new directory, which is another instance."""
         self.crash()
         self.instance = Instance(self.instance + 1)
         self.entries, self.confirmed, self.ballot = [], Index(0), NO_BALLOT
@@ -102,7 +102,7 @@ class WriteDisk(DurableLog):
         self.spaces = None if self.spaces is None else MemorySpaces()
 
     def begin_anew(self, cluster: ExploredCluster, instance: Instance, term: Term) -> None:
-        """It is the directory of a cluster of its own, which goes on where its log ends."""
+        """It becomes the directory of a recovered cluster, which continues where its log ends."""
         start = cluster.begins
         self.crash()
         self.cluster, self.instance = cluster, instance
@@ -110,7 +110,7 @@ class WriteDisk(DurableLog):
         self.start, self.confirmed, self.ballot = start, start.index, first_ballot(term)
 
     def damage(self) -> None:
-        """The log is gone; term, vote and the directory itself are not."""
+        """The log is lost; term, vote and the directory itself are not."""
         self.crash()
         self.damaged = "its log is damaged"
         self.entries, self.confirmed, self.start = [], Index(0), EMPTY

@@ -1,4 +1,4 @@
-"""How a scope begins: a script that brings a new cluster to the state that is explored from."""
+"""The start of a scope: a script that brings a new cluster to the first explored state."""
 
 from collections import deque
 from collections.abc import Callable
@@ -25,38 +25,37 @@ ASKED = 99
 """The ticket and the number of its request."""
 
 Post = tuple[Replica, Delivery]
-"""Receiver and what arrives there."""
+"""The receiver and the arriving message."""
 
 
 class Prelude:
-    """`elect N`, `put N NAME`, `confirm N`: each until nothing is under way any more.
+    """`elect N`, `put N NAME`, `confirm N`: each until no message is in flight any more.
 
-    `only A B`: from now on messages pass between these alone; `all` again between all.
-    `hold A B`: what A says to B from now on is under way when the exploration begins.
-    `lose A B`: what A says to B is lost, until the next `only` or `all`.
-    `force N`: a cluster of its own is made of what it has (membership.md M8).
-    `full N`: it has no room for transactions any more.
-    `trim N`: it forgets the log up to where it knows it as confirmed.
-    `add N M ROLE`, `remove N M`, `make N M ROLE`: leader N changes who belongs, whatever it costs.
-    `stall N`: nothing that it writes becomes durable; `crash N` loses it, `flow N` ends that.
+    `only A B`: from now on messages pass only between these; `all`: between all again. `hold A B`:
+    messages from A to B from now on are in flight when the exploration begins. `lose A B`: messages
+    from A to B are lost, until the next `only` or `all`. `force N`: a cluster is recovered from
+    this node (membership.md M8). `full N`: it has no room for transactions any more. `trim N`: it
+    trims the log up to its confirmed index. `add N M ROLE`, `remove N M`, `make N M ROLE`: leader N
+    changes the membership, also by force. `stall N`: its writes do not become durable; `crash N`
+    loses them, `flow N` ends the stall.
     """
 
     def __init__(self, scope: Scope, mutant: str | None) -> None:
         self.hosts = {plan.me: ExploredNode(plan) for plan in _plans(scope, mutant)}
         self.acts: list[tuple[TraceColumns, ExplorerAct]] = []
-        """What was done, and the node after it."""
+        """The act, and the node after it."""
         self._script = scope.prelude
         self._slow_disk, self._unheard = scope.slow_disk, scope.unheard
         self._post: deque[Post] = deque()
         self.held: list[Letter] = []
-        """What is under way in the first state."""
+        """The messages in flight in the first state."""
         self._holding: set[tuple[int, int]] = set()
         self.losing: set[tuple[int, int]] = set()
         self._stalled: set[int] = set()
         self._open = frozenset(int(each) for each in self.hosts)
 
     def play(self) -> None:
-        """The whole script, once. Raises Violation when a mutant cannot even be brought so far."""
+        """Run the whole script, once. Raises Violation if a mutant fails in the script."""
         peers = [each.greeting() for each in self.hosts.values()]
         for me in self.hosts:
             self._act(ExplorerAct(me, "start", tuple(each for each in peers if each.peer != me)))
@@ -102,22 +101,22 @@ class Prelude:
         return next(each for each in self.hosts if int(each) == int(word))
 
     def at(self, word: str, name: str, what: object) -> None:
-        """An act of that node, and all that follows from it."""
+        """An act of that node, and all its consequences."""
         self._act(ExplorerAct(self._node(word), name, what))
         self._settle()
 
     def elect(self, words: list[str]) -> None:
-        """A node becomes the leader, if the others let it."""
+        """A node becomes the leader, if the others vote for it."""
         self.at(words[0], "campaign", None)
 
     def put(self, words: list[str]) -> None:
-        """The leader takes a synchronous transaction."""
+        """The leader accepts a synchronous transaction."""
         write = WriteAct(words[1], sync=True, ticket=0)
         self._act(ExplorerAct(self._node(words[0]), "put", write))
         self._settle()
 
     def asynchronous(self, words: list[str]) -> None:
-        """The leader takes an asynchronous one; each has its own letter, from `p` on."""
+        """The leader accepts an asynchronous one; each has its own name, from `p` on."""
         write = WriteAct(words[1], sync=False, ticket=ord(words[1]))
         self._act(ExplorerAct(self._node(words[0]), "put", write))
         self._settle()
@@ -127,16 +126,16 @@ class Prelude:
         self._holding.add((int(words[0]), int(words[1])))
 
     def stall(self, words: list[str]) -> None:
-        """Its disk does not get ready."""
+        """Its disk stalls."""
         self._stalled.add(int(words[0]))
 
     def flow(self, words: list[str]) -> None:
-        """Its disk gets ready again, with all that waits for it."""
+        """Its disk ends the stall, with all waiting writes."""
         self._stalled.discard(int(words[0]))
         self._settle()
 
     def falls(self, word: str, how: str) -> None:
-        """A node dies and comes back; all connect anew."""
+        """A node crashes and restarts; all connect again."""
         me = self._node(word)
         self._stalled.discard(int(me))
         others = [each for each in self.hosts.values() if each.me != me]
@@ -146,30 +145,30 @@ class Prelude:
         self._settle()
 
     def connect(self, words: list[str]) -> None:
-        """A connects to B anew."""
+        """A connects to B again."""
         me, to = (self._node(word) for word in words)
         self._act(ExplorerAct(me, "reconnect", self.hosts[to].greeting()))
         self._settle()
 
     def lease(self, words: list[str]) -> None:
-        """The leader is read by lease, so it asks for promises from now on."""
+        """The leader is read by lease, so it requests promises from now on."""
         read = ReadAct(LEASED, Position(Term(0), Index(0)))
         self._act(ExplorerAct(self._node(words[0]), "read by lease", read))
         self._settle()
 
     def passes(self, words: list[str]) -> None:
-        """So many seconds."""
+        """Let this many seconds pass."""
         for me in self.hosts:
             self._act(ExplorerAct(me, "tick", Tick(float(words[0]))))
 
     def full(self, words: list[str]) -> None:
-        """Its rows do not go to the spaces, and there is no room for more."""
+        """Its rows are not folded, and there is no room for more."""
         core = self.hosts[self._node(words[0])].core
         assert isinstance(core, Bare)
         core.full = True
 
     def only(self, words: list[str]) -> None:
-        """Nothing passes but between these."""
+        """Messages pass only between these."""
         self.losing.clear()
         self._open = frozenset(int(word) for word in words)
 
@@ -181,27 +180,27 @@ def _all(prelude: Prelude, words: list[str]) -> None:
 
 
 def _lose(prelude: Prelude, words: list[str]) -> None:
-    """Of a connection that stands one direction does not work."""
+    """One direction of an open connection does not work."""
     prelude.losing.add((int(words[0]), int(words[1])))
 
 
 def _crash(prelude: Prelude, words: list[str]) -> None:
-    """It dies and comes back."""
+    """It crashes and restarts."""
     prelude.falls(words[0], "crash")
 
 
 def _damage(prelude: Prelude, words: list[str]) -> None:
-    """The same, and the node finds its log damaged."""
+    """It crashes, and finds its log damaged at the restart."""
     prelude.falls(words[0], "damage")
 
 
 def _force(prelude: Prelude, words: list[str]) -> None:
-    """A cluster is made of what this node has, and of no other."""
+    """A cluster is recovered from this node alone."""
     prelude.falls(words[0], "force")
 
 
 def _create(prelude: Prelude, words: list[str]) -> None:
-    """The leader takes the transaction that makes the space and the session."""
+    """The leader accepts the transaction that creates the space and the session."""
     prelude.at(words[0], "create", None)
 
 
@@ -216,14 +215,14 @@ def _roll_back(prelude: Prelude, words: list[str]) -> None:
 
 
 def _call(prelude: Prelude, words: list[str]) -> None:
-    """The leader takes a request with data, by its kind; `call N KIND SEQ` if it is asked again."""
+    """The leader accepts a request with data, by its kind; `call N KIND SEQ` for a retry."""
     seq = int(words[2]) if len(words) > 2 else ASKED
     asked = CallAttempt(words[1], seq=seq, ticket=ASKED)
     prelude.at(words[0], "call", asked)
 
 
 def _fold(prelude: Prelude, words: list[str]) -> None:
-    """What it knows as confirmed goes to its spaces on disk."""
+    """It folds its confirmed entries into its spaces on disk."""
     prelude.at(words[0], "fold", None)
 
 
@@ -233,7 +232,7 @@ def _beat(prelude: Prelude, words: list[str]) -> None:
 
 
 def _trim(prelude: Prelude, words: list[str]) -> None:
-    """What it knows as confirmed is not in its log any more."""
+    """It trims its confirmed entries from its log."""
     prelude.at(words[0], "trim", None)
 
 
@@ -243,7 +242,7 @@ def _add(prelude: Prelude, words: list[str]) -> None:
 
 
 def _remove(prelude: Prelude, words: list[str]) -> None:
-    """Or out, itself maybe."""
+    """The leader removes a member, possibly itself."""
     _order(prelude, words[0], members.removing(int(words[1])))
 
 

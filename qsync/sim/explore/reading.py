@@ -1,4 +1,4 @@
-"""Scopes of linearizable reads: what was answered before a read is asked, the read has seen."""
+"""Scopes of linearizable reads: a read shows everything that was answered before it."""
 
 from dataclasses import replace
 

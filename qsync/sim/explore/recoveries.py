@@ -1,4 +1,4 @@
-"""Scopes in which a majority is given up, and a cluster is made of one survivor: M8."""
+"""Scopes in which a majority is lost, and a cluster is recovered from one survivor: M8."""
 
 from qsync.member import MemberRole
 from qsync.record import Instance

@@ -1,4 +1,4 @@
-"""Scopes of nodes of different releases: what may be in the log that not all of them can read."""
+"""Scopes of nodes of different releases: log features that not all of them can read."""
 
 from qsync.sim.explore.scope import Scope
 

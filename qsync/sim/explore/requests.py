@@ -1,11 +1,11 @@
-"""Scopes of numbered requests and of refusals: their answers, and the data behind them."""
+"""Scopes of numbered requests and of refusals: their answers, and their data."""
 
 from dataclasses import replace
 
 from qsync.sim.explore.scope import EVERYTHING_HEARD, Scope
 
 _WRITTEN = "elect 1; create 1; call 1 edit"
-"""The row is not as it was at the start, and everybody knows."""
+"""The row differs from its first value, and all nodes know it."""
 
 _REQUESTS = Scope(
     name="refusals",

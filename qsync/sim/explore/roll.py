@@ -1,4 +1,4 @@
-"""States of single nodes and messages under way, each kept once and known by a number."""
+"""States of single nodes and messages in flight, each kept once and named by a number."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ LINKS = 100
 
 
 class Letter(NamedTuple):
-    """A message under way."""
+    """A message in flight."""
 
     sender: Replica
     receiver: Replica
@@ -25,9 +25,9 @@ class Letter(NamedTuple):
 
 
 class StateNumbers:
-    """Numbers are given in the order of discovery, so they are the same in every run.
+    """Numbers are assigned in the order of discovery, so they are the same in every run.
 
-    What is the same when the nodes of a cluster are renamed has the same number there.
+    Objects that are equal after a renaming of nodes have the same number under it.
     """
 
     def __init__(self, renamings: list[Renaming], *, leases: bool = False) -> None:
@@ -44,7 +44,7 @@ class StateNumbers:
     # -- states
 
     def state(self, host: ExploredNode) -> int:
-        """The number of a state; the first host that has it stands for all."""
+        """The number of a state; the first host that has it represents all."""
         previous = 0
         for entry in host.history():
             self._chain.learn(previous, entry)
@@ -83,7 +83,7 @@ class StateNumbers:
         return known
 
     def letter_originally(self, renaming: int, number: int) -> int:
-        """The letter that `letter_renamed` made that one of."""
+        """The letter from which `letter_renamed` made that one."""
         return self._originals[renaming][number]
 
     def link(self, letter: int) -> int:
@@ -104,9 +104,9 @@ class StateNumbers:
 
 
 def last_term(message: Message, unheard: frozenset[str]) -> int:
-    """A node whose durable term is higher takes no notice of the message at all; 0: it always does.
+    """A node with a higher durable term ignores the message; 0: no node does.
 
-    True of answers; and of what a leader sends, when the answer that it is stale is lost anyway.
+    True for answers; and for messages of a leader, if the answer to a stale leader is lost anyway.
     """
     match message:
         case RequestVoteResponse():

@@ -1,4 +1,4 @@
-"""What two nodes, or all of them, can break together: asked of every state."""
+"""Properties of two nodes, or of all nodes: checked in every state."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,33 +13,34 @@ from qsync.sim.generations import ExploredCluster
 
 
 class PropertyView(NamedTuple):
-    """What of a node the properties speak of. Equal views break the same properties."""
+    """The part of a node that the properties use. Equal views violate the same properties."""
 
     me: int
     cluster: ExploredCluster
     terms: tuple[int, ...]
-    """Of its log, from index 1 on, and the checksums of the same entries."""
+    """The terms of its log, from index 1 on, and the checksums of the same entries."""
     crcs: tuple[int, ...]
     hidden: frozenset[int]
-    """What of it is rolled back, as this node sees it now."""
+    """The rolled-back entries, as this node knows them now."""
     confirmed: int
     visible: int
     durable: frozenset[tuple[int, int]]
-    """Index and checksum of all that is or was on its disk, before that was wiped too."""
+    """Index and checksum of all entries that are or were on its disk, also before a wipe."""
     ever: tuple[int, ...]
-    """Checksums of the longest log that it ever confirmed, and the fates in it."""
+    """Checksums of the longest log that it ever confirmed, and the outcomes in it."""
     gone: tuple[bool, ...]
     shown: tuple[tuple[int, int, int], ...]
-    """Index, checksum and since which term, of what it shows beyond the confirmed index."""
+    """Index, checksum and first visible term of entries shown beyond the confirmed index.
+    """
     counted: CountedPlace | None
     led: tuple[tuple[int, int], ...]
     establishes: int
     """The term that it leads with a confirmed PROMOTE; 0 for none."""
     leases: bool
-    """It would answer a read by its lease."""
+    """Whether it would answer a read by its lease."""
     told_ok: frozenset[Place]
     told_before: frozenset[Place]
-    """Of `told_ok`, what it told as a node of an ancestor of its cluster."""
+    """The part of `told_ok` that it answered as a node of an ancestor of its cluster."""
     told_gone: tuple[tuple[Place, str], ...]
     outcomes: tuple[tuple[tuple[bytes, int], Outcome], ...]
     refused: frozenset[Name]
@@ -48,7 +49,7 @@ class PropertyView(NamedTuple):
 
 
 def view(host: ExploredNode) -> PropertyView:
-    """Of a node as it is now."""
+    """The view of a node now."""
     replicated_log, diary, leader = host.replicated_log, host.diary, host.core.machine.leader
     answers = diary.answers
     entries, begins = host.history(), replicated_log.log.start.index
@@ -96,7 +97,7 @@ def view(host: ExploredNode) -> PropertyView:
 
 
 def pair(one: PropertyView, other: PropertyView) -> None:
-    """Properties 1 to 5 and 9 of two nodes; fewer of them hold between two clusters."""
+    """Properties 1 to 5 and 9 of two nodes; between two clusters fewer of them apply."""
     if one.cluster.id != other.cluster.id:
         _stands_apart(one, other)
         for older, newer in ((one, other), (other, one)):
@@ -115,7 +116,7 @@ def pair(one: PropertyView, other: PropertyView) -> None:
 
 
 def _stands_apart(one: PropertyView, other: PropertyView) -> None:
-    """Property 2: behind what they both began with, two clusters have no entry in common."""
+    """Property 2: after their common beginning, two clusters have no common entry."""
     begun = max(one.cluster.begins.index, other.cluster.begins.index)
     shared = zip(one.crcs[begun:], other.crcs[begun:], strict=False)
     if any(crc == elsewhere for crc, elsewhere in shared):
@@ -125,10 +126,10 @@ def _stands_apart(one: PropertyView, other: PropertyView) -> None:
 
 
 def _one_log(one: PropertyView, other: PropertyView) -> None:
-    """Properties 1 and 5. They hold of a cluster and its ancestor, too (M8 f).
+    """Properties 1 and 5. They also hold for a cluster and its ancestor (M8 f).
 
-    So a receipt of the one names nothing of the other. Two that were made of one may use the same
-    terms.
+    So a receipt of the one names no entry of the other. Two clusters with the same ancestor may use
+    the same terms.
     """
     for index, (term, crc) in enumerate(zip(one.terms, one.crcs, strict=True), start=1):
         if index <= len(other.terms) and other.terms[index - 1] == term:
@@ -149,9 +150,9 @@ def _one_fate(one: PropertyView, other: PropertyView) -> None:
 
 
 def _completes(one: PropertyView, other: PropertyView) -> None:
-    """Property 3: what clients of `one` were told is committed, `other` has when it leads.
+    """Property 3: as a leader, `other` has every entry that `one` answered as committed.
 
-    Over a forced recovery it is so of what the survivor had.
+    Over a forced recovery this holds for the entries of the survivor.
     """
     _has_all(other, one.told_ok)
     _has_all(other, one.told_before & other.cluster.kept)
@@ -167,14 +168,14 @@ def _has_all(one: PropertyView, told: frozenset[Place]) -> None:
 
 
 def _outlasts(one: PropertyView, other: PropertyView) -> None:
-    """Property 3: nobody else is elected before the lease of a leader is over."""
+    """Property 3: no other node is elected before the lease of a leader ends."""
     if one.leases:
         for term, _ in other.led:
             properties.lease_over(one.me, one.establishes, other.me, term)
 
 
 def _hides(one: PropertyView, other: PropertyView) -> None:
-    """Property 4: what clients of `one` were told is gone, `other` neither shows nor promises."""
+    """Property 4: `other` neither shows nor commits what `one` answered as not committed."""
     for place, why in one.told_gone:
         index, of = place
         shown = index <= other.visible and other.terms[index - 1] == of
@@ -183,9 +184,9 @@ def _hides(one: PropertyView, other: PropertyView) -> None:
 
 
 def _knows_better(one: PropertyView, other: PropertyView) -> None:
-    """Property 4: what was decided in a term that `other` knew of, it did not begin to show else.
+    """Property 4: `other` never starts to show an entry against a decision of a term that it knew.
 
-    Everything that `one` confirmed was decided in the term of the last entry of it, or before.
+    All entries that `one` confirmed were decided in the term of the last of them, or before.
     """
     for index, crc, term in other.shown:
         if index <= len(one.ever) <= len(one.terms) and one.ever[index - 1] != crc:
@@ -206,7 +207,7 @@ def _agrees(one: PropertyView, other: PropertyView) -> None:
 
 
 def confirmed_on_quorum(one: PropertyView, everybody: Sequence[PropertyView], quorum: int) -> None:
-    """Property 7: what it ever confirmed is on the disks of a quorum."""
+    """Property 7: every entry that it confirmed is on the disks of a quorum."""
     index = len(one.ever)
     if index:
         place = (index, one.ever[-1])
@@ -215,7 +216,7 @@ def confirmed_on_quorum(one: PropertyView, everybody: Sequence[PropertyView], qu
 
 
 def confirmed_by_voters(one: PropertyView, everybody: Sequence[PropertyView]) -> None:
-    """Property 7, where voters come and go: what a leader confirmed a majority of them had."""
+    """Property 7 with changes of voters: a majority had every entry that a leader confirmed."""
     counted = one.counted
     if counted is not None:
         place, voters = (int(counted.index), counted.crc), counted.voters

@@ -1,4 +1,4 @@
-"""What one exploration lets happen, and how often: its bounds, stated."""
+"""The bounds of one exploration: what may happen, and how often."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,78 +12,79 @@ from qsync.core.member_change import MemberChange
 from qsync.sim.explore.ids import node_ids
 
 EVERYTHING_HEARD: frozenset[str] = frozenset()
-"""For `unheard`: the network may lose anything, and carry anything."""
+"""For `unheard`: the network may lose any message, and deliver any message."""
 EVERYBODY = frozenset({1, 2, 3})
 PROMISE = 5.0
-"""Seconds of a promise in scopes with clocks, and of the patience of a follower everywhere."""
+"""Seconds of a promise in scopes with clocks, and of a follower's election timeout everywhere."""
 FEATURE = frozenset({"x"})
-"""What a newer release knows."""
+"""The feature of a newer release."""
 DRIFT = CLOCK_DRIFT_MAX * PROMISE
-"""What one clock may gain or lose within a promise."""
+"""The maximum drift of a clock within a promise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """`bounds`: how often each thing happens at most. What is not named never happens.
+    """`bounds`: the maximum number of each act. An act that is not named never happens.
 
-    Deliveries are not bounded, and neither is loss: a message that is lost is one that has not
-    been delivered yet. `prelude`: the words of the script that makes the first state.
+    Deliveries and losses are not bounded: a lost message is one that has not been delivered yet.
+    `prelude`: the script that makes the first state.
     """
 
     name: str
     claim: str
-    """What is shown when the scope is exhausted, in a sentence."""
+    """The statement that an exhausted scope proves, as a sentence."""
     bounds: Mapping[str, int]
     prelude: str
     reaches: frozenset[str]
-    """What must have happened in some state: a scope in which it does not proves nothing."""
+    """Events that must happen in some state: without them the scope proves nothing."""
     nodes: int = 3
     founders: int = 0
-    """So many found the cluster, the first of them; the others are outside. 0: all do."""
+    """How many nodes found the cluster, the first ones; the others are outside. 0: all.
+    """
     changes: tuple[MemberChange, ...] = ()
-    """What operators may ask of a leader, whatever it costs, each of one step."""
+    """Forced requests of operators to a leader, of one step each."""
     alike: tuple[tuple[int, ...], ...] = ()
-    """Groups of nodes that may be exchanged for one another."""
+    """Groups of interchangeable nodes."""
     crashing: frozenset[int] = EVERYBODY
-    """Who crashes, or loses its disk."""
+    """The nodes that crash, or lose their disk."""
     surviving: frozenset[int] = EVERYBODY
-    """Of whose log a cluster may be made by force."""
+    """The nodes from whose log a cluster may be recovered by force."""
     campaigning: frozenset[int] = EVERYBODY
     reading: frozenset[int] = EVERYBODY
-    """Who is asked for linearizable reads."""
+    """The nodes that serve linearizable reads."""
     beating: frozenset[int] = EVERYBODY
-    """Whose heartbeat timer comes, when it leads."""
+    """The nodes whose heartbeat timer fires when they lead."""
     writing: frozenset[int] = EVERYBODY
-    """Who is asked for transactions without data."""
+    """The nodes that get transactions without data."""
     trimming: frozenset[int] = EVERYBODY
-    """Who forgets the log that it knows as confirmed."""
+    """The nodes that trim their confirmed log."""
     beat: float = 3.0
-    """Seconds since the last one when it comes: after 3.0 what was not answered is sent again."""
+    """Seconds between heartbeats: after 3.0 unanswered messages are sent again."""
     older: frozenset[int] = frozenset()
-    """Whose release does not know FEATURE at first."""
+    """The nodes whose release does not know FEATURE at first."""
     whole: bool = False
     slow_disk: bool = True
     ordered: bool = False
     """Messages of one connection do not overtake each other (but any of them may be lost)."""
     records: bool = True
-    """CONFIRM records are written (their timer comes at any time)."""
+    """CONFIRM records are written (their timer fires at any time)."""
     sticky: bool = False
-    """Asked for its vote, a node may still be loyal to its leader; else it never is."""
+    """A node may ignore a vote request because it still hears its leader; else it never does."""
     unheard: frozenset[str] = field(
         default_factory=lambda: frozenset({"Heartbeat", "HeartbeatResponse"})
     )
     fencing: Fencing = Fencing.OFF
     tick: float = 0.0
-    """So many seconds pass at a time, for all nodes at once, and nothing else makes time pass."""
+    """Time passes only in ticks of this many seconds, for all nodes at once."""
     appended: int = 4096
-    """Entries in a message, at most."""
+    """The maximum number of entries in a message."""
     dead_letters: bool = True
-    """What its receiver will take no notice of is dropped at once."""
+    """A message that its receiver will ignore is dropped at once."""
     kills: frozenset[str] = frozenset()
-    """Mutants that must be noticed here."""
+    """Mutants that must be detected here."""
 
     def config(self, me: Replica, voters: tuple[Replica, ...]) -> CoreConfig:
-        """What a node is configured with."""
+        """The configuration of a node."""
         return CoreConfig(
             me=me,
             voters=voters,
@@ -99,7 +100,7 @@ class Scope:
         )
 
     def release_of(self, me: int) -> frozenset[str]:
-        """The features that a node knows at first: none but where releases differ."""
+        """The features that a node knows at first: none, except in scopes of releases."""
         newer = bool(self.older) and me not in self.older
         return FEATURE if newer else frozenset()
 
@@ -110,9 +111,9 @@ class Scope:
 
     @property
     def quorum(self) -> int | None:
-        """How many disks make a transaction safe, whatever a mutant thinks.
+        """How many disks make a transaction durable, independent of mutants.
 
-        None where voters come and go, or a cluster is made anew: then those of the log decide.
+        None if voters change or a cluster is recovered: then the voters of the log decide.
         """
         return None if self.changes or "forces" in self.bounds else self.nodes // 2 + 1
 

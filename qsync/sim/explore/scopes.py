@@ -1,4 +1,4 @@
-"""The named scopes: what each lets happen, how often at most, and what it shows when exhausted."""
+"""The named scopes: the possible acts of each, their bounds, and the proved statement."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ _QUICK = (
 
 
 def _wider(of: str, name: str, **more: int) -> Scope:
-    """A quick scope with more of what it lets happen."""
+    """A quick scope with larger bounds."""
     scope = next(each for each in _QUICK if each.name == of)
     return replace(scope, name=name, bounds={**scope.bounds, **more})
 

@@ -1,4 +1,4 @@
-"""Breadth first through all states of the cluster, so that what breaks first is shortest."""
+"""Breadth-first search of all states of the cluster, so that the first violation is shortest."""
 
 import time
 from array import array
@@ -20,14 +20,14 @@ from qsync.sim.explore.steps import Unsound, Worlds
 from qsync.sim.explore.world import ExploredWorld
 
 STATES_MAX = 20_000_000
-"""An exploration gives up after so many states, by default."""
+"""The default limit of states of an exploration."""
 REPORT_EVERY = 1 << 12
-"""Worlds between two words of progress."""
+"""Worlds between two reports of progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchProgress:
-    """How far it is. `waiting`: worlds that were found, and what follows is not known yet."""
+    """The progress. `waiting`: worlds that were found and not expanded yet."""
 
     scope: str
     states: int
@@ -39,7 +39,7 @@ class SearchProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """What came of it. `exhausted`: there is no state left, and no property is broken in any."""
+    """The result. `exhausted`: there is no state left, and no state violates a property."""
 
     scope: str
     mutant: str | None
@@ -52,30 +52,30 @@ class SearchResult:
     exhausted: bool
     broken: BrokenProperty | None
     trace: tuple[int, ...]
-    """Numbers of acts: the shortest way from the first state to the broken one."""
+    """Numbers of acts: the shortest path from the first state to the violation."""
     happened: dict[str, int]
-    """How many transitions had it happen."""
+    """The number of transitions in which it happened."""
 
 
 class OpenState(NamedTuple):
     """A world whose steps are to be tried: all that are awake, or `only` some free acts."""
 
     way: int
-    """Where the way to it ends, in the list of all ways."""
+    """The position of the path to it, in the list of all paths."""
     world: ExploredWorld
     key: Key
     only: Names
 
 
 class Ways:
-    """How every world was reached: the way before the last act, and that act."""
+    """How every world was reached: the path before the last act, and that act."""
 
     def __init__(self) -> None:
         self._before = array("I", [0])
         self._acts = array("I", [0])
 
     def add(self, before: int, act: int) -> int:
-        """One act more."""
+        """Add an act to a path."""
         self._before.append(before)
         self._acts.append(act)
         return len(self._acts) - 1
@@ -90,7 +90,7 @@ class Ways:
 
 
 class StateSearch:
-    """One scope, from its first state on. `run` once."""
+    """One scope, from its first state on. Call `run` once."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class StateSearch:
         self.prelude = Prelude(scope, mutant)
 
     def first(self) -> ExploredWorld:
-        """The state after the prelude. Raises Violation when a mutant does not get so far."""
+        """The state after the prelude. Raises Violation if a mutant fails in the prelude."""
         self.prelude = Prelude(self.scope, self.mutant)
         self.prelude.play()
         hosts = self.prelude.hosts.values()
@@ -129,7 +129,7 @@ class StateSearch:
         states_max: int = STATES_MAX,
         progress: Callable[[SearchProgress], None] | None = None,
     ) -> SearchResult:
-        """Until no state is left, a property breaks, or there are more than `states_max`."""
+        """Run until no state is left, a violation, or more than `states_max` states."""
         tally = self._tally
         tally.began = time.perf_counter()
         found: list[OpenState] = []
@@ -217,7 +217,7 @@ class StateSearch:
 
 
 class _Tally:
-    """What is counted on the way."""
+    """The counts of the search."""
 
     def __init__(self) -> None:
         self.transitions = 0
@@ -227,7 +227,7 @@ class _Tally:
 
 
 class _Found(Exception):
-    """A property is broken at the end of a way."""
+    """A property is violated at the end of a path."""
 
     def __init__(self, broken: BrokenProperty, way: int) -> None:
         super().__init__(broken.text)

@@ -1,11 +1,11 @@
 """Partial orders: of two arrivals at different nodes one order is enough, the other sleeps.
 
-What arrives at one node changes that node and adds letters, nothing else; so it commutes with
-whatever happens at another node. When `one` and then `two` may happen in a world, the worlds after
-`one, two` and `two, one` are the same, and `one` need not be tried again after `two`: it sleeps
-there until something happens at its own node (sleep sets, P. Godefroid 1996). No state is lost by
-this, only ways to it. A world that is reached again with fewer sleepers than were assumed before
-has those that are now missing tried later on.
+An arrival at a node changes only that node and adds letters, so it commutes with every act at
+another node. When `one` and then `two` may happen in a world, the worlds after `one, two` and `two,
+one` are the same, and `one` need not be tried again after `two`: it sleeps there until something
+happens at its own node (sleep sets, P. Godefroid 1996). This loses no state, only paths to it. If a
+world is reached again with fewer sleepers than before, the acts that no longer sleep are tried
+later.
 """
 
 from qsync.sim.explore.alike import Key
@@ -17,7 +17,7 @@ NONE: Names = frozenset()
 
 
 class SleepSets:
-    """Every known world, by the digest of its key, and what sleeps in it."""
+    """Every known world, by the digest of its key, and its sleeping acts."""
 
     def __init__(self, cast: StateTable) -> None:
         self._cast = cast
@@ -35,7 +35,7 @@ class SleepSets:
         return True
 
     def again(self, key: Key, asleep: list[int]) -> Names:
-        """The world is entered again. Returns those who were thought asleep, and are not."""
+        """The world is entered again. Returns the acts that no longer sleep."""
         before = self._known[key.digest]
         if not before:
             return NONE
@@ -46,7 +46,7 @@ class SleepSets:
         return before - both
 
     def bed(self, key: Key, only: Names) -> "SleepSet":
-        """For the world that is expanded next. `only`: what of it is to be tried."""
+        """For the world that is expanded next. `only`: the acts to try."""
         sleepers = self._known[key.digest]
         if key.renaming:
             cast = self._cast
@@ -64,7 +64,7 @@ class SleepSets:
 
 
 class SleepSet:
-    """Who sleeps in one world, while its steps are tried one after the other."""
+    """The sleeping acts in one world, while its steps are tried one after the other."""
 
     def __init__(self, cast: StateTable, sleepers: Names, only: Names) -> None:
         self._cast = cast
@@ -77,7 +77,7 @@ class SleepSet:
         return name in self._sleepers or (bool(self._only) and name not in self._only)
 
     def after(self, step: Transition) -> list[int]:
-        """Who sleeps in the world after that step. The act itself sleeps in those to come."""
+        """The sleeping acts in the world after that step. The act itself sleeps in later ones."""
         asleep, cast = self._asleep, self._cast
         if step.place == EVERYWHERE or not asleep:
             left = []

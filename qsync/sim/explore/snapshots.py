@@ -1,4 +1,4 @@
-"""Scopes of trimmed logs, and of the snapshots for who needs what is not in them any more."""
+"""Scopes of trimmed logs, and of snapshots for nodes that need the trimmed entries."""
 
 from qsync.sim.explore.scope import Scope, simple_scope
 

@@ -1,4 +1,4 @@
-"""What follows from a world: everything that can happen in it, and the worlds after that."""
+"""The successors of a world: all possible acts in it, and the worlds after them."""
 
 from collections.abc import Callable, Iterator
 
@@ -15,7 +15,7 @@ from qsync.sim.explore.world import EVERYWHERE, NAMELESS, ExploredWorld, Numbers
 Skip = Callable[[int], bool]
 """Whether the act of that name need not be tried."""
 _BATCHED = frozenset({"deliver", "land", "fire", "put", "call"})
-"""What may come together with something else in one turn."""
+"""Acts that may be combined with another one in one turn."""
 
 
 _FALLS = {
@@ -26,11 +26,11 @@ _FALLS = {
     "upgrades": "upgrade",
     "downgrades": "downgrade",
 }
-"""By bound: how a node ends, and begins again."""
+"""By bound: how a node stops, and restarts."""
 
 
 class Unsound(Exception):
-    """An act breaks a property within the node that it happens to."""
+    """An act violates a property within its node."""
 
     def __init__(self, act: int, broken: BrokenProperty) -> None:
         super().__init__(broken.text)
@@ -52,7 +52,7 @@ class Worlds:
     def steps(
         self, world: ExploredWorld, skip: Skip, *, bounded: bool = True
     ) -> Iterator[Transition]:
-        """Everything that can happen next; without `bounded` only free acts. Raises Unsound."""
+        """All possible next acts; without `bounded` only free acts. Raises Unsound."""
         for option in self._options.free(world):
             if not skip(option.name):
                 yield self._taken(option)
@@ -97,7 +97,7 @@ class Worlds:
         return turn
 
     def _ticks(self, world: ExploredWorld) -> Iterator[Transition]:
-        """Time passes for all; one clock may go wrong, in the way that is worse for a lease."""
+        """Time passes for all; one clock may drift, in the direction that is worse for a lease."""
         tick = self._scope.tick
         yield self.ticked(world, 0, Tick(tick))
         bound = self._menu.bound("drifts")
@@ -109,7 +109,7 @@ class Worlds:
                     yield self.ticked(fewer, place, Tick(tick + by, drifts=True))
 
     def ticked(self, world: ExploredWorld, place: int, tick: Tick) -> Transition:
-        """Every clock goes on, the one there like this."""
+        """Every clock advances, the one there with this drift."""
         hosts, net, acts = [], world.net, []
         for at, state in enumerate(world.hosts):
             what = tick if at == place else Tick(self._scope.tick)
@@ -121,7 +121,7 @@ class Worlds:
         return Transition(acts[place], after, ("tick",), EVERYWHERE, NAMELESS)
 
     def _batches(self, world: ExploredWorld, bound: int) -> Iterator[Transition]:
-        """Two things happen to a node before it is asked what it wants."""
+        """Two inputs to a node in one turn."""
         world = world._replace(left=less(world.left, bound))
         acts = self._cast.acts
         for first in self._both(world):
@@ -141,7 +141,7 @@ class Worlds:
                     yield option
 
     def fall(self, world: ExploredWorld, place: int, word: str, left: Numbers) -> Transition:
-        """A node dies and comes back: what was on its way to it is lost, all connect anew."""
+        """A node crashes and restarts: messages to it are lost, all connect again."""
         cast = self._cast
         ends = [cast.hosts[state] for state in world.hosts]
         me = ends[place].me
@@ -153,7 +153,8 @@ class Worlds:
         after[place] = turn.state
         greeting = cast.hosts[turn.state].greeting()
         for other, end in enumerate(ends):
-            # Where time counts nobody has noticed yet: a lease does not end by a new connection.
+            # In scopes with clocks no node has noticed it yet: a new connection does not end a
+            # lease.
             if other != place and not self._scope.tick:
                 again = cast.act(ExplorerAct(end.me, "reconnect", greeting))
                 told = self._turn(world.hosts[other], again)
@@ -166,7 +167,7 @@ class Worlds:
     # -- letters
 
     def living(self, hosts: Numbers, net: Numbers) -> Numbers:
-        """Without letters that their receivers will never take notice of, in one order."""
+        """Sort the letters, without those that their receivers will ignore."""
         if not net:
             return net
         if not self._scope.dead_letters:

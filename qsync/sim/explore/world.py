@@ -1,4 +1,4 @@
-"""States of the whole cluster: a number for each node, the letters under way, and what is left."""
+"""States of the whole cluster: a number for each node, letters in flight, remaining bounds."""
 
 from typing import NamedTuple
 
@@ -7,11 +7,11 @@ from qsync.sim.explore.cast import StateTable
 Numbers = tuple[int, ...]
 
 EVERYWHERE = -1
-"""Said of an act that is not of one node alone."""
+"""The place of an act that involves several nodes."""
 
 
 class ExploredWorld(NamedTuple):
-    """`left`: how often things may still happen, in the order of the menu's bounds."""
+    """`left`: how often acts may still happen, in the order of the menu's bounds."""
 
     hosts: Numbers
     left: Numbers
@@ -19,9 +19,9 @@ class ExploredWorld(NamedTuple):
 
 
 class Transition(NamedTuple):
-    """One thing that can happen, and the world after it. `place`: the node, or EVERYWHERE.
+    """A possible act, and the world after it. `place`: the node, or EVERYWHERE.
 
-    `name`: of an act that commutes with what happens at other nodes, else NAMELESS.
+    `name`: of an act that commutes with acts at other nodes, else NAMELESS.
     """
 
     act: int
@@ -40,7 +40,7 @@ KINDS_MAX = 8
 
 
 def renamed(cast: StateTable, renaming: int, name: int) -> int:
-    """What an act is called when the nodes have other names."""
+    """The name of an act after a renaming of the nodes."""
     if name < 0:
         place, kind = divmod(-name, KINDS_MAX)
         return -(cast.renamings[renaming][place] * KINDS_MAX + kind)
@@ -49,7 +49,7 @@ def renamed(cast: StateTable, renaming: int, name: int) -> int:
 
 
 def originally(cast: StateTable, renaming: int, name: int) -> int:
-    """The act that `renamed` made that one of."""
+    """The act from which `renamed` made that one."""
     if name < 0:
         place, kind = divmod(-name, KINDS_MAX)
         return -(cast.renamings[renaming].index(place) * KINDS_MAX + kind)
@@ -58,7 +58,7 @@ def originally(cast: StateTable, renaming: int, name: int) -> int:
 
 
 def place_of(cast: StateTable, name: int) -> int:
-    """Where the act of that name happens."""
+    """The node of the act with that name."""
     if name < 0:
         return -name // KINDS_MAX - 1
     return cast.letters[name // _LETTER].receiver - 1

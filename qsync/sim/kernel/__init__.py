@@ -1,1 +1,1 @@
-"""A simulated machine room: the shipped node and client run on kernels made of nothing but dice."""
+"""A simulated machine room: the shipped node and client run on simulated kernels."""

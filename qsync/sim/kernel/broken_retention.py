@@ -1,4 +1,4 @@
-"""Rules of snapshots and trimming, switched off on purpose: what a node keeps, and for whom."""
+"""Mutants of snapshots and trimming: the data that a node keeps, and for which consumers."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import replace

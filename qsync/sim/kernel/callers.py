@@ -1,4 +1,4 @@
-"""Who asks something of a simulated node at a terminal of its own; nobody, by default."""
+"""Operators of a simulated node with their own connection; none by default."""
 
 from typing import Final, Protocol
 
@@ -9,13 +9,13 @@ class Callers(Protocol):
     """Operators of this node; see `qsync.sim.kernel.operators`."""
 
     def ask(self, what: str, event: Input) -> bool:
-        """Send what makes that input there. False when it is nothing that is asked so."""
+        """Send the request for that input. False if the input has no such request."""
 
     def waiting(self) -> list[str]:
-        """Who was not answered yet."""
+        """Operators without an answer."""
 
     def leave(self) -> None:
-        """They wait for nothing any more."""
+        """They no longer wait."""
 
 
 class _Nobody:
@@ -26,7 +26,7 @@ class _Nobody:
         return []
 
     def leave(self) -> None:
-        """Nobody is there."""
+        """There are no operators."""
 
 
 NOBODY: Final[Callers] = _Nobody()

@@ -1,4 +1,4 @@
-"""The calls that shipped code makes into the kernel it runs on: here a simulated one."""
+"""The kernel calls of shipped code, here into a simulated kernel."""
 
 import random
 from collections.abc import Callable
@@ -17,12 +17,12 @@ from qsync.tls.plain import StreamSocket
 _USAGE: Final = Usage(
     pid=1, memory_bytes=1 << 20, files=(16, 1024), hostname="simulated", form="pure"
 )
-"""The same wherever a seed is played: what a node tells of it is as long as it is."""
+"""The same on every machine that runs a seed: its length is visible in messages."""
 _ROOM: Final = (1 << 40, 1 << 40)
 
 
 class ClockCalls:
-    """What a process learns of time; each call takes a little of it."""
+    """The clocks of a process; each call takes a little time."""
 
     def __init__(self, process: KernelProcess) -> None:
         self.process = process
@@ -33,14 +33,14 @@ class ClockCalls:
         return self._clocks.monotonic(self.process.enter())
 
     def stopwatch(self) -> float:
-        """The same; also for what its threads measure, which are no calls of its loop."""
+        """The same; also for measurements of threads, which are not calls of its loop."""
         process = self.process
         if process.busy and not process.dead:
             process.enter()
         return self._clocks.monotonic(process.at)
 
     def wall(self) -> float:
-        """What people would see."""
+        """The wall clock."""
         return self._clocks.wall(self.process.enter())
 
     def asleep(self) -> float:
@@ -63,18 +63,18 @@ class Calls(ClockCalls):
         return Jitter(name, lambda: clocks.in_a_hurry)
 
     def secret(self, size: int) -> bytes:
-        """Bytes that nobody in the room can guess."""
+        """Random bytes for secrets."""
         return self._dice.randbytes(size)
 
     # -- descriptors
 
     def socket(self, _family: int) -> SimulatedSocket:
-        """One that is not connected."""
+        """A socket that is not connected."""
         self.process.enter()
         return SimulatedSocket(self.process, self.process.machine.number)
 
     def poll(self) -> SimulatedPoll:
-        """Watches sockets of this process."""
+        """Poll for sockets of this process."""
         return SimulatedPoll(self.process)
 
     def unacknowledged(self, sock: StreamSocket) -> int:
@@ -83,11 +83,11 @@ class Calls(ClockCalls):
         return sock.on_its_way(self.process.enter())
 
     def connections_allowed(self, wanted: int, _peers: int) -> int:
-        """As many as are wanted."""
+        """As many as requested."""
         return wanted
 
     def spare(self) -> SimulatedSocket | None:
-        """A descriptor of nothing, if there is one left."""
+        """A dummy descriptor, if one is free."""
         try:
             return SimulatedSocket(self.process, self.process.machine.number)
         except OSError:
@@ -112,7 +112,7 @@ class Calls(ClockCalls):
         await Wait(until=self.now() + seconds)
 
     async def until(self, event: Event, deadline: float) -> None:
-        """Until it has happened, or until then."""
+        """Wait until it has happened, or until then."""
         self.process.enter()
         assert isinstance(event, Happening)
         if not event.happened:
@@ -124,13 +124,13 @@ class Calls(ClockCalls):
         await Wait(until=-NEVER)
 
     async def readable(self, poll: AnyPoll) -> None:
-        """Until a socket that it watches is ready."""
+        """Wait until a watched socket is ready."""
         self.process.enter()
         assert isinstance(poll, SimulatedPoll)
         await Wait(poll=poll)
 
     async def in_thread(self, call: Callable[[], int]) -> int:
-        """Done at once, and heard of later."""
+        """Run at once; the result comes later."""
         found = call()
         await self.sleep(min(self._disk.delay(), LONG_S))
         return found
@@ -147,7 +147,7 @@ class Calls(ClockCalls):
 
 
 class WriterThread:
-    """The thread that writes: one piece of work after another, each after the disk's time."""
+    """The writer thread: one job after another, each after the disk's time."""
 
     def __init__(self, process: KernelProcess, disk: KernelDisk) -> None:
         self._process = process
@@ -155,14 +155,14 @@ class WriterThread:
         disk.under_way.pending.clear()
 
     def put(self, work: Callable[[], bool]) -> None:
-        """Do it when the disk is so far."""
+        """Run it when the disk is ready."""
         process, disk = self._process, self._disk
         disk.under_way.pending.append(work)
         delay = process.at - process.machine.room.clockwork.now + disk.delay()
         process.machine.room.clockwork.after(delay, disk.finish, work)
 
     def end(self) -> bool:
-        """Let what runs come to its end, without anybody being told."""
+        """Let running work finish, without a notification."""
         disk = self._disk
         for work in list(disk.under_way.pending):
             disk.finish(work)

@@ -1,4 +1,4 @@
-"""What nodes of a run do now and then, each when its dice say so, until everything is healed."""
+"""Periodic activities of nodes in a run, at random times, until everything is healed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -11,7 +11,7 @@ OFTEN: Final = 0.5
 
 
 class Chore:
-    """Its dice are its own, so runs without it are as they would be."""
+    """It has its own random generator, so runs without it are unchanged."""
 
     def __init__(
         self,
@@ -22,7 +22,7 @@ class Chore:
         do: Callable[[MemberMachine], None],
         pace: float = 4,
     ) -> None:
-        """`name` is that of its dice; it is done so many times as often as something breaks."""
+        """`name` is the name of its generator; it happens this many times as often as faults."""
         self._scene = scene
         self._machines = machines
         self._do = do
@@ -31,11 +31,11 @@ class Chore:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """What was asked of nodes, and what came of it; of some chores nobody counts."""
+        """The requests to nodes, and their results; some chores are not counted."""
         return self._do.counts if isinstance(self._do, Visitors) else {}
 
     def start(self) -> None:
-        """From now on, now and then."""
+        """Start it."""
         pause = self._dice.about(self._scene.swarm.nemesis.interval / self._pace)
         self._scene.later(pause, self._again)
 

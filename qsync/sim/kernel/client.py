@@ -1,7 +1,7 @@
-"""A program with the shipped client in it: one core, one pump, several hands that ask side by side.
+"""A program with the shipped client: one core, one pump, several concurrent hands.
 
-What a hand wants is drawn by the repertoire of all simulated clients; how it is asked, repeated,
-redirected and concluded is the business of `qsync.client`.
+The repertoire of all simulated clients draws the operations of a hand; `qsync.client` sends,
+retries, redirects and concludes them.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,30 +53,30 @@ if TYPE_CHECKING:
     from qsync.sim.dice import RandomStream
 
 RESOLVES: Final = 0.5
-"""How often a program asks once more what became of a write that is unknown."""
+"""How often a program asks again for the outcome of an unknown write."""
 LOOK_S: Final = 60.0
-"""Who rests for longer looks so often whether there is something to do."""
+"""How often a client with a long pause checks for work."""
 HASTY: Final = 0.2
-"""How often a write says itself how long the node may keep its client waiting: not for long."""
+"""How often a write has its own, short time limit."""
 _PROCESSES: Final = 1000
 _NOBODY: Final = Replica(0)
 
 
 class ClientEnvironment(NamedTuple):
-    """What all programs share."""
+    """The shared parts of all programs."""
 
     addresses: tuple[str, ...]
     promises: ClientPromises
     history: SimHistory
     timeout: float
     fresh: frozenset[Consistency]
-    """Reads of these kinds show whatever was answered before they began."""
+    """Reads of these kinds show every write answered before they began."""
     leased: float
-    """So often a read asks for no quorum round but for the leader's lease."""
+    """How often a read uses the leader's lease instead of a quorum round."""
 
 
 class _System:
-    """What the client asks of the system it runs on."""
+    """The system calls of the client."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
@@ -89,19 +89,19 @@ class _System:
         return self._calls.socket(family)
 
     def poll(self) -> SimulatedPoll:
-        """The one that the pump watches."""
+        """The poll of the pump."""
         self.made = self._calls.poll()
         return self.made
 
     def resolved(self, address: str) -> list[tuple[int, tuple[str, int]]]:
-        """Names are numbers here."""
+        """Names are numeric addresses here."""
         return [(FAMILY, targets.split(address))]
 
 
 class Program:
-    """One process with a client in it, on a machine of its own.
+    """One process with a client, on its own machine.
 
-    `direct`: it speaks to one node only, whatever its role, and repeats nothing.
+    `direct`: it uses one node only, of any role, and does not retry.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Program:
         self.process.spawn(self._run)
 
     def end(self) -> None:
-        """As by kill: the other ends of its connections hear of it."""
+        """As by kill: the peers of its connections are notified."""
         process = self.process
         now = max(process.at, self.computer.room.clockwork.now)
         self.computer.room.net.stopped(process.open_files(), now, silent=False)
@@ -145,7 +145,7 @@ class Program:
         await self._system.sleep(seconds)
 
     async def write(self, request: Callable[[int], Request], sent: SentNumbers) -> PendingRequest:
-        """Until its fate is known, or as known as it gets."""
+        """Until its outcome is known, or finally unknown."""
         ask = await self._ask(RetryKind.WRITE, request, sent=sent)
         if ask.error is not None and ask.error.outcome is Outcome.UNKNOWN:
             write = ask.request
@@ -170,18 +170,18 @@ class Program:
         return ask
 
     def command(self, request: Callable[[int], Request], patience: float) -> PendingRequest:
-        """An operator's, of which nobody waits here for the answer."""
+        """A request of an operator; the program does not wait for the answer."""
         now = self._system.now()
         ask = self.core.submit(RetryKind.ONCE, request, now=now, deadline=now + patience)
         self.pump.turn()
         return ask
 
     async def read(self, request: Callable[[int], Request]) -> PendingRequest:
-        """Until it is answered, or its time is over."""
+        """Wait until it is answered, or its time is over."""
         return await self._ask(RetryKind.READ, request)
 
     def crowd(self, questions: int, request: Callable[[int], Request]) -> None:
-        """Send all requests at once, and wait for no answer."""
+        """Send all requests at once, without waiting for answers."""
         now = self._system.now()
         for _ in range(questions):
             self.core.submit(RetryKind.READ, request, now=now, deadline=now + self.around.timeout)
@@ -210,7 +210,7 @@ class Program:
 
 
 class Hand(ScriptedClient):
-    """One thing after another. `counts`: its operations by name and how they ended."""
+    """One operation after another. `counts`: operations by name and result."""
 
     def __init__(self, mind: OperationGenerator, program: Program) -> None:
         super().__init__(mind)
@@ -239,7 +239,7 @@ class Hand(ScriptedClient):
         self._running = False
 
     async def _rest(self, seconds: float) -> None:
-        """So long, or until there is something to do: it looks for that now and then."""
+        """Pause for this time, or until there is work: it checks periodically."""
         await self.program.sleep(min(seconds, LOOK_S))
         left = seconds - LOOK_S
         while left > 0 and not (self.stopping and self.script):
@@ -379,7 +379,7 @@ def take_any_cluster(core: Core) -> None:
 
 
 def _plain(op: Sequence[object]) -> list[object]:
-    """As it travels."""
+    """Its encoded form."""
     code, *rest = op
     assert isinstance(code, int)
     return [int(code), *rest]

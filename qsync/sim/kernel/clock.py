@@ -6,9 +6,9 @@ SOME_DAY = 1e9
 
 
 class MachineClocks:
-    """A little too fast or slow, and sometimes somebody sets them; asked at a moment of the room.
+    """Clocks that are a little fast or slow, and are sometimes set; read at a time of the room.
 
-    `in_a_hurry`: timers fire about the earliest moment of their range.
+    `in_a_hurry`: timers fire near the earliest moment of their range.
     """
 
     def __init__(self, dice: RandomStream) -> None:
@@ -20,7 +20,7 @@ class MachineClocks:
         self.slept = 0.0
 
     def wall(self, now: float) -> float:
-        """For people only, so anything goes."""
+        """For people only, so it may be set to any time."""
         return SOME_DAY + now * self.rate + self.wall_ahead
 
     def monotonic(self, now: float) -> float:
@@ -28,10 +28,10 @@ class MachineClocks:
         return (now - self.slept) * self.rate + self.ahead
 
     def elapsed(self, now: float, *, asleep_since: float | None) -> float:
-        """With the time in which it was suspended."""
+        """Including the time in which it was suspended."""
         slept = self.slept + (0.0 if asleep_since is None else now - asleep_since)
         return (now - slept) * self.rate + self.ahead + slept
 
     def when_is(self, monotonic: float) -> float:
-        """The moment of the room at which the monotonic clock shows that."""
+        """The time of the room at which the monotonic clock shows that."""
         return (monotonic - self.ahead) / self.rate + self.slept

@@ -11,11 +11,12 @@ _ROWS: Final = ("folded", "_rows", "_synced", "_rotten")
 _SNAPSHOTS: Final = ("kept", "written", "_named", "_durable")
 
 _CHANGES: Final = (list, dict, set)
-"""What is changed in place; the rest is replaced, and compiled records cannot be copied at all."""
+"""Objects that are changed in place; others are replaced, and some cannot be copied.
+"""
 
 
 def copy_of(disk: KernelDisk) -> KernelDisk:
-    """All that is durable there now."""
+    """The durable state of the directory now."""
     twin = disk.another()
     for source, target, names in (
         (disk.log, twin.log, _LOG),
@@ -39,14 +40,14 @@ class RestartedMachine(Protocol):
         """As by kill -9."""
 
     def exchange(self) -> None:
-        """Its directory is a new one from the next start on."""
+        """From the next start on it has a new directory."""
 
     def start(self) -> None:
         """A new process."""
 
 
 def begin_anew(machine: RestartedMachine, life: int) -> None:
-    """The process opens its directory once more, and finds that it is to be another instance."""
+    """The process opens its directory again, and finds that it must be another instance."""
 
     def restart() -> None:
         if machine.life == life:

@@ -1,4 +1,4 @@
-"""The name of a simulated directory: whose it is."""
+"""The name of a simulated directory, with its owner."""
 
 from pathlib import Path
 
@@ -15,4 +15,4 @@ class KernelDirectory:
         self.identity = identity
 
     def close(self) -> None:
-        """Others may have it."""
+        """Other directories may have it."""

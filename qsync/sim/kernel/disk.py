@@ -1,4 +1,4 @@
-"""A simulated machine's directory behind the store's interface: it stalls, fails and forgets."""
+"""A simulated machine's directory with the store's interface: it stalls, fails and loses data."""
 
 import uuid
 from collections.abc import Callable, Generator, Iterator
@@ -28,32 +28,32 @@ from qsync.store.snapfolder import SnapshotFolder
 from qsync.store.snapshot import RowsImport, SnapshotHead, chunks
 
 LONG_S: Final = 1.0
-"""What a write in place takes at most: the run is not over before its process goes on."""
+"""The maximum time of a blocking write: the run does not end before its process continues."""
 SHORT_S: Final = 0.0002
-"""A write in place that takes longer lets the other machines go on."""
+"""During a longer blocking write the other machines continue."""
 
 
 class KernelLog(MemoryLog):
-    """See `contract.PlacedLog`. What a process writes goes through its disk."""
+    """See `contract.PlacedLog`. All writes of a process go through its disk."""
 
     before_commit: Callable[[], None] | None = None
     opened = Opened()
-    """Nobody asks for its file."""
+    """Its file is not used."""
     unreadable = False
-    """What is on the disk cannot be read back for now."""
+    """The disk cannot be read at the moment."""
 
     def __init__(self, disk: "KernelDisk") -> None:
         super().__init__()
         self.looks_at_trim: Callable[[LogStart], None] = _unseen
         self.trims = 0
-        """So often it was trimmed."""
+        """How often it was trimmed."""
         self.lives = Lives()
-        """Those that its directory knows of."""
+        """The snapshots that its directory knows."""
         self._disk = disk
 
     @override
     def write(self, write: Write) -> None:
-        """One commit, with all that may happen to it."""
+        """One commit, with all its possible faults."""
         self._disk.commit(write)
 
     @override
@@ -63,12 +63,12 @@ class KernelLog(MemoryLog):
         return super()._rows(first)
 
     def keep(self, write: Write) -> None:
-        """What the disk has taken."""
+        """The durable content of the disk."""
         super().write(write)
 
     @override
     def begin_at(self, start: LogStart) -> None:
-        """Whole and durable at once, as a rename is."""
+        """Atomic and durable at once, like a rename."""
         if self._disk.broken:
             raise StoreError("input/output error")
         super().begin_at(start)
@@ -76,16 +76,16 @@ class KernelLog(MemoryLog):
 
     @override
     def trim(self, start: LogStart) -> None:
-        """Whole and durable at once: files are tried on a real disk (tests/disk)."""
+        """Atomic and durable at once: files are tested on a real disk (tests/disk)."""
         if self._disk.broken and self._disk.snapshots.kept:
-            raise StoreError("input/output error")  # else nobody is there who would hear of it
+            raise StoreError("input/output error")  # else there is no process to notify
         if start.index > self.start.index:
             self.looks_at_trim(start)
             self.trims += 1
         super().trim(start)
 
     def gone(self) -> str | None:
-        """It is where it was."""
+        """It stays at its position."""
         return None
 
     def bytes_used(self) -> int:
@@ -94,7 +94,7 @@ class KernelLog(MemoryLog):
 
 
 SLICED: Final = 200
-"""Rows: where slices are smaller, folds take as long as on a disk."""
+"""Rows: with smaller slices, folds take as long as on a disk."""
 
 
 class KernelSpaces(MemorySpaces):
@@ -109,11 +109,11 @@ class KernelSpaces(MemorySpaces):
         self.looks_at_install: Callable[[], None] = _nothing
         self._disk = disk
         self.installed = 0
-        """So many snapshots took the place of rows."""
+        """How many snapshots replaced rows."""
 
     @override
     def folding(self, fold: FoldedRows, rows_max: int) -> Generator[Wait | None, None, None]:
-        """As on a disk: slices, then a commit that is waited for while everything else goes on."""
+        """As on a disk: slices, then a commit, during which everything else continues."""
         for _ in range(0, len(fold.puts) + len(fold.deletes), max(1, rows_max)):
             yield None
         if rows_max < SLICED:
@@ -122,27 +122,27 @@ class KernelSpaces(MemorySpaces):
 
     @override
     def fold(self, fold: FoldedRows) -> None:
-        """Lazily durable: some time later, or never if the machine dies before."""
+        """Durable after some time, or never if the machine dies before."""
         super().fold(fold)
         self._disk.folded()
 
     @override
     def install(self, rows: RowsImport) -> None:
-        """The rows of a snapshot are here, and stay as its file does."""
+        """The rows of a snapshot are installed, and as durable as its file."""
         super().install(rows)
         self.installed += 1
         self.keep_snapshot(rows.head.start)
         self.looks_at_install()
 
     def keep_snapshot(self, start: LogStart) -> None:
-        """Of what is folded now: it outlives a power cut, as a file that was flushed."""
+        """A snapshot of the folded rows: it survives a power cut, like a flushed file."""
         view = self.view()
         rows = [row for chunk in chunks(view) for row in chunk.rows]
         head = SnapshotHead(start=start, sums=view.sums)
         self.snapshots.put(head, rows, alone=not self.snapshots.kept)
 
     def restore(self, begins: Index) -> None:
-        """The rows are those of the newest snapshot again that the log goes on behind."""
+        """Reset the rows to the newest snapshot after which the log continues."""
         found = self.snapshots.newest(least=begins, most=self._disk.log.last)
         if found is None:
             raise PropertyViolation(
@@ -153,7 +153,7 @@ class KernelSpaces(MemorySpaces):
         self._rows.update(found.contents())
 
     def settle(self, begins: Index) -> None:
-        """A start goes on with what was done to the log: see `qsync.store.importing.settle`."""
+        """A start completes an interrupted import: see `qsync.store.importing.settle`."""
         coming = self._import
         if coming is not None and coming.finished and coming.head.start.index == begins:
             self.install(coming)
@@ -170,7 +170,7 @@ class KernelSpaces(MemorySpaces):
 
 @dataclass(slots=True, kw_only=True)
 class KernelStorage(NodeStorage):
-    """What a simulated node has open. Nothing but snapshots is written down beside the log."""
+    """The open stores of a simulated node. Besides the log only snapshots are stored."""
 
     folder: SnapshotFolder | None
 
@@ -194,17 +194,17 @@ class KernelStorage(NodeStorage):
 
     @override
     def remake_rows(self) -> None:
-        """Of the log, or of the snapshot that it goes on behind."""
+        """The start of the log, or the snapshot after which it continues."""
         assert isinstance(self.spaces, KernelSpaces)
         self.spaces.wipe()
         self.spaces.settle(self.log.start.index)
 
 
 class CommitUnderWay:
-    """What of a write is done where, just now.
+    """The current writes.
 
-    `pending`: what a thread is to write. `beside`: the thread works. `landing`: a crash decides
-    what is there. `inline`: what the process itself waits for.
+    `pending`: the job of the thread. `beside`: the thread works. `landing`: a crash decides what
+    becomes durable. `inline`: the write that the process itself waits for.
     """
 
     __slots__ = ("beside", "inline", "landing", "pending")
@@ -217,9 +217,9 @@ class CommitUnderWay:
 
 
 class KernelDisk:
-    """It outlives processes. `looks_on` sees what becomes durable, `told` hears of every write.
+    """It outlives processes. `looks_on` observes durable state, `told` is notified of every write.
 
-    `seal`: what is stored of a write.
+    `seal`: the stored form of a write.
     """
 
     def __init__(self, clockwork: VirtualClock, dice: RandomStream, platter: DiskFlaws) -> None:
@@ -238,11 +238,11 @@ class KernelDisk:
 
     @property
     def snapshots(self) -> KernelSnapshots:
-        """Beside its rows."""
+        """Besides its rows."""
         return self.spaces.snapshots
 
     def another(self) -> "KernelDisk":
-        """An empty one of the same make."""
+        """An empty disk with the same parameters."""
         twin = KernelDisk(self._clockwork, self._dice, self._platter)
         twin.seal, twin.spaces.looks_at_fold = self.seal, self.spaces.looks_at_fold
         twin.spaces.looks_at_install = self.spaces.looks_at_install
@@ -254,7 +254,7 @@ class KernelDisk:
         return twin
 
     def open(self, process: KernelProcess, identity: Identity) -> NodeStorage:
-        """What a process finds when it starts."""
+        """The state that a process finds when it starts."""
         self.process = process
         self.log.identity = identity
         self.spaces.rebuilt = None
@@ -273,11 +273,11 @@ class KernelDisk:
         )
 
     def delay(self) -> float:
-        """How long the next write takes."""
+        """The duration of the next write."""
         return self._dice.about(self._platter.write_delay) * self.slowness
 
     def in_thread(self, work: Callable[[], bool]) -> None:
-        """Do it: its time has passed already."""
+        """Complete the write: its time has already passed."""
         self.under_way.beside = True
         try:
             work()
@@ -285,7 +285,7 @@ class KernelDisk:
             self.under_way.beside = False
 
     def commit(self, write: Write) -> None:
-        """All of it or nothing. Raises StoreError."""
+        """Write atomically. Raises StoreError."""
         if self.under_way.landing:
             self._land(write)
             return
@@ -301,10 +301,10 @@ class KernelDisk:
         self.log.keep(sealed)
         self.looks_on(sealed)
         if not self.under_way.beside:
-            process.enter()  # it may die before it tells anybody
+            process.enter()  # it may die before it notifies the node
 
     def check(self) -> None:
-        """Raises StoreError when the next write fails."""
+        """Raises StoreError if the next write fails."""
         if self.broken or self._dice.chance(self._platter.failure):
             raise StoreError("input/output error")
 
@@ -317,7 +317,7 @@ class KernelDisk:
             process.at += delay
 
     def heal(self) -> None:
-        """From now on it is a good disk; a write that hangs comes to its end."""
+        """Heal the disk; a hanging write completes."""
         self.broken, self.log.unreadable, self.slowness = False, False, 1.0
         self._platter = replace(self._platter, failure=0.0)
         self.told = _nothing
@@ -325,23 +325,23 @@ class KernelDisk:
             self._clockwork.after(self.delay(), self.finish, work)
 
     def wear(self, platter: DiskFlaws) -> None:
-        """From now on it is as good or bad as that."""
+        """Set the faults of the disk."""
         self._platter = platter
 
     def finish(self, work: Callable[[], bool]) -> None:
-        """A thread's write has come to its end, unless it had before, or its process is gone."""
+        """A thread's write completed, unless it had before, or its process died."""
         if work in self.under_way.pending:
             self.under_way.pending.remove(work)
             self.in_thread(work)
 
     def _land(self, write: Write) -> None:
-        """A crash found it under way: it is there, or not, or a torn piece of it."""
+        """A crash during the write: it is durable, or not, or torn."""
         sealed = self.seal(write)
         self.log.begin_write(sealed)
         dice, platter = self._dice, self._platter
         landed = not self.broken and dice.chance(platter.linger)
         torn = None
-        # Only within the first entry: a commit that landed in part kept nothing whole.
+        # Only within the first entry: a partial commit has no complete entry.
         if sealed.entries and self.log.last and not landed:
             size = len(sealed.entries[0].raw)
             torn = dice.randrange(1, size) if dice.chance(platter.torn) else None
@@ -350,7 +350,7 @@ class KernelDisk:
             self.looks_on(sealed)
 
     def crash(self, *, power: bool) -> None:
-        """The process is gone, with `power` the machine."""
+        """The process died, with `power` the machine."""
         under_way = self.under_way
         pending, under_way.pending = under_way.pending, []
         inline, under_way.inline = under_way.inline, None
@@ -374,7 +374,7 @@ class KernelDisk:
 
 
 def instance(dice: RandomStream) -> str:
-    """A directory's own number."""
+    """The directory's own number."""
     return str(uuid.UUID(int=dice.getrandbits(128)))
 
 
@@ -391,5 +391,5 @@ def _unseen(_what: Write | LogStart) -> None:
 
 
 def _as_it_is(write: Write) -> Write:
-    """What an honest disk stores."""
+    """A disk without a fault stores the whole write."""
     return write

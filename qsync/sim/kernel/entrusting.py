@@ -1,6 +1,6 @@
-"""A user whose rights come and go while it writes, and readers of the log: both ask at leaders.
+"""A user whose rights change while it writes, and readers of the log: both use leaders.
 
-What they ask goes to the replica itself: who they are has been found out before that.
+Their requests go to the replica itself, after authentication.
 """
 
 from collections import Counter
@@ -25,9 +25,9 @@ from qsync.wire.session import Acceptor, Hello
 
 Operation = list[object]
 Asked = tuple[str, str | None, list[Operation]]
-"""What it is called, who asks (None: the node itself), and what for."""
+"""The name of a request, its user (None: the node itself), and its content."""
 AT_ONCE_MAX: Final = 3
-"""So many transactions are asked for in one turn, so that some are pending behind others."""
+"""How many transactions are sent in one turn, so that some wait behind others."""
 ROWS: Final = 3
 READERS: Final = ("reader 1", "reader 2")
 _KEY: Final = bytes(32)
@@ -70,7 +70,7 @@ _FOUNDING: Final[list[Operation]] = [
 
 
 class Visitors:
-    """They ask a node that leads, now and then. `counts`: what they asked, and what came of it."""
+    """They send requests to a leader, now and then. `counts`: requests and their results."""
 
     def __init__(
         self, dice: RandomStream, draw: Callable[[RandomStream, Node], Asked | None]
@@ -102,7 +102,7 @@ class Visitors:
 
 
 def trusted(dice: RandomStream, node: Node) -> Asked | None:
-    """A write of the user as often as anything about its rights. None while rows are made anew."""
+    """Half of the requests are writes of the user. None while rows are rebuilt."""
     if node.replica.lost is not None:
         return None
     if node.replica.raw.schemas.shown.rights is None:
@@ -115,7 +115,7 @@ def trusted(dice: RandomStream, node: Node) -> Asked | None:
 
 
 def reader(dice: RandomStream, node: Node) -> Asked | None:
-    """One comes, or has read on as far as is confirmed, or not so far, or goes."""
+    """A reader registers, acknowledges up to the confirmed index or less, or unregisters."""
     if node.replica.lost is not None:
         return None
     rows = node.replica.state.select(schema.GC_CONSUMERS)
@@ -132,7 +132,7 @@ def reader(dice: RandomStream, node: Node) -> Asked | None:
 
 
 def as_owners(node: Node) -> None:
-    """All clients of that node are taken for who owns it: who they are is tried elsewhere."""
+    """All clients of that node count as its owner: authentication is tested elsewhere."""
     logins = node.server._admission.logins  # noqa: SLF001 - the simulator's door
     assert logins is not None
 

@@ -1,9 +1,9 @@
-"""How a simulated process is ended, and how a finding leaves it: past every `except Exception`."""
+"""How a simulated process is killed, and how a finding leaves it: past every `except Exception`."""
 
 
 class ProcessKilled(BaseException):
-    """The process is gone: nothing of it goes on after this call into its kernel."""
+    """The process is killed: it does not continue after this kernel call."""
 
 
 class Halt(BaseException):
-    """Something was found; the run is over. What it was is in `Room.fatal`."""
+    """A violation was found; the run is over. `Room.fatal` has it."""

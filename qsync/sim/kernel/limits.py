@@ -1,4 +1,4 @@
-"""Limits smaller than a file may set, so that they are reached in a short run."""
+"""Limits below the minimum of a file, so that a short run reaches them."""
 
 from dataclasses import replace
 

@@ -12,7 +12,7 @@ from qsync.sim.retained import RetentionRules
 
 
 class Looker(KernelInvariants, Protocol):
-    """Also of lives and of rows on disk."""
+    """Also observes lives and rows on disk."""
 
     def opened(self, me: Replica, instance: Instance, disk: Disk) -> None:
         """A machine has that directory from now on."""
@@ -28,4 +28,4 @@ class Looker(KernelInvariants, Protocol):
 
     @property
     def retained(self) -> RetentionRules[DirectoryWitness]:
-        """Told of snapshots that nodes write by themselves, and of what is trimmed."""
+        """Observes snapshots that nodes write by themselves, and trimming."""

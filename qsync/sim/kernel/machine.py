@@ -1,4 +1,4 @@
-"""A simulated machine: its clocks and its directory stay, its node's process comes and goes."""
+"""A simulated machine: its clocks and its directory stay, its node's process may change."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,18 +34,18 @@ from qsync.store.contract import Identity
 
 FILES_MAX = 1024
 PORTS_STEP = 1000
-"""A machine's number is what its port has above a multiple of this."""
+"""A machine's number is its port modulo this."""
 
 
 class Computer:
-    """What a process runs on: clocks, a room around it, room for `files_max` descriptors."""
+    """The environment of a process: clocks, the room, a limit of `files_max` descriptors."""
 
     def __init__(self, number: int, room: SimulatedKernel, disk: KernelDisk) -> None:
         self.number = number
         self.room = room
         self.disk = disk
         self.received = 0.0
-        """When its process last took something from a connection."""
+        """When its process last received bytes from a connection."""
         self.files_max = FILES_MAX
         self.clocks = MachineClocks(room.clockwork.dice(f"timers {number}"))
 
@@ -54,7 +54,10 @@ class Computer:
 
 
 class MemberView(Computer):
-    """What can be seen of a member's machine. `life` counts starts; 0 while its process is down."""
+    """The visible state of a member's machine.
+
+    `life` counts starts; 0 while its process is down.
+    """
 
     def __init__(self, config: NodeConfig, room: SimulatedKernel, disk: KernelDisk) -> None:
         super().__init__(config.listen.port % PORTS_STEP, room, disk)
@@ -64,11 +67,11 @@ class MemberView(Computer):
         self.slept_before = 0.0
         """For how long the machine was suspended before its process was started."""
         self.operators: Callers = NOBODY
-        """Who asks over a connection of his own."""
+        """Operators with their own connection."""
         self._run: tuple[KernelProcess, Node, KernelObserver] | None = None
 
     def elapsed(self, at: float) -> float:
-        """What its node takes the time for, at a moment of the room.
+        """The time that its node reads, at a time of the room.
 
         A process counts only the suspensions of its own life.
         """
@@ -92,19 +95,19 @@ class MemberView(Computer):
 
     @property
     def process(self) -> KernelProcess:
-        """The process of the present life."""
+        """The process of the current life."""
         assert self._run is not None
         return self._run[0]
 
     @property
     def node(self) -> Node:
-        """The node of the present life."""
+        """The node of the current life."""
         assert self._run is not None
         return self._run[1]
 
     @property
     def core(self) -> Core:
-        """The replica of the present life."""
+        """The replica of the current life."""
         return self.node.replica
 
     @property
@@ -135,13 +138,13 @@ class MemberView(Computer):
 
 
 class LeaseOracle:
-    """Holds leases and promises to their word, by the clocks of the machines that they are of."""
+    """Checks leases and promises, by the clocks of their machines."""
 
     def __init__(self, member: MemberView) -> None:
         self._member = member
 
     def elected(self) -> None:
-        """The member begins to lead; who leads in an older term must have no lease any more."""
+        """The member begins to lead; a leader of an older term must have no lease any more."""
         member, room = self._member, self._member.room
         term = member.core.machine.term
         for other in room.members if room.leases_hold else ():
@@ -151,7 +154,7 @@ class LeaseOracle:
                 properties.lease_is_alone(member.number, int(term), other.number, left)
 
     def promised(self, to: int, heard: HeartbeatResponse) -> None:
-        """The member tells a leader how long it stays loyal."""
+        """The member gives a leader a promise of this duration."""
         member, room = self._member, self._member.room
         other = next(each for each in room.members if each.number == to)
         leader = other.leading
@@ -166,7 +169,7 @@ class LeaseOracle:
 
 
 class MemberMachine(MemberView):
-    """A member's, whose process comes and goes."""
+    """A member's machine, whose process may change."""
 
     def __init__(
         self,
@@ -179,7 +182,7 @@ class MemberMachine(MemberView):
         super().__init__(config, room, disk)
         self.remodel: Callable[[Core], None] = _as_built
         self.rebuild: Callable[[Node], None] = _as_built
-        """Makes the node another one than what ships: a mutant, or one with other clients."""
+        """Changes the shipped node: a mutant, or one with other clients."""
         self.generations = GenerationRules()
         self.shelf = DirectoryShelf(identity, disk)
         self._looker = looker
@@ -220,7 +223,7 @@ class MemberMachine(MemberView):
         process.spawn(*node.tasks())
 
     def stop(self, *, power: bool) -> None:
-        """As by kill -9; with `power` the whole machine: its peers are not even told."""
+        """As by kill -9; with `power` the whole machine: its peers are not notified."""
         run, self._run = self._run, None
         assert run is not None
         self.asleep_since = None
@@ -246,7 +249,7 @@ class MemberMachine(MemberView):
         return self.instance != self.shelf.first
 
     def exchange(self, instance: Instance | None = None, copy: KernelDisk | None = None) -> None:
-        """Its directory is another one from the next start on: an earlier one, or a new one."""
+        """From the next start on it has another directory: an earlier one, or a new one."""
         assert not self.up
         if instance is not None and copy is not None:
             self.shelf.replace(instance, copy)
@@ -259,7 +262,7 @@ class MemberMachine(MemberView):
         self._open(instance)
 
     def move_in(self, identity: Identity, disk: KernelDisk) -> None:
-        """Its directory is that one from the next start on, which may be of another cluster."""
+        """From the next start on it has that directory, which may be of another cluster."""
         assert not self.up
         instance = read_instance(identity.instance)
         self.shelf.put(instance, identity, disk)
@@ -273,17 +276,17 @@ class MemberMachine(MemberView):
         self._looker.opened(self.me, instance, self.disk)
 
     def configure(self, election_timeout: float, fencing: Fencing) -> None:
-        """From the next start on its own settings are these."""
+        """From the next start on it has these settings of its own."""
         section = replace(self.config.election, timeout=election_timeout, fencing=fencing)
         self.config = replace(self.config, election=section)
 
     def start_again(self) -> None:
-        """Unless it is up."""
+        """Start it unless it is up."""
         if not self.up:
             self.start()
 
     def leave(self, *, then: float) -> None:
-        """As by SIGTERM: hand over, fold, close; and so long after that, start again."""
+        """As by SIGTERM: hand over, fold, close; and start again after this time."""
         process, node = self.process, self.node
 
         async def goodbye() -> None:
@@ -303,7 +306,7 @@ class MemberMachine(MemberView):
         self.asleep_since = self.room.clockwork.now
 
     def spare(self) -> None:
-        """Nothing happens to it at any call."""
+        """No fault happens to it at any call."""
         if self._run is not None:
             self._run[0].strike = NO_STRIKE
 
@@ -323,9 +326,9 @@ class MemberMachine(MemberView):
     # -- what happens to it
 
     def operate(self, what: str, make: Callable[[int], Input]) -> None:
-        """An operator asks, and waits for the answer as long as this process lives.
+        """An operator sends a request, and waits for the answer as long as this process lives.
 
-        Over a connection; what a node itself answers after a while is asked of its loop.
+        Over a connection, or directly to the loop of the node.
         """
         assert self._run is not None
         _, node, watch = self._run
@@ -337,7 +340,7 @@ class MemberMachine(MemberView):
         self.order(what, make(ticket))
 
     def order(self, what: str, event: Input) -> None:
-        """Something is to be done that nobody waits for."""
+        """Run an input without an answer."""
         process, node = self.process, self.node
         self._note(what, node.replica)
 
@@ -365,7 +368,7 @@ class MemberMachine(MemberView):
 
 
 def _limit(machine: MemberMachine, node: Node) -> None:
-    """Also what no file may set: small batches make its peers hear of a log piece by piece.
+    """Sets also values that a file may not set: small batches send a log in small pieces.
 
     And with a small index the checksums of old entries are not known.
     """

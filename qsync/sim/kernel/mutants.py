@@ -1,4 +1,4 @@
-"""Rules of the node around a replica, and of the client, switched off on purpose, one at a time."""
+"""Mutants of the node around a replica, and of the client: one broken rule each."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -39,7 +39,7 @@ def plant(name: str, machines: Sequence[MemberMachine], programs: Sequence[Progr
 
 
 def plant_in_clients(name: str | None, programs: Sequence[Program]) -> None:
-    """Break it in clients that came later, if it is a rule of theirs."""
+    """Break it in later clients, if it is a rule of clients."""
     if name is not None and name in CLIENTS:
         plant(name, (), programs)
 
@@ -224,7 +224,7 @@ LIFELONG: Final[Mapping[str, Callable[[Node], None]]] = {
     "sessions_never_end": _sessions_never_end,
     "consumers_never_go": _consumers_never_go,
 }
-"""What these break shows in a long life only."""
+"""These mutants are detected only in a long life."""
 NODES: Final[Mapping[str, Callable[[Node], None]]] = {
     "sends_before_durable": _sends_before_durable,
     "told_before_durable": _told_before_durable,

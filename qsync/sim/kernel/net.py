@@ -1,4 +1,4 @@
-"""The network of a room: who reaches whom, how late bytes are, and what breaks connections."""
+"""The network of a room: reachability, delays, and broken connections."""
 
 import errno
 from collections.abc import Callable, Iterable, Sequence
@@ -14,23 +14,22 @@ PIECE_MIN: Final = 1
 SPLIT: Final = 0.15
 """How often what was sent at once arrives in two pieces."""
 RETRY_BEATS: Final = 20
-"""After so many mean delays what could not pass is sent again."""
+"""After this many mean delays a blocked packet is sent again."""
 NODES_MAX: Final = 99
-"""Machines with greater numbers are those of clients."""
+"""Machines with higher numbers are clients."""
 CLIENTS_MAX: Final = 600
-"""And with greater ones than this those of operators."""
+"""Machines with higher numbers than this are operators."""
 STRAGGLE_S: Final = 4.0
-"""Longer than sessions live where they live for a second."""
+"""Longer than the session lifetime of one second."""
 HANDSHAKE_BYTES: Final = 2048
-"""Bits are flipped behind the handshake, where frames between members are sealed."""
+"""Bits are flipped after the handshake, because frames between members are authenticated then."""
 
 
 class Net:
-    """All connections. `blocked`: directed pairs of machines between which nothing passes now.
+    """All connections. `blocked`: directed pairs of machines whose packets are lost now.
 
-    `refusing`: machines whose doors refuse whoever knocks, though they live. `rejecting`: directed
-    pairs between which whoever dials is refused. `off`: machines without power. `held_up`: pairs
-    whose bytes are later.
+    `refusing`: running machines that refuse all connections. `rejecting`: directed pairs between
+    which connections are refused. `off`: machines without power. `held_up`: pairs with extra delay.
     """
 
     def __init__(self, clockwork: VirtualClock, weather: Weather, *, window: int) -> None:
@@ -43,37 +42,37 @@ class Net:
         self.rejecting: set[Pair] = set()
         self.off: set[int] = set()
         self.lost = 0
-        """Pieces that nobody will ever read."""
+        """Pieces that will never be read."""
         self._clockwork = clockwork
         self._dice = clockwork.dice("net")
         self._ends: list[SimulatedSocket] = []
 
     def delay(self) -> float:
-        """Of one packet."""
+        """The delay of one packet."""
         weather, dice = self.weather, self._dice
         found = weather.delay_min + dice.about(weather.delay_mean)
         if dice.chance(weather.late):
             found += dice.random() * weather.late_delay
         if dice.chance(weather.loss):
-            found += self._again()  # it is sent once more
+            found += self._again()  # it is sent again
         return found
 
     def _again(self) -> float:
         return self._dice.about(self.weather.dial_delay + RETRY_BEATS * self.weather.delay_mean)
 
     def passes(self, here: int, there: int) -> bool:
-        """Nothing is between them now."""
+        """Whether packets between them pass now."""
         return (here, there) not in self.blocked and there not in self.off
 
     # -- connections
 
     def ends(self) -> list[SimulatedSocket]:
-        """Open ends of connections that stand, whose bytes matter to somebody."""
+        """Open ends of established connections whose bytes are relevant."""
         self._ends = [each for each in self._ends if not each.closed]
         return self._ends
 
     def dial(self, sock: SimulatedSocket, port: int, now: float) -> None:
-        """A first packet leaves; when it cannot pass it is sent again and again."""
+        """Send the first packet of a connection; a blocked one is sent again until it passes."""
         if sock.closed or sock.process is None or sock.process.dead:
             return
         there = port % 1000
@@ -139,7 +138,7 @@ class Net:
             at = now + self.delay()
             if self.held_up and pair in self.held_up:
                 at += self.held_up[pair]()
-            # An operator's order is answered in time only if it comes in time.
+            # An operator's request is answered in time only if it arrives in time.
             if NODES_MAX < sock.whose <= CLIENTS_MAX and self._dice.chance(self.weather.stragglers):
                 at += self._dice.about(STRAGGLE_S)
             if peer.inbox:
@@ -157,7 +156,7 @@ class Net:
             sock.process.wake(at)
 
     def closing(self, sock: SimulatedSocket, now: float, *, silent: bool = False) -> None:
-        """An end is closed by its process, or with it. `silent`: its machine is gone, too."""
+        """An end is closed by its process, or with it. `silent`: its machine died too."""
         sock.closed = True
         sock.listen_up()
         if sock.process is not None:
@@ -180,7 +179,7 @@ class Net:
     # -- partitions
 
     def block(self, pairs: Iterable[Pair], *, tear: bool) -> None:
-        """Nothing passes over these directed pairs. `tear`: their connections break, too."""
+        """Block these directed pairs. `tear`: their connections break too."""
         now = self._clockwork.now
         for pair in pairs:
             self.blocked[pair] = self.blocked.get(pair, 0) + 1
@@ -190,7 +189,7 @@ class Net:
                     self.tear(sock)
 
     def unblock(self, pairs: Iterable[Pair]) -> None:
-        """One cause less why nothing passes there."""
+        """Remove one block of these pairs."""
         for pair in pairs:
             left = self.blocked.get(pair, 0) - 1
             if left > 0:
@@ -201,20 +200,20 @@ class Net:
                     self._release(sock)
 
     def reset(self, pairs: Iterable[Pair]) -> None:
-        """The connections of these directed pairs break once."""
+        """Break the connections of these directed pairs once."""
         for pair in pairs:
             for sock in self._between(pair):
                 self.tear(sock)
 
     def tear(self, sock: SimulatedSocket) -> None:
-        """Both ends of a connection learn that it is broken, each in its time."""
+        """Both ends of a connection get the error, each after its delay."""
         now = self._clockwork.now
         for end in (sock, sock.peer):
             if end is not None and not end.closed:
                 self._reset(end, now + self._again())
 
     def refuse(self, number: int) -> None:
-        """Its address refuses connections, and open ones break; the process lives on."""
+        """Its address refuses connections, and open ones break; the process keeps running."""
         self.refusing.add(number)
         for end in self.ends():
             known = end.peer is not None and end.connected_at <= self._clockwork.now
@@ -222,7 +221,7 @@ class Net:
                 self.tear(end)
 
     def heal(self) -> None:
-        """From now on the network is a good one."""
+        """Heal the network."""
         pairs = list(self.blocked)
         self.held_up.clear()
         self.refusing.clear()
@@ -233,7 +232,7 @@ class Net:
         self.unblock(pairs)
 
     def _between(self, pair: Pair) -> list[SimulatedSocket]:
-        """Ends from which bytes of that direction are sent."""
+        """Ends that send bytes in that direction."""
         here, there = pair
         return [
             each
@@ -264,6 +263,6 @@ class Net:
     # -- lives of processes and machines
 
     def stopped(self, ends: Sequence[SimulatedSocket], now: float, *, silent: bool) -> None:
-        """A process is gone, and with it all its ends."""
+        """A process died, and all its ends with it."""
         for sock in ends:
             self.closing(sock, now, silent=silent)

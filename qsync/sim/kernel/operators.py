@@ -1,4 +1,4 @@
-"""Operators at their terminals: what they ask of a node goes over a connection of its own."""
+"""Operators at their terminals: each request to a node goes over a separate connection."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,7 +14,7 @@ PATIENCE_S: Final = 1e5
 
 
 class NodeOperators:
-    """Those of one node, who share one program. It dials when the first of them asks."""
+    """The operators of one node, with a shared program. It connects at the first request."""
 
     def __init__(self, program: Callable[[], Program]) -> None:
         self._make = program
@@ -22,7 +22,7 @@ class NodeOperators:
         self._asked: list[tuple[str, PendingRequest]] = []
 
     def ask(self, what: str, event: Input) -> bool:
-        """Send what makes that input there. False when it is nothing that is asked so."""
+        """Send the request for that input. False if the input has no such request."""
         make = _request(event)
         if make is None:
             return False
@@ -44,10 +44,10 @@ class NodeOperators:
         self._asked.append((what, program.command(make, PATIENCE_S)))
 
     def waiting(self) -> list[str]:
-        """Who was not answered yet, over a connection that has another end.
+        """Operators without an answer, over a connection whose other end exists.
 
-        Where that is gone without a word (a power cut, a half-open connection), who speaks to one
-        node only waits as long as he likes.
+        If the other end vanished silently (a power cut, a half-open connection), a client of one
+        node only may wait without a limit.
         """
         if self._program is None:
             return []

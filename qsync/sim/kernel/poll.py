@@ -1,4 +1,4 @@
-"""A simulated epoll, and what a task of a simulated process waits for."""
+"""A simulated epoll, and the wait objects of tasks in a simulated process."""
 
 from collections.abc import Callable, Generator
 from typing import Protocol
@@ -7,7 +7,7 @@ from qsync.sim.kernel.streams import GONE, NEVER, WRITABLE, SimulatedSocket
 
 
 class PollOwner(Protocol):
-    """A process, as what it watches knows it."""
+    """A process, as seen by its watched objects."""
 
     files: dict[int, SimulatedSocket]
 
@@ -16,14 +16,14 @@ class PollOwner(Protocol):
 
 
 class SimulatedPoll:
-    """Level-triggered. Sockets are asked when somebody wants to know."""
+    """Level-triggered. Sockets are checked on demand."""
 
     def __init__(self, process: PollOwner) -> None:
         self._process = process
         self._masks: dict[int, int] = {}
         self._sockets: dict[int, SimulatedSocket] = {}
         self._senders: set[int] = set()
-        """Those that are watched for room to send, too."""
+        """The sockets that are also watched for writability."""
 
     def register(self, fd: int, eventmask: int, /) -> None:
         """Watch a socket."""
@@ -33,7 +33,7 @@ class SimulatedPoll:
         self._watch(fd, eventmask)
 
     def modify(self, fd: int, eventmask: int, /) -> None:
-        """For something else."""
+        """Watch it for other events."""
         assert fd in self._masks
         self._watch(fd, eventmask)
 
@@ -50,7 +50,7 @@ class SimulatedPoll:
         self._senders.discard(fd)
 
     def poll(self, _timeout: float | None, maxevents: int = 1024, /) -> list[tuple[int, int]]:
-        """What is ready; a look, never a wait."""
+        """The ready sockets, without waiting."""
         now, senders, found = self._process.enter(), self._senders, []
         for fd, sock in self._sockets.items():
             if sock.heard_at <= now or fd in senders:
@@ -60,7 +60,7 @@ class SimulatedPoll:
         return found[:maxevents]
 
     def when(self, now: float) -> float:
-        """When a wait that begins now ends, as far as that is known; now or before: at once."""
+        """The known end of a wait that begins now; if not later than now: at once."""
         soonest = NEVER
         for sock in self._sockets.values():
             heard_at = sock.heard_at
@@ -70,20 +70,20 @@ class SimulatedPoll:
         return soonest
 
     def fileno(self) -> int:
-        """Of no use here."""
+        """Not used here."""
         return -1
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching."""
         self._masks.clear()
         self._sockets.clear()
         self._senders.clear()
 
 
 class Wait:
-    """What a task waits for: a moment of its monotonic clock, an event, a socket; or only a turn.
+    """The wait of a task: for a time of its monotonic clock, an event, a socket; or only a turn.
 
-    `due`: such a moment that others may change meanwhile. `done`: whatever can be asked.
+    `due`: a deadline that others may change meanwhile. `done`: a condition to test.
     """
 
     __slots__ = ("done", "due", "event", "poll", "ready_at", "until")
@@ -103,10 +103,10 @@ class Wait:
         self.due = due
         self.done = done
         self.ready_at = NEVER
-        """When the sockets are ready, as it was last looked."""
+        """When the sockets are ready, by the last check."""
 
     def over(self, now: float, monotonic: float) -> bool:
-        """There it is, at that moment of the room and of the machine's clock."""
+        """Whether the wait is over, at that time of the room and of the machine's clock."""
         event, poll = self.event, self.poll
         if event is not None and event.happened:
             return True
@@ -126,7 +126,7 @@ class Wait:
 
 
 class Happening:
-    """An event: it happens once."""
+    """A one-time event."""
 
     __slots__ = ("happened",)
 
@@ -138,6 +138,6 @@ class Happening:
         self.happened = True
 
     async def wait(self) -> None:
-        """Until it has."""
+        """Wait until it has happened."""
         if not self.happened:
             await Wait(event=self)

@@ -1,8 +1,8 @@
 """A simulated process: its tasks, its descriptors, and the count of its calls into the kernel.
 
-Each call costs a little time and is counted, so that a process can be stopped or killed between
-any two of them, also in the middle of a pass. Time passes for a process while others stand still
-only by so little as it works; where it waits long (a blocking write, a stop), the others go on.
+Each call takes a little time and is counted, so a process can be stopped or killed between any two
+calls, also in the middle of a pass. While a process works, its time advances a little ahead of the
+others; during a long wait (a blocking write, a stop) the others continue.
 """
 
 import errno
@@ -19,9 +19,9 @@ from qsync.sim.kernel.poll import Wait
 from qsync.sim.kernel.streams import NEVER, SimulatedSocket, SocketNet
 
 CALL_S: Final = 2e-6
-"""What a call into the kernel takes, and the work before it."""
+"""The time of a kernel call and of the work before it."""
 ROUNDS_MAX: Final = 4
-"""So often every task has its turn before others may run."""
+"""How many turns every task gets before other processes may run."""
 Task = Coroutine[Wait, None, None]
 
 
@@ -33,7 +33,7 @@ NO_STRIKE: Final[tuple[int, Callable[["KernelProcess"], None]]] = (1 << 62, _not
 
 
 class ProcessRoom(Protocol):
-    """What its machine stands in; see `qsync.sim.kernel.room`."""
+    """The environment of its machine; see `qsync.sim.kernel.room`."""
 
     @property
     def clockwork(self) -> VirtualClock:
@@ -44,11 +44,11 @@ class ProcessRoom(Protocol):
         """All connections."""
 
     def let_others(self, process: "KernelProcess", until: float) -> None:
-        """It waits in the middle of a call until then."""
+        """Wait inside a call until then."""
 
 
 class ProcessMachine(Protocol):
-    """What a process runs on; see `qsync.sim.kernel.machine`."""
+    """The machine of a process; see `qsync.sim.kernel.machine`."""
 
     number: int
     received: float
@@ -56,7 +56,7 @@ class ProcessMachine(Protocol):
 
     @property
     def room(self) -> ProcessRoom:
-        """What all machines share."""
+        """The shared environment of all machines."""
 
     @property
     def clocks(self) -> MachineClocks:
@@ -72,10 +72,10 @@ class KernelProcess:
     def __init__(self, machine: ProcessMachine, life: int) -> None:
         self.machine = machine
         self.at = machine.room.clockwork.now
-        """How far its own work has come, in the room's time."""
+        """The time of its own work, in the room's time."""
         self.calls = 0
         self.strike = NO_STRIKE
-        """The number of the call at which something happens to it, and what."""
+        """The number of the call with a fault, and the fault."""
         self.dead = False
         self.stopped = False
         self.files: dict[int, SimulatedSocket] = {}
@@ -83,7 +83,7 @@ class KernelProcess:
         self._kernel = _Kernel(machine)
         self._tasks = _Tasks()
         self.busy = False
-        """It is in a turn, or waits inside of a call."""
+        """Whether it is in a turn, or waits inside a call."""
         self._due = NEVER
 
     # -- the kernel's side
@@ -103,18 +103,18 @@ class KernelProcess:
         what(self)
 
     def pass_time(self, seconds: float) -> None:
-        """Wait inside of a call while everybody else goes on."""
+        """Wait inside a call while all others continue."""
         self.machine.room.let_others(self, self.at + seconds)
         if self.dead:
             raise ProcessKilled
 
     @property
     def net(self) -> SocketNet:
-        """What its machine is connected by."""
+        """The network of its machine."""
         return self._kernel.net
 
     def received(self, now: float) -> None:
-        """It takes something from a connection."""
+        """It receives bytes from a connection."""
         self.machine.received = now
 
     def descriptor(self, sock: SimulatedSocket) -> int:
@@ -137,7 +137,7 @@ class KernelProcess:
         return list(self.files.values())
 
     def wake(self, at: float) -> None:
-        """Something will be there for it at that moment of the room."""
+        """Wake it at that time of the room."""
         if at < self._due and not self.dead:
             self._due = at
             clockwork = self._kernel.clockwork
@@ -153,7 +153,7 @@ class KernelProcess:
             return
         self._due = NEVER
         if self.stopped or self.busy:
-            return  # it is woken when it goes on
+            return  # it is woken when it continues
         now = self._kernel.clockwork.now
         if self.at > now:
             self.wake(self.at)
@@ -162,7 +162,7 @@ class KernelProcess:
         self.run(self._work)
 
     def run(self, work: Callable[[], None]) -> bool:
-        """Let it do something. False when it died of it."""
+        """Run it for a turn. False if it died."""
         self.busy = True
         try:
             work()
@@ -178,22 +178,22 @@ class KernelProcess:
         return not self.dead
 
     def bury(self) -> None:
-        """It is dead: its tasks are unwound, unless they wait inside of a call right now."""
+        """Kill it: its tasks are unwound, unless they wait inside a call right now."""
         if not self.busy:
             self._tasks.close()
 
     def soon(self, call: Callable[[], None]) -> None:
-        """Make that call in its next turn."""
+        """Run that callback in its next turn."""
         if not self.dead:
             self._tasks.soon.append(call)
             self.go_on()
 
     def go_on(self) -> None:
-        """It was stopped, or waited inside of a call."""
+        """Whether it was stopped, or waited inside a call."""
         self.wake(max(self.at, self._kernel.clockwork.now))
 
     def cancel_others(self) -> None:
-        """As when the nursery of the node is left: only the task that runs goes on."""
+        """As when the nursery of the node is left: only the running task continues."""
         self._tasks.cancel_others()
 
     def _work(self) -> None:
@@ -209,7 +209,7 @@ class KernelProcess:
         self.machine.turned(self.calls - calls)
 
     def _round(self) -> bool:
-        """Every task that has something to do has its turn. False when none had."""
+        """Give every ready task a turn. False if none was ready."""
         tasks, clocks, ran = self._tasks, self._kernel.clocks, False
         at, monotonic = self.at, clocks.monotonic(self.at)
         for task, wait in list(tasks.waits.items()):
@@ -220,7 +220,7 @@ class KernelProcess:
         return ran
 
     def _next(self) -> float:
-        """When a task has something to do again, as far as that is known."""
+        """When the next task becomes ready, as far as is known."""
         tasks = self._tasks
         if tasks.soon or not tasks.idle:
             return self.at
@@ -234,7 +234,7 @@ class KernelProcess:
 
 
 class _Kernel:
-    """What a process asks of its machine and its room many times in a turn."""
+    """Frequently used parts of its machine and its room."""
 
     __slots__ = ("clocks", "clockwork", "net")
 
@@ -245,11 +245,11 @@ class _Kernel:
 
 
 class _Tasks:
-    """Coroutines and what they wait for; and calls that are to be made soon."""
+    """Coroutines with their waits; and pending callbacks."""
 
     def __init__(self) -> None:
         self.idle = True
-        """At the end of the last turn there was nothing left to do."""
+        """Whether nothing was left to do at the end of the last turn."""
         self.waits: dict[Task, Wait] = {}
         self.soon: deque[Callable[[], None]] = deque()
         self.running: Task | None = None
@@ -267,19 +267,19 @@ class _Tasks:
         except StopIteration:
             del self.waits[task]
         except BaseException:
-            del self.waits[task]  # it is over, and a compiled one must not be closed once more
+            del self.waits[task]  # it has ended, and a compiled one must not be closed again
             raise
         finally:
             self.running = None
 
     def cancel_others(self) -> None:
-        """Unwind all but the one that runs; what they call on their way out is done."""
+        """Unwind all except the running one; their calls while unwinding are executed."""
         for task in [each for each in self.waits if each is not self.running]:
             del self.waits[task]
             task.close()
 
     def close(self) -> None:
-        """Unwind all, in a process that is dead: nothing that they call does anything."""
+        """Unwind all, in a dead process: their calls have no effect."""
         self.soon.clear()
         waits, self.waits = self.waits, {}
         for task in waits:

@@ -1,4 +1,4 @@
-"""What all machines of a room share: time, the network, the minutes, and what was found."""
+"""The shared parts of all machines in a room: time, the network, the trace, the finding."""
 
 from typing import Final, Protocol
 
@@ -12,13 +12,13 @@ from qsync.sim.swarm import Swarm
 from qsync.sim.trace import Trace
 
 DEPTH_MAX: Final = 5
-"""So many processes may wait inside of calls, one in the other; one more just passes its time."""
+"""How many processes may wait inside nested calls; one more waits without letting others run."""
 HOLD_UP_S: Final = 0.02
-"""Nor may one that waits longer than those before it keep them from going on for more than this."""
+"""The limit for a nested wait that ends later than the waits around it."""
 
 
 class LeaseHolder(Protocol):
-    """A member, as the others' leases see it."""
+    """A member, as seen by the leases of others."""
 
     number: int
 
@@ -31,7 +31,7 @@ class LeaseHolder(Protocol):
         """Its leadership, if it has one that may read by a lease."""
 
     def elapsed(self, at: float) -> float:
-        """What its node takes the time for, at a moment of the room."""
+        """The time that its node reads, at a time of the room."""
 
 
 class Time(VirtualClock):
@@ -39,16 +39,16 @@ class Time(VirtualClock):
 
     @property
     def next_at(self) -> float:
-        """When the next thing happens."""
+        """The time of the next event."""
         return self._heap[0][0] if self._heap else float("inf")
 
     def pass_to(self, moment: float) -> None:
-        """Nothing happens until then."""
+        """Whether no event happens until then."""
         self.now = max(self.now, moment)
 
 
 class SimulatedKernel:
-    """`fatal`: what was found, of which a process that waits inside of a call knows nothing."""
+    """`fatal`: the finding, which a process that waits inside a call does not know."""
 
     def __init__(
         self, clockwork: Time, swarm: Swarm, trace: Trace, *, window: int, leases_hold: bool
@@ -63,13 +63,13 @@ class SimulatedKernel:
         self._waits: list[float] = []
 
     def found(self, error: Exception) -> None:
-        """End the run: whatever goes on now is left at once."""
+        """End the run: all current work is abandoned at once."""
         if self.fatal is None:
             self.fatal = error
         raise Halt
 
     def step(self) -> bool:
-        """The next thing. Raises what was found."""
+        """Run the next event. Raises the finding."""
         try:
             return self.clockwork.step()
         except Halt:
@@ -77,9 +77,9 @@ class SimulatedKernel:
             raise self.fatal from None
 
     def let_others(self, process: KernelProcess, until: float) -> None:
-        """A process waits in the middle of a call until then, or until it is let go on."""
+        """A process waits inside a call until then, or until it is released."""
         clockwork, waits = self.clockwork, self._waits
-        # Whoever waits below this one on the stack cannot go on before it.
+        # Processes below this one on the stack cannot continue before it.
         holds_up = until > min(waits, default=until) + HOLD_UP_S
         if (len(waits) >= DEPTH_MAX or holds_up) and not process.stopped:
             process.at = max(process.at, until)

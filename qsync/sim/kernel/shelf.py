@@ -12,27 +12,27 @@ class DirectoryShelf:
         self.first = read_instance(identity.instance)
         """The one that it began with."""
         self.identity = identity
-        """What the present one says."""
+        """The identity of the current one."""
         self._known = {self.first: (identity, disk)}
 
     @property
     def disks(self) -> list[KernelDisk]:
-        """Of those that there are."""
+        """The existing ones."""
         return [disk for _, disk in self._known.values()]
 
     def put(self, instance: Instance, identity: Identity, disk: KernelDisk) -> None:
-        """There is another one."""
+        """Add another one."""
         self._known[instance] = identity, disk
 
     def take(self, instance: Instance) -> KernelDisk:
-        """Make that one the present directory."""
+        """Make that one the current directory."""
         self.identity, disk = self._known[instance]
         return disk
 
     def replace(self, instance: Instance, disk: KernelDisk) -> None:
-        """Put a copy of it in its place."""
+        """Replace it by a copy."""
         self._known[instance] = self._known[instance][0], disk
 
     def drop_all_but(self, instance: Instance) -> None:
-        """Nobody puts any other one back any more."""
+        """The other ones can no longer be put back."""
         self._known = {instance: self._known[instance]}

@@ -1,4 +1,4 @@
-"""Operators whose nodes keep a short log: who was away needs a snapshot (membership.md M6)."""
+"""Operators that keep logs short: a node that was away needs a snapshot (membership.md M6)."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ def trim_soon(machine: MemberMachine) -> None:
 
 
 def _trim(node: Node, disk: KernelDisk) -> None:
-    """A snapshot of what is folded; the log begins behind it. The next one is of more."""
+    """A snapshot of the folded rows; the log begins after it. The next one has more."""
     replicated_log = node.replica.machine.replicated_log
     begins, upto = replicated_log.log.start.index, _trimmable(node, disk)
     node.folding.hurry(int(replicated_log.confirmed))
@@ -29,7 +29,7 @@ def _trim(node: Node, disk: KernelDisk) -> None:
 
 
 def _trimmable(node: Node, disk: KernelDisk) -> Index:
-    """What is folded, and needed by nobody who is sent a snapshot."""
+    """The folded index, limited by the nodes that are receiving a snapshot."""
     replicated_log = node.replica.machine.replicated_log
     found = [disk.spaces.folded, replicated_log.confirmed, replicated_log.written]
     needed = node.queries.transfers.sender.needed

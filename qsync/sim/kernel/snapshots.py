@@ -1,4 +1,4 @@
-"""Snapshots on a simulated disk: names that no flush followed may be gone with the power."""
+"""Snapshots on a simulated disk: names that were not flushed may be lost with the power."""
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ from qsync.store.snapfolder import StoredSnapshot
 from qsync.store.snapshot import RowsView, SnapshotHead, StoredRow, chunks
 
 ROT: Final = 0.5
-"""So often a power cut finds a byte of the newest snapshot changed, where another one is left."""
+"""How often a power cut changes a byte of the newest snapshot, if another one is left."""
 
 
 class SnapshotDisk(Protocol):
-    """What it is on."""
+    """Its disk."""
 
     broken: bool
     process: KernelProcess | None
@@ -33,7 +33,7 @@ class SnapshotDisk(Protocol):
 
 @dataclass(slots=True)
 class KernelSnapshot:
-    """One file. `whole`: every byte of it holds."""
+    """One file. `whole`: every byte of it is correct."""
 
     head: SnapshotHead
     rows: list[StoredRow]
@@ -42,7 +42,7 @@ class KernelSnapshot:
 
     @property
     def index(self) -> Index:
-        """Where a log goes on behind it."""
+        """The entry after which a log continues."""
         return self.head.start.index
 
     def contents(self) -> dict[bytes, bytes]:
@@ -51,18 +51,18 @@ class KernelSnapshot:
 
 
 class KernelSnapshots:
-    """See `SnapshotFolder`. It outlives processes, and what is flushed outlives the power."""
+    """See `SnapshotFolder`. It outlives processes, and flushed data survives a power cut."""
 
     def __init__(self, disk: SnapshotDisk, dice: RandomStream) -> None:
         self.kept = False
-        """Nodes write them by themselves; else each takes the place of the former one."""
+        """Whether nodes write them by themselves; else each replaces the one before."""
         self.flushes = True
         """False in a mutant only."""
         self.looks_at_file: Callable[[KernelSnapshot], None] = _unseen
         self.written: list[Index] = []
-        """All that came to stay since `forget_written`, oldest first."""
+        """All that became durable since `forget_written`, oldest first."""
         self.count = 0
-        """All that ever did."""
+        """All that ever became durable."""
         self._disk = disk
         self._dice = dice
         self._named: dict[Index, KernelSnapshot] = {}
@@ -71,23 +71,23 @@ class KernelSnapshots:
     # -- as a process sees it
 
     def settle(self) -> None:
-        """What has a name now keeps it."""
+        """Flush the names."""
         self._check()
         self._flush()
 
     def files(self) -> list[SnapshotFile]:
-        """Those that have a name."""
+        """The snapshots with a name."""
         self._check()
         return [SnapshotFile(path=Path(f"{each}.snap"), index=each) for each in sorted(self._named)]
 
     def look(self, file: SnapshotFile) -> StoredSnapshot:
-        """Its head holds, whatever is behind that."""
+        """Its header is correct; the rest may not be."""
         found = self._named[file.index]
         size = sum(len(key) + len(stored) for key, stored in found.rows)
         return StoredSnapshot(found.head, size, found.time)
 
     def writing(self, view: RowsView, start: LogStart) -> Generator[Wait, None, SnapshotFile]:
-        """As into a file: the chunks, each flushed; then the name; then that is flushed, too."""
+        """As into a file: the chunks, each flushed; then the name; then a flush of the name."""
         assert view.folded == start.index, (view.folded, start.index)
         rows: list[StoredRow] = []
         for chunk in chunks(view):
@@ -104,7 +104,7 @@ class KernelSnapshots:
         return SnapshotFile(path=Path(f"{start.index}.snap"), index=start.index)
 
     def remove_old(self, *, keep: int) -> list[SnapshotFile]:
-        """One name after the other, and then that is flushed."""
+        """Remove one name after another, then flush."""
         going = self.files()[:-keep]
         for each in going:
             self._step()
@@ -116,23 +116,23 @@ class KernelSnapshots:
     # -- as the disk has it
 
     def put(self, head: SnapshotHead, rows: list[StoredRow], *, alone: bool) -> None:
-        """One is there all at once, and stays. `alone`: no other one does."""
+        """Add a durable one at once. `alone`: remove the others."""
         if alone:
             self._named.clear()
         self._named[head.start.index] = KernelSnapshot(head, rows)
         self._flush()
 
     def durable(self) -> Mapping[Index, KernelSnapshot]:
-        """What a power cut certainly leaves."""
+        """The snapshots that survive a power cut for certain."""
         return self._durable
 
     def forget_written(self, below: Index) -> None:
-        """No log goes on behind those any more."""
+        """No log continues after those any more."""
         self.written = [each for each in self.written if each >= below]
 
     @property
     def place(self) -> tuple[tuple[Index, ...], ...]:
-        """What has a name, and what keeps it without power."""
+        """The snapshots with a name, and those with a durable name."""
         return tuple(self._named), tuple(self._durable)
 
     def newest(self, *, least: Index, most: Index) -> KernelSnapshot | None:
@@ -141,7 +141,7 @@ class KernelSnapshots:
         return max(found, key=lambda each: each.index, default=None)
 
     def crash(self, *, needed: Index) -> None:
-        """The power is gone. `needed`: of the snapshots from there on one stays whole."""
+        """A power cut. `needed`: one of the snapshots from there on stays whole."""
         dice, kept = self._dice, dict(self._durable)
         for at in sorted({*self._named, *self._durable}):
             if (at in self._named) != (at in self._durable) and dice.chance(0.5):

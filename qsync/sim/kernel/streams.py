@@ -1,7 +1,7 @@
 """Sockets between simulated machines: bytes that are late, in pieces, cut off, lost with a peer.
 
-Every connection keeps order, as TCP does. What may not pass now (a partition) waits and is sent
-again later; what a vanished peer was sent is answered by a reset, or by nothing at all.
+Every connection keeps order, as TCP does. Blocked bytes (a partition) wait and are sent again
+later; bytes to a vanished peer are answered by a reset, or not at all.
 """
 
 import errno
@@ -18,7 +18,7 @@ GONE: Final = 8 | 16
 
 
 class SocketNet(Protocol):
-    """What is between two ends; see `qsync.sim.kernel.net`."""
+    """The network between two ends; see `qsync.sim.kernel.net`."""
 
     window: int
     doors: dict[int, "SimulatedSocket"]
@@ -37,7 +37,7 @@ class SocketNet(Protocol):
 
 
 class SocketOwner(Protocol):
-    """A process, as its ends of connections know it; see `qsync.sim.kernel.process`."""
+    """A process, as seen by its connections; see `qsync.sim.kernel.process`."""
 
     dead: bool
 
@@ -62,7 +62,7 @@ class SocketOwner(Protocol):
 
 
 class StreamChunk:
-    """Bytes on their way; none: the end of the stream. `at`: when they are there."""
+    """Bytes in flight; none: the end of the stream. `at`: the time of arrival."""
 
     __slots__ = ("at", "data")
 
@@ -72,7 +72,7 @@ class StreamChunk:
 
 
 class Flaws:
-    """What is wrong with what is sent from an end. `lost`: it vanishes without a word.
+    """The faults of bytes sent from an end. `lost`: they vanish silently.
 
     `spoiled`: a bit of the next piece is flipped. `sent`: bytes so far. `error`: why it could not
     be connected.
@@ -88,7 +88,7 @@ class Flaws:
 
 
 class SimulatedListener:
-    """A port that others may knock at. `backlog`: who did, and when it was heard."""
+    """A listening port. `backlog`: connections that arrived, and when."""
 
     __slots__ = ("backlog", "port")
 
@@ -98,7 +98,7 @@ class SimulatedListener:
 
 
 class SimulatedSocket:
-    """One end of a connection, or a door. Of `process` once somebody has it."""
+    """One end of a connection, or a listening port. It belongs to `process` after accept."""
 
     family = FAMILY
 
@@ -125,14 +125,14 @@ class SimulatedSocket:
         self.peer: SimulatedSocket | None = None
         self.inbox: deque[StreamChunk] = deque()
         self.waiting = 0
-        """Bytes in the inbox, on their way or there."""
+        """Bytes in the inbox, in flight or arrived."""
         self.door: SimulatedListener | None = None
         self.flaws = Flaws()
         self.connected_at = NEVER
         self.reset_at = NEVER
         self.closed = False
         self.heard_at = NEVER
-        """When there is something to hear from it: kept by whoever changes what that depends on."""
+        """When it becomes readable: updated whenever that changes."""
 
     @property
     def net(self) -> SocketNet:
@@ -147,7 +147,7 @@ class SimulatedSocket:
         return -1 if self.closed else self.fd
 
     def settimeout(self, _seconds: float, /) -> None:
-        """Nothing here waits."""
+        """No effect: nothing blocks here."""
 
     def setsockopt(self, _level: int, _option: int, _value: int, /) -> None:
         """Nothing to set."""
@@ -170,12 +170,12 @@ class SimulatedSocket:
         self.door = SimulatedListener(address[1])
 
     def listen(self, _backlog: int, /) -> None:
-        """From now on others may knock."""
+        """Start listening."""
         assert self.door is not None
         self.net.doors[self.door.port] = self
 
     def accept(self) -> tuple["SimulatedSocket", Any]:
-        """Who knocked next."""
+        """Accept the next connection."""
         now = self._enter()
         assert self.door is not None
         backlog = self.door.backlog
@@ -210,7 +210,7 @@ class SimulatedSocket:
         return len(taken)
 
     def recv(self, size: int, /) -> bytes:
-        """What is there."""
+        """Receive the arrived bytes."""
         now = self._enter()
         inbox = self.inbox
         if not inbox or inbox[0].at > now:
@@ -238,14 +238,14 @@ class SimulatedSocket:
         return b"".join(parts)
 
     def close(self) -> None:
-        """Let it go. What was not read is answered by a reset, as by a real system."""
+        """Close it. Unread bytes cause a reset, as in a real system."""
         if not self.closed:
             self.net.closing(self, self._enter())
 
     # -- what a kernel sees
 
     def ready(self, now: float) -> int:
-        """What it is ready for, in the words of epoll."""
+        """Its readiness, as epoll bits."""
         if self.closed:
             return 0
         if self.door is not None:
@@ -264,7 +264,7 @@ class SimulatedSocket:
         return found
 
     def listen_up(self) -> None:
-        """What there is to hear from it, or when, has changed."""
+        """Its readable bytes, or their time, changed."""
         if self.closed:
             found = NEVER
         elif self.door is not None:
@@ -278,7 +278,7 @@ class SimulatedSocket:
         self.heard_at = found
 
     def may_send_at(self, now: float) -> float:
-        """When there is room to send, as far as that is known; now or before: there is."""
+        """When it becomes writable, as far as is known; if not later than now, it is writable."""
         if self.closed:
             return NEVER
         if self.connected_at > now:
@@ -287,7 +287,7 @@ class SimulatedSocket:
         return now if room else NEVER
 
     def on_its_way(self, now: float) -> int:
-        """Bytes that were sent from here and are not there yet."""
+        """Bytes that were sent from here and have not arrived yet."""
         peer = self.peer
         return 0 if peer is None else sum(len(each.data) for each in peer.inbox if each.at > now)
 

@@ -1,4 +1,4 @@
-"""What only a simulated kernel can do to a node: between two calls, inside of a connection."""
+"""Faults that only a simulated kernel has: between two calls, inside a connection."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,7 +17,7 @@ from qsync.sim.takeovers import TAKEOVERS
 from qsync.sim.troubles import TROUBLES, NemesisContext, Undo
 
 CALLS_MAX: Final = 400
-"""A process is struck at one of its next so many calls."""
+"""A fault hits a process at one of this many next calls."""
 
 
 class KernelFaults(Faults):
@@ -46,7 +46,7 @@ class KernelFaults(Faults):
 
     @override
     def heal(self) -> None:
-        """Nobody is struck any more, and what is broken is repaired."""
+        """Stop all faults, and repair everything."""
         for machine in self._machines:
             machine.spare()
         super().heal()
@@ -58,7 +58,7 @@ class KernelFaults(Faults):
     # -- connections
 
     def _reject(self, scene: NemesisContext) -> Undo:
-        """Connections with the other members break, and are refused both ways; it lives on."""
+        """Connections with the other members break, and are refused both ways; it keeps running."""
         number = self._victim(scene).number
         others = [each.number for each in self._machines if each.number != number]
         pairs = {(other, number) for other in others} | {(number, other) for other in others}
@@ -89,7 +89,7 @@ class KernelFaults(Faults):
         return _nothing
 
     def _flip(self, scene: NemesisContext) -> Undo | None:
-        """A bit of what one member sends to another is flipped on the way."""
+        """A bit in a message between members is flipped on the way."""
         members = {each.number for each in self._machines}
         ends = self._ends(
             scene,
@@ -115,7 +115,7 @@ class KernelFaults(Faults):
     # -- processes
 
     def _suspend(self, scene: NemesisContext) -> Undo | None:
-        """The whole machine sleeps: its monotonic clock stands still meanwhile."""
+        """The whole machine is suspended: its monotonic clock stands still meanwhile."""
         machine = self._victim(scene)
         if not machine.reachable:
             return None
@@ -129,7 +129,7 @@ class KernelFaults(Faults):
         return undo
 
     def _stop_in_call(self, scene: NemesisContext) -> Undo | None:
-        """At one of its next calls it stands still for a while, in the middle of what it does."""
+        """At one of its next calls it pauses for a while."""
         machine, dice = self._victim(scene), scene.dice
         if not machine.reachable:
             return None
@@ -151,7 +151,7 @@ class KernelFaults(Faults):
         return _nothing
 
     def _kill_in_call(self, scene: NemesisContext) -> Undo | None:
-        """At one of its next calls it dies, and is back soon."""
+        """At one of its next calls it dies, and soon restarts."""
         machine, dice = self._victim(scene), scene.dice
         if not machine.reachable:
             return None
@@ -169,7 +169,7 @@ class KernelFaults(Faults):
     def _at_call(
         self, process: KernelProcess, scene: NemesisContext, what: Callable[[KernelProcess], None]
     ) -> None:
-        """Who chooses the victim chooses the call, too."""
+        """The chooser of the victim also chooses the call."""
         ahead = 0 if scene.chosen is not None else scene.dice.randint(1, CALLS_MAX)
         process.strike = (process.calls + ahead, what)
 

@@ -1,6 +1,6 @@
-"""Nodes that write snapshots and trim their logs by themselves look often whether it is time.
+"""Nodes that write snapshots and trim their logs by themselves check for it often.
 
-Runs are short, and a node looks once in a second.
+Runs are short, and a node checks once a second.
 """
 
 from functools import partial
@@ -13,12 +13,12 @@ SELDOM_S: Final = 10.0
 
 
 def sweep_soon(machine: MemberMachine) -> None:
-    """In its next turn the node sees who needs its log."""
+    """In its next turn the node checks the consumers of its log."""
     machine.process.soon(partial(_sweep, machine.node))
 
 
 def look_seldom(node: Node) -> None:
-    """In a long life a node looks as often as minutes are long, not seconds."""
+    """In a long life a node checks once a minute, not once a second."""
     node.queries.retention.interval = SELDOM_S
 
 

@@ -1,4 +1,4 @@
-"""Who looks on at a shipped node: its loop tells of everything before anybody else can know."""
+"""The observer of a shipped node: its loop reports everything before any effect is visible."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -20,13 +20,13 @@ from qsync.sim.kernel.room import SimulatedKernel
 
 
 class KernelInvariants(Protocol):
-    """The properties that hold in every moment."""
+    """The properties that always hold."""
 
     def said(self, me: Replica, core: Core, peer: Replica, message: Message) -> None:
-        """A message leaves."""
+        """A message is about to be sent."""
 
     def turned(self, me: Replica, core: Core) -> None:
-        """Something happened to it, and it has decided."""
+        """It processed an input, and decided."""
 
     @property
     def floor(self) -> Position:
@@ -35,24 +35,24 @@ class KernelInvariants(Protocol):
     def settled(
         self, me: Replica, core: Core, request: tuple[bytes, int], settled: Settled
     ) -> None:
-        """A client is about to be told of its request."""
+        """A client is about to get the outcome of its request."""
 
     def served(self, me: Replica, core: Core, asked: ReadAsked, floor: Position) -> None:
-        """A client is about to be shown; `floor` had been answered when its read came."""
+        """A read is about to be answered; `floor` had been answered when it came."""
 
 
 class MemberLeases(Protocol):
-    """Those of the member that is looked at."""
+    """The leases of the observed member."""
 
     def elected(self) -> None:
         """It begins to lead."""
 
     def promised(self, to: int, heard: HeartbeatResponse) -> None:
-        """It tells a leader how long it stays loyal."""
+        """It gives a leader a promise of this duration."""
 
 
 class KernelObserver:
-    """See `qsync.node.loop.LoopObserver`. `operators`: who waits for an operation, by ticket."""
+    """See `qsync.node.loop.LoopObserver`. `operators`: waiting operators, by ticket."""
 
     def __init__(
         self, node: Node, room: SimulatedKernel, witness: KernelInvariants, leases: MemberLeases
@@ -65,13 +65,13 @@ class KernelObserver:
         self._leases = leases
         self._led = 0
         self._reads: dict[int, tuple[ReadAsked, Position]] = {}
-        """Those that wait, and what had been answered when the clock was read after they came."""
+        """Waiting reads, and the newest answer when the clock was read after they came."""
         calls = node.reactor.effects
         assert isinstance(calls, Calls)
         self._process = calls.process
         self._looked, self._floor = self._process.at, witness.floor
         self._answers = False
-        """What is asked now was received before the clock was read: it has waited for an answer."""
+        """A request now was received before the clock was read: it waited meanwhile."""
 
     def batch_started(self) -> None:
         """A batch of inputs begins: the clock is about to be read."""
@@ -79,11 +79,11 @@ class KernelObserver:
         self._answers = False
 
     def asking(self, step: Callable[[Input], None]) -> Callable[[Input], None]:
-        """The same step, that first looks at when it was received and what had been answered."""
+        """The same step; it first checks when the input was received and what had been answered."""
         return partial(self._stepping, step)
 
     def _stepping(self, step: Callable[[Input], None], event: Input) -> None:
-        """membership.md M11 j: the clock by which it is judged was read after it was received."""
+        """membership.md M11 j: its clock was read after it was received."""
         if isinstance(event, Received) or (isinstance(event, ReadAsked) and not self._answers):
             process = self._process
             try:
@@ -112,10 +112,10 @@ class KernelObserver:
             self._room.found(PropertyViolation(0, f"node {self._me}: {told[-1]['trace']}"))
 
     def wrote(self, write: Write) -> None:
-        """The disk has told already."""
+        """The disk has reported it already."""
 
     def saying(self, messages: Sequence[tuple[Replica, Message]]) -> None:
-        """Votes and acks are held against the disk."""
+        """Votes and acks are checked against the disk."""
         core = self._node.replica
         replicated_log, term = core.machine.replicated_log, core.machine.raft.term
         try:
@@ -123,7 +123,7 @@ class KernelObserver:
                 if isinstance(message, AppendResponse) and (
                     message.index > replicated_log.written and message.term < term
                 ):
-                    continue  # of a term that is over: what it speaks of was cut meanwhile
+                    continue  # of an ended term: its entries were cut meanwhile
                 if isinstance(message, HeartbeatResponse) and message.promised_us:
                     self._leases.promised(peer, message)
                 self._witness.said(self._me, core, peer, message)
@@ -131,7 +131,7 @@ class KernelObserver:
             self._room.found(violation)
 
     def answering(self, ready: Ready) -> None:
-        """Fates are held against the confirmed log, reads against what was answered before."""
+        """Outcomes are checked against the confirmed log, reads against earlier answers."""
         self._answers, waiting = True, self._node.requests.tickets
         try:
             for each in ready.settled:

@@ -1,7 +1,7 @@
-"""What a node keeps beside the rows of its clients does not grow with the length of its life.
+"""The state of a node, besides client rows, does not grow with the length of its life.
 
-Looked at when nobody has asked for anything for longer than a session lives, and every member has
-all of the log: then what is still there stays.
+Checked after no client sent a request for longer than a session lives, and when every member has
+the whole log: then the remaining state is permanent.
 """
 
 from collections.abc import Mapping
@@ -19,15 +19,15 @@ from qsync.sim.kernel.machine import MemberMachine
 from qsync.sim.world import World
 
 ROWS_MAX: Final = 400
-"""Of all spaces together: each period has a few rows of the clients, and the schema has its own."""
+"""For all spaces together: each period has a few client rows, and the schema has its own rows."""
 CONNECTIONS_MAX: Final = 40
-"""Of members, clients and operators, some of which are gone without a word."""
+"""For members, clients and operators, some of which disappeared silently."""
 SESSIONS_MAX: Final = 0
 """Its client has been silent for longer than a session lives."""
 
 
 class KeptLimits:
-    """Of all nodes. `largest`: the most that was seen of each kind, over the whole life."""
+    """For all nodes. `largest`: the maximum of each kind, over the whole life."""
 
     def __init__(self, world: World) -> None:
         self.largest: dict[str, int] = {}
@@ -36,7 +36,7 @@ class KeptLimits:
         self._limits = {
             "sessions": SESSIONS_MAX,
             "consumers": world.swarm.nodes + len(READERS),
-            "consumers that are nobody": 0,
+            "consumers without a member": 0,
             "terms of the trimmed log": TERMS_MAX,
             "stretches of the trimmed log": ROLLED_BACK_MAX,
             "transactions that wait": 0,
@@ -62,7 +62,7 @@ class KeptLimits:
 
 
 def sizes(machine: MemberMachine) -> Mapping[str, int]:
-    """How much of everything a node keeps."""
+    """The size of each kind of state of a node."""
     core, node, disk = machine.core, machine.node, machine.disk
     log = core.machine.replicated_log
     consumers = consumers_of(core.state.select(schema.GC_CONSUMERS))
@@ -72,7 +72,7 @@ def sizes(machine: MemberMachine) -> Mapping[str, int]:
     return {
         "sessions": len(core.state.sessions.head),
         "consumers": len(consumers),
-        "consumers that are nobody": sum(each.name not in known for each in consumers),
+        "consumers without a member": sum(each.name not in known for each in consumers),
         "changes of the configuration": len(fold(log)),
         "terms of the trimmed log": len(log.log.start.terms),
         "stretches of the trimmed log": len(log.log.start.rolled_back),

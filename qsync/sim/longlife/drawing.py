@@ -1,7 +1,7 @@
-"""The numbers of a long life: what stays all the time, and what each of its periods is like.
+"""The parameters of a long life: the constant ones, and those of each period.
 
-Links and disks are as fast as anywhere; heartbeats are ten seconds apart and elections take a
-minute, as between distant places, so that time passes cheaply while nothing happens.
+Links and disks have normal speed; heartbeats are ten seconds apart and elections take a minute, so
+that idle time is cheap to simulate.
 """
 
 from dataclasses import replace
@@ -28,13 +28,13 @@ from qsync.sim.swarm import (
 from qsync.sim.variety import HABITS, LOSSES, RESETTLE, RetentionLimits, Variety
 
 SESSION_TTL_S: Final = 300.0
-"""Some clients rest for longer, and in a quiet night all sessions end."""
+"""Some clients pause for longer, and in a quiet night all sessions end."""
 ALWAYS: Final = ("members", "retention")
 """Habits of every period."""
 LIFELONG: Final = "users"
-"""Once a cluster has users it has them for ever: a life has them or not."""
+"""A cluster with users keeps them: a life has users or not."""
 SOMETIMES: Final = ("floors", "schema", "stranger", "own_settings", "readers")
-"""Habits that a period has or not. What the others do needs seconds, or another kind of log."""
+"""Habits that a period may have. The other habits need short timeouts, or another kind of log."""
 NODES: Final = (4, 4, 4, 5)
 CALM_LOAD, STEADY_LOAD, BURSTS = "calm", "steady", "bursts"
 _SHARE = 0.5
@@ -42,7 +42,7 @@ _FOUNDERS = 3
 
 
 def draw(plan: Plan, dice: RandomStream) -> Swarm:
-    """The cluster: what no period changes. The rest is that of a period like others."""
+    """The cluster: the parameters that no period changes. The rest is of a normal period."""
     beat = 10.0
     timing = SwarmTiming(
         election_timeout=beat * dice.choice((2, 3)),
@@ -63,7 +63,7 @@ def draw(plan: Plan, dice: RandomStream) -> Swarm:
     )
     variety = Variety(
         drift=dice.choice((0.0, 0.005)),
-        # In any of its periods: what an operator asks for in one is there in the next.
+        # In any of its periods: a change by an operator in one period lasts in the next.
         kinds=tuple(each for each in LOSSES if not plan.only or each in plan.only),
         habits=habits,
         outside=max(0, nodes - _FOUNDERS) if "members" in habits else 0,
@@ -85,7 +85,7 @@ def draw(plan: Plan, dice: RandomStream) -> Swarm:
 
 
 def draw_period(cluster: Swarm, plan: Plan, dice: RandomStream) -> Swarm:
-    """Weather, troubles, clients, and what else goes on in one period."""
+    """Network, disks, troubles, clients, and other activities of one period."""
     some = [name for name in _named(plan, SOMETIMES) if dice.random() < _SHARE]
     habits = {*cluster.variety.habits, *some}
     variety = replace(cluster.variety, habits=tuple(name for name in HABITS if name in habits))

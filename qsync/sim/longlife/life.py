@@ -1,12 +1,12 @@
-"""A long life, period by period: things break, all is healed, comes to rest and is looked at.
+"""A long life, period by period: faults, healing, rest, and checks.
 
-Between two periods nobody waits for anything, everything that was written is decided, and the next
-clients begin with spaces as they were at first. So what clients saw may be judged one period after
-another: an order of all that happened is an order of each period, one after the other, and what
-somebody was not told of took effect before the end of its period, or never will.
+Between two periods no request is pending, every write is decided, and the next clients begin with
+the initial spaces. So the histories of clients can be checked period by period: an order of all
+operations is a sequence of the orders of the periods, and an unknown write took effect before the
+end of its period, or never will.
 
-What is older than every log is known by what it left (`Invariants.forget`): a life that lasts ten
-times as long takes no more memory.
+Only the result of entries older than every log is kept (`Invariants.forget`): a life that is ten
+times as long needs no more memory.
 """
 
 from collections import Counter
@@ -29,13 +29,13 @@ from qsync.sim.swarm import Swarm
 from qsync.sim.world import World
 
 PERIOD_S: Final = 7200.0
-"""Things break for so long; healing and the night come on top."""
+"""The duration of faults; healing and the night come on top."""
 NIGHT_S: Final = 600.0
-"""Then nothing happens for so long: what is still on its way comes, timers fire."""
+"""The duration of rest after it: packets in flight arrive, timers fire."""
 LINES_KEPT: Final = 200
-"""Of the minutes, behind a period that is over."""
+"""The trace lines that are kept of an ended period."""
 CLIENT_NUMBERS: Final = 99
-"""Machines of greater numbers are those of clients."""
+"""Machines with higher numbers are clients."""
 
 
 _LOSSES: Final = (Fault.WIPE, Fault.SWAP)
@@ -43,18 +43,21 @@ _LOSSES: Final = (Fault.WIPE, Fault.SWAP)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period:
-    """One of a life. `at`: virtual seconds since its beginning. `totals`: of the life so far."""
+    """One period of a life.
+
+    `at`: virtual seconds since its beginning. `totals`: of the life so far.
+    """
 
     number: int
     at: float
     run: Run
     totals: dict[str, int]
     largest: dict[str, int]
-    """The most that a node kept of anything, at the end of any period so far."""
+    """The maximum of each kind of state of a node, at the end of any period so far."""
 
 
 class LongLife:
-    """Nothing happens before the first of its `periods` is requested."""
+    """It does not run before the first of its `periods` is requested."""
 
     def __init__(self, plan: Plan, *, period_s: float = PERIOD_S, night_s: float = NIGHT_S) -> None:
         assert plan.life is not None
@@ -70,7 +73,7 @@ class LongLife:
         self._recoveries = Recoveries(self.world)
 
     def periods(self) -> Iterator[Period]:
-        """Until its time is over, or the first violation. Judge each before asking for the next."""
+        """Until its time is over, or the first violation. Check each before requesting the next."""
         world, number = self.world, 0
         while world.clockwork.now < self._lasts:
             number += 1
@@ -113,7 +116,7 @@ class LongLife:
         self._recoveries.end_period()
 
     def _begin(self, drawn: Swarm, *, first: bool) -> None:
-        """Other clients, that begin with empty spaces; then things break as that says."""
+        """Start other clients, with empty spaces; then faults with these parameters."""
         world = self.world
         if not first:
             for program in world.programs:
@@ -149,7 +152,7 @@ class LongLife:
         world.history.lines.clear()
 
     def _counts(self) -> Counter[str]:
-        """What has happened to what there is now."""
+        """The events of the current objects, by kind."""
         world = self.world
         disks = [disk for node in world.nodes for disk in node.shelf.disks]
         return Counter(
@@ -165,7 +168,7 @@ class LongLife:
         )
 
     def _forget(self) -> None:
-        """Keep nothing of what is over, and behind all logs."""
+        """Drop all state that is decided and older than every log."""
         world = self.world
         starts = [node.disk.log.start for node in world.nodes]
         start = min(starts, key=lambda each: each.index)
@@ -180,7 +183,7 @@ class LongLife:
 
 
 def _is_over(concern: str) -> bool:
-    """Dice of strikes that happened, of processes of nodes, of periods and how they began."""
+    """Generators of past faults, of processes of nodes, of periods and their beginnings."""
     what, *rest = concern.split()
     of_node = what == "process" and int(rest[0]) <= CLIENT_NUMBERS
     return of_node or what in {"strike", "period", "recovery"}

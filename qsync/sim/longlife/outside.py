@@ -26,7 +26,7 @@ from qsync.sim.world import World
 from qsync.store.contract import Identity
 
 NUMBER: Final = 50
-"""The number of its machine is its id and this: another machine has the id in the new cluster."""
+"""The number of its machine is its id plus this: another machine has the id in the new cluster."""
 
 
 class OutsideNode:
@@ -49,11 +49,11 @@ class OutsideNode:
         witness.machine = self._machine
 
     def start(self) -> None:
-        """Start it on what it left."""
+        """Start it on its old directory."""
         self._machine.start()
 
     def end(self, *, superseded_by: str | None) -> None:
-        """End it. `superseded_by`: the cluster that it must have heard of by now, if any."""
+        """Stop it. `superseded_by`: the cluster that it must know by now, if any."""
         machine, world = self._machine, self._world
         told = machine.core.machine.disk.superseded
         if told != superseded_by:
@@ -63,7 +63,7 @@ class OutsideNode:
 
 
 class OutsideWitness:
-    """See `qsync.sim.kernel.looker.Looker`. What the node does must have no effect."""
+    """See `qsync.sim.kernel.looker.Looker`. The acts of the node must have no effect."""
 
     def __init__(self, disk: KernelDisk) -> None:
         self.machine: MemberMachine | None = None
@@ -94,7 +94,7 @@ class OutsideWitness:
         """It has recovered."""
 
     def said(self, me: Replica, core: Core, peer: Replica, message: Message) -> None:
-        """Its messages reach nobody, or it had a peer."""
+        """Its messages reach no node, otherwise it would have a peer."""
 
     def settled(
         self, me: Replica, core: Core, request: tuple[bytes, int], settled: Settled
@@ -107,14 +107,14 @@ class OutsideWitness:
         properties.no_peer_of_the_new(me, f"answers {asked} at {core.machine.term}, not {floor}")
 
     def folded(self, me: Replica, core: Core) -> None:
-        """Nothing is new in its rows."""
+        """Its rows do not change."""
 
     def check_fold(self, node: NodePart) -> None:
         """Nor here."""
 
 
 class _Unjudged(RetentionRules[DirectoryWitness]):
-    """What an old directory forgets concerns nobody."""
+    """Trimming of an old directory is not checked."""
 
     def __init__(self) -> None:
         invariants = Invariants(lease_checked=False)
@@ -124,7 +124,7 @@ class _Unjudged(RetentionRules[DirectoryWitness]):
     def wrote_snapshot(
         self, me: Replica, core: Core, start: LogStart, rows: Mapping[bytes, bytes]
     ) -> None:
-        """Of a log that is of no cluster any more."""
+        """No check: its log no longer belongs to a cluster."""
 
 
 def _unseen(_what: Write | LogStart) -> None:

@@ -1,10 +1,10 @@
-"""Time passes in a world, whatever happens there meanwhile."""
+"""Lets time pass in a world."""
 
 from qsync.sim.world import World
 
 
 def pass_time(world: World, seconds: float) -> None:
-    """So much of it. Raises what breaks a property."""
+    """Let this much time pass. Raises Violation."""
     end = world.clockwork.now + seconds
     world.clockwork.after(seconds, _nothing)
     while world.clockwork.now < end and world.step():

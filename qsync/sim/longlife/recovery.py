@@ -1,8 +1,8 @@
-"""Between two periods a new cluster is made of one survivor, or of a backup; the others join it.
+"""Between two periods a cluster is recovered from one survivor or a backup; the others join it.
 
-What the clients of the former period saw has been judged. They write once more while all nodes
-stop, so the survivor has entries that no other node has, or lacks confirmed ones. From now on its
-log is all there is, by order of the operator (membership.md M8 a).
+The histories of the period before have been checked. Its clients write again while all nodes stop,
+so the survivor has entries that no other node has, or lacks confirmed ones. From now on its log is
+the only one, by order of the operator (membership.md M8 a).
 """
 
 import uuid
@@ -35,14 +35,14 @@ from qsync.store.snapshot import SnapshotHead, chunks
 SHARE: Final = 0.35
 """How often a period begins with a new cluster."""
 RESTORES: Final = 0.3
-"""How often that one is restored as of an earlier entry, as from a backup, and has no ancestor."""
+"""How often it is restored as of an earlier entry, as from a backup, and has no ancestor."""
 LAST_TIMEOUTS: Final = 4
-"""Clients write while nodes die, for so many election timeouts."""
+"""How many election timeouts clients write while nodes die."""
 WRITES_MAX: Final = 3
-"""Of each client."""
+"""The number of writes of each client."""
 WRITES: Final = ("write", "append", "add", "transfer", "note", "mixed")
 CUT_OFF: Final = 0.5
-"""How often one node is cut off before all die: it has what the others lack, or lacks it."""
+"""How often one node is isolated before all die: then its log differs from the others."""
 ALONE: Final = 0.7
 """How often the node that was cut off is the survivor."""
 INSIDE: Final = 0.8
@@ -51,7 +51,7 @@ OUTSIDE: Final = 0.5
 """How often one of the others is started on its old directory."""
 
 OldDirectory = tuple[MemberMachine, Identity, KernelDisk]
-"""The machine that had it, its identity, and its disk."""
+"""A node that stays outside: its machine, its identity, and its disk."""
 
 
 class Recoveries:
@@ -112,7 +112,7 @@ class Recoveries:
     # -- the end of the old one
 
     def _end_cluster(self, dice: RandomStream, clients: RemainingClients) -> None:
-        """Let its clients write once more while its nodes die, at once or one after the other.
+        """Let its clients write again while its nodes die, at once or one after the other.
 
         Some of them go on when the nodes are gone, with whatever they wait for.
         """
@@ -133,7 +133,7 @@ class Recoveries:
         pass_time(world, lasts + 1.0)
         clients.choose()
         for node in world.nodes:
-            _stop(node, power=False)  # one that left long ago may have come back just now
+            _stop(node, power=False)  # one that left long ago may have returned just now
             node.operators.leave()
         world.room.net.heal()
 
@@ -154,7 +154,7 @@ class Recoveries:
         return dice.choice(alone if alone and dice.random() < ALONE else among)
 
     def _outsider(self, dice: RandomStream, others: list[StoppedMember]) -> OldDirectory | None:
-        """Maybe choose a node that goes on outside, with a log that does not let it lead alone."""
+        """Maybe choose a node that continues outside, with a log that needs another voter."""
         among = [each for each in others if each.survives and each.voters > 1]
         if not among or dice.random() >= OUTSIDE:
             return None
@@ -167,7 +167,7 @@ class Recoveries:
     def _begin_cluster(
         self, dice: RandomStream, left: StoppedMember, all_: list[StoppedMember], *, restores: bool
     ) -> RecoveredCluster:
-        """Give all nodes new directories: one with what is left, the others empty."""
+        """Give all nodes new directories: one with the survivor's data, the others empty."""
         world, machine, former = self._world, left.machine, self._cluster
         last = left.last
         kept = left.backup(dice) if restores else left.stored()
@@ -214,7 +214,7 @@ class Recoveries:
         return Index(dice.randint(begins, int(left.last)))
 
     def _lay_out(self, machine: MemberMachine, made: RecoveredCluster) -> None:
-        """Make the directory of the one member: a snapshot, and a log that begins behind it."""
+        """Make the directory of the single member: a snapshot, and a log that begins after it."""
         self._world.invariants.durable[machine.me].reopened(machine.disk.log)
         fresh = machine.disk.another()
         text = instance_text(made.member.instance)

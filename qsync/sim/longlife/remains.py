@@ -1,4 +1,4 @@
-"""What is left of a stopped node of the simulator, and the cluster that is made of it.
+"""The data of a stopped simulated node, and the cluster recovered from it.
 
 `admin.recovery` and `admin.backup` make clusters of files with the same code.
 """
@@ -25,7 +25,7 @@ from qsync.store.contract import RecoveredLog
 from qsync.store.memory import MemorySpaces
 
 Rows = tuple[MemorySpaces, LogStart]
-"""A copy of stored rows, and where a log begins behind them."""
+"""A copy of stored rows, and the start of the log after them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +53,13 @@ class StoppedMember:
 
     @property
     def voters(self) -> int:
-        """Of the cluster, by its log; 0 where that does not say."""
+        """The id of the cluster, by its log; 0 if unknown."""
         configuration = self.log.configurations.in_force
         return 0 if configuration is None else len(configuration.voters)
 
     @property
     def survives(self) -> bool:
-        """A cluster may be made of it."""
+        """Whether a cluster may be recovered from it."""
         return bool(self.voters and self.last and self.found.quarantined is None)
 
     def stored(self) -> Rows:
@@ -70,7 +70,7 @@ class StoppedMember:
         return rows, begins
 
     def backup(self, dice: RandomStream) -> Rows:
-        """The rows of one of its snapshots, if its log goes on behind one."""
+        """The rows of one of its snapshots, if its log continues after one."""
         begins = self.log.log.start.index
         kept = self.disk.snapshots.durable().items()
         among = [each for at, each in sorted(kept) if at >= begins and each.whole]
@@ -90,7 +90,7 @@ class StoppedMember:
         seen: Term,
         ancestor: Ancestor | None,
     ) -> RecoveredCluster:
-        """The cluster of that member, which goes on behind the wanted entry of this one's log."""
+        """The cluster of that member, which continues after the wanted entry of this node's log."""
         rules, (rows, start) = self.machine.generations, kept
         ends = rules.restored_upto(wanted, self.last)
         index = rules.counts_upto(self.found.confirmed, ends)
@@ -113,13 +113,13 @@ class StoppedMember:
         )
 
     def _behind(self, rows: Index, upto: Index) -> Iterator[list[Entry]]:
-        """Its log behind them, up to there."""
+        """Its log after them, up to there."""
         if rows < upto:
             yield self.disk.log.entries(Index(rows + 1), upto)
 
 
 def stopped(machine: MemberMachine) -> StoppedMember:
-    """What is left of it. Nothing runs on it."""
+    """The data of the node. It does not run."""
     disk = machine.disk
     found = disk.log.recover()
     disk.spaces.settle(found.start.index)
@@ -129,4 +129,4 @@ def stopped(machine: MemberMachine) -> StoppedMember:
 
 
 def _unseen(_index: int) -> None:
-    """Nobody waits for it."""
+    """No thread waits for it."""

@@ -1,1 +1,1 @@
-"""Rules of the protocol switched off on purpose, one at a time, each as a change of one node."""
+"""Mutants: each breaks one rule of the protocol, by a change of the nodes."""

@@ -1,4 +1,4 @@
-"""All mutants by name, and how one of them gets into a cluster."""
+"""All mutants by name, and how to apply one to a cluster."""
 
 from collections.abc import Sequence
 

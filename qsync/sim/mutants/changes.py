@@ -1,4 +1,4 @@
-"""Broken rules of changes of the configuration: from when on it counts, and what it waits for."""
+"""Broken rules of configuration changes: when one takes effect, and what it waits for."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Broken rules of acks and confirming: who has an entry, and what that decides (protocol.md 3)."""
+"""Broken rules of acks and confirming (protocol.md 3)."""
 
 from collections.abc import Mapping
 from dataclasses import fields, replace

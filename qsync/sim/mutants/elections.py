@@ -1,4 +1,4 @@
-"""Broken rules of elections and of following: votes, terms, and whose log it is (protocol.md 2)."""
+"""Broken rules of elections and of following: votes, terms, and logs (protocol.md 2)."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Broken rules of fates, of what clients hear, and of who may write (protocol.md 3 to 6)."""
+"""Broken rules of outcomes, of answers to clients, and of writing (protocol.md 3 to 6)."""
 
 from collections.abc import Callable, Generator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Broken rules of features of the log: who must know one before it is used (protocol.md 7)."""
+"""Broken rules of log features: which nodes must know one before it is used (protocol.md 7)."""
 
 from collections.abc import Mapping
 

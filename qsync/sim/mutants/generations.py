@@ -1,4 +1,4 @@
-"""Broken rules of a cluster that is made of one survivor: membership.md M8."""
+"""Broken rules of recovery from one survivor: membership.md M8."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Broken rules of promises and of the leases that rest on them (membership.md M11)."""
+"""Broken rules of promises and of the leases that depend on them (membership.md M11)."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Broken rules of members that come and go: membership.md M1 a, M4, M10, and learners."""
+"""Broken rules of membership changes: membership.md M1 a, M4, M10, and learners."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What a mutant is, and the ways to get it into the parts of a node that has not started yet."""
+"""The type of mutants, and how to apply one to the parts of a node before its start."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ Seal = Callable[[Write], Write]
 
 
 class StorageHooks(Protocol):
-    """What a mutant may replace of a disk: what is stored of a write."""
+    """The part of a disk that a mutant may replace: the stored form of a write."""
 
     seal: Seal
 
 
 class NodeHooks(Protocol):
-    """What a mutant may replace of a node, before it starts."""
+    """The parts of a node that a mutant may replace, before it starts."""
 
     remodel: Remodel
 
@@ -37,21 +37,21 @@ class NodeHooks(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
-    """A rule that is gone. `rule`: where it is written, a section of protocol.md or membership.md.
+    """A broken rule. `rule`: its section of protocol.md or membership.md.
 
-    It changes a replica (`remodel`), what its disk keeps of a write (`seal`), or how a cluster is
-    made of a survivor (`generations`).
+    It changes a replica (`remodel`), the stored form of a write (`seal`), or the recovery from a
+    survivor (`generations`).
     """
 
     name: str
     rule: str
     without: str
-    """What the node does now, in a few words."""
+    """The wrong behaviour, in a few words."""
     remodel: Remodel | None = None
     seal: Seal | None = None
     generations: GenerationRules | None = None
     harmless: str = ""
-    """Why no promise is broken without the rule: what it is for instead."""
+    """Why no guarantee depends on the rule, and its purpose."""
 
     def plant(self, node: NodeHooks) -> None:
         """Break the rule in that node, and in no other."""
@@ -70,7 +70,7 @@ def put(thing: object, **methods: object) -> None:
 
 
 def keep(thing: object, **things: object) -> None:
-    """From now on the object carries these, too: what a mutant of it needs at hand."""
+    """Add these attributes to the object, for its mutant."""
     vars(thing).update(things)
 
 
@@ -88,7 +88,7 @@ def every_leader(core: Core, change: Callable[[Leader], None]) -> None:
 
 
 def every_follower(core: Core, kind: type[Follower]) -> None:
-    """Each follower's half of this process is of that kind."""
+    """Replace the class of the follower part of this process."""
     state = core.machine.state
     honest = state._new_follower
 
@@ -102,13 +102,13 @@ def every_follower(core: Core, kind: type[Follower]) -> None:
 
 
 def every_progress(core: Core, kind: type[Progress]) -> None:
-    """What this process knows of its peers is kept in that kind."""
+    """Replace the class of this process's peers."""
     for progress in core.machine.peers.values():
         progress.__class__ = kind
 
 
 def every_lease(core: Core, heard: Callable[[HeartbeatRounds, Replica, int, float], None]) -> None:
-    """Leaders take the answers to their rounds in that way."""
+    """Replace how leaders take the answers to their rounds."""
 
     def change(leader: Leader) -> None:
         rounds = leader.rounds

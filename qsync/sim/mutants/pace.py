@@ -1,4 +1,4 @@
-"""Rules for speed alone: without them all is as right, and slower (protocol.md 3)."""
+"""Rules for speed only: without them the system is correct, but slower (protocol.md 3)."""
 
 from qsync.core.messages import Append
 from qsync.core.ready import Ready, Settled, TransactionFate

@@ -1,4 +1,4 @@
-"""Broken rules of requests: conditions, sessions, and once only (protocol.md 3.2 and 5).
+"""Broken rules of requests: conditions, sessions, and exactly once (protocol.md 3.2 and 5).
 
 Some leave a valid log: only the outcomes of clients show them.
 """

@@ -1,4 +1,4 @@
-"""Broken rules of who may do what: a right counts once it is confirmed, its loss at once."""
+"""Broken rules of rights: a grant counts after it is confirmed, a revocation at once."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -40,7 +40,7 @@ def _by_what_is_shown(state: DataState, request: Request) -> None:
 
 
 def _by_nothing(_state: DataState, _request: Request) -> None:
-    """Everybody may do everything."""
+    """Every user may do everything."""
 
 
 RIGHTS = (

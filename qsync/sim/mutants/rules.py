@@ -79,7 +79,7 @@ RULES: Final[Mapping[str, str]] = {
     "membership.md M11 k": "the promise and the election timeout are two values",
     "security.md": "no effect in the log without a right that was confirmed before",
 }
-"""By number, what it is about."""
+"""The subject of each rule, by number."""
 
 UNBROKEN: Final[Mapping[str, str]] = {
     "protocol.md 8": _NOT_BUILT,

@@ -1,4 +1,4 @@
-"""Broken rules of membership: who counts, from when on, and what a lost disk means."""
+"""Broken rules of voters: which nodes count, from when on, and after a lost disk."""
 
 from dataclasses import replace
 from functools import partial
