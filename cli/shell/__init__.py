@@ -1,1 +1,1 @@
-"""The admin shell: Lua with `box`, run here in the client; every question goes over the wire."""
+"""The admin shell: Lua with `box`, run in the client; every request goes over the wire."""

@@ -1,4 +1,4 @@
-"""Verbs about a node and who leads, bound to the facade."""
+"""Verbs about a node and leadership, bound to the facade."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class AdminVerbs:
-    """Each gets the session and what Lua passed."""
+    """Each gets the session and the arguments from Lua."""
 
     def verbs(self) -> dict[str, Verb]:
         """Return the verbs by name."""

@@ -1,4 +1,4 @@
-"""Arguments of verbs: Lua values become those of the facade; others are refused by name."""
+"""Arguments of verbs: converts Lua values to facade values and refuses others by name."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
@@ -21,14 +21,14 @@ ISOLATIONS: Final = (
 )
 """In the order of Tarantool's numbers."""
 UNCONFIRMED: Final = "read-committed"
-"""The one that reads what may still be rolled back."""
+"""The isolation level that reads data which may still be rolled back."""
 READ_OPTIONS: Final = ("iterator", "limit", "offset", "after", "fullscan", "consistency")
 SPACE_OPTIONS: Final = (
     *("is_sync", "format", "if_not_exists", "is_local", "id", "engine", "field_count"),
     *("temporary", "user", "type"),
 )
 ENGINES: Final = ("lmdb", "memtx")
-"""Two names of the only engine: rows are in memory until they are folded, and durable always."""
+"""Two names of the only engine: rows are in memory until they are folded, and always durable."""
 COMMIT_OPTIONS: Final = ("is_sync", "is_lazy", "wait", "timeout", "txn_isolation")
 INDEX_OPTIONS: Final = ("parts", "unique", "type", "if_not_exists", "id")
 ALTER_OPTIONS: Final = ("name", "format", "is_sync")
@@ -37,7 +37,7 @@ SEQUENCE_OPTIONS: Final = ("start", "step", "min", "max", "cycle", "if_not_exist
 
 
 def at(args: Sequence[object], place: int) -> object:
-    """An argument, nil when it was not given; without wrappers."""
+    """An argument, nil if it was not given; without wrappers."""
     return plain(args[place]) if place < len(args) else None
 
 
@@ -49,7 +49,7 @@ def number(value: object, what: str) -> int:
 
 
 def seconds(value: object, what: str) -> float | None:
-    """Seconds, or nil for ever. Raises WrongOperation."""
+    """Seconds, or nil for no limit. Raises WrongOperation."""
     if value is None:
         return None
     if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
@@ -94,7 +94,7 @@ def changes(value: object) -> list[Values]:
 
 
 def options(value: object, known: Sequence[str], of: str) -> dict[str, object]:
-    """Named options without the placeholders. Raises WrongOperation naming what is not known."""
+    """Named options without placeholders. Raises WrongOperation with the unknown names."""
     if value is None or value == []:
         return {}
     if not isinstance(value, dict):
@@ -125,7 +125,7 @@ def reading(value: object) -> RangeOptions:
 
 
 def creating(value: object) -> dict[str, object]:
-    """Options of a new space. What cannot be had is refused, not left out."""
+    """Options of a new space. Unsupported ones are refused, not ignored."""
     of = "box.schema.create_space"
     given = options(value, SPACE_OPTIONS, of)
     for name in ("is_sync", "is_local", "if_not_exists", "temporary"):
@@ -134,7 +134,7 @@ def creating(value: object) -> dict[str, object]:
     if given.pop("temporary", False) or given.pop("is_local", False) or kind != "normal":
         raise WrongOperation(
             f"{of}: every space is durable and replicated; there are no temporary or local ones",
-            hint="keep in a Lua table, or in a file, what only one session or machine is to have",
+            hint="keep data of one session or machine in a Lua table or a file",
         )
     if engine not in ENGINES:
         raise WrongOperation(
@@ -155,7 +155,7 @@ def indexing(value: object) -> dict[str, object]:
     if not isinstance(kind, str) or kind.lower() != "tree":
         raise WrongOperation(
             f"create_index: there is no index type {kind!r}",
-            hint="every index is a tree, which finds what a hash finds; leave `type` out",
+            hint="every index is a tree, which also does lookups like a hash; leave `type` out",
         )
     return given
 
@@ -187,15 +187,15 @@ def flag(given: Mapping[str, object], name: str, of: str) -> bool | None:
     if value is None or isinstance(value, bool):
         return value
     raise WrongOperation(
-        f"{of}: {name} is true or false, not {value!r}", hint=f"leave {name} out, or say which"
+        f"{of}: {name} is true or false, not {value!r}", hint=f"leave {name} out, or give a value"
     )
 
 
 def committing(value: object, of: str) -> WriteOptions:
     """`{is_sync = true, is_lazy = true, wait = 'submit', timeout = 5}`.
 
-    `txn_isolation` is one of Tarantool's. Transactions are serializable, which is all of them but
-    `read-committed`: that one shows what is not confirmed yet, and nothing here does.
+    `txn_isolation` is one of Tarantool's. Transactions are serializable, which satisfies every
+    level. `read-committed` is refused, because it reads unconfirmed data.
     """
     given = options(value, COMMIT_OPTIONS, of)
     found: WriteOptions = {}
@@ -212,7 +212,7 @@ def committing(value: object, of: str) -> WriteOptions:
         )
     if isolation in (UNCONFIRMED, ISOLATIONS.index(UNCONFIRMED)):
         raise WrongOperation(
-            f"{of}: no transaction reads what is not confirmed, as {UNCONFIRMED!r} would",
+            f"{of}: no transaction reads unconfirmed data, as {UNCONFIRMED!r} would",
             hint="leave txn_isolation out: transactions are serializable; "
             "box.info.synchro.queue tells what waits",
         )

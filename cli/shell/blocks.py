@@ -1,4 +1,4 @@
-"""YAML for people: a small collection stands on one line if the screen has room for it."""
+"""YAML for people: a small collection is on one line if it fits on the screen."""
 
 import io
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 import yaml
 
 _WORD: Final = 12
-"""Lines are broken behind the word that goes over the limit."""
+"""Lines are broken after the word that exceeds the limit."""
 _INDENT: Final = 2
 _QUOTES: Final = 2
 """Columns that a text may need on top of its letters."""
@@ -24,7 +24,7 @@ def dumped(value: object, width: int) -> list[str]:
 
 
 def _fit(node: yaml.Node, column: int, indent: int, width: int) -> None:
-    """A map that is too long for one line from that column on has a line for each member."""
+    """A map that does not fit on one line from that column on has one line per member."""
     if isinstance(node, yaml.MappingNode):
         if node.flow_style and column + _length(node) > width:
             node.flow_style = False

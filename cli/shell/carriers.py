@@ -1,4 +1,4 @@
-"""Tasks for what fibers ask, where there is an event loop."""
+"""Tasks for requests of fibers, if there is an event loop."""
 
 import math
 from collections.abc import Awaitable, Callable
@@ -9,23 +9,23 @@ from cli.shell.failures import ChunkInterrupted
 
 
 class TaskCarriers:
-    """Carries questions in tasks of a nursery that outlives every chunk."""
+    """Runs requests in tasks of a nursery that outlives every chunk."""
 
     def __init__(self, nursery: trio.Nursery) -> None:
         self._nursery = nursery
         self._poked = trio.Event()
 
     def carry(self, question: Callable[[], Awaitable[None]], /) -> None:
-        """Ask in a task of its own, then `poke`."""
+        """Send the request in a separate task, then `poke`."""
         self._nursery.start_soon(self._carry, question)
 
     def poke(self) -> None:
-        """Wake the waiting task, so that it looks again."""
+        """Wake the waiting task, so that it checks again."""
         self._poked.set()
         self._poked = trio.Event()
 
     async def wait(self, seconds: float | None) -> None:
-        """Until poked, or for so long."""
+        """Wait until poked, or for this time."""
         poked = self._poked
         with trio.move_on_after(math.inf if seconds is None else seconds):
             await poked.wait()
@@ -34,6 +34,6 @@ class TaskCarriers:
         try:
             await question()
         except ChunkInterrupted:
-            return  # the user who interrupted it knows
+            return  # the user who interrupted it knows it
         finally:
             self.poke()

@@ -1,4 +1,4 @@
-"""Splits text into chunks: one if it is one, else statement by statement, as if typed."""
+"""Splits text into chunks: the whole text if it is one, else statement by statement."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -9,12 +9,12 @@ from cli.shell.failures import LuaSyntax
 from cli.shell.pasted import clean
 
 COMMAND = "\\"
-"""What a command of the shell begins with."""
+"""The prefix of a command of the shell."""
 
 Compile = Callable[[str, str], object]
 """Makes a chunk of a text with a name. Raises LuaSyntax."""
 _GOES_ON: Final = re.compile(r"\\\n?\Z")
-"""A string in quotes goes over the end of its line where a backslash stands before that."""
+"""A quoted string continues on the next line after a backslash at the end of its line."""
 _PLACE: Final = re.compile(r"\A\S+?:\d+: ")
 _OPENED: Final = re.compile(r"(.+) expected \(to close (.+) at line (\d+)\)")
 _LONG: Final = re.compile(r"unfinished long (string|comment) \(starting at line (\d+)\)")
@@ -22,14 +22,14 @@ _LONG: Final = re.compile(r"unfinished long (string|comment) \(starting at line 
 
 @dataclass(frozen=True, slots=True)
 class MissingEnd:
-    """Why a text is no chunk yet. `in_line`: more lines are no help."""
+    """Why a text is not a chunk yet. `in_line`: more lines do not complete it."""
 
     why: str
     in_line: bool = False
 
 
 def chunks(compile_: Compile, text: str, *, name: str) -> list[str]:
-    """The text as one chunk; if it is none, its statements, provided that all of them are chunks.
+    """The text as one chunk; otherwise its statements, if all of them are chunks.
 
     Raises LuaSyntax.
     """
@@ -48,7 +48,7 @@ def chunks(compile_: Compile, text: str, *, name: str) -> list[str]:
 
 
 def statements(compile_: Compile, text: str) -> Iterator[str]:
-    """Line by line: a statement goes on while it is unfinished."""
+    """Line by line: a statement continues while it is unfinished."""
     pending: list[str] = []
     for line in text.splitlines():
         if not pending and (not line.strip() or line.startswith(COMMAND)):
@@ -70,7 +70,7 @@ def unfinished(compile_: Compile, source: str) -> bool:
 
 
 def missing_end(compile_: Compile, source: str) -> MissingEnd | None:
-    """Return what the end of the text lacks; None for a chunk, and for what no end would mend."""
+    """Return what is missing at the end of the text; None for a chunk or another error."""
     if source.startswith(COMMAND):
         return None
     error = _fault(compile_, source)

@@ -1,4 +1,4 @@
-"""The state of the cluster at the prompt, kept up to date in the background, and its news."""
+"""The state of the cluster at the prompt, updated in the background, and its changes."""
 
 import math
 from collections.abc import Callable
@@ -18,16 +18,16 @@ from qsync.status.members import IN_TOUCH
 from qsync.status.record import NodeStatus
 
 LOOK_S: Final = 1.0
-"""How often the node is asked how it is, at least."""
+"""The maximum time between status requests to the node."""
 NAMES_S: Final = 3.0
-"""How often the names of spaces are asked for."""
+"""How often the names of spaces are requested."""
 ARM_S: Final = 120.0
-"""For how long a question keeps the nodes' traces on."""
+"""For how long a request keeps the nodes' traces on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeStanding:
-    """The node as it was a moment ago."""
+    """The last known status of the node."""
 
     cluster: str = ""
     node: str = ""
@@ -40,7 +40,7 @@ class NodeStanding:
 
     @property
     def mark(self) -> str:
-        """`*` leads, `!` some member is away, `?` nobody leads, `~` no answer."""
+        """`*` leads, `!` a member is away, `?` there is no leader, `~` no answer."""
         if not self.reached:
             return "~"
         if self.leader is None:
@@ -79,7 +79,7 @@ def news(former: NodeStanding, now: NodeStanding) -> list[str]:
         return sentences
     if former.leader != now.leader:
         if now.leader is None:
-            sentences.append(f"nobody leads any more (term {now.term})")
+            sentences.append(f"there is no leader any more (term {now.term})")
         else:
             was = f"{former.leader} -> " if former.leader else ""
             sentences.append(f"leader moved {was}{now.leader}, term {now.term}")
@@ -95,7 +95,7 @@ def _nothing() -> None:
 
 @dataclass(slots=True)
 class Watcher:
-    """Asks in the background, tells what is new, and follows the leader."""
+    """Polls in the background, reports changes, and follows the leader."""
 
     talk: InteractiveShell
     standing: NodeStanding = field(default_factory=NodeStanding)
@@ -140,7 +140,7 @@ class Watcher:
             self.talk.voices.say(f"this is {box.name} now")
 
     async def _wait(self) -> None:
-        """Until the election changes, or for a moment."""
+        """Wait until the election changes, or for a short time."""
         with trio.move_on_after(LOOK_S):
             try:
                 values = self.talk.box.watch("box.election")
@@ -163,7 +163,7 @@ class Watcher:
             await trio.sleep(NAMES_S)
 
     async def _arm(self, box: Box) -> None:
-        """Let every member that answers trace what is written."""
+        """Let every member that answers trace writes."""
         for address in box.members.values():
             try:
                 await box.place.traced(address, 1, arm=ARM_S)

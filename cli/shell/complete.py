@@ -24,7 +24,7 @@ _PAIRS: Final = {"{": "}", "(": ")", "[": "]"}
 
 @dataclass(frozen=True, slots=True)
 class ClusterNames:
-    """The names in the cluster, as of a moment ago. Spaces by name: their fields and indexes."""
+    """The last known names in the cluster. Spaces by name: their fields and indexes."""
 
     spaces: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
     nodes: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class ClusterNames:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """`text` takes the place of the last `length` letters."""
+    """`text` replaces the last `length` letters."""
 
     text: str
     length: int
@@ -60,7 +60,7 @@ def candidates(line: str, names: ClusterNames) -> Iterator[Candidate]:
 
 
 def _taken(line: str) -> tuple[str, ...]:
-    """The options of what is being called, if the line ends between the braces of its options."""
+    """The options of the current call, if the line ends between the braces of its options."""
     blank = _QUOTED.sub(lambda found: "_" * len(found.group()), line)
     open_: list[int] = []
     for at, letter in enumerate(blank):
@@ -121,7 +121,7 @@ def _methods(word: str) -> Iterator[Candidate]:
 
 
 def _members(head: str, word: str) -> Iterator[Candidate]:
-    """The next word of every known name that begins so."""
+    """The next word of every known name with this prefix."""
     seen: dict[str, str] = {}
     start = f"{head}.{word}"
     for name, (call, about) in BOX.items():
@@ -134,7 +134,7 @@ def _members(head: str, word: str) -> Iterator[Candidate]:
 
 
 def _in_text(line: str, names: ClusterNames) -> Iterator[Candidate]:
-    """Inside of a literal: a space's name, or a field of the space that the line is about."""
+    """Inside a literal: a space's name, or a field of the space in the line."""
     found = _IN_TEXT.search(line)
     if found is None:
         return
@@ -204,7 +204,7 @@ def _split(chain: str) -> tuple[str, str, str]:
 
 
 def hint_line(line: str, width: int) -> str:
-    """Return the hint in so many columns, without a word that is cut."""
+    """Return the hint within this many columns, without partial words."""
     found = hint(line)
     if len(found) <= width:
         return found
@@ -212,7 +212,7 @@ def hint_line(line: str, width: int) -> str:
 
 
 def hint(line: str) -> str:
-    """How what is being typed is called; nothing when that is not known."""
+    """The signature of the call being typed; empty if unknown."""
     chain = _CALLED.search(line)
     if chain is None:
         return ""

@@ -18,7 +18,7 @@ from qsync.errors import NoSuchSpace, WrongOperation
 
 NOTHING: Final = MultipleValues()
 SHAPES_KEPT_S: Final = 1.0
-"""How long a definition is believed to be what it was; changes of our own are seen at once."""
+"""How long a definition is cached; changes of this shell are visible at once."""
 
 VIEWS: Final = {
     "_vspace": "_space",
@@ -27,13 +27,13 @@ VIEWS: Final = {
     "_vuser": "_user",
     "_vpriv": "_priv",
 }
-"""Tarantool's views of what one may see: here the spaces themselves are shown by rights."""
+"""Tarantool's views of accessible spaces: here the spaces themselves are filtered by rights."""
 
 Verb = Callable[[Box, Sequence[object]], Awaitable[object]]
 
 
 class DataVerbs:
-    """Each gets the session and what Lua passed."""
+    """Each gets the session and the arguments from Lua."""
 
     def __init__(self) -> None:
         self._shapes: dict[int, tuple[float, dict[str, Shape]]] = {}
@@ -57,7 +57,7 @@ class DataVerbs:
         }
 
     async def shapes(self, box: Box) -> dict[str, Shape]:
-        """Return all definitions, perhaps as they were a moment ago."""
+        """Return all definitions, possibly from the cache."""
         kept = self._shapes.get(id(box))
         if kept is None or kept[0] < time.monotonic():
             kept = (time.monotonic() + SHAPES_KEPT_S, await box.schema.shapes())
@@ -65,7 +65,7 @@ class DataVerbs:
         return kept[1]
 
     async def shape(self, box: Box, ref: object) -> Shape | None:
-        """Return one definition by name or id; asked for again before it counts as missing."""
+        """Return one definition by name or id; requested again before it counts as missing."""
         for _ in range(2):
             for each in (await self.shapes(box)).values():
                 if ref in (each.name, each.id):
@@ -74,15 +74,15 @@ class DataVerbs:
         return None
 
     def forget(self, box: Box) -> None:
-        """Forget the definitions: something has changed them."""
+        """Clear the cache: definitions have changed."""
         self._shapes.pop(id(box), None)
 
     async def space(self, box: Box, args: Sequence[object]) -> BoxSpace:
-        """The space, seen through the index, that the first two arguments name."""
+        """The space and index that the first two arguments name."""
         ref, index = arguments.at(args, 0), arguments.number(arguments.at(args, 1), "index")
         shape = await self.shape(box, ref)
         if shape is None:
-            raise WrongOperation(f"space {ref} is not there any more")
+            raise WrongOperation(f"space {ref} does not exist any more")
         found = shape.index(index)
         return BoxSpace(box, shape, found)
 
@@ -188,7 +188,7 @@ def described(shape: Shape) -> dict[str, object]:
 
 
 class SchemaVerbs:
-    """Each gets the session and what Lua passed."""
+    """Each gets the session and the arguments from Lua."""
 
     def __init__(self, data: DataVerbs) -> None:
         self._data = data

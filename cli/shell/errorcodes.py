@@ -51,8 +51,9 @@ CODES: Final[Mapping[str, int]] = {
     "IN_ANOTHER_PROMOTE": 278,
     "SHUTDOWN": 279,
 }
-"""Tarantool's names and numbers (src/box/errcode.h): those that its tests of replication use, and
-those that an error of ours means the same as."""
+"""Tarantool's names and numbers (src/box/errcode.h): those used by its tests of replication, and
+those equivalent to our errors.
+"""
 
 _SAME: Final[Mapping[str, str]] = {
     "NOT_LEADER": "READONLY",
@@ -81,17 +82,17 @@ _SAME: Final[Mapping[str, str]] = {
     "TRANSACTION": "ACTIVE_TRANSACTION",
     "LUA": "PROC_LUA",
 }
-"""What our codes are called there."""
+"""The Tarantool names of our codes."""
 
 
 def code_of(error: QsyncError) -> int:
-    """Tarantool's number where it has the same error; else our own, beyond all of Tarantool's."""
+    """Tarantool's number of the same error; else our own number, above all of Tarantool's."""
     name = _SAME.get(error.code)
     return OWN + error.number if name is None else CODES[name]
 
 
 def fields_of(error: QsyncError) -> dict[object, object]:
-    """What Tarantool's error has besides: of READONLY the reason, the term and who leads."""
+    """Extra fields of Tarantool's error: for READONLY the reason, the term and the leader."""
     details = error.details
     found: dict[object, object] = {
         name: details[name]

@@ -6,14 +6,14 @@ from qsync.errors import Outcome, QsyncError
 
 
 class LuaFailed(QsyncError):
-    """A chunk ended in an error of Lua's, or of the user's `error(...)`."""
+    """A chunk ended with a Lua error, or with the user's `error(...)`."""
 
     code = "LUA"
     number = 84
 
 
 class LuaSyntax(QsyncError):
-    """A chunk that is not Lua. `unfinished`: it only lacks its end."""
+    """A chunk that is not Lua. `unfinished`: only its end is missing."""
 
     code = "LUA_SYNTAX"
     number = 85
@@ -24,7 +24,7 @@ class LuaSyntax(QsyncError):
 
 
 class ChunkInterrupted(QsyncError):
-    """Ctrl-C ended the chunk. Whether something was written is in the message."""
+    """Ctrl-C ended the chunk. The message says whether something was written."""
 
     code = "INTERRUPTED"
     number = 86
@@ -40,10 +40,10 @@ class InterruptedUnknown(ChunkInterrupted):
 
     @classmethod
     def unless_safe(cls, under_way: str, writes: Collection[str]) -> ChunkInterrupted:
-        """The error for an interrupt while that verb was under way; empty: none was."""
+        """The error for an interrupt while that verb was running; empty: none was."""
         if under_way in writes:
-            return cls(f"interrupted while {under_way} was under way: it may be applied or not")
-        return ChunkInterrupted("interrupted; nothing was changed by what was under way")
+            return cls(f"interrupted while {under_way} was running: it may be applied or not")
+        return ChunkInterrupted("interrupted; the running request changed nothing")
 
 
 def first_of(group: "ExceptionGroup[QsyncError]") -> QsyncError:

@@ -1,7 +1,7 @@
-"""Turns of Lua's coroutines: the chunk and its fibers, whose questions are carried meanwhile.
+"""Schedules Lua's coroutines: the chunk and its fibers, with their requests in the background.
 
-A chunk asks in the task that waits for it. A fiber's question has a task of its own where there is
-an event loop; in a script without one it is asked in its turn, and the others wait for its answer.
+A chunk sends requests in the task that waits for it. A fiber's request has its own task if there is
+an event loop; in a script without one it is sent in its turn, and the others wait for its answer.
 """
 
 from collections import deque
@@ -12,25 +12,28 @@ from cli.shell.failures import LuaFailed
 from cli.shell.values import Lua
 
 Question = tuple[int, int, bytes, Lua]
-"""Of which fiber, to which connection, what, and with which arguments."""
-NOBODY_LEFT: Final = "every fiber waits for another one, and nobody is left to wake them"
+"""A request: its fiber, connection, verb, and arguments."""
+NOBODY_LEFT: Final = "every fiber waits for another one, and none is left to wake them"
 
 
 class Carriers(Protocol):
-    """The event loop: tasks beside the one that waits."""
+    """The event loop: tasks besides the waiting one."""
 
     def carry(self, question: Callable[[], Awaitable[None]], /) -> None:
-        """Ask in a task of its own, then `poke`."""
+        """Send the request in a separate task, then `poke`."""
 
     def poke(self) -> None:
-        """Wake the waiting task, so that it looks again."""
+        """Wake the waiting task, so that it checks again."""
 
     async def wait(self, seconds: float | None) -> None:
-        """Until poked, or for so long."""
+        """Wait until poked, or for this time."""
 
 
 class FiberTurns:
-    """`step`: what the coroutines want next. `answer`: asks for a fiber, which is ready then."""
+    """`step`: the next requests of the coroutines.
+
+    `answer`: sends a fiber's request, which makes it ready.
+    """
 
     def __init__(
         self,
@@ -44,12 +47,12 @@ class FiberTurns:
         self._step = step
         self._answer = answer
         self._chunks: dict[int, Question | None] = {}
-        """Chunks with a waiting fiber, and what each wants to know."""
+        """Chunks with a waiting fiber, and the request of each."""
         self._over: dict[int, tuple[Lua, ...]] = {}
         self._questions: deque[Question] = deque()
 
     async def until_done(self, chunk: int) -> tuple[Lua, ...]:
-        """Give turns until the chunk is over: its last event."""
+        """Give turns until the chunk ends; return its last event."""
         self._chunks[chunk] = None
         try:
             while True:
@@ -71,13 +74,13 @@ class FiberTurns:
                 self.carriers.poke()
 
     async def go_on(self) -> None:
-        """Give turns for ever, also while no chunk runs."""
+        """Give turns without end, also while no chunk runs."""
         assert self.carriers is not None
         while True:
             await self.carriers.wait(self.advance())
 
     def advance(self) -> float | None:
-        """Run all fibers that can; return the seconds until the next one wants to, or None."""
+        """Run all ready fibers; return the seconds until the next one is ready, or None."""
         while True:
             event = self._step()
             match event[0]:

@@ -1,4 +1,4 @@
-"""Later values of a broadcast key, for functions that were given to `box.watch`."""
+"""Later values of a broadcast key, for functions passed to `box.watch`."""
 
 import math
 from collections.abc import Awaitable, Callable
@@ -10,7 +10,7 @@ from admin.box.session import Box
 from qsync.errors import QsyncError
 
 AGAIN_S: Final = 1.0
-"""Pause before a node that did not answer is asked again."""
+"""Pause before the next request to a node that did not answer."""
 
 
 async def follow_key(
@@ -21,7 +21,7 @@ async def follow_key(
     wanted: Callable[[], bool],
     call: Callable[[object], Awaitable[None]],
 ) -> None:
-    """Call for every other value than the `known` one, as long as that is `wanted`."""
+    """Call it for every new value after the `known` one, as long as it is `wanted`."""
     values = box.watch(key)
     while True:
         try:

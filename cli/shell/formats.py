@@ -12,11 +12,11 @@ from typing import Final
 from cli.shell.values import Double, NamedRow, plain
 
 ROWS_MAX: Final = 1000
-"""Rows of one value that are shown to people, unless they ask for more."""
+"""How many rows of one value are shown by default."""
 CELL_MAX: Final = 60
 """Letters of one cell of a table."""
 MEASURED_MAX: Final = 200
-"""Rows that decide how wide the columns are."""
+"""How many rows determine the widths of columns."""
 
 
 class OutputFormat(StrEnum):
@@ -34,7 +34,7 @@ class OutputFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OutputStyle:
-    """`people`: a terminal, where a tree may take many lines; else one value is one line."""
+    """`people`: a terminal, where a tree may have many lines; else one value is one line."""
 
     format: OutputFormat = OutputFormat.AUTO
     people: bool = False
@@ -43,7 +43,7 @@ class OutputStyle:
 
 
 def render(values: Sequence[object], look: OutputStyle) -> Iterator[str]:
-    """The lines of what a chunk returned."""
+    """The lines of a chunk's results."""
     for at, value in enumerate(values):
         if at and look.format in {OutputFormat.YAML, OutputFormat.VERTICAL}:
             yield "---"
@@ -184,7 +184,7 @@ def _rows(value: object) -> bool:
 
 
 def _tabular(value: object) -> tuple[list[str], list[list[object]]] | None:
-    """Columns and rows, of tuples or of maps; None for what is no table."""
+    """Columns and rows, of tuples or of maps; None if it is not a table."""
     items = value if isinstance(value, list) else [value]
     if items and all(isinstance(each, NamedRow) for each in items):
         rows = [each for each in items if isinstance(each, NamedRow)]
@@ -209,7 +209,7 @@ def _json(value: object) -> str:
 
 
 def plain_json(value: object) -> object:
-    """Without wrappers, and maps with keys that JSON can have."""
+    """Without wrappers, and with maps whose keys are valid in JSON."""
     return _keyed(plain(value))
 
 

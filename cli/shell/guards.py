@@ -1,4 +1,4 @@
-"""Verbs that change something, and those of which a person should be told first what they do."""
+"""Verbs that change something, and dangerous verbs that ask for confirmation first."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -18,7 +18,7 @@ WRITES: Final = frozenset(
         *("once", "injection.set"),
     }
 )
-"""What is refused in a read-only shell, and what may have been done when it is interrupted."""
+"""Verbs that a read-only shell refuses, and that may have taken effect when interrupted."""
 
 _LEADING: Final = {
     "ctl.promote": "promote",
@@ -30,7 +30,7 @@ _LEADING: Final = {
 async def consequence(
     box: Box, data: DataVerbs, verb: str, args: Sequence[object]
 ) -> tuple[str, str] | None:
-    """Return what a dangerous verb would do, and the name to be typed, if any; else None."""
+    """Return the effect of a dangerous verb, and the name to type, if any; else None."""
     if verb in _LEADING:
         from admin.box.why import changes_nothing  # noqa: PLC0415 - slow to import
 

@@ -1,7 +1,7 @@
-"""Rows of `_cluster` and `_schema` that every cluster of Tarantool has, and ours only implies.
+"""Rows of `_cluster` and `_schema` that every Tarantool cluster stores and ours only implies.
 
-Members are rows of `_cluster` here once they were changed; until then they are what the nodes were
-founded with. What is stored goes before what is implied.
+Members become rows of `_cluster` here at their first change; until then they are the founding
+members. Stored rows override implied ones.
 """
 
 from collections.abc import Awaitable, Callable
@@ -13,7 +13,7 @@ Row = list[object]
 
 
 async def implied_rows(box: Box, space: str) -> list[Row]:
-    """Those of that space, by their first field."""
+    """The implied rows of that space, by their first field."""
     made = _ROWS.get(space)
     return [] if made is None else await made(box)
 

@@ -1,7 +1,7 @@
-"""Tarantool's fault injections, `box.error.injection`, where something of ours breaks the same.
+"""Tarantool's fault injections, `box.error.injection`, for which we have the same fault.
 
-Some are fault points of a node; some are rules for the links of a lab, whose proxies carry what its
-nodes send each other. All others are refused, with what comes nearest.
+Some are fault points of a node; some are rules for the links of a lab, whose proxies carry the
+traffic of its nodes. All others are refused, with the nearest alternative.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,16 +29,15 @@ POINTS: Final[Mapping[str, tuple[Fault, float]]] = {
     "ERRINJ_WAL_WRITE_DISK": (Fault.FAIL_FSYNC, 0.0),
     "ERRINJ_WAL_ROTATE": (Fault.FAIL_FSYNC, 0.0),
 }
-"""Those that a fault point of the node does, and its seconds."""
+"""Injections with a fault point of the node, and its seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkInjection:
-    """What becomes of the links between the node and all others, both ways.
+    """A fault of all links of the node, in both directions.
 
-    `seconds`: the injection is set to so many, by which everything is held back; else nothing
-    passes while it is set to true. Nodes answer each other on either's connection, so that one
-    direction alone would stop nothing.
+    `seconds`: the value of the injection delays all traffic; else all traffic is cut while it is
+    true. Nodes answer on either connection, so a fault in one direction would stop nothing.
     """
 
     seconds: bool = False
@@ -49,7 +48,7 @@ LINKS: Final[Mapping[str, LinkInjection]] = {
     "ERRINJ_RELAY_TIMEOUT": LinkInjection(seconds=True),
     "ERRINJ_APPLIER_READ_TX_ROW_DELAY": LinkInjection(),
 }
-"""Those that the proxies between the nodes of a lab do."""
+"""Injections by the proxies between the nodes of a lab."""
 
 _NEAREST: Final[Sequence[tuple[tuple[str, ...], str]]] = (
     (
@@ -57,13 +56,13 @@ _NEAREST: Final[Sequence[tuple[tuple[str, ...], str]]] = (
         "links break by `qsync lab cut A B` and `slow A B 200ms`",
     ),
     (("ERRINJ_WAL_", "ERRINJ_XLOG_"), "disks break by `qsync lab fault NODE`"),
-    (("ERRINJ_SNAP_",), "`qsync lab kill NODE` ends a node in the middle of whatever it does"),
+    (("ERRINJ_SNAP_",), "`qsync lab kill NODE` kills a node at any moment"),
     (
         ("ERRINJ_RAFT_", "ERRINJ_ELECTION_", "ERRINJ_TXN_LIMBO_", "ERRINJ_BOX_"),
         "`qsync lab pause NODE` stops a node at any moment; `qsync sim --explore` tries all orders",
     ),
 )
-"""Beginnings of names, and what does something like it."""
+"""Prefixes of names, and a similar command."""
 _ELSE: Final = (
     "`qsync lab fault NODE` arms fault points, `qsync lab cut A B` and `slow` break links"
 )
@@ -105,7 +104,7 @@ async def _info(box: Box, _args: Sequence[object]) -> object:
         for name, each in LINKS.items():
             states[name] = await _spoiled(box, each)
     except NotSupported:
-        pass  # no lab, so no proxies whose rules could be shown
+        pass  # not a lab, so there are no proxies with rules
     return {name: {"state": state} for name, state in states.items()}
 
 
@@ -125,14 +124,14 @@ def _point(name: str) -> tuple[Fault, float]:
 
 
 async def _armed(box: Box) -> set[object]:
-    """The fault points that still strike."""
+    """The armed fault points."""
     found = await box.info_at("faults")
     listed = found if isinstance(found, list) else []
     return {each["point"] for each in listed if each["left"] != 0}
 
 
 async def _spoil(box: Box, name: str, what: LinkInjection, value: object) -> None:
-    """Give the links their rule, or make them whole."""
+    """Set the rule of the links, or heal them."""
     right = isinstance(value, int | float) if what.seconds else isinstance(value, bool)
     if not right or (isinstance(value, bool) and what.seconds):
         kind = "a number of seconds" if what.seconds else "true or false"
@@ -146,7 +145,7 @@ async def _spoil(box: Box, name: str, what: LinkInjection, value: object) -> Non
 
 
 async def _spoiled(box: Box, what: LinkInjection) -> object:
-    """Return the value of the injection; for links with other faults, false or 0."""
+    """Return the value of the injection; false or 0 for links with other faults."""
     lab = await _lab(box)
     mine = set(_links(lab, box))
     rules = [each.rule for each in await box.place.aside(lab.control.show) if each.link in mine]
@@ -161,7 +160,7 @@ def _links(lab: "Lab", box: Box) -> list[DirectedLink]:
 
 
 async def _lab(box: Box) -> "Lab":
-    """The lab that the node is of: the folder of its directory. Raises NotSupported."""
+    """The lab of the node: the folder of its directory. Raises NotSupported."""
     from admin.lab import lab as labs  # noqa: PLC0415 - only here
 
     options = await box.node.options({})
@@ -172,6 +171,6 @@ async def _lab(box: Box) -> "Lab":
         if found.cluster == options["replicaset_uuid"] and box.name in names and found.links:
             return found
     raise NotSupported(
-        f"links of {box.name} cannot be spoiled: it is of no lab on this machine with proxies",
+        f"links of {box.name} cannot be broken: it is not in a lab with proxies on this machine",
         hint="`qsync lab up` makes one; elsewhere the network itself is to be broken",
     )

@@ -1,4 +1,4 @@
-"""Backslash commands that look: at all nodes, at the limbo, at what became of a transaction."""
+"""Backslash commands for inspection: all nodes, the limbo, the outcome of a transaction."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -31,13 +31,13 @@ async def status(shell: ShellCore, _rest: str) -> None:
 
 
 async def limbo(shell: ShellCore, _rest: str) -> None:
-    """Show what waits, since when, and for whose acks."""
+    """Show pending transactions, since when they wait, and for which acks."""
     answer = await shell.box.why.waiting()
     _tell(shell, answer.sentence, answer.facts, answer.next)
 
 
 async def why(shell: ShellCore, _rest: str) -> None:
-    """Say why it is read-only, and what promote would do. Also why something waits."""
+    """Explain why it is read-only, and what promote would do. Also why something waits."""
     box = shell.box
     for answer in (await box.why.read_only(), await box.why.waiting(), await box.why.would()):
         _tell(shell, answer.sentence, answer.facts, answer.next)

@@ -1,4 +1,4 @@
-"""Every name that the shell knows, with a line about it: for completion, hints and help."""
+"""Every name that the shell knows, with a one-line description: for completion, hints and help."""
 
 import inspect
 from collections.abc import Mapping
@@ -39,13 +39,13 @@ SPACE: Final[Mapping[str, tuple[str, str]]] = {
     "rename": ("(name)", "Another name for the space."),
     "drop": ("()", _doc(BoxSpace.drop)),
 }
-"""Methods of spaces: how each is called, and what it does."""
+"""Methods of spaces: their signature and their effect."""
 
 _GRANT: Final = "(name, 'read,write', 'space', 'orders.*') or (name, role)"
 BOX: Final[Mapping[str, tuple[str, str]]] = {
     "box.info": ("", _doc(Box.info)),
     "box.cfg": ("{option = value}", _doc(CfgOptions)),
-    "box.stat": ("", "What the node has done since it was started."),
+    "box.stat": ("", "Counters of the node since its start."),
     "box.space": (".NAME", "The spaces."),
     "box.sequence": (".NAME:next()", "The sequences."),
     "box.schema.create_space": (
@@ -69,7 +69,7 @@ BOX: Final[Mapping[str, tuple[str, str]]] = {
     "box.schema.role.info": ("(name)", _doc(AsyncUsers.info)),
     "box.schema.role.exists": ("(name)", _doc(AsyncUsers.exists)),
     "box.schema.role.list": ("()", "The names of all roles."),
-    "box.session.user": ("()", "Who one is here; nothing without users."),
+    "box.session.user": ("()", "The current user; nothing without users."),
     "box.session.effective_user": ("()", "The same."),
     "box.session.su": (
         "(user), or (user, function, ...)",
@@ -119,7 +119,7 @@ BOX: Final[Mapping[str, tuple[str, str]]] = {
     "box.ctl.wait_rw": ("(seconds)", _doc(Ctl.wait_rw)),
     "box.ctl.on_election": ("(function(value))", _doc(Ctl.elections)),
     "box.ctl.replica_gc": ("(uuid)", _doc(Ctl.replica_gc)),
-    "box.ctl.wal_sync": ("()", "Until the disk of the node has all that its log has now."),
+    "box.ctl.wal_sync": ("()", "Wait until the disk of the node has its whole current log."),
     "box.ctl.dry_run": ("('promote')", _doc(Ctl.dry_run)),
     "box.why.read_only": ("()", _doc(Why.read_only)),
     "box.why.waiting": ("()", _doc(Why.waiting)),
@@ -130,7 +130,7 @@ BOX: Final[Mapping[str, tuple[str, str]]] = {
         "Another session: c.space.NAME, c:begin(), c:commit(), c:rollback(), c:info(), c:close().",
     ),
 }
-"""Everything that begins with a global name: how it is called, and what it does."""
+"""All names below a global name: their signature and their effect."""
 
 INFO: Final = names(BoxInfo)
 OPTIONS: Final = tuple(CfgOptions.__annotations__)
@@ -152,7 +152,7 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "iterator": arguments.ITERATORS,
     "wait": tuple(arguments.WAITS),
 }
-"""What an option may be, where that is one of a few words."""
+"""The values of an option, if they are a few words."""
 
 TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
     "box.watch": KEYS,
@@ -168,4 +168,4 @@ GLOBALS: Final = (
     *("and", "break", "do", "else", "elseif", "end", "false", "for", "function", "if", "in"),
     *("local", "nil", "not", "or", "repeat", "return", "then", "true", "until", "while"),
 )
-"""What a line may begin with."""
+"""The possible beginnings of a line."""

@@ -1,4 +1,4 @@
-r"""`\help`: pages made of what the code says of itself."""
+r"""`\help`: pages generated from the code."""
 
 import difflib
 import textwrap
@@ -32,7 +32,7 @@ COMMAND_LIST = "commands"
 
 
 def page(topic: str | None, width: int = 80) -> str:
-    """The page of a topic, or the first one, for a screen of so many columns."""
+    """The page of a topic, or the first page, for a screen of this width."""
     if topic is None or not topic.strip():
         return _FIRST
     if topic.strip() == COMMAND_LIST:

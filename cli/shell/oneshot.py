@@ -19,8 +19,9 @@ from cli.shell.shell import Shell
 from cli.shell.voices import ShellOutput
 
 FIBER: Final = re.compile(r"\bfiber\b|\bbox\.watch\s*\(|:watch\s*\(|\bon_election\b|\\i\b")
-"""A script with this needs an event loop: what one fiber asks must not keep the others waiting,
-and watchers are called while the script waits."""
+"""A script with these names needs an event loop: a request of one fiber must not block the others,
+and watchers are called while the script waits.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,7 @@ class Job:
 
 
 class Script(Shell):
-    """A shell with nobody in front of it."""
+    """A shell without a user."""
 
     @override
     async def pause(self, seconds: float) -> None:
@@ -54,7 +55,7 @@ class Script(Shell):
 def run(
     job: Job, voices: ShellOutput, collect: Callable[[list[object]], None] | None = None
 ) -> None:
-    """Run all of it; stops at the first error, which is raised.
+    """Run all of it; the first error stops it and is raised.
 
     `collect` takes the values of each chunk instead of showing them.
     """

@@ -5,7 +5,7 @@ from cli.shell.voices import ShellOutput
 
 
 def roll_back(box: Box, voices: ShellOutput) -> None:
-    """An error ends it, as in Tarantool's console: half of a transaction is none."""
+    """An error rolls it back, as in Tarantool's console."""
     txn = box.txn
     if txn is not None:
         box.rollback()
@@ -13,7 +13,7 @@ def roll_back(box: Box, voices: ShellOutput) -> None:
 
 
 def lose(box: Box, voices: ShellOutput) -> None:
-    """The shell ends: say what goes with it."""
+    """The shell ends: report the lost transaction."""
     txn = box.txn
     if txn is not None:
         box.rollback()

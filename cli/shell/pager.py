@@ -1,4 +1,4 @@
-"""The user's pager, for what is longer than the screen."""
+"""The user's pager, for output longer than the screen."""
 
 import os
 import shlex
@@ -9,7 +9,7 @@ from qsync.errors import ConfigError
 
 
 def pager() -> list[str]:
-    """Command and arguments; empty: there is none, or none is wanted. Raises ConfigError."""
+    """Command and arguments; empty: no pager exists or is wanted. Raises ConfigError."""
     named = os.environ.get("PAGER")
     if named is not None:
         try:

@@ -17,14 +17,14 @@ _LANGUAGE: Final = re.compile(r"\A\s*[Ll]ua[^\S\n]*\n")
 
 @dataclass(frozen=True, slots=True)
 class PastedChunk:
-    """The chunk as Lua can read it, and what was changed for that."""
+    """The chunk as valid Lua, and the changes."""
 
     text: str
     notes: tuple[str, ...] = ()
 
 
 def clean(text: str) -> PastedChunk:
-    """Make Lua of it, outside of string literals and comments only."""
+    """Make it valid Lua, but change nothing inside string literals and comments."""
     notes: list[str] = []
     without = _LANGUAGE.sub("", text, count=1)
     if without != text:
@@ -42,7 +42,7 @@ def clean(text: str) -> PastedChunk:
 
 
 class _Reader:
-    """Goes through the text once; `parts` is what has been read."""
+    """Reads the text once; `parts` is the output so far."""
 
     def __init__(self, text: str) -> None:
         self.quotes = False
@@ -116,7 +116,7 @@ class _Reader:
         self._put(plain + inside.replace(plain, "\\" + plain) + plain, end - self._at)
 
     def _scan(self, at: int, ends: Callable[[str], bool]) -> int:
-        """Just behind the first letter from `at` on that ends it; backslashes take one along."""
+        """The position after the first closing letter from `at` on, with backslash escapes."""
         text = self._text
         while at < len(text):
             if text[at] == "\\":

@@ -50,13 +50,13 @@ COLOURS: Final = Style.from_dict(
         "pygments.error": "ansired",
     }
 )
-"""Colours of the terminal's own palette, which can be read on black and on white alike."""
+"""Colours of the terminal's palette that are readable on black and on white."""
 _SECRET = "passw"  # noqa: S105 - a word to look for, of `password` and `passwd`
 _WELCOME = r"Lua 5.4 with `box`; \help lists what there is, \tutorial shows it, Ctrl-D leaves."
 
 
 def converse(job: Job) -> None:
-    """Run the interactive shell until its user leaves."""
+    """Run the interactive shell until the user leaves it."""
     installed()
     try:
         trio.run(_converse, job)
@@ -112,7 +112,7 @@ def _greeting(talk: InteractiveShell, watcher: Watcher) -> str:
 
 
 class Editor:
-    """Reads lines in a thread, so that the session goes on meanwhile."""
+    """Reads lines in a thread, so the session continues meanwhile."""
 
     def __init__(self) -> None:
         self._talk: InteractiveShell | None = None
@@ -162,7 +162,7 @@ class Editor:
 
         def read() -> str:
             try:
-                # A session of its own: answers are no history.
+                # A separate session: answers do not go to the history.
                 return PromptSession[str]().prompt(words, handle_sigint=False)
             except (KeyboardInterrupt, EOFError):
                 return ""
@@ -241,7 +241,7 @@ class HistoryFile(FileHistory):
 
     @override
     def store_string(self, string: str) -> None:
-        """Append it, with nobody writing between."""
+        """Append it, under a lock of the file."""
         if _SECRET in string.lower():
             return
         path = Path(os.fsdecode(self.filename))
@@ -253,10 +253,10 @@ class HistoryFile(FileHistory):
 
 
 def _keys(talk: InteractiveShell) -> KeyBindings:
-    """Enter runs what is whole, and goes on to the next line with what is not.
+    """Enter runs a complete chunk, and starts a new line in an incomplete one.
 
-    Where a quote is open the next line would be no help: Enter says so, and nothing is lost.
-    While a line of the history is searched for it takes the one that is shown, as everywhere.
+    If a quote is open, another line does not help: Enter reports it, and nothing is lost. During a
+    search in the history it takes the shown line, as everywhere.
     """
     keys = KeyBindings()
 

@@ -1,4 +1,4 @@
-"""Names of Tarantool's that the shell knows and refuses: why, and what does it instead.
+"""Tarantool names that the shell refuses: the reason, and the alternative.
 
 `box...` and modules by their name, methods as `space:NAME`, options of `box.cfg` as `cfg.NAME`.
 """
@@ -178,11 +178,11 @@ REFUSED: Final[Mapping[str, Refusal]] = {
     "cfg.instance_name": ("an identity is in the directory", _FILE),
     "cfg.feedback_enabled": ("nothing is ever sent home", "leave it out"),
 }
-"""Why there is none, and what to do instead."""
+"""The reason, and the alternative."""
 
 
 def refusal_of(name: str) -> NotSupported:
-    """The error about a name. Raises KeyError for one that is not refused."""
+    """The error for a name. Raises KeyError for one that is not refused."""
     why, instead = REFUSED[name]
     kind, _, rest = name.partition(".")
     shown = f"box.cfg.{rest}" if kind == "cfg" else name.replace("require ", "module ")

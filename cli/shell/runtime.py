@@ -1,7 +1,7 @@
-"""Lua chunks as coroutines of Python: every question is awaited, Lua goes on with the answer.
+"""Lua chunks as Python coroutines: every request is awaited, and Lua continues with the answer.
 
-The sandbox: no os, io, package, debug, bytecode, nor anything of Python; memory has a limit, and a
-loop that never ends can be interrupted.
+The sandbox: no os, io, package, debug, bytecode, and no Python objects; memory has a limit, and an
+endless loop can be interrupted.
 """
 
 import time
@@ -91,17 +91,17 @@ class LuaRuntime:
         return function
 
     async def run(self, function: object, arguments: Sequence[object] = ()) -> list[object]:
-        """What the chunk returns. Raises QsyncError: Lua's own are LuaFailed."""
+        """The results of the chunk. Raises QsyncError; Lua errors are LuaFailed."""
         self.interrupted = False
         given = [self.bridge.to_lua(each) for each in arguments]
         return await self._drive(self._main[b"start"](function, *given))
 
     async def call_kept(self, number: int, arguments: Sequence[object]) -> None:
-        """Call a function that was given to `box.watch`."""
+        """Call a function that was passed to `box.watch`."""
         await self.run(self._kept[number - 1], arguments)
 
     def spawn_kept(self, number: int, arguments: Sequence[object]) -> None:
-        """Run it in a fiber of its own, which nobody waits for."""
+        """Run it in a separate fiber without waiting for it."""
         given = [self.bridge.to_lua(each) for each in arguments]
         self._main[b"spawn"](self._kept[number - 1], *given)
         assert self.turns.carriers is not None
@@ -116,12 +116,12 @@ class LuaRuntime:
             case b"done":
                 return self._values(step[2])
             case b"interrupted":
-                raise ChunkInterrupted("the chunk was interrupted; nothing was under way")
+                raise ChunkInterrupted("the chunk was interrupted; no request was running")
             case _:
                 raise self._failure(step[1:])
 
     def _step(self) -> tuple[Lua, ...]:
-        """Return the next wishes of the coroutines; each had a turn."""
+        """Return the next requests of the coroutines; each had a turn."""
         try:
             found = self._main[b"turn"]()
         except MemoryError as error:
@@ -131,7 +131,7 @@ class LuaRuntime:
         return found if isinstance(found, tuple) else (found,)
 
     async def _answer(self, fiber: int, conn: int, verb: bytes, packed: Lua) -> None:
-        """Ask for a fiber, which is ready again then. Raises ChunkInterrupted."""
+        """Send the request of a fiber, which makes it ready. Raises ChunkInterrupted."""
         back: tuple[object, ...]
         try:
             args = [self.bridge.to_python(packed[at]) for at in range(1, packed[b"n"] + 1)]
@@ -157,7 +157,7 @@ class LuaRuntime:
         return [self._shown(packed[at]) for at in range(1, packed[b"n"] + 1)]
 
     def _shown(self, value: object) -> object:
-        """Return what a chunk returned; a function is shown by its name only."""
+        """Return the results of a chunk; a function is shown by its name only."""
         if _kind_of(value) in {"function", "thread", "userdata"}:
             return f"<{_kind_of(value)}>"
         return self.bridge.to_python(value)

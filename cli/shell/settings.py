@@ -1,4 +1,4 @@
-r"""What `\set` shows and changes."""
+r"""The settings of `\set`."""
 
 from dataclasses import dataclass, fields
 from typing import Final
@@ -32,7 +32,7 @@ class ShellSettings:
         return tuple(each.name for each in fields(cls))
 
     def as_typed(self, name: str) -> str:
-        """A value as it is typed."""
+        """A value as the user types it."""
         value: object = getattr(self, name)
         return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 

@@ -1,4 +1,4 @@
-"""A shell with its commands and its pages, which are loaded on demand."""
+"""A shell with its commands and help pages, which are loaded on demand."""
 
 from typing_extensions import override
 

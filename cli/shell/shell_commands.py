@@ -1,4 +1,4 @@
-"""Backslash commands that steer the shell itself."""
+"""Backslash commands for the shell itself."""
 
 from pathlib import Path
 
@@ -15,20 +15,20 @@ _CYCLE = (OutputFormat.AUTO, OutputFormat.VERTICAL, OutputFormat.YAML, OutputFor
 
 
 class CommandMisused(Exception):
-    """A command was given something else than it takes."""
+    """A command got an invalid argument."""
 
 
 class Leave(Exception):
-    """The shell is to end."""
+    """The shell must end."""
 
 
 async def help_(shell: ShellCore, rest: str) -> None:
-    """Explain a name, or list what there is."""
+    """Explain a name, or list all pages."""
     shell.voices.result(await shell.help_page(rest or None))
 
 
 async def tutorial(shell: ShellCore, rest: str) -> None:
-    """Learn by doing. Eight short lessons, on this very cluster."""
+    """Learn by doing. Eight short lessons, on this cluster."""
     shell.voices.result(await shell.taught(rest or None))
 
 
@@ -49,7 +49,7 @@ async def connect(shell: ShellCore, rest: str) -> None:
 
 
 async def follow(shell: ShellCore, rest: str) -> None:
-    """Go along with the leader, or stay with this node."""
+    """Follow the leader, or stay with this node."""
     if rest not in _SWITCH:
         raise CommandMisused(f"{rest!r} is neither on nor off")
     await shell.box.use(None if _SWITCH[rest] else shell.box.name)
@@ -78,7 +78,7 @@ async def resolved(
     timeout: float | None = None,  # noqa: ASYNC109 - the caller's word
     again: bool = True,
 ) -> Receipt:
-    """What became of a write of this session; from then on it is its last one."""
+    """Show the outcome of a write of this session, which becomes its last write."""
     receipt = await box.data.resolve(token, timeout=timeout, again=again)
     box.last = receipt
     if box.unknown == token:
@@ -87,7 +87,7 @@ async def resolved(
 
 
 async def retry(shell: ShellCore, rest: str) -> None:
-    """Ask what became of the last unknown write. At most once in all it is done.
+    """Retry the last unknown write. It takes effect at most once.
 
     Or of a token's: one from elsewhere, which this shell cannot do, is resolved.
     """
@@ -95,7 +95,7 @@ async def retry(shell: ShellCore, rest: str) -> None:
 
 
 async def resolve(shell: ShellCore, rest: str) -> None:
-    """Ask what became of an unknown write, without doing it.
+    """Request the outcome of an unknown write, without a retry.
 
     Of the last one, or of a token's.
     If nobody has done it, it is given up: no attempt that is still on its way can do it any more.
@@ -121,7 +121,10 @@ async def cycle(shell: ShellCore, _rest: str) -> None:
 
 
 async def history(shell: ShellCore, rest: str) -> None:
-    """Show the lines typed last. Twenty, or so many; `/TEXT` shows those with a text in them."""
+    """Show the last typed lines.
+
+    Twenty, or a given number; `/TEXT` shows the lines with that text.
+    """
     wanted = rest.removeprefix("/") if rest.startswith("/") else ""
     if rest and not wanted and not rest.isdigit():
         raise CommandMisused(f"{rest!r} is neither a number nor /TEXT")

@@ -1,4 +1,4 @@
-"""Commands with a backslash: what is about the shell, or about all nodes at once."""
+"""Commands with a backslash: for the shell itself, or for all nodes at once."""
 
 import difflib
 from collections.abc import Awaitable, Callable, Mapping
@@ -74,6 +74,6 @@ class Commands:
 
 
 def usage(name: str) -> str:
-    """How a command is used, and what it does."""
+    """The usage of a command, and its effect."""
     command = COMMANDS[name]
     return f"\\{name} {command.takes}".rstrip() + f"\n    {command.about}"

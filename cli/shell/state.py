@@ -27,11 +27,11 @@ _METHOD: Final = re.compile(r"call a nil value \((?:method|field) '(\w+)'\)")
 _LOCAL: Final = re.compile(r"^\s*local\s+(?:function\s+)?(\w+)", re.MULTILINE)
 _ABSENT: Final = frozenset({"os", "io", "package", "debug", "dofile", "loadfile", "python"})
 SPACES_MAX: Final = 5
-"""So many are named where none is like what was typed."""
+"""How many names are listed if none is similar to the typed one."""
 
 
 def locals_of(source: str) -> set[str]:
-    """Names that a chunk made local: they are gone with it."""
+    """Local names of a chunk: they end with it."""
     return set(_LOCAL.findall(source))
 
 
@@ -54,7 +54,7 @@ def hint(message: str, *, source: str, gone: Iterable[str], spaces: Iterable[str
 
 
 def _no_function(name: str) -> str:
-    """There is no such method or function; which one was meant?"""
+    """Suggest a name for an unknown method or function."""
     from cli.shell.known import BOX, SPACE  # noqa: PLC0415 - it loads all that can be called
 
     there = dict.fromkeys((*SPACE, *(each.rpartition(".")[2] for each in BOX)))
@@ -63,7 +63,7 @@ def _no_function(name: str) -> str:
 
 
 def _no_space(name: str, source: str, spaces: list[str]) -> str:
-    """There is no such member; was it meant to be a space?"""
+    """Suggest a name for an unknown member, such as a space."""
     near = difflib.get_close_matches(name, spaces, n=1)
     if near:
         return f"did you mean the space {near[0]!r}?"
@@ -74,13 +74,13 @@ def _no_space(name: str, source: str, spaces: list[str]) -> str:
 
 
 PRODUCTION = "production"
-"""The tag of a cluster on which dangerous verbs want a name typed."""
+"""The tag of a cluster on which dangerous verbs require a typed name."""
 WIDTH = 100
 """Columns, where there is no terminal."""
 
 
 class ShellCore(ABC):
-    """The part that is the same with and without a terminal."""
+    """The part of a shell that is the same with and without a terminal."""
 
     people = False
 
@@ -113,13 +113,13 @@ class ShellCore(ABC):
         return WIDTH
 
     async def detect_target(self) -> None:
-        """Learn what kind of cluster this is."""
+        """Read the tag and settings of the cluster."""
         found = await self.box.info_at("cluster")
         if isinstance(found, dict):
             self.cluster, self.tag = str(found.get("name")), str(found.get("tag") or "")
 
     async def switch(self, box: Box) -> None:
-        """Speak to another cluster from now on."""
+        """Connect to another cluster."""
         box.consistency = self.settings.consistency
         self.box = self.verbs.boxes[0] = box
         await self.detect_target()
@@ -127,7 +127,7 @@ class ShellCore(ABC):
     # -- chunks
 
     async def show(self, text: str, *, name: str = "=shell") -> None:
-        """Run a text, chunk by chunk, and show what comes of it. Raises the first error."""
+        """Run a text, chunk by chunk, and show the results. Raises the first error."""
         for chunk in chunks(self.runtime.compile, text, name=name):
             if chunk.startswith(COMMAND):
                 await self.command(chunk)
@@ -135,7 +135,7 @@ class ShellCore(ABC):
                 await self.present(await self.run(chunk, name=name))
 
     async def present(self, values: list[object]) -> None:
-        """Show what a chunk returned."""
+        """Show the results of a chunk."""
         for line in self.lines(values):
             self.voices.result(line)
 
@@ -175,7 +175,7 @@ class ShellCore(ABC):
                 error.hint = await _hint(self, error.message, cleaned.text)
             raise
         except LuaSyntax:
-            raise  # nothing of it was run
+            raise  # no part of it was run
         except QsyncError:
             opened.roll_back(self.box, self.voices)
             raise
@@ -183,7 +183,7 @@ class ShellCore(ABC):
             self.gone |= locals_of(cleaned.text)
 
     async def run_at(self, node: str, source: str) -> list[object]:
-        """What a chunk returns if `box` is another node's."""
+        """The results of a chunk whose `box` is of another node."""
         here = self.box
         there = await here.beside(node)
         there.consistency = here.consistency
@@ -206,20 +206,20 @@ class ShellCore(ABC):
     # -- what the verbs need
 
     def emit(self, text: str) -> None:
-        """A line of a chunk's own output."""
+        """A line of output that a chunk printed."""
         self.voices.out(text)
 
     async def sure(self, sentence: str, word: str) -> None:
-        """Check that `--yes` was given for a production cluster: nobody can be asked."""
+        """Check that `--yes` was given for a production cluster: no user can be asked."""
         if self.production and not self._yes:
             raise StoppedByGuard(
                 f"this cluster is tagged {self.tag!r}. {sentence}",
-                hint=f"say --yes if that is meant ({word})",
+                hint=f"give --yes to confirm ({word})",
             )
 
     async def edit(self) -> None:
-        """Edit the last chunk. Raises WrongOperation: nobody is there."""
-        raise WrongOperation("a script has nobody who could edit", hint="start `qsync shell`")
+        """Edit the last chunk. Raises WrongOperation: there is no user."""
+        raise WrongOperation("a script has no user who could edit", hint="start `qsync shell`")
 
     @abstractmethod
     async def pause(self, seconds: float) -> None:
@@ -230,7 +230,7 @@ class ShellCore(ABC):
         return await self.box.another(target)
 
     def watch(self, box: Box, key: str, function: int, value: object) -> None:  # noqa: B027 - so it is meant
-        """Without an event loop there is no later: the first call was all."""
+        """Without an event loop there are no later values: only the first call is made."""
 
     @abstractmethod
     async def help_page(self, topic: str | None) -> str:
@@ -248,13 +248,13 @@ class ShellCore(ABC):
 
 
 def _ended(shell: ShellCore, fiber: int) -> None:
-    """A fiber has ended: say what went with it."""
+    """A fiber has ended: report its lost transaction."""
     for sentence in shell.verbs.fiber_ended(fiber):
         shell.voices.say(sentence)
 
 
 async def _hint(shell: ShellCore, message: str, source: str) -> str:
-    """What an error of Lua's probably means, given what the cluster has."""
+    """The probable meaning of a Lua error, given the names in the cluster."""
     spaces: list[str] = []
     if "nil value (field" in message:
         shapes = await shell.verbs.data.shapes(shell.box)

@@ -32,11 +32,11 @@ from cli.shell.voices import ShellOutput
 from qsync.errors import ConfigError, OutcomeUnknown, QsyncError
 
 EDITORS: Final = ("sensible-editor", "nano", "vi", "vim", "emacs")
-"""The first of them that is there, where neither VISUAL nor EDITOR is set."""
+"""The first installed one is used if neither VISUAL nor EDITOR is set."""
 
 
 def edited(text: str) -> str:
-    """The text as the user left it; waits for the editor to end. Raises ConfigError."""
+    """The edited text; waits for the editor to end. Raises ConfigError."""
     command = editor()
     with tempfile.TemporaryDirectory(prefix="qsync-") as folder:
         path = Path(folder) / "chunk.lua"
@@ -51,7 +51,7 @@ def edited(text: str) -> str:
         if done.returncode:
             raise ConfigError(
                 f"the editor {command[0]} ended with {done.returncode}",
-                hint="nothing was taken over from it",
+                hint="its text was not used",
             )
         return path.read_text("utf-8", errors="replace").strip("\n")
 
@@ -71,16 +71,16 @@ def editor() -> list[str]:
 
 
 SLOW_S: Final = 0.1
-"""The time that a chunk took is shown when it is longer than this."""
+"""The duration of a chunk is shown if it is longer than this."""
 FOLLOW_UP_S: Final = 60.0
-"""How long the shell asks by itself what became of a write."""
+"""How long the shell itself requests the outcome of a write."""
 
 Reader = Callable[[str], Awaitable[str]]
 """Asks a person for a line."""
 
 
 class BackgroundWrite:
-    """A write in progress: it goes on when nobody waits for it, and its outcome is shown later."""
+    """A write in progress: after an interrupt it continues, and its outcome is shown later."""
 
     def __init__(self, verb: str) -> None:
         self.verb = verb
@@ -91,7 +91,7 @@ class BackgroundWrite:
 
 
 class InteractiveShell(Shell):
-    """A shell that a person types into. `nursery` outlives every chunk."""
+    """An interactive shell. `nursery` outlives every chunk."""
 
     people = True
 
@@ -105,11 +105,11 @@ class InteractiveShell(Shell):
         self._one = trio.Lock()
         self._scope: trio.CancelScope | None = None
         self._thinking = 0.0
-        """Seconds that a person took to answer."""
+        """Seconds that the user took to answer."""
         self.chunk = ""
-        """The chunk that was run last."""
+        """The last chunk."""
         self.draft = ""
-        """The text that the next line begins with."""
+        """The initial text of the next line."""
         self.runtime.turns.carriers = TaskCarriers(nursery)
         nursery.start_soon(self._go_on)
 
@@ -127,7 +127,7 @@ class InteractiveShell(Shell):
     # -- running what was typed
 
     async def typed(self, text: str) -> None:
-        """Run what was typed. Errors are shown, and the shell goes on; only Leave is raised."""
+        """Run the typed text. Errors are shown, and the shell continues; only Leave is raised."""
         begun, self._thinking = time.perf_counter(), 0.0
         if not text.startswith(COMMAND):
             self.chunk = text
@@ -158,7 +158,7 @@ class InteractiveShell(Shell):
                     self._scope = scope
                     await self.show(text)
             if scope.cancelled_caught:
-                self.runtime.interrupted = False  # fibers that were not running go on
+                self.runtime.interrupted = False  # fibers that were not running continue
                 opened.roll_back(self.box, self.voices)
                 raise InterruptedUnknown.unless_safe(self.verbs.under_way, WRITES)
         finally:
@@ -171,7 +171,7 @@ class InteractiveShell(Shell):
             self._token.run_sync_soon(self._scope.cancel)
 
     def complain(self, error: QsyncError) -> None:
-        """Say what went wrong, and where to read on."""
+        """Report the error, and where to read more."""
         if isinstance(error, ChunkInterrupted):
             self.voices.say("\n")  # behind the ^C that the terminal shows
         self.voices.say(str(error))
@@ -180,16 +180,16 @@ class InteractiveShell(Shell):
         token = error.token if isinstance(error, OutcomeUnknown) else ""
         if token and token == self.box.unknown:
             self.nursery.start_soon(self._follow_up, self.box, token)
-            self.voices.say("  what became of it is told here; \\retry asks at once,")
+            self.voices.say("  its outcome will be shown here; \\retry asks at once,")
             self.voices.say("  \\resolve too, and sees that it never is if nobody has done it")
         elif isinstance(error, InterruptedUnknown):
-            self.voices.say("  it goes on; what becomes of it is told here")
+            self.voices.say("  it continues; its outcome will be shown here")
         elif not isinstance(error, ChunkInterrupted) and error.details.get("why"):
             self.voices.say("  \\explain says more")
 
     @override
     async def ask(self, conn: int, verb: str, args: list[object]) -> object:
-        """The answer to a verb. A write is carried by a task of its own."""
+        """The answer to a verb. A write runs in a separate task."""
         if verb not in WRITES:
             return await super().ask(conn, verb, args)
         errand = BackgroundWrite(verb)
@@ -214,7 +214,7 @@ class InteractiveShell(Shell):
             self._tell(errand)
 
     async def _follow_up(self, box: Box, token: str) -> None:
-        """Ask with the same number until the outcome is known: it takes effect at most once."""
+        """Retry with the same number until the outcome is known: it takes effect at most once."""
         try:
             receipt = await resolved(box, token, timeout=FOLLOW_UP_S)
         except QsyncError as error:
@@ -224,7 +224,7 @@ class InteractiveShell(Shell):
             self.voices.say(f"the write of token {token} took effect: {at}")
 
     def _tell(self, errand: BackgroundWrite) -> None:
-        """Report the outcome of a write that nobody waited for."""
+        """Report the outcome of an interrupted write."""
         if errand.error is not None:
             self.voices.say(f"the {errand.verb} that was interrupted: {errand.error}")
             return
@@ -236,7 +236,7 @@ class InteractiveShell(Shell):
 
     @override
     async def edit(self) -> None:
-        """The last chunk, or the draft of it, in the editor; the screen is the editor's."""
+        """Edit the last chunk, or its draft; the editor uses the screen."""
         held: list[str] = []
         voices = self.voices
         self.voices = replace(voices, say=held.append)
@@ -253,7 +253,7 @@ class InteractiveShell(Shell):
 
     @override
     async def present(self, values: list[object]) -> None:
-        """Show what a chunk returned; what is longer than the screen in a pager."""
+        """Show the results of a chunk; output longer than the screen in a pager."""
         lines = list(self.lines(values))
         tall = len(lines) >= shutil.get_terminal_size().lines
         wanted = tall and self.settings.pager and self.voices.file is None
@@ -273,7 +273,10 @@ class InteractiveShell(Shell):
 
     @override
     async def sure(self, sentence: str, word: str) -> None:
-        """Say what a verb would do, and ask. On a production cluster the name must be typed."""
+        """Describe the effect of a verb, and ask.
+
+        On a production cluster the name must be typed.
+        """
         self.voices.say(sentence)
         begun = time.perf_counter()
         if self.production:
@@ -290,7 +293,7 @@ class InteractiveShell(Shell):
 
     @override
     def watch(self, box: Box, key: str, function: int, value: object) -> None:
-        """Call a Lua function for every other value of a key, between chunks."""
+        """Call a Lua function for every new value of a key, between chunks."""
         self.nursery.start_soon(self._watch, box, key, function, value)
 
     async def _watch(self, box: Box, key: str, function: int, known: object) -> None:

@@ -1,4 +1,4 @@
-"""Verbs that scripts for Tarantool need besides: refusals, savepoints, injections, `box.once`."""
+"""Additional verbs for Tarantool scripts: refusals, savepoints, injections, `box.once`."""
 
 import time
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from qsync.errors import DuplicateKey, WrongOperation, WrongTuple
 ONCE: Final = "_once"
 """The synchronous space of the keys of `box.once`."""
 _LOOK_S: Final = 0.005
-"""How often `box.ctl.wal_sync` looks."""
+"""How often `box.ctl.wal_sync` checks."""
 
 
 class Pauses(Protocol):
@@ -26,7 +26,7 @@ class Pauses(Protocol):
 
 
 class TarantoolVerbs:
-    """Each gets the session and what Lua passed."""
+    """Each gets the session and the arguments from Lua."""
 
     def __init__(self, host: Pauses) -> None:
         self._host = host
@@ -48,7 +48,7 @@ class TarantoolVerbs:
         }
 
     async def _wal_sync(self, box: Box, _args: Sequence[object]) -> object:
-        """Until the node's disk has what is in its log now."""
+        """Wait until the node's disk has its whole current log."""
         last = int(str((await box.node.status())["last"]))
         while int(str((await box.node.status())["written"])) < last:
             await self._host.pause(_LOOK_S)
@@ -60,7 +60,7 @@ async def _refuse(_box: Box, args: Sequence[object]) -> object:
 
 
 async def _once(box: Box, args: Sequence[object]) -> object:
-    """Insert the key; return whether it was new. Of several at once only one gets true."""
+    """Insert the key; return whether it was new. Only one of several concurrent calls gets true."""
     if box.txn is not None:
         raise NoTransaction("box.once inside of a transaction", hint="commit it first")
     key = arguments.text(arguments.at(args, 0), "a key")
@@ -91,7 +91,7 @@ async def _back_to(box: Box, args: Sequence[object]) -> object:
     size = arguments.number(arguments.at(args, 0), "a savepoint")
     if box.txn is None or arguments.at(args, 1) is not True or size > box.txn.size:
         raise NoTransaction(
-            "the savepoint is none of this transaction",
+            "the savepoint does not belong to this transaction",
             hint="it was made in another one, or before a savepoint that was gone back to",
         )
     box.txn.back_to(size)
@@ -116,11 +116,11 @@ async def _msgpack_encode(_box: Box, args: Sequence[object]) -> object:
     try:
         return msgspec.msgpack.encode(plain(arguments.at(args, 0)))
     except (OverflowError, TypeError) as error:
-        raise WrongTuple(f"not to be said in MessagePack: {error}") from None
+        raise WrongTuple(f"not encodable in MessagePack: {error}") from None
 
 
 async def _msgpack_decode(_box: Box, args: Sequence[object]) -> object:
-    """The value, and where the next one would begin, counted from 1."""
+    """The value, and the position of the next one, counted from 1."""
     import msgspec  # noqa: PLC0415 - slow to import, and seldom needed
 
     given, start = arguments.at(args, 0), arguments.number(arguments.at(args, 1), "a place")

@@ -6,7 +6,7 @@ from qsync.errors import ConfigError
 
 LESSONS: Final = (
     (
-        "Who is there",
+        "The nodes of the cluster",
         "A cluster is a few nodes with the same data. One leads, the others follow.",
         r"""\status
 box.info.election
@@ -35,7 +35,7 @@ pets:update(1, {{'+', 'age', 1}})""",
     ),
     (
         "A transaction over several lines",
-        "What is done between begin and commit happens together, or not at all.",
+        "All changes between begin and commit are applied together, or not at all.",
         """box.begin()
 box.space.pets:replace{3, 'Cid', 1}
 box.space.pets:delete(2)
@@ -64,7 +64,7 @@ box.commit()""",
         r"""box.space.pets:insert{1, 'twice', 0}
 \explain
 \why""",
-        "An outcome that nobody knows is never called a failure: it has a token that resolves it.",
+        "An unknown outcome is never reported as a failure: its token resolves it.",
     ),
     (
         "Watching",
@@ -74,7 +74,7 @@ box.ctl.on_election(function(value) print(value) end)""",
         "That was all. box.space.pets:drop() cleans up, and asks before it does.",
     ),
 )
-"""Title, what it is about, what to type, what to notice."""
+"""Title, topic, what to type, what to notice."""
 
 
 def lesson(number: int) -> str:

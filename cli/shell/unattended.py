@@ -1,4 +1,4 @@
-"""A script whose fibers and watchers run beside it: an event loop, with nobody in front of it."""
+"""A script with concurrent fibers and watchers: an event loop, without a user."""
 
 from collections.abc import Callable
 from functools import partial
@@ -20,7 +20,7 @@ from qsync.errors import QsyncError
 
 
 class FiberScript(Shell):
-    """A shell with nobody in front of it. Tasks of the `nursery` outlive every chunk."""
+    """A shell without a user. Tasks of the `nursery` outlive every chunk."""
 
     def __init__(
         self, box: Box, voices: ShellOutput, nursery: trio.Nursery, *, read_only: bool, yes: bool
@@ -36,7 +36,7 @@ class FiberScript(Shell):
 
     @override
     def watch(self, box: Box, key: str, function: int, value: object) -> None:
-        """Call a Lua function for every other value, in a fiber, until the script ends."""
+        """Call a Lua function for every new value, in a fiber, until the script ends."""
 
         async def call(later: object) -> None:
             self.runtime.spawn_kept(function, [key, later])

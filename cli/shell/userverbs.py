@@ -1,4 +1,4 @@
-"""Verbs about users, roles and what they may do, in Tarantool's words."""
+"""Verbs about users, roles and privileges, with Tarantool's names."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ _GRANT = "(name, 'read,write', 'space', 'orders.*'), or (name, role)"
 
 
 class UserVerbs:
-    """Each gets the session and what Lua passed."""
+    """Each gets the session and the arguments from Lua."""
 
     def verbs(self) -> dict[str, Verb]:
         """Return the verbs by name."""

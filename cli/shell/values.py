@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from qsync.errors import QsyncError
 
 DEPTH_MAX: Final = 64
-"""Nesting of a value that is sent or shown."""
+"""The maximum nesting of a value that is sent or shown."""
 _INTEGER_MIN, _INTEGER_MAX = -(1 << 63), (1 << 63) - 1
 _EXACT: Final = 2.0**53
-"""Doubles below this that are whole are meant as integers: 10 / 2 is 5."""
+"""Whole doubles below this are converted to integers: 10 / 2 is 5."""
 
 
 Lua = Any
@@ -37,7 +37,7 @@ class Double:
 
 
 class Keep:
-    """A placeholder of a pasted text, such as `<seconds>`: leave what is set."""
+    """A placeholder of a pasted text, such as `<seconds>`: keep the current value."""
 
 
 KEEP: Final = Keep()
@@ -45,7 +45,7 @@ KEEP: Final = Keep()
 
 @dataclass(slots=True)
 class Bridge:
-    """The runtime's means: `main` is what prelude.lua returned."""
+    """The runtime's functions: `main` is the result of prelude.lua."""
 
     main: Mapping[bytes, Lua]
     make: Callable[[], Lua]
@@ -57,7 +57,7 @@ class Bridge:
     # -- Python to Lua
 
     def to_lua(self, value: object) -> object:
-        """A value for Lua; nothing of Python stays in it."""
+        """A value for Lua, without Python objects."""
         return None if value is None else self._inner(value, 0)
 
     def _inner(self, value: object, depth: int) -> object:
@@ -125,7 +125,7 @@ class Bridge:
         return self.main[b"mark"](table, kind.encode())
 
     def error(self, error: "QsyncError") -> object:
-        """An error as Lua's `pcall` shows it; uncaught, it comes back as the very same."""
+        """An error as Lua's `pcall` shows it; uncaught, it is raised again as the same object."""
         self.errors.append(error)
         members: dict[object, object] = {
             "code": code_of(error),
@@ -146,7 +146,10 @@ class Bridge:
     # -- Lua to Python
 
     def to_python(self, value: object) -> object:
-        """A value of Lua's. Raises LuaFailed for what means nothing outside: a function."""
+        """A Python value of a Lua value.
+
+        Raises LuaFailed for one without meaning outside: a function.
+        """
         return self._outer(value, 0)
 
     def _outer(self, value: object, depth: int) -> object:
@@ -209,7 +212,7 @@ class Bridge:
 
 
 def plain(value: object) -> object:
-    """Without the wrappers that are there for people: what is sent."""
+    """The value to send, without the wrappers for people."""
     match value:
         case NamedRow(fields, _):
             return [plain(each) for each in fields]

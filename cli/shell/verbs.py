@@ -1,4 +1,4 @@
-"""Dispatches Lua's questions: verbs by name, with the guards before them."""
+"""Dispatches Lua's requests: verbs by name, with the guards before them."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ class VerbHost(Protocol):
         """Another session."""
 
     def watch(self, box: Box, key: str, function: int, value: object) -> None:
-        """Call the function for every other value of a key than this, where somebody can."""
+        """Call the function for every later value of a key, if the shell has an event loop."""
 
     async def help_page(self, topic: str | None) -> str:
         """A page of help."""
@@ -44,13 +44,13 @@ class VerbHost(Protocol):
 
 
 class Verbs:
-    """`ask` is what the Lua runtime calls. Session 0 is the shell's own `box`."""
+    """The Lua runtime calls `ask`. Session 0 is the shell's own `box`."""
 
     def __init__(self, box: Box, host: VerbHost) -> None:
         self.data = DataVerbs()
         self.boxes: dict[int, Box] = {0: box}
         self.under_way = ""
-        """What was asked last and is not answered yet."""
+        """The last request without an answer."""
         self._host = host
         self._verbs: dict[str, Verb] = {
             **self.data.verbs(),
@@ -88,7 +88,7 @@ class Verbs:
         return answer
 
     def box(self, conn: int) -> Box:
-        """The session of a connection; of a fiber, whose number is below 0, its own."""
+        """The session of a connection; a fiber, whose number is below 0, has its own."""
         if conn < 0:
             return self._of_fiber(conn)
         found = self.boxes.get(conn)
@@ -97,7 +97,7 @@ class Verbs:
         return found
 
     def _of_fiber(self, conn: int) -> Box:
-        """The same connections as the shell's, and a transaction of its own."""
+        """A session with the shell's connections, and its own transaction."""
         shared, found = self.boxes[0], self.boxes.get(conn)
         if found is None or (found.txn is None and found.place is not shared.place):
             found = self.boxes[conn] = Box(shared.place)
@@ -105,7 +105,7 @@ class Verbs:
         return found
 
     def fiber_ended(self, fiber: int) -> Iterator[str]:
-        """Its open transaction ends with it; sentences about that."""
+        """Roll back its open transaction; return the messages about it."""
         box = self.boxes.pop(-fiber, None)
         if box is not None and box.txn is not None:
             size = box.txn.size
@@ -113,7 +113,7 @@ class Verbs:
             yield f"fiber {fiber} ended: its transaction of {size} was rolled back"
 
     def script_ended(self) -> Iterator[str]:
-        """Fibers that are alive end with their script."""
+        """Living fibers end with their script."""
         for conn in [conn for conn in self.boxes if conn < 0]:
             yield from self.fiber_ended(-conn)
 

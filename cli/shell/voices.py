@@ -1,4 +1,4 @@
-r"""Where the shell's text goes: to the screen, or for a while into a file (`\o`)."""
+r"""The outputs of the shell: the screen, or temporarily a file (`\o`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from typing import Final
 from qsync.errors import ConfigError
 
 APPEND: Final = ">>"
-r"""`\o >> FILE` goes on with a file instead of writing it anew."""
+r"""`\o >> FILE` appends to a file instead of overwriting it."""
 
 
 @dataclass(slots=True)
 class ShellOutput:
     """The outputs of a shell: results, prints, and messages.
 
-    `former` is what they go back to; None: these are the first.
+    `former` are the outputs to restore; None: these are the first.
     """
 
     result: Callable[[str], None]
@@ -55,7 +55,7 @@ class LineFile:
         except OSError as error:
             raise ConfigError(
                 f"{self.path} cannot be written: {error.strerror}",
-                hint="results still go where they went",
+                hint="results still go to the former output",
             ) from None
 
     def line(self, text: str) -> None:

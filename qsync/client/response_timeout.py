@@ -9,7 +9,7 @@ from qsync.client.pending_request import PendingRequest
 PROBE_S: Final = 0.5
 """So long before its patience ends, a client asks the node whether it is there and leads."""
 SILENCE_S: Final = 3.0
-"""A node that was asked and says nothing at all for so long is not there any more, or its packets
+"""A node that was asked and says nothing at all for so long does not exist any more, or its packets
 vanish: the connection is dialled anew, also when there is nobody else to ask."""
 SILENT: Final = "silent: it was asked, and said nothing at all"
 FAR: Final = float("inf")

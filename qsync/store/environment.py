@@ -193,7 +193,7 @@ class Environment:
         if here == self._opened[0][1:]:
             return None
         if here is None:
-            return f"{self.path / FILE} is not there any more"
+            return f"{self.path / FILE} does not exist any more"
         return f"{self.path / FILE} is another file than the one that was opened"
 
     def bytes_used(self) -> int:

@@ -100,7 +100,7 @@ def test_a_full_disk_ends_the_script_and_is_told(here: Lab) -> None:
 
 
 def test_nobody_edits_in_a_script(here: Lab) -> None:
-    assert "nobody who could edit" in run(here, "-e", "\\e", code=1).stderr
+    assert "no user who could edit" in run(here, "-e", "\\e", code=1).stderr
 
 
 @pytest.mark.parametrize("chunk", ["box.backup", "box.backup.start()", "box.backup.stop()"])
@@ -340,8 +340,8 @@ REFUSED = {
     "box.commit{is_lazy = 1}": "box.commit: is_lazy is true or false",
     "box.begin{txn_isolation = 'foo'}": "box.begin: there is no txn_isolation 'foo'",
     "box.begin{txn_isolation = 5}": "box.begin: there is no txn_isolation 5",
-    "box.begin{txn_isolation = 1}": "no transaction reads what is not confirmed",
-    "box.begin{txn_isolation = 'read-committed'}": "no transaction reads what is not confirmed",
+    "box.begin{txn_isolation = 1}": "no transaction reads unconfirmed data",
+    "box.begin{txn_isolation = 'read-committed'}": "no transaction reads unconfirmed data",
     "box.atomic({is_sync = 1}, print)": "box.begin: is_sync is true or false",
     "box.schema.create_space('x', {is_sync = 1})": "is_sync is true or false, not 1",
     "box.schema.create_space('x', {temporary = true})": "there are no temporary or local ones",

@@ -93,7 +93,7 @@ def test_ctrl_c_ends_the_chunk_and_not_the_shell(shell: Screen) -> None:
     shell.enter("while true do end")
     shell.until(r"while true do end\n")
     shell.type("\x03")
-    shell.until(r"INTERRUPTED: .*nothing was under way")
+    shell.until(r"INTERRUPTED: .*no request was running")
     shell.enter("'still here'")
     shell.until(r"\nstill here\n")
     shell.type("\x04")
@@ -158,7 +158,7 @@ def test_the_screen_of_help_and_tutorial_fits(shell: Screen) -> None:
     shell.enter("\\help box.commit")
     shell.until(r"box\.commit\(\{is_sync, is_lazy, wait\}\)")
     shell.enter("\\tutorial")
-    shell.until(r"1/8 +Who is there(.|\n)*\\tutorial shows\s+lesson 2\.")
+    shell.until(r"1/8 +The nodes of the cluster(.|\n)*\\tutorial shows\s+lesson 2\.")
     assert all(len(line) <= 80 for line in shell.text.splitlines())
 
 

@@ -107,7 +107,7 @@ def test_a_write_to_a_directory_that_was_removed_is_no_ack(tmp_path: Path, log: 
     log.write(write(first))
     assert log.gone() is None
     shutil.rmtree(tmp_path / "log")
-    assert "not there any more" in str(log.gone())
+    assert "does not exist any more" in str(log.gone())
     with pytest.raises(DirectoryGone):
         log.write(write(some(1, after=first[-1])))
     assert log.last == 3

@@ -347,7 +347,7 @@ def test_a_failure_of_a_fiber_that_nobody_joins_is_said(bench: Bench) -> None:
 
 
 def test_a_fiber_that_nobody_can_wake_is_an_error_and_no_hang(bench: Bench) -> None:
-    with pytest.raises(LuaFailed, match="nobody is left to wake them"):
+    with pytest.raises(LuaFailed, match="none is left to wake them"):
         bench.run("require('fiber').cond():wait()")
 
 

@@ -197,7 +197,7 @@ class SegmentWriter:
         if here == end.file:
             return None
         if here is None:
-            return f"{end.path} is not there any more"
+            return f"{end.path} does not exist any more"
         return f"{end.path} is another file than the one that was opened"
 
     def close(self) -> None:
