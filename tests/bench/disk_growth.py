@@ -1,10 +1,12 @@
 """How much of the disk nodes take while they are written to for long, and how soon one starts then.
 
 `python -m tests.bench.disk_growth [WRITES [ROW_BYTES [KEYS]]] [SECTION.OPTION=VALUE ...]`: three
-nodes of a lab of its own, so many writes of so large rows over so many keys, and twenty times
-meanwhile what the largest directory takes: log, rows, snapshots. Then a follower is killed and
-started, and it is measured how soon it has all. The soak is `disk_growth 10000000 1000 10000`,
-which must stay below 3 GB a node.
+nodes of a lab of its own, so many writes of so large rows over so many keys. Twenty times meanwhile
+it prints what the largest directory takes (log, rows, snapshots), the most that it took since the
+sample before (`peak`, looked at a thousand times in all), and the memory of the largest process:
+its own and that of mapped files. Megabytes everywhere. Then a follower is killed and started, and
+it is measured how soon it has all. The soak is `disk_growth 10000000 1000 10000`, which must stay
+below 3 GB a node.
 """
 
 import contextlib
@@ -21,11 +23,12 @@ from admin.lab import lab as labs
 from qsync.client.blocking import Client, connect
 from qsync.status import decode
 from qsync.status.record import NodeStatus
+from tests.bench.resident import resident
 from tests.bench.started import PROGRAM, started_lab
 
 SPACE = "written"
 BATCH_ROWS = 2_000
-SAMPLES = 20
+SAMPLES, LOOKS = 20, 1_000
 TIMEOUT_S = 120.0
 MEGA = 1e6
 DEFAULTS = (200_000, 1_000, 10_000)
@@ -43,16 +46,29 @@ def disk_used(path: Path) -> int:
     return found
 
 
-def sample(lab: labs.Lab, client: Client, written: int, seconds: float) -> dict[str, float]:
-    """What the largest directory takes, in megabytes, and how much log is behind the snapshots."""
+def largest(lab: labs.Lab) -> dict[str, float]:
+    """What the largest directory takes, in megabytes."""
     used = [{part: disk_used(node.dir / part) / MEGA for part in PARTS} for node in lab.nodes]
-    most = max(used, key=lambda each: sum(each.values()))
+    return max(used, key=lambda each: sum(each.values()))
+
+
+def sample(
+    lab: labs.Lab, client: Client, written: int, seconds: float, peak: float
+) -> dict[str, float]:
+    """Disk and memory of the largest node, and how much log is behind the snapshots."""
+    most = largest(lab)
+    total = sum(most.values())
+    memory = [resident(_status(node.address).pid) for node in lab.nodes]
+    own = max(memory, key=lambda each: each["RssAnon"])
     gc = decode.status(client.status()).gc
     return {
         "writes": written,
         "seconds": round(seconds, 1),
         **{part: round(size, 1) for part, size in most.items()},
-        "total": round(sum(most.values()), 1),
+        "total": round(total, 1),
+        "peak": round(max(peak, total), 1),
+        "memory": round(own["RssAnon"] / MEGA, 1),
+        "mapped": round(own["RssFile"] / MEGA, 1),
         "begins": gc.signature + 1,
         "snapshots": len(gc.checkpoints),
     }
@@ -86,17 +102,21 @@ def main() -> None:
             fields = [{"name": "key", "type": "unsigned"}, {"name": "value", "type": "varbinary"}]
             client.schema.create_space(SPACE, is_sync=True, format=fields)
             space, value = client.space(SPACE), os.urandom(row_bytes)
-            begin, shown = time.perf_counter(), 0
+            begin, shown, looked, peak = time.perf_counter(), 0, 0, 0.0
             for at in range(0, writes, BATCH_ROWS):
+                if at * LOOKS >= looked * writes:
+                    looked += 1
+                    peak = max(peak, sum(largest(lab).values()))
                 if at * SAMPLES >= shown * writes:
                     shown += 1
-                    curve.append(sample(lab, client, at, time.perf_counter() - begin))
+                    curve.append(sample(lab, client, at, time.perf_counter() - begin, peak))
                     print(json.dumps(curve[-1]), file=sys.stderr, flush=True)
+                    peak = 0.0
                 count = min(BATCH_ROWS, writes - at)
                 space.replace_many([[(at + each) % keys, value] for each in range(count)])
             seconds = time.perf_counter() - begin
-            curve.append(sample(lab, client, writes, seconds))
-        most = max(each["total"] for each in curve)
+            curve.append(sample(lab, client, writes, seconds, peak))
+        most = max(each["peak"] for each in curve)
         result = {"megabytes_max": most, "writes_per_second": round(writes / seconds)}
         print(
             json.dumps({**result, "restart_s": round(restart(lab, Path(name)), 2), "curve": curve})

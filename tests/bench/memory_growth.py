@@ -8,7 +8,6 @@ takes: memory of its own (`RssAnon`), and pages of files that it has mapped and 
 """
 
 import json
-import re
 import sys
 import tempfile
 import time
@@ -18,19 +17,13 @@ from admin.cluster import surveys
 from admin.lab import lab as labs
 from qsync.client.blocking import Client, connect
 from tests.bench.disk_growth import BATCH_ROWS, TIMEOUT_S
+from tests.bench.resident import resident
 from tests.bench.started import started_lab
 
 SPACE = "held"
 PARTS = 10
 DEFAULTS = (200_000, 100)
 """Rows, bytes of a value."""
-
-
-def resident(pid: int) -> dict[str, int]:
-    """Bytes of memory of a process, by kind."""
-    text = Path(f"/proc/{pid}/status").read_text("ascii")
-    found = re.findall(r"(?m)^(RssAnon|RssFile):\s+(\d+) kB$", text)
-    return {name: int(kilobytes) << 10 for name, kilobytes in found}
 
 
 def measure(lab: labs.Lab, rows: int) -> dict[str, int]:
