@@ -1,3 +1,6 @@
-"""What an operator may ask, do, rehearse and prove. Internal: the public package is `qsync`."""
+"""Operations of operators: status, administration, drills and checks.
+
+Internal: the public package is `qsync`.
+"""
 
 PART_OF = "qsync"

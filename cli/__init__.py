@@ -1,3 +1,3 @@
-"""What a person types and sees. Internal: the public package is `qsync`."""
+"""The command line and the terminal screens. Internal: the public package is `qsync`."""
 
 PART_OF = "qsync"

@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class KeyOptions:
-    """What was said of the key; the environment is asked where nothing was."""
+    """The options for the key; the environment is the default."""
 
     file: Path | None
     asks: bool
@@ -69,7 +69,7 @@ def open_place(url: str, said: KeyOptions, *, begins: bool = False) -> "BackupPl
 
 
 def load(url: str, said: KeyOptions) -> "Catalogue":
-    """What is kept there. Raises NoBackup, BackupKeyRefused and what reading it raises."""
+    """The backups there. Raises NoBackup, BackupKeyRefused and the errors of reading."""
     from admin.backup import catalogue  # noqa: PLC0415 - only for backups
 
     return catalogue.load(open_place(url, said))

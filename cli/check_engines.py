@@ -48,7 +48,7 @@ class CheckOptions:
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """What the user said of the engine: its name, from how many rows on Spark, and which Spark."""
+    """The engine options: its name, the number of rows from which on it is Spark, and where."""
 
     engine: str
     spark_from: int | None

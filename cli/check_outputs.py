@@ -1,4 +1,4 @@
-"""What a check leaves behind beside its words: a page, a table of violations, a document."""
+"""The output files of a check: a page, a table of violations, a document."""
 
 import os
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def lacks_extra(error: ImportError, what: str) -> click.UsageError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckOutputs:
-    """What the check is to leave behind."""
+    """The requested output files."""
 
     html: Path | None
     violations: Path | None

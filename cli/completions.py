@@ -1,4 +1,4 @@
-"""What the Tab key of a shell completes behind a command: drills, guides, error codes."""
+"""Tab completion of a shell after a command: drills, guides, error codes."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -6,7 +6,7 @@ import click
 from click.shell_completion import CompletionItem
 
 ShellComplete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
-"""What click asks for the words that may stand where the incomplete one stands."""
+"""The function that click calls for the completions of an incomplete word."""
 _FILES = "file"
 """Click's word for: the shell completes paths here."""
 

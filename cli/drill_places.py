@@ -1,4 +1,4 @@
-"""Where a drill is run: which lab or cluster its options mean, and whether it may be broken."""
+"""The lab or cluster that a drill's options name, and whether the drill may run on it."""
 
 import sys
 from pathlib import Path

@@ -46,7 +46,7 @@ def interrupted_politely() -> Iterator[None]:
 
 
 def unread() -> list[int]:
-    """Which of our outputs nobody reads any more, if that is so."""
+    """Our output whose reader is gone, if any."""
     poll = select.poll()
     for each in _OUTPUTS:
         poll.register(each, 0)  # errors and hang-ups are told always
@@ -63,7 +63,7 @@ def silence(numbers: list[int]) -> None:
 
 @contextmanager
 def while_read(stop: threading.Event) -> Iterator[None]:
-    """Sets the event when nobody reads our output any more, such as a `head` that has enough.
+    """Sets the event when the reader of our output is gone, such as a `head` that has enough.
 
     A command that writes notices by itself; this is for those that may write nothing for long.
     """

@@ -19,7 +19,7 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
     "NOT_LEADER": ErrorHelp(
         "The request went to a follower, or an election is under way.",
         "Send it to `error.leader`. Clients of this library do so by themselves; `qsync status` "
-        "shows who leads. If nobody leads for long, bring back a majority of the voters.",
+        "shows who leads. If there is no leader for long, bring back a majority of the voters.",
     ),
     "READONLY": ErrorHelp(
         "The node leads but its PROMOTE is not confirmed yet, or it was demoted, is handing over, "
@@ -291,7 +291,7 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "pip install 'qsync-cluster[spark]', or set JAVA_HOME.",
     ),
     "NO_SPARK": ErrorHelp(
-        "Nobody listens at the address, executors lack Python packages or do not see the bundle, "
+        "Nothing listens at the address, executors lack Python packages or do not see the bundle, "
         "or Spark did not start, or is missing where one process has too little memory.",
         "Read the message and the log that it names; `qsync check --quick` works without Spark.",
     ),

@@ -19,7 +19,7 @@ from qsync.errors import (
 
 
 class Exit(IntEnum):
-    """What a script may conclude from the end of a command."""
+    """The meaning of an exit code for scripts."""
 
     DONE = 0
     FAILED = 1
@@ -34,7 +34,7 @@ class Exit(IntEnum):
 
     @property
     def about(self) -> str:
-        """What it means, in a few words."""
+        """Its meaning, in a few words."""
         return _ABOUT[self]
 
 
@@ -77,7 +77,7 @@ def exit_of(error: QsyncError) -> Exit:
 
 
 def retry_of(kind: type[QsyncError]) -> str:
-    """What repeating is good for, in a few words."""
+    """The effect of a retry, in a few words."""
     if issubclass(kind, OutcomeUnknown):
         return "with the same token it is safe and tells; without it, it may be done twice"
     return "safe and useful" if kind.retryable else "only after the cause is fixed"

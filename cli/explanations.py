@@ -20,24 +20,24 @@ _DATA: Final[Mapping[Outcome, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ErrorExplanation:
-    """Of one kind of error."""
+    """The explanation of one kind of error."""
 
     kind: type[QsyncError]
 
     @property
     def about(self) -> str:
-        """What it is, in a sentence."""
+        """Its meaning, in a sentence."""
         return (self.kind.__doc__ or "").partition("\n")[0]
 
     @property
     def help(self) -> ErrorHelp:
-        """Where it comes from and what to do."""
+        """Its cause and the fix."""
         kind = self.kind
         return ERROR_HELP.get(kind.code, ErrorHelp("not told", kind.hint or "not told"))
 
     @property
     def exit(self) -> int:
-        """What a command that ends with it exits with."""
+        """The exit code of a command that ends with it."""
         return int(exit_of(self.kind("")))
 
     def lines(self) -> Iterator[str]:
@@ -67,14 +67,14 @@ class ErrorExplanation:
 
 
 def all_explanations() -> list[ErrorExplanation]:
-    """Of every kind of error that any part of qsync can raise, by number."""
+    """The explanation of every error of qsync, by number."""
     for home in ERROR_MODULES:
         importlib.import_module(home)
     return [ErrorExplanation(each) for each in all_errors()]
 
 
 def explain(code: str) -> ErrorExplanation:
-    """Of the error with that code, however it is written. Raises ConfigError."""
+    """The explanation of the error with that code, in any spelling. Raises ConfigError."""
     wanted = code.upper().replace("-", "_")
     found = next((each for each in all_explanations() if each.kind.code == wanted), None)
     if found is None:

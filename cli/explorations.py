@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from qsync.sim.explore.search import SearchProgress, SearchResult
 
 _TELL_S = 15.0
-"""Where nobody looks, a line about the progress so often."""
+"""How often a progress line is printed without a terminal."""
 
 
 def explore(name: str, *, mutant: str | None, states_max: int | None) -> None:

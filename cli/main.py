@@ -71,7 +71,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("cli.commands.explain:explain", "Explain an error or exit code, and its fix."),
     "help": ("cli.commands.help:help_command", "Show a how-to guide, or the help of a command."),
 }
-"""Where each command lives, and what the list of commands says of it. Loaded when it is called."""
+"""The module of each command, and its line in the list of commands. Loaded when it is called."""
 
 
 _OF_DISKS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)

@@ -55,7 +55,7 @@ class Size(click.ParamType[int]):
 
 
 class TargetOption(click.ParamType[list[str]]):
-    """Where a cluster is; becomes a list of addresses."""
+    """The location of a cluster; becomes a list of addresses."""
 
     name = "target"
 

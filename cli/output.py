@@ -1,4 +1,4 @@
-"""What goes where: one JSON document or the asked-for data to stdout, all prose to stderr."""
+"""Output: one JSON document or the requested data to stdout, all prose to stderr."""
 
 import json
 import re
@@ -25,7 +25,7 @@ _REPEATED = re.compile(r"\A\[Errno \d+\] ")
 _WITH_TOKEN = frozenset({"insert", "replace", "update", "upsert", "delete"})
 """Commands that take a token."""
 WIDTH_ELSEWHERE = 120
-"""Where there is no terminal there is room."""
+"""The width without a terminal."""
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ def document(schema: str, **members: object) -> None:
 
 
 def as_document(schema: str, members: Mapping[str, object]) -> str:
-    """What `document` prints."""
+    """The document that `document` prints."""
     whole = {"schema": f"qsync/{schema}/1", **members}
     return json.dumps(whole, ensure_ascii=False, default=_plain)
 
@@ -97,7 +97,7 @@ def complain(error: QsyncError, how: Style, args: Sequence[str] = ()) -> None:
     click.echo(f"qsync: {error}", err=True)
     resolving = _resolving(error, args)
     if resolving:
-        click.echo(f"  what became of it: {resolving}", err=True)
+        click.echo(f"  its outcome: {resolving}", err=True)
     giving_up = _giving_up(error, args)
     if giving_up:
         click.echo(f"  the same without doing it: {giving_up}", err=True)
@@ -126,7 +126,7 @@ def complain(error: QsyncError, how: Style, args: Sequence[str] = ()) -> None:
 
 
 def _resolving(error: QsyncError, args: Sequence[str]) -> str:
-    """The command that tells what became of a write, and does it if nobody has."""
+    """The command that retries a write and shows its outcome."""
     if not isinstance(error, OutcomeUnknown) or not error.token or not _WITH_TOKEN & set(args[:1]):
         return ""
     verb, *rest = (each for each in args if not each.startswith("--token="))
@@ -137,7 +137,7 @@ def _resolving(error: QsyncError, args: Sequence[str]) -> str:
 
 
 def _giving_up(error: QsyncError, args: Sequence[str]) -> str:
-    """The command that tells what became of a write, and sees that it never is if nobody has."""
+    """The command that shows the outcome of a write, and gives it up if it did not happen."""
     if not isinstance(error, OutcomeUnknown) or not error.token:
         return ""
     where: list[str] = []

@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 
 class PlanOptions(TypedDict):
-    """What was said beside the seeds."""
+    """The options besides the seeds."""
 
     nodes: int | None
     events: int | None

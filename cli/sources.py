@@ -17,11 +17,11 @@ WANTED = (
     "`qsync dump lab --out DIR`, `qsync drill run` and `qsync demo --keep DIR` leave it"
 )
 NAMED_MAX = 3
-"""So many bundles below a folder are named."""
+"""How many bundles below a folder are named."""
 
 
 class CheckSource(Enum):
-    """What can be judged."""
+    """Inputs that can be checked."""
 
     BUNDLE = auto()
     HISTORY = auto()
@@ -71,7 +71,7 @@ def history_needs_quick(path: Path) -> NoEvidence:
 
 
 def _of_folder(path: Path) -> tuple[str, str]:
-    """What a folder lacks, and what to do."""
+    """What is missing in a folder, and what to do."""
     if is_bundle(path.absolute().parent) and path.name in TABLES:
         return f"{path} is a part of a bundle", f"name the folder {path.parent}"
     if (path / "identity.json").is_file():

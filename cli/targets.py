@@ -1,6 +1,6 @@
 """Where is the cluster? Addresses, a URL, a lab's name or a context from the user's file.
 
-Who owns a node's directory may name that, or the socket in it, and needs no password.
+The owner of a node's directory may name it, or the socket in it, and needs no password.
 """
 
 import sys
@@ -88,7 +88,7 @@ def _be(user: str) -> None:
 
 
 def _there_is(contexts: dict[str, str]) -> str:
-    """What could have been meant, for who is lost."""
+    """Suggestions for an unknown target."""
     labs = ", ".join(sorted(lab.names()))
     known = f"known labs: {labs}" if labs else "`qsync lab up` makes a lab"
     named = f"; known contexts: {', '.join(sorted(contexts))}" if contexts else ""

@@ -42,7 +42,7 @@ class Archiver:
 
     def __init__(self, place: BackupPlace, seeds: Sequence[str], options: ArchivingOptions) -> None:
         self.log: LogArchive | None = None
-        """What is kept so far; None before it has begun."""
+        """The archived part so far; None before it has begun."""
         self.parts = 0
         """Kept by this one."""
         self._place = place
@@ -138,7 +138,7 @@ class Archiver:
         taking.take_backup(self._place, self._seeds, self._options.taking)
 
     def _register(self, index: int) -> None:
-        """Ask the cluster to keep the log behind that; without an answer the archive goes on."""
+        """Ask the cluster to keep the log after that entry; the archive needs no answer."""
         self._registered = index
         try:
             with connect(",".join(self._seeds), timeout=_CONNECT_S) as db:

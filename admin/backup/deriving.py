@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 from admin.backup.failures import BackupKeyRefused
 
 SECRET_CHARS_MIN: Final = 12
-"""Of a new secret: an attacker who copies the place can guess without a limit."""
+"""The minimum length of a new secret: an attacker with a copy can guess without a limit."""
 _COST: Final = 1 << 15
 _BLOCK: Final = 8
 _PARALLEL: Final = 3
@@ -16,7 +16,7 @@ writer could ask for all memory."""
 
 
 def derived(secret: str, salt: bytes, size: int) -> bytes:
-    """Return so many bytes, the same for the same secret and salt."""
+    """Return this many bytes, the same for the same secret and salt."""
     kdf = Scrypt(salt=salt, length=size, n=_COST, r=_BLOCK, p=_PARALLEL)
     return kdf.derive(secret.encode())
 
@@ -27,5 +27,5 @@ def check_length(secret: str, what: str) -> None:
         raise BackupKeyRefused(
             f"the key for {what} has {len(secret)} characters, and "
             f"{SECRET_CHARS_MIN} are the least",
-            hint="`qsync backup key FILE` makes one that nobody guesses",
+            hint="`qsync backup key FILE` makes a random one",
         )

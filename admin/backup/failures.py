@@ -48,4 +48,4 @@ class BackupPlaceLost(QsyncError):
     code = "BACKUP_PLACE"
     number = 105
     retryable = True
-    hint = "the same command goes on from what is there"
+    hint = "the same command continues with the existing files"

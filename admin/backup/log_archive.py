@@ -13,10 +13,10 @@ from qsync import record
 from qsync.record import Entry
 
 PART_BYTES: Final = 8 << 20
-"""A part of the log ends with the batch that makes it so long."""
+"""A part of the log ends with the batch that reaches this size."""
 
 Progress = Callable[[str, int, int], None]
-"""What is being copied, how far it is, and how much there is."""
+"""What is being copied, the progress, and the total."""
 
 
 class LogArchive:
@@ -122,7 +122,7 @@ class LogArchive:
         self.forget_waiting()
 
     def _former(self, size: int) -> tuple[LogManifest, bytes] | None:
-        """Return the part to which so many bytes are added; None for a new part."""
+        """Return the part to which these bytes are added; None for a new part."""
         growing = self._growing
         if growing is None or len(growing[1]) + size > self._part_bytes:
             return None

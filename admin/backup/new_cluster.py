@@ -66,7 +66,7 @@ class NewNode:
 
 @dataclass(frozen=True, slots=True)
 class AuditNote:
-    """What was done to the directory of a node that does not run."""
+    """A change to the directory of a stopped node."""
 
     event: str
     fields: Mapping[str, object]

@@ -26,7 +26,7 @@ CATCH_UP_S: Final = 10.0
 ASK_AGAIN_S: Final = 0.05
 LOG_ENTRIES: Final = 2048
 LOG_BYTES: Final = 256 << 10
-"""Of the log at a time: a node reads it between two turns of everything else."""
+"""The size of one read of the log: a node reads it between two turns of its other work."""
 
 
 class BackupSource:
@@ -149,7 +149,7 @@ def choose(seeds: Sequence[str], *, node: str | None = None) -> ChosenNodes:
 def _check_release(line: NodeConnection) -> None:
     if FEATURE not in line.greeting.features:
         raise WrongVersion(
-            f"the node at {line.address} runs a release that gives nobody its snapshots",
+            f"the node at {line.address} runs a release that does not send its snapshots",
             hint="upgrade it, or name another node with --node",
         )
 

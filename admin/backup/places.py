@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
 UNREADY: Final = ".new"
-"""What is being written; nobody reads it."""
+"""A file that is being written; it is never read."""
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -221,7 +221,7 @@ def typed(error: OSError, place: str) -> DiskFull | BackupPlaceLost:
     if error.errno in _NO_ROOM:
         return DiskFull(
             f"no room left for {place}: {said}",
-            hint="give it room, and the same command goes on from what is there",
+            hint="give it room, and the same command continues with the existing files",
         )
     return BackupPlaceLost(f"{place}: {said}")
 

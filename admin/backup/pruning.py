@@ -9,7 +9,7 @@ from admin.backup.failures import BackupDamaged, NoBackup
 from admin.backup.manifest import BackupManifest, LogManifest
 
 Progress = Callable[[str, int, int], None]
-"""What is being removed, how many of it are gone, and how many there were."""
+"""What is being removed, how many are removed, and the total."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class PrunePlan:
 
     @property
     def bytes(self) -> int:
-        """Of backups and log, by their manifests."""
+        """The sizes of backups and log, by their manifests."""
         rows = sum(part.size for each in self.backups for part in each.parts)
         return rows + sum(each.part.size for each in self.log)
 

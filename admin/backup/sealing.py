@@ -66,7 +66,7 @@ class SealedPlace:
         self._given = SealingKey.parse(secret)
         """The secret, if it is a sealing key."""
         self._sealing: SealingKey | None = None
-        """Where data is sealed for who has the key behind it."""
+        """Seals data for the holder of the private key."""
         self._opening: OpeningKey | None = None
         """That key, where it was given."""
         self._salt = b""

@@ -1,11 +1,11 @@
-"""How fast a backup reads, so that the nodes have time for everybody else."""
+"""Limits the read rate of a backup, so that the nodes keep time for other clients."""
 
 import time
 from collections.abc import Callable
 
 
 class Throttle:
-    """Lets so many bytes a second pass; all of them without a rate."""
+    """Lets this many bytes per second pass; without a rate there is no limit."""
 
     def __init__(
         self,
@@ -20,7 +20,7 @@ class Throttle:
         self._free_at = now()
 
     def passed(self, size: int) -> None:
-        """So many bytes were read: wait until there would have been time for them."""
+        """Count the bytes that were read; wait until the rate is met."""
         if self._rate is None:
             return
         now = self._now()

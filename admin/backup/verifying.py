@@ -13,7 +13,7 @@ from admin.backup.rows import RowsCheck
 
 @dataclass(slots=True)
 class BackupVerification:
-    """What was read, and what is wrong. `gaps`: stretches of indexes of which no log is kept."""
+    """What was read, and the problems. `gaps`: ranges of indexes without an archived log."""
 
     backups: int = 0
     parts: int = 0

@@ -13,7 +13,7 @@ HISTORY_FILE = "history.jsonl"
 
 
 class CampaignHistory:
-    """What is written here has happened: reads and writes begin when they are noted, not later."""
+    """Events of a campaign: a read or write begins when it is recorded, not later."""
 
     def __init__(self, path: Path) -> None:
         self.checker = Checker()

@@ -37,9 +37,9 @@ OPTIONS = {"cluster.tag": "lab"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignPlan:
-    """What to run. `keep`: the new directory in which everything is left.
+    """The options of a campaign. `keep`: the new directory for all files.
 
-    `secure`: the nodes speak TLS and have users; the load is of their administrator.
+    `secure`: the nodes use TLS and have users; the load runs as their administrator.
     """
 
     seconds: float

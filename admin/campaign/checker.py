@@ -63,7 +63,7 @@ class OpenRead:
 
 
 class StoredState(NamedTuple):
-    """What one node holds at the end: how often each write was applied, and the counters."""
+    """The final state of one node: how often each write was applied, and the counters."""
 
     journal: Mapping[Value, tuple[int, int]]
     """For each counted write: its counter, and how often it was applied."""
@@ -189,7 +189,7 @@ class Checker:
         """Note that a read showed this write. `gone`: refused before the read began."""
         write = self.written.get(value)
         if write is None:
-            self._wrong(f"{who} showed {value}, which nobody wrote")
+            self._wrong(f"{who} showed {value}, which was never written")
         elif gone or (write.strong and write.fate is Fate.REFUSED):
             self._wrong(f"{who} showed write {value}, which was refused: {write.told}")
         elif write.strong:
@@ -220,7 +220,7 @@ class Checker:
                 self._wrong(f"write {value}, refused ({write.told}), is on {node}")
         for value, count in times.items():
             if value not in self.written:
-                self._wrong(f"{node} holds {value}, which nobody wrote")
+                self._wrong(f"{node} holds {value}, which was never written")
             if count != 1:
                 self._add(BrokenPromise.DOUBLED, f"write {value} was done {count} times on {node}")
         for value, who in self._read.items():

@@ -79,7 +79,7 @@ ROUND_S = 25.0
 STRIKES = (4, 8)
 LASTS_S = (0.5, 10.0)
 BESIDE_SHARE = 0.7
-"""Of the lost disks; a link is spoiled at the same time."""
+"""The share of lost disks with a link fault at the same time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ ABOUT = {
     BrokenPromise.STALE: "a read that does not show what it must",
     BrokenPromise.WRONG: "told one thing, and another is so",
     BrokenPromise.DIFFERENT: "replicas that are not the same at the end",
-    BrokenPromise.ENDED: "processes that ended though nobody ended them",
+    BrokenPromise.ENDED: "processes that ended unexpectedly",
     BrokenPromise.UNANSWERED: "promotions, demotions and clearings without an answer",
     BrokenPromise.STUCK: "rounds after which the cluster took no writes, though all was put right",
 }
@@ -67,6 +67,6 @@ class Figures:
         return ", ".join(f"{kind} {self.broken[kind]}" for kind in BrokenPromise)
 
     def described(self) -> str:
-        """What was tried, in one line."""
+        """The attempts, in one line."""
         told = [f"{count} {what}" for what, count in sorted(self.counts.items())]
         return ", ".join(told) or "nothing yet"

@@ -77,7 +77,7 @@ async def compare(
 
 
 async def stored(nodes: Nodes) -> dict[str, StoredState]:
-    """Return everything that each node holds, while nobody writes."""
+    """Return the full state of each node, while there are no writes."""
     return await trio.to_thread.run_sync(_stored, nodes)
 
 

@@ -93,7 +93,7 @@ class Nodes:
         aside.rmdir()
 
     async def watch_for_ever(self) -> None:
-        """Note each process that ends although nobody ended it."""
+        """Record each process that ends unexpectedly."""
         while True:
             for node in self.all:
                 if node.id in self._wanted and node.process is None:

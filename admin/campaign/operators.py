@@ -24,7 +24,7 @@ TURN_S = 0.3
 
 
 class OperatorVerb(StrEnum):
-    """What an operator asks for."""
+    """A request of an operator."""
 
     PROMOTE = "promote"
     DEMOTE = "demote"

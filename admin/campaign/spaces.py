@@ -1,4 +1,4 @@
-"""What a campaign writes, and how it is read back."""
+"""The data that a campaign writes, and how to read it back."""
 
 from typing import Final
 

@@ -56,7 +56,7 @@ class Writing:
         """Values of the last writes, for reads."""
         self.refused: deque[int] = deque(maxlen=50)
         self.receipts: deque[tuple[Receipt, int, int, int]] = deque(maxlen=100)
-        """Of counted writes, with counter, number and value."""
+        """The record of a counted write: counter, number and value."""
         self.doubts: deque[Sent] = deque()
         self.under_way = 0
         self._addresses = addresses
@@ -103,7 +103,7 @@ class Writing:
                         if self.doubts:  # there is another asker
                             await self._ask(db, self.doubts.popleft(), f"asker {lives}")
             except QsyncError:
-                pass  # nobody to connect to; the doubts wait
+                pass  # no node to connect to; the unknown writes wait
             await trio.sleep(AGAIN_S)
 
     async def ask_the_rest(self) -> None:
@@ -142,9 +142,9 @@ class Writing:
             self.doubts.append(sent)
 
     async def _ask(self, db: AsyncClient, sent: Sent, by: str) -> None:
-        """Ask again as another client: until it is answered, and then once more.
+        """Retry as another client until it is answered, and then once more.
 
-        Every second time only for the outcome: what nobody has done is given up.
+        Every second time only request the outcome: then a write that did not happen is given up.
         """
         before = sent.answers
         self.under_way += 1

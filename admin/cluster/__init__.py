@@ -1,1 +1,1 @@
-"""What an operator does with a cluster: status, leadership, members, shared settings."""
+"""Operations on a cluster: status, leadership, members, shared settings."""

@@ -35,7 +35,7 @@ def named(use: LogUse, name: str) -> ConsumerStatus:
     by_name = [each for each in use.consumers if name in (each.name, _member_name(each))]
     if len(by_name) != 1:
         known = ", ".join(_member_name(each) or each.name for each in use.consumers)
-        raise ConfigError(f"the log is kept for nobody called {name!r}", hint=f"it is for {known}")
+        raise ConfigError(f"there is no log consumer named {name!r}", hint=f"it is for {known}")
     return by_name[0]
 
 
@@ -74,7 +74,7 @@ def drop(use: LogUse, one: ConsumerStatus, *, timeout: float) -> None:
     (again does no harm).
     """
     if not use.node.leads:
-        raise NotLeader("nobody leads, so nothing can be changed")
+        raise NotLeader("there is no leader, so nothing can be changed")
     refused = refusal(use, one)
     if refused is not None:
         raise refused

@@ -270,7 +270,7 @@ def change(
     NoAnswer when the outcome is not known in time.
     """
     if found.leader is None:
-        raise NotLeader("nobody leads, and only a leader changes the configuration")
+        raise NotLeader("there is no leader, and only a leader changes the configuration")
     request = request_of(
         action, one, role=role, address=address, force=force, dry_run=False, timeout=timeout
     )

@@ -1,4 +1,4 @@
-"""What a change of the configuration would do: the leader's numbers, and a sentence."""
+"""The effect of a configuration change: the leader's numbers, and a sentence."""
 
 from collections.abc import Mapping
 
@@ -38,7 +38,9 @@ def would(
     if action is MemberAction.REPLACE and one.standing == STRANGER:
         numbers |= {"out": one.named, "in": one.runs}
     if found.leader is None:
-        return numbers | {"refused": "nobody leads, and only a leader changes the configuration"}
+        return numbers | {
+            "refused": "there is no leader, and only a leader changes the configuration"
+        }
     told = _asked(found.leader.address, action, one, role=role, address=address, force=force)
     numbers |= {name: told.get(name) for name in (*_NUMBERS, "refused")}
     if action is MemberAction.ADD and role is MemberRole.VOTER and not force:

@@ -22,7 +22,7 @@ def advice(found: ClusterSurvey) -> list[str]:
 
 
 def details(found: ClusterSurvey) -> list[str]:
-    """What the table has no room for: why nodes are silent, refuse writes, or wait."""
+    """Remarks below the table: why nodes do not answer, refuse writes, or wait."""
     lines = [f"{each.name} {each.address} is silent: {_short(each.why)}" for each in found.silent]
     for node in found.samples:
         if sides.is_superseded(node):

@@ -39,7 +39,7 @@ def look(seeds: Sequence[str], *, timeout: float) -> SharedSettings:
     """Ask the leader. Raises NotLeader without one."""
     leader = surveys.survey(seeds, timeout=timeout).leader
     if leader is None:
-        raise NotLeader("nobody leads, so nobody can say what the cluster shares")
+        raise NotLeader("there is no leader, so the shared settings are unknown")
     told = replies.read_map(ask.value(leader.address, InfoRequest(1, "settings"), timeout=timeout))
     values = {}
     for key in settings.SETTINGS:

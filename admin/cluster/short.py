@@ -50,5 +50,5 @@ def size(bytes_: float) -> str:
 
 
 def clock(time: float) -> str:
-    """Of the day, in UTC, as the nodes' events have it."""
+    """The time of day in UTC, as in the nodes' events."""
     return datetime.fromtimestamp(time, UTC).strftime("%H:%M:%S")

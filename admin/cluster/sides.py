@@ -31,12 +31,12 @@ def parted(answers: Iterable[NodeStatus]) -> tuple[list[NodeStatus], list[NodeSt
 
 
 def is_superseded(node: NodeStatus) -> bool:
-    """Its history goes on in another cluster, and it serves nothing any more."""
+    """It is superseded by another cluster, and serves no requests any more."""
     return node.status == "superseded"
 
 
 def sentence_of_all(nodes: Iterable[NodeStatus]) -> str:
-    """Return a sentence for superseded nodes whose history goes on in one cluster."""
+    """Return a sentence for nodes that are superseded by the same cluster."""
     by_reason: dict[str, list[NodeStatus]] = {}
     for each in nodes:
         by_reason.setdefault(_reason(each), []).append(each)
@@ -49,12 +49,12 @@ def sentence_of_all(nodes: Iterable[NodeStatus]) -> str:
 
 
 def _reason(node: NodeStatus) -> str:
-    why = next(iter(node.ro_texts), "superseded: its history goes on in another cluster")
+    why = next(iter(node.ro_texts), "superseded: its history continues in another cluster")
     return why.removeprefix("this node is ")
 
 
 def sentence(node: NodeStatus) -> str:
-    """Why a node stands apart: `n2 (10.0.0.2:3301) is superseded: its history goes on in ...`."""
+    """Why a node stands apart: `n2 (10.0.0.2:3301) is superseded: its history continues in ...`."""
     who = f"{node.name} ({node.address})"
     if not is_superseded(node):
         return f"{who} is of another cluster: {node.replicaset.uuid}"

@@ -68,7 +68,7 @@ def nobody_answers(silent: Sequence[UnreachableNode]) -> QsyncError:
 
 
 def hearsay(heard: Sequence[NodeStatus], silent: Sequence[UnreachableNode]) -> str | None:
-    """What is known of a leader that refuses us; None without one."""
+    """The known state of a leader that refuses the connection; None without one."""
     leaders = {each.name for each in silent if each.denied}
     for each in heard:
         if each.leader_name in leaders:

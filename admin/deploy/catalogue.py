@@ -19,7 +19,7 @@ class DeploymentFile:
     goes: str
 
     def text(self) -> str:
-        """What is in it, with the path of this installation's command where it is wanted."""
+        """Its content, with the path of this installation's command if needed."""
         text = files("admin.deploy").joinpath("files", self.file).read_text("utf-8")
         return text.replace(_COMMAND, str(Path(sys.executable).with_name("qsync")))
 

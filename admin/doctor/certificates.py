@@ -32,6 +32,6 @@ def certificates_read(facts: Facts) -> Iterator[Finding]:
         if node.tls.error is not None:
             yield warning(
                 node.name,
-                f"goes on with its former certificate: {node.tls.error}",
+                f"still uses its former certificate: {node.tls.error}",
                 "`qsync cert check FILE --key FILE` says what is wrong; it looks every second",
             )

@@ -26,7 +26,7 @@ def disk_writes(facts: Facts) -> Iterator[Finding]:
             yield critical(
                 node.name,
                 wrong,
-                "make room or mend the disk; the node goes on by itself",
+                "free some space or repair the disk; the node continues by itself",
             )
 
 

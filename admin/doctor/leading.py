@@ -37,7 +37,7 @@ _LIFTS = {
     "transfer": "it hands over, and goes on itself if the other does not take over within the "
     "election timeout: wait for that",
     "demoted": "it gave its leadership up: `qsync promote NODE`",
-    "config": "somebody set read_only: `box.cfg{read_only = false}` lifts it",
+    "config": "read_only is set: `box.cfg{read_only = false}` lifts it",
     "disk": "make room or mend the disk; another node takes over as soon as it hears of it",
 }
 """The fix, by the reason why a leader is read-only."""

@@ -36,7 +36,7 @@ def files_allowed(facts: Facts) -> Iterator[Finding]:
             yield warning(
                 node.name,
                 f"has {used} of {most} files open",
-                "raise the limit (ulimit -n, LimitNOFILE): without a free one nobody can connect",
+                "raise the limit (ulimit -n, LimitNOFILE): without one no client can connect",
             )
 
 

@@ -144,7 +144,7 @@ def no_old_copy(facts: Facts) -> Iterator[Finding]:
             yield critical(
                 node.name,
                 f"runs on an old copy of its directory: {node.old_copy}",
-                "it counts for nothing; start it again, and it goes on as a new instance "
+                "it is ignored; start it again, and it continues as a new instance "
                 "(`qsync explain OLD_COPY`)",
             )
         elif node.old_copy:

@@ -54,7 +54,7 @@ def log_held(facts: Facts) -> Iterator[Finding]:
             name = each.about if is_member else each.name
             if each.let_go:
                 fix = (
-                    "start it: it takes a snapshot from the leader and goes on"
+                    "start it: it gets a snapshot from the leader and continues"
                     if is_member
                     else f"it may register again, or forget it: `qsync member gc drop {name}`"
                 )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from admin.evidence.columns import LogColumns, Maybe
 
 BATCH_ROWS = 65_536
-"""Of a file at a time."""
+"""How many rows of a file at a time."""
 TYPES = {
     ColumnType.INT: pa.int64(),
     ColumnType.REAL: pa.float64(),
@@ -40,7 +40,7 @@ _LIKE: dict[ColumnType, tuple[Callable[[pa.DataType], bool], ...]] = {
     ColumnType.BOOL: (pa.types.is_boolean,),
     ColumnType.JSON: (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary),
 }
-"""What columns of files that others wrote may be, beside null."""
+"""The types of columns in files of other programs, besides null."""
 
 
 def batches(
@@ -95,7 +95,7 @@ def write(place: Path, found: pa.RecordBatch) -> None:
 
 
 def write_rows(place: Path, table: str, rows: Iterable[Row]) -> None:
-    """Write rows to a Parquet file in one step, so many at a time."""
+    """Write rows to a Parquet file atomically, this many at a time."""
     with (
         in_one_step(place) as fresh,
         pq.ParquetWriter(

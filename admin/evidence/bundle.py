@@ -14,13 +14,13 @@ from admin.evidence.tables import FITS, RUN, TABLES, Row
 
 DUMPS = ("nodes", "directories")
 """Sources whose manifest counts rows only when everything is there."""
-_GO_ON = "`qsync dump` into this folder goes on where it stopped"
+_GO_ON = "`qsync dump` into this folder continues where it stopped"
 LINES = ".jsonl"
 PARQUET = ".parquet"
 
 
 HISTORY = "history.jsonl"
-"""What the table of operations is called where people look for it, too."""
+"""The file name of the table of operations, chosen for people."""
 NAMED = ("node", "generation", "index")
 """Columns of a log that the name of a file tells, too."""
 Named: TypeAlias = tuple[int, int, int, int]
@@ -44,7 +44,7 @@ class BundlePart:
 
     @property
     def named(self) -> Named | None:
-        """What the name of a part of a log says: node, generation, first and last index."""
+        """The parts of the name of a log file: node, generation, first and last index."""
         if self.node is None or self.generation is None or self.first is None or self.last is None:
             return None
         return (self.node, self.generation, self.first, self.last)
@@ -185,7 +185,7 @@ def rows_of(part: BundlePart, run_id: str) -> Iterator[Row]:
                 for name, value in members.items():
                     fit = fits.get(name)
                     if fit is None:
-                        continue  # Of a later version.
+                        continue  # Written by a later version.
                     if not isinstance(value, fit) and (value is not None or name in needed):
                         raise _misfit(part, number, name, value)
                     row[name] = value

@@ -25,7 +25,7 @@ from election.quorum import majority
 from qsync.core.generation import generation_of
 
 CUTS_MAX = 10
-"""So often a log may be cut while it is read; then it is left for quieter times."""
+"""How often a log may be cut while it is read before the collection gives up."""
 
 Progress = Callable[[str, int, int], None]
 """The name of a node, how many of its entries are written, and how many there are."""
@@ -87,7 +87,7 @@ class Dump:
             for witness, facts, last in zip(known, manifest.nodes, beginnings, strict=True)
         ]
         there = {(each.node, each.generation) for each in found}
-        # Of a directory that is gone there is no log any more to compare with.
+        # A lost directory has no log to compare with.
         status = [row for row in self._status if (row["node"], row["generation"]) in there]
         counted = {
             "wal": sum(each.last - each.first + 1 for each in found),
@@ -290,7 +290,7 @@ def _members(accounts: Sequence[Account]) -> dict[int, str]:
     samples = [each.sample for each in accounts if each.sample is not None]
     recruits = {peer.id for each in samples for peer in each.peers if peer.recruit}
     members = {id: name for each in samples for id, name, _ in each.nodes if id not in recruits}
-    # Of stopped nodes alone, those that are not here count in the quorum all the same.
+    # If all nodes are stopped, missing ones still count in the quorum.
     return members or {id: f"n{id}" for each in accounts for id in each.founders}
 
 

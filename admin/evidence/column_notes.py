@@ -88,7 +88,7 @@ _OF_TABLE = {
         "value": "JSON: what it was done to",
     },
     "feeds": {
-        "reader": "who reads the feed of changes",
+        "reader": "the reader of the change feed",
         "number": "number of the answer, for its reader",
         "after": "index that it was asked to begin behind",
         "upto": "index up to which it was answered",

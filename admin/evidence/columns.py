@@ -37,7 +37,7 @@ _HEADER = (
 )
 _REF_SIZE: Final = 19
 _PADDING: Final = SESSION_BYTES_MAX
-"""What lies behind the last row: whatever is read from within it ends in there."""
+"""The padding after the last row: every read within the row ends in it."""
 _INFOS: Final = 28
 _FAR: Final = 1 << 40
 _SIZES = np.array([*[0] * 24, 1, 2, 4, 8, *[0] * 4], dtype=np.int64)
@@ -137,9 +137,9 @@ class _Bodies:
         self._count = rows.entries
         self._starts = np.arange(rows.entries, dtype=np.int64) * rows.width + HEADER_SIZE
         self.ends = self._starts + lengths
-        """Where each body ends, if all of it were here."""
+        """The end of each body, if all of it is present."""
         self.windows = self._starts + (rows.width - HEADER_SIZE)
-        """Where what is here of each body ends."""
+        """The end of the present part of each body."""
 
     def refs(self, wanted: Bools) -> tuple[Maybe, Maybe]:
         """Return owner and lsn of control entries."""
@@ -278,7 +278,7 @@ class _Walk:
         return numbers
 
     def skip(self, size: Ints) -> None:
-        """Skip so many bytes, which have to be there."""
+        """Skip this many bytes, which must exist."""
         # Numbers that were made up may be anything; from where they led nothing is read.
         self.at = self.at + np.where(self._fit, np.clip(size, 0, _FAR), 0)
         self.must(self.at <= self._bodies.ends)

@@ -37,7 +37,7 @@ _PLAIN: Final[Mapping[int, Sequence[str]]] = {
     What.OPENED: ("log-opened", "peer", "index"),
     What.SLEPT: ("slept", "floor"),
 }
-"""What becomes one row as it is: its name, and the columns of what follows the time."""
+"""Events that become one row unchanged: the name, and the columns after the time."""
 
 
 class StampedEvent(NamedTuple):
@@ -113,7 +113,7 @@ class Inside:
                 quorum = max(_int(each.record[5]), least)
                 self.quorum = min(self.quorum or quorum, quorum)
             if what == What.CONFIRMED and not begun.sees_disks(each.node):
-                continue  # and not everybody's disk is known
+                continue  # and not every disk is known
             whose = {"node": each.node, "generation": each.generation, "life": each.life}
             rows = (disks[each.node] if what in _OF_DISKS else sent).rows(each.record)
             for row in rows:
@@ -134,7 +134,7 @@ class _Begun:
         self._begun: set[int] = set()
         self._voters: dict[int, frozenset[int]] = {}
         self._furthest = (0, 0)
-        """What was confirmed at the most, and by whom."""
+        """The highest confirmed index, and its node."""
 
     @property
     def latest(self) -> frozenset[int]:
@@ -253,7 +253,7 @@ class _Disk:
         return bisect_left(upto, 1, key=lambda at: crcs[at - 1] != self._crcs[before + at - 1])
 
     def _begins(self, index: int, term: int, crc: int) -> Iterator[Row]:
-        """Begin at an entry; what is known to follow that very entry stays (membership.md M6 c)."""
+        """Begin at an entry; known entries that follow it stay (membership.md M6 c)."""
         place = index - self._first
         known = 0 <= place < len(self._crcs) and self._crcs[place] == crc
         self._first, self._crcs = index, self._crcs[place:] if known else array("I", [crc])

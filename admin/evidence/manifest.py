@@ -15,9 +15,9 @@ MANIFEST = "manifest.json"
 PART_ENTRIES = 65_536
 """Part `k` of every log holds the entries `k * PART_ENTRIES + 1 .. (k + 1) * PART_ENTRIES`."""
 ANEW = "of a dump, delete it and run `qsync dump` into this folder again"
-"""What to do about a file that is damaged."""
+"""The hint for a damaged file."""
 AGAIN = f"{ANEW}; if it was changed on purpose, remove its entry from `checksums` in {MANIFEST}"
-"""What to do about one that is not as it was written."""
+"""The hint for a changed file."""
 _SUMS, _CRC = "checksums", "crc"
 
 

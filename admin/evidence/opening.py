@@ -14,7 +14,7 @@ from qsync.data.keys import FieldType, KeyPart
 
 SESSION_BYTES_MAX: Final = 64
 KEY_BYTES_MAX: Final = 256
-"""So much of a key goes into its hash; and its whole length."""
+"""How much of a key goes into its hash, besides its length."""
 BYTES_MAX: Final = 384
 """A longer opening tells nothing more: all heads, a session and so much of a key fit into it."""
 INT_MAX: Final = (1 << 63) - 1
@@ -34,7 +34,7 @@ _SIZES: Final = {24: 1, 25: 2, 26: 4, 27: 8}
 
 
 class Opening(NamedTuple):
-    """What they contain. `space` and `key_hash` are None where there is no effect."""
+    """Their content. `space` and `key_hash` are None if there is no effect."""
 
     session: bytes
     seq: int

@@ -32,10 +32,10 @@ _KEY_BYTES: Final = 32
 _SEALED: Final = HEADER_SIZE - 4
 """Bytes of a header that its checksum covers."""
 _ROUNDS: Final = 4
-"""Of a Feistel network: from three on it is a permutation like any other (Luby and Rackoff)."""
+"""The rounds of a Feistel network: from three on it is pseudorandom (Luby and Rackoff)."""
 _HALF: Final = 0xFFFF
 _TEXT_FS: Final = frozenset({"get", "put"})
-"""Of texts that grow: an answer is made of pieces, which digests are not."""
+"""Models of texts that grow: an answer is made of pieces, and digests are not."""
 _SUMMED_FS: Final = frozenset({"transfer", "add"})
 _STEPS: Final = frozenset({"r", "w", "append"})
 """First member of a step of a transaction."""
@@ -256,7 +256,7 @@ def _summed(source: Bundle) -> frozenset[str]:
 
 
 def shifted(crc: int, size: int) -> int:
-    """Return what a difference of CRC-32 checksums becomes after so many more bytes."""
+    """Return a difference of CRC-32 checksums after this many more bytes."""
     return _times(_power(size), crc) if crc else 0
 
 

@@ -11,7 +11,7 @@ from qsync.data.digest import digest
 from qsync.record import Entry, EntryKind, read_ref
 
 BATCH = 1000
-"""So many bodies are decoded at once."""
+"""How many bodies are decoded at once."""
 
 Rows = dict[int, dict[bytes, bytes]]
 """By space and physical key."""

@@ -88,7 +88,10 @@ def sample(
     seconds: float,
     period: float = PERIOD_S,
 ) -> list[Row]:
-    """Ask all nodes of a cluster for so long. One address is enough; silence makes no rows."""
+    """Sample all nodes of a cluster for this time.
+
+    One address is enough; no answer makes no row.
+    """
     recorder = SampleRecorder(generations, first=first)
     trio.run(partial(_sample, addresses, recorder, seconds=seconds, period=period))
     return recorder.rows

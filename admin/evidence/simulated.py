@@ -33,12 +33,12 @@ What is done to a list is a transaction, so that it is not taken for a register.
 """
 _WIPE_TRIES = 400
 _SETTLE_EVENTS = 2000
-"""So long a run that has come to rest may take until its disks have, too."""
+"""How long a run at rest may take until its disks are at rest too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wipe:
-    """A node loses its directory `after` so many virtual seconds, when all others are up."""
+    """A node loses its directory `after` this virtual time, when all others are up."""
 
     node: int
     after: float
@@ -216,7 +216,7 @@ def _ops(world: World) -> Iterable[Row]:
         if line.consistency in good:
             known = replace(first, session=line.session, seq=line.seq)
             known = replace(known, floor=line.floor, floor_term=line.floor_term)
-            # What a compare-and-set compares with, it reads on its way.
+            # A compare-and-set also reads the value that it compares.
             known = replace(known, value=line.value) if line.f == "cas" else known
             kept += [known, line]
     kept += [line for line in begun.values() if line.consistency in good]

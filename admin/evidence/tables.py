@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 Cell: TypeAlias = object
-"""What stands in a column: null, a bool, an integer, a float, a text, or (type json) JSON."""
+"""A cell: null, a bool, an integer, a float, a text, or (type json) JSON."""
 Row: TypeAlias = dict[str, Cell]
 
 RUN = "run_id"
@@ -29,7 +29,7 @@ FITS: dict[ColumnType, type | tuple[type, ...]] = {
     ColumnType.BOOL: bool,
     ColumnType.JSON: object,
 }
-"""What a cell of a column may be in a line of JSON, beside null."""
+"""The types of a cell in a line of JSON, besides null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ EVENTS = _table(
     int="node generation life number time_mono term index peer crc floor",
     text="name",
 )
-"""What happened inside of nodes, numbered in one order: see EVENT_NAMES."""
+"""Events of nodes, numbered in one order: see EVENT_NAMES."""
 
 EVENT_NAMES = {
     "started": "the process began; its log on disk reaches to `index`",

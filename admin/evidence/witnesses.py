@@ -31,7 +31,7 @@ STRETCH_ENTRIES = packed.ENTRIES_MAX
 
 
 IDS = itertools.count(1)
-"""Of questions: an answer that is late by then must not be taken for the next one's."""
+"""The time limit of requests: a late answer must not be taken for the next one's."""
 
 
 class LogWasCut(Exception):

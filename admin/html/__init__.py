@@ -1,1 +1,1 @@
-"""What reports in HTML share: one page without outside assets, timelines in SVG."""
+"""Shared parts of HTML reports: a self-contained page, timelines in SVG."""

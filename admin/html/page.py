@@ -1,4 +1,4 @@
-"""What all our HTML reports share: one file without outside assets, light and dark, any width."""
+"""The frame of all HTML reports: one self-contained file, light and dark, any width."""
 
 from collections.abc import Iterable, Sequence
 from html import escape

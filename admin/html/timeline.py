@@ -19,12 +19,12 @@ class TimeScale:
     right: float = WIDTH - RIGHT
 
     def x(self, seconds: float) -> float:
-        """What is outside is drawn at the edge."""
+        """Points outside are drawn at the edge."""
         share = min(max(seconds / self.length, 0.0), 1.0) if self.length > 0 else 0.0
         return self.left + (self.right - self.left) * share
 
     def ticks(self) -> list[float]:
-        """Round numbers of seconds, at most so many."""
+        """Round numbers of seconds, at most this many."""
         if self.length <= 0:
             return [0.0]
         rough = self.length / TICKS_MAX

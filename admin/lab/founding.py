@@ -289,7 +289,7 @@ def _address(host: str, *, taken: Sequence[Address]) -> Address:
         if address in taken:
             raise ValueError("is given to two members")
         if not address.port:
-            raise ValueError("has port 0: nobody would know where to dial it")
+            raise ValueError("has port 0: no other node would know its address")
     else:
         used = {each.port for each in taken if each.host == host.strip("[]")}
         address = Address.parse(

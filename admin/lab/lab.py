@@ -51,7 +51,7 @@ class LabNode:
     address: str
     dir: Path
     metrics: str | None = None
-    """Where it serves its figures, if it does."""
+    """The address of its metrics, if any."""
 
     @property
     def ports(self) -> list[int]:
@@ -88,7 +88,7 @@ class Lab:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Where the nodes listen, running or not."""
+        """The addresses of the nodes, running or not."""
         return tuple(node.address for node in self.nodes)
 
     @property
@@ -382,5 +382,5 @@ def _as_json(lab: Lab) -> str:
 
 
 def _described(node: LabNode) -> dict[str, object]:
-    """What is not where it is, and not left out."""
+    """Missing files that are required."""
     return {k: v for k, v in asdict(node).items() if k != "dir" and v is not None}

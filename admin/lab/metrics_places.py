@@ -1,4 +1,4 @@
-"""Where the nodes of a lab serve their figures: each has a port of its own, which it keeps."""
+"""The metrics addresses of the nodes of a lab: each keeps its own port."""
 
 from collections.abc import Collection, Mapping
 
@@ -10,7 +10,7 @@ from qsync.errors import ConfigError
 def metrics_places(
     options: Mapping[str, str], nodes: int, used: Collection[int]
 ) -> list[str | None]:
-    """Return the place of each of so many nodes; port 0 becomes a free port that is not `used`.
+    """Return the address of each of these nodes; port 0 becomes a free port that is not `used`.
 
     Raises ConfigError for one port for several nodes.
     """

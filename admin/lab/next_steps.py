@@ -1,4 +1,4 @@
-"""What to do with the directories of a new cluster: said once, and kept in a README beside them."""
+"""Next steps for the directories of a new cluster: printed, and kept in a README next to them."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ class PlacedMember(Protocol):
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """Its address."""
 
     @property
     def dir(self) -> Path:
@@ -28,7 +28,7 @@ def starting(members: Sequence[PlacedMember]) -> Iterator[str]:
 
 
 def watching(directory: Path, address: str) -> Iterator[str]:
-    """Where the certificates are, and how they are shown."""
+    """The location of the certificates, and how they are used."""
     certs = directory / "certs"
     files = f"ca={certs}/ca.crt&certificate={certs}/root.crt&key={certs}/root.key"
     yield f"keep {certs} private: it has the authority, and your certificate as root; with it, run:"
@@ -36,7 +36,7 @@ def watching(directory: Path, address: str) -> Iterator[str]:
 
 
 def sharing(where: str) -> str:
-    """What the secret of a cluster without TLS is for. `where`: the file that has it."""
+    """The purpose of the secret of a cluster without TLS. `where`: its file."""
     return f"members know each other by {where}: keep it private; a node that joins needs it"
 
 

@@ -18,8 +18,8 @@ DEFAULTS = {
     "replication.timeout": "250ms",
     "node.events": "true",
 }
-"""What a lab sets otherwise than a node on its own: loopback is quick, people do not wait, and what
-happens in a lab is to be checked."""
+"""Settings of a lab that differ from the defaults: fast loopback, short waits, full checks.
+"""
 
 
 class LabPlace(Protocol):
@@ -31,11 +31,11 @@ class LabPlace(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name."""
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """Its address."""
 
     @property
     def dir(self) -> Path:
@@ -43,7 +43,7 @@ class LabPlace(Protocol):
 
     @property
     def metrics(self) -> str | None:
-        """Where it serves its figures, if it does."""
+        """The address of its metrics, if any."""
 
 
 class LabPlan(Protocol):
@@ -51,7 +51,7 @@ class LabPlan(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name."""
 
     @property
     def cluster(self) -> str:

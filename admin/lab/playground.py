@@ -63,7 +63,7 @@ class Playground:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Where the nodes listen, running or not."""
+        """The addresses of the nodes, running or not."""
         return self.lab.addresses
 
     @property
@@ -98,7 +98,7 @@ class Playground:
         """Kill the leader and return its name. Raises Unavailable without a leader."""
         leader = self.leader
         if leader is None:
-            raise Unavailable("nobody leads, so there is no leader to kill")
+            raise Unavailable("there is no leader to kill")
         self.kill(leader)
         return leader
 

@@ -162,7 +162,7 @@ def _handle(process: OsProcess) -> Iterator[int | None]:
         yield None
         return
     try:
-        # Opened first, compared then: the handle stays with whoever it was opened for.
+        # Open first, then compare: the handle stays with the process for which it was opened.
         fields = _stat(process.pid)
         yield handle if fields is not None and int(fields[_START]) == process.started else None
     finally:

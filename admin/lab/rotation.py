@@ -61,7 +61,7 @@ class CertificateRotation:
         )
 
     def trust_new(self) -> None:
-        """Let nobody trust the old authority any more; the new one takes its place."""
+        """Remove the old authority everywhere; the new one replaces it."""
         self._trust(self._authority.certificate.read_bytes())
         self._authority.key.replace(self._certs / CA_KEY)
 

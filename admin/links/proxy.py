@@ -15,9 +15,9 @@ from qsync.errors import ConfigError
 
 PIECE_BYTES = 64 * 1024
 PIECES_MAX = 256
-"""So many pieces may be on their way at once; then the sender has to wait."""
+"""How many pieces may be in flight at once before the sender has to wait."""
 STALL_S = 0.2
-"""What a lost packet costs the first time (the least retransmission timeout of Linux)."""
+"""The first delay of a lost packet (the minimum retransmission timeout of Linux)."""
 BACK_S = 0.05
 """How often it is tried whether a node that was gone listens again."""
 REQUEST_BYTES_MAX = 1 << 20
@@ -34,7 +34,7 @@ class ProxiedConnection:
     changed: trio.Event = field(default_factory=trio.Event)
     open: set[trio.SocketStream] = field(default_factory=set)
     dead: set[trio.SocketStream] = field(default_factory=set)
-    """What is sent to these is swallowed, and they are told nothing."""
+    """Bytes to these are dropped silently."""
     carried: int = 0
     listening: trio.CancelScope | None = None
 
@@ -116,7 +116,7 @@ class Proxy:
                 await road.changed.wait()
 
     async def _gone(self, road: ProxiedConnection) -> bool:
-        """Nobody listens at the other end."""
+        """Nothing listens at the other end."""
         try:
             stream = await trio.open_tcp_stream(*road.target)
         except OSError:
@@ -138,7 +138,7 @@ class Proxy:
             far = await trio.open_tcp_stream(*road.target)
         except OSError:
             await self._look_whether_gone(road)
-            _reset(near)  # nobody listens there: the one who dialled must see the same
+            _reset(near)  # nothing listens there: the dialling side must see the same
             return
         for stream in (near, far):
             stream.setsockopt(trio.socket.IPPROTO_TCP, trio.socket.TCP_NODELAY, 1)
@@ -266,7 +266,7 @@ class Proxy:
 
 
 def _until_turn(rule: LinkRule, seconds: float) -> float:
-    """How long until a flapping link turns; a cut one waits to be told."""
+    """The time until a flapping link changes; a cut one waits for a command."""
     return float("inf") if rule.cut else rule.flap - seconds % rule.flap
 
 

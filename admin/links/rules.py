@@ -12,7 +12,7 @@ RATE_BYTES_MIN = 1024
 
 
 class DirectedLink(NamedTuple):
-    """What `source` sends to `target`, and the answers on that same connection."""
+    """Messages of `source` to `target`, and the answers on the same connection."""
 
     source: str
     target: str
@@ -146,7 +146,7 @@ def ring(names: Sequence[str]) -> list[DirectedLink]:
 
 
 def bridge(names: Sequence[str], middle: str) -> list[DirectedLink]:
-    """What has to be cut so that two halves reach each other only by way of one node."""
+    """The cuts after which two halves reach each other only through one node."""
     rest = [name for name in names if name != middle]
     half = len(rest) // 2
     return _pairs([(one, two) for one in rest[:half] for two in rest[half:]])

@@ -1,4 +1,4 @@
-"""What there is to ask a node for over HTTP, and what is answered; without a connection."""
+"""The HTTP requests to a node and their answers, without a connection."""
 
 import json
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class HttpAnswer(NamedTuple):
 
 
 class HttpPages:
-    """What there is to ask for."""
+    """The known paths."""
 
     def __init__(
         self, status: Status, look: ClusterLook | None = None, *, open_health: bool = False

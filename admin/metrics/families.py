@@ -18,7 +18,7 @@ Point = tuple[Labels, float]
 
 
 class MetricType(StrEnum):
-    """What Prometheus wants to know of a metric."""
+    """The Prometheus type of a metric."""
 
     GAUGE = "gauge"
     COUNTER = "counter"
@@ -47,7 +47,7 @@ def _gauge(name: str, about: str, of: Callable[[NodeStatus], float | None]) -> F
 
 
 def _each(name: str, about: str, of: Callable[[NodeStatus], Iterable[Point]]) -> Family:
-    """Several numbers, told apart by labels."""
+    """Several numbers with different labels."""
     return Family(name=PREFIX + name, kind=MetricType.GAUGE, about=about, points=of)
 
 

@@ -22,7 +22,7 @@ CONNECTIONS_MAX = 32
 REQUEST_BYTES_MAX = 8192
 """A longer head of a request is answered 431."""
 IDLE_S_MAX = 10.0
-"""A connection on which nothing is asked for so long is closed."""
+"""An idle connection is closed after this time."""
 LINGER_S = 1.0
 """How long a connection that was refused may take to be closed by the other side."""
 _READ_BYTES = 4096
@@ -114,7 +114,7 @@ async def _connection(pages: HttpPages, room: trio.CapacityLimiter, talk: "_Talk
             while await talk.one(pages):
                 pass
     except (trio.BrokenResourceError, trio.ClosedResourceError):
-        pass  # It hung up while we answered: nobody is left to tell.
+        pass  # The client disconnected during the answer.
     finally:
         await trio.aclose_forcefully(talk.stream)
 
@@ -168,7 +168,7 @@ class _Talk:
             elif isinstance(event, h11.ConnectionClosed):
                 return None
             else:
-                pass  # A body: nobody asked for one.
+                pass  # A body is not expected.
 
     async def _answer(self, request: h11.Request, pages: HttpPages) -> None:
         target = request.target.decode("ascii", "replace")

@@ -58,7 +58,7 @@ class BearerToken:
 
 
 def _password(shown: str) -> str:
-    """What is behind the colon; nothing where none can be read."""
+    """The part after the colon; empty if it cannot be read."""
     try:
         return b64decode(shown.strip(), validate=True).decode().partition(":")[2]
     except (binascii.Error, UnicodeDecodeError):

@@ -10,7 +10,7 @@ from admin.cluster.picture import ClusterPicture, PictureModel
 from admin.cluster.sampler import OwnAccount, Sampler, next_round
 
 PERIOD_S: Final = 2.0
-"""How often the members are asked, and what is shown is made anew, however many people look."""
+"""How often the members are polled and the page is rendered, for any number of viewers."""
 ANSWER_S: Final = 0.2
 """How long after the members were asked what they said is shown."""
 FIRST_S_MAX: Final = 1.5
@@ -25,14 +25,14 @@ What is kept until then is bounded: the last minute of answers, and as many numb
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedPage:
-    """What is sent to who looks: for people, and the same for programs."""
+    """The page for people, and the same data for programs."""
 
     html: bytes
     document: bytes
 
 
 class ClusterLook:
-    """Serves any number of people from one round of questions; none while nobody looks."""
+    """Serves any number of viewers from one round of requests; no requests without viewers."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class ClusterLook:
             self._wanted, self._seen, self._page = trio.Event(), trio.Event(), None
 
     async def _ask(self) -> None:
-        """Until nobody has looked for a while."""
+        """Poll until there were no viewers for a while."""
         sampler, model = Sampler((), period=PERIOD_S, own=self._own), PictureModel()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(sampler.run)

@@ -7,7 +7,7 @@ WIDTH, HEIGHT, EDGE = 240.0, 44.0, 3.0
 
 
 def sparkline(values: Sequence[float | None], *, places: int, label: str) -> str:
-    """The newest at the right; `places`: how many there may be. Where there is none, a gap."""
+    """The newest at the right; `places`: the maximum number of values. A missing value is a gap."""
     step = (WIDTH - 2 * EDGE) / max(places - 1, 1)
     begin = WIDTH - EDGE - step * (len(values) - 1)
     top = max((each for each in values if each is not None), default=0.0) or 1.0

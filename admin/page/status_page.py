@@ -126,7 +126,7 @@ def _nodes(picture: ClusterPicture) -> Iterable[str]:
 
 
 def _limbo(picture: ClusterPicture) -> Iterable[str]:
-    """What waits for its quorum, for how long, and for whom."""
+    """The pending entries, for how long they wait, and for which nodes."""
     node = picture.leader
     if node is None:
         yield '<p class="doubt">Unknown: no leader answers.</p>'
@@ -195,7 +195,7 @@ def _tile(name: str, figure: str, drawn: str, more: str) -> str:
 
 
 def _findings(picture: ClusterPicture) -> Iterable[str]:
-    """What the doctor complains of, and the fixes."""
+    """The problems that the doctor found, and the fixes."""
     if not picture.findings:
         yield "<p>Nothing.</p>"
         return
@@ -244,7 +244,7 @@ def _events(events: Sequence[PastEvent]) -> Iterable[str]:
     if rows:
         yield page.table(("time", "node", "severity", "what"), rows)
     else:
-        yield "<p>None that anybody remembers.</p>"
+        yield "<p>None known.</p>"
 
 
 def _span(sparks: Sequence[float]) -> str:

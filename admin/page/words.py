@@ -5,7 +5,7 @@ from html import escape
 from typing import Final
 
 TEXT_CHARACTERS_MAX: Final = 300
-"""What is longer is cut, with an ellipsis."""
+"""A longer text is cut, with an ellipsis."""
 _NOT_SHOWN: Final = "\ufffd"
 
 

@@ -1,1 +1,1 @@
-"""Forced recovery: a cluster whose majority is gone for good goes on from one survivor (M8)."""
+"""Forced recovery: a cluster without a majority continues from one survivor (M8)."""

@@ -69,7 +69,7 @@ def check(found: RecoverySurvey, *, lose: int, others_are_stopped: bool) -> None
         )
     if not others_are_stopped and found.others:
         raise RecoveryRefused(
-            "whether the others are stopped cannot be seen from here: nobody answers",
+            "whether the others are stopped cannot be seen from here: no node answers",
             hint="make sure of it, and say --others-are-stopped",
         )
 

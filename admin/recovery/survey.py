@@ -1,4 +1,4 @@
-"""What going on from one survivor would lose, as far as it can be known before (M8 a)."""
+"""The possible loss of a recovery from one survivor, as far as known before (M8 a)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -60,7 +60,7 @@ class RecoverySurvey:
 
     @property
     def pending(self) -> int:
-        """Entries that become confirmed although nobody knows whether a quorum had them."""
+        """Entries that become confirmed although it is unknown whether a quorum had them."""
         return self.last - self.confirmed
 
     @property
@@ -70,7 +70,7 @@ class RecoverySurvey:
 
     @property
     def furthest(self) -> OtherLog | None:
-        """Who has most of what the survivor lacks, if anybody has some."""
+        """The member with most of the entries that the survivor lacks, if any."""
         ahead = [each for each in self.others if each.lacking]
         return max(ahead, key=lambda each: each.lacking, default=None)
 
@@ -81,7 +81,7 @@ class RecoverySurvey:
 
     @property
     def running(self) -> tuple[str, ...]:
-        """Who answered, and so is not stopped."""
+        """The members that answered, so they are not stopped."""
         return tuple(each.name for each in self.others if each.runs)
 
     @property
@@ -171,7 +171,7 @@ def _own_tls(config: NodeConfig) -> ClientTls | None:
 
 
 def _beside(survivor: Survivor, source: EntrySource, other: OtherLog) -> OtherLog:
-    """What one has and the other lacks; where that is not known, how far the other one is."""
+    """The entries that one has and the other lacks; if unknown, how far the other one is."""
     last = source.last()
     ended = replace(other, last=last, last_term=_term_at(source, last))
     try:

@@ -21,7 +21,7 @@ from qsync.record import Entry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survivor:
-    """What it has. All of it counts as confirmed once it goes on alone (membership.md M8 a)."""
+    """Its entries. All of them are confirmed by the recovery (membership.md M8 a)."""
 
     config: NodeConfig
     storage: NodeStorage
@@ -29,7 +29,7 @@ class Survivor:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name."""
         return self.config.node.name
 
     @property
@@ -44,7 +44,7 @@ class Survivor:
 
     @property
     def path(self) -> Path:
-        """Where its data is."""
+        """Its data directory."""
         return self.storage.directory.path
 
     @property
@@ -69,7 +69,7 @@ class Survivor:
 
     @property
     def confirmed(self) -> Index:
-        """What it knew as confirmed."""
+        """Its known confirmed index."""
         return self.replicated_log.confirmed
 
     @property
@@ -84,7 +84,7 @@ class Survivor:
 
     @property
     def configuration(self) -> Configuration | None:
-        """Who belongs to the cluster, by its log; None on a directory that was only laid out."""
+        """The members by its log; None for a directory that was only laid out."""
         return self.replicated_log.configurations.in_force
 
     def batches(self, after: int) -> Iterator[list[Entry]]:

@@ -1,4 +1,4 @@
-"""What each kind of operation promises its client, and the checks that hold a run to it.
+"""The guarantees of each kind of operation, and the checks of a run for them.
 
 Synchronous writes, and reads that ask a quorum, are linearizable. Reads of what a replica shows
 now, and everything asynchronous, promise less, and are judged by that only.

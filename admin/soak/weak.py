@@ -27,7 +27,7 @@ def check_written(operations: Iterable[Operation]) -> Verdict:
             violations.append(
                 Violation(
                     invariant=WRITTEN,
-                    message=f"{each.value!r} was read, which nobody had written",
+                    message=f"{each.value!r} was read, which was never written",
                     key=each.key,
                     witness=(each,),
                     stuck=each.number,

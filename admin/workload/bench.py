@@ -58,7 +58,7 @@ WORKLOADS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchPlan:
-    """What to measure."""
+    """The options of a benchmark."""
 
     workload: str = "put"
     clients: int = 64
@@ -146,7 +146,7 @@ def _leader(found: ClusterSurvey) -> str:
     """Return the address of the leader. Raises NotLeader."""
     leader = found.leader
     if leader is None or leader.ro:
-        raise NotLeader("nobody takes writes, so there is nothing to measure")
+        raise NotLeader("no node accepts writes, so there is nothing to measure")
     return leader.address
 
 

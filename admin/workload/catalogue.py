@@ -132,7 +132,7 @@ def glance(worker: Worker, client: Client) -> None:  # noqa: ARG001 - it has oth
 
 
 def register(key: int) -> str:
-    """What a history calls it."""
+    """Its name in a history."""
     return f"register {key}"
 
 
@@ -162,7 +162,7 @@ def append(worker: Worker, client: Client) -> None:
 
 
 def list_of(source: Client | Transaction, key: int) -> list[object]:
-    """Return a list; an empty one if nobody appended yet."""
+    """Return a list; an empty one before the first append."""
     found = source.space(LISTS).get([key])
     items = [] if found is None else found[1]
     assert isinstance(items, list | tuple)
@@ -195,7 +195,7 @@ def set_of(client: Client, which: int) -> list[object]:
 
 
 def set_name(which: int) -> str:
-    """What a history calls it."""
+    """Its name in a history."""
     return f"set {which}"
 
 

@@ -72,7 +72,7 @@ class Feeding:
             with connect(self._seeds, timeout=TIMEOUT_S) as client:
                 return self._read(client)
         except QsyncError:
-            pass  # nobody answers now, and the next question is the same
+            pass  # no node answers now, and the next request is the same
         return None
 
     def _read(self, client: Client) -> ChangeBatch:

@@ -108,7 +108,7 @@ def read_back(
             look(client, history, process)
     written = {integer(row[0]) for row in _rows(client, JOURNAL)}
     if QUEUE in spaces:
-        # What is asynchronous is in no journal; the queue is looked at once, when all is over.
+        # Asynchronous writes are not in a journal; the queue is read once, at the end.
         written |= {integer(row[0]) for row in _rows(client, QUEUE)}
         history.invoke(process, "read", key=QUEUE)
         history.complete(process, OutcomeType.OK, value=sorted(written))

@@ -1,4 +1,4 @@
-"""What clients may expect of a restored cluster: all up to one index, nothing after it.
+"""The guarantees of a restored cluster: all writes up to one index, none after it.
 
 A restore goes back on purpose. So the history of a run is judged in stretches: what was asked of
 the former cluster by itself, and what was asked of the restored one on top of those writes of the

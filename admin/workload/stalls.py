@@ -100,7 +100,7 @@ class TimedLatencies(_Array):
         """Empty. Its type is named as for any array."""
         super().__init__()
         self.late: list[tuple[float, float]] = []
-        """Of each late answer the moment (`perf_counter`) and the latency."""
+        """The time (`perf_counter`) and the latency of each late answer."""
 
     @override
     def append(self, value: float, /) -> None:

@@ -78,7 +78,7 @@ class WriteTally:
         self.latencies.append(seconds)
 
     def pause(self) -> None:
-        """Note that clients are paused, so that nobody waits for an acknowledgement."""
+        """Record that clients are paused, so that no acknowledgement is expected."""
         self._paused = True
 
     def resume(self) -> None:

@@ -77,7 +77,7 @@ class SpaceIds:
             try:
                 self._ids = ids(client.schema.spaces())
             except QsyncError:
-                return None  # nobody answers; a later row may be known
+                return None  # no node answers; a later row may be known
         space = self._ids.get(row[0])
         return None if space is None else opening.number_hash(space, row[1])
 
@@ -100,7 +100,7 @@ MAY_GO = "asynchronous: it was answered, and may still be lost"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerConfig:
-    """What a client should do. `think`: its pause between two operations, in seconds."""
+    """The load of a client. `think`: its pause between two operations, in seconds."""
 
     seeds: Sequence[str]
     number: int

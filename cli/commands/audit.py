@@ -146,7 +146,7 @@ def verify(
 
 
 def _instance(source: Path) -> str:
-    """Of the directory that a trail is in. Raises NoFile."""
+    """The file of the trail in a directory. Raises NoFile."""
     path = (source if source.is_dir() else source.parent) / "identity.json"
     try:
         return str(json.loads(path.read_text("utf-8"))["instance"])

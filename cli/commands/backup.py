@@ -149,7 +149,7 @@ def list_(*, place: str, key: KeyOptions, prometheus: bool) -> None:
             f"to {each.index}..{reach}, {_when(each.index_time)} .. {_when(found.until(each))}"
         )
     for index in found.unfinished:
-        say(f"{index:>12}  unfinished: `qsync backup create` goes on with it")
+        say(f"{index:>12}  unfinished: `qsync backup create` continues it")
     _tell_gaps(gaps)
     for problem in found.damage:
         say(problem)

@@ -82,7 +82,7 @@ def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--overwrite", is_flag=True, help="Replace an existing authority.")
 @json_option
 def ca(*, directory: Path, name: str, days: int, overwrite: bool) -> None:
-    """Create an authority: ca.crt, to give to everybody, and ca.key, to keep private."""
+    """Create an authority: ca.crt, to distribute, and ca.key, to keep private."""
     from admin.certs import making  # noqa: PLC0415 - slow to import
 
     _made(making.make_authority(directory, name=name, days=days, overwrite=overwrite))

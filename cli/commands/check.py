@@ -39,7 +39,7 @@ _NARROWEST = 76
 
 
 def _choices() -> str:
-    """What may be chosen, in lines as wide as any screen; no word is broken."""
+    """The choices, in lines that fit any screen, without broken words."""
     named = {"FORMAT": _FORMATS, "MODEL": _MODELS, "LEVEL": _LEVELS}
     rows = [
         textwrap.fill(
@@ -251,7 +251,7 @@ def _conclude(reports: "list[HistoryReport]", left: CheckOutputs, choice: "Engin
 
 
 def _show(reports: "Sequence[HistoryReport]") -> None:
-    """What is asked about, the table of invariants, the proofs, and the sentence at the end."""
+    """The input, the table of invariants, the proofs, and the final sentence."""
     from admin.checker.quick import summary  # noqa: PLC0415 - only here, slow to import
     from admin.checker.report.sentence import summed  # noqa: PLC0415 - the same
     from cli.render import check as render  # noqa: PLC0415 - the same

@@ -148,9 +148,9 @@ def get(
     type=click.IntRange(0),
     default=LIMIT,
     show_default=True,
-    help="At most so many tuples.",
+    help="The maximum number of tuples.",
 )
-@click.option("--offset", type=click.IntRange(0), default=0, help="Leave out so many tuples first.")
+@click.option("--offset", type=click.IntRange(0), default=0, help="Skip this many tuples first.")
 @click.option(
     "--after",
     type=JsonList('[1, "ann"]'),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from admin.evidence.redacting import Redactor
     from admin.evidence.witnesses import EvidenceSource
 
-_ROOM = "give it room, and the same command goes on from there"
+_ROOM = "free some space, then the same command continues from there"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _BAR_ENTRIES_MIN = 10_000
 """Shorter logs are there before a bar could be read."""
@@ -112,7 +112,7 @@ def dump(
 
 
 class _Taking(NamedTuple):
-    """What a dump is asked to take."""
+    """The parts that a dump must take."""
 
     sources: Sequence[str]
     run_id: str
@@ -122,7 +122,7 @@ class _Taking(NamedTuple):
 
 
 def _redacted(taking: _Taking, out: Path) -> "tuple[Bundle, Sequence[str]]":
-    """Of a bundle, or of nodes, of which nothing else is written."""
+    """The manifest of a bundle, or of nodes without other files."""
     from admin.evidence.bundle import Bundle, is_bundle  # noqa: PLC0415 - only here
     from admin.evidence.redacting import Redactor, redact  # noqa: PLC0415 - the same
     from admin.lab.new_directory import check_new  # noqa: PLC0415 - the same
@@ -137,7 +137,7 @@ def _redacted(taking: _Taking, out: Path) -> "tuple[Bundle, Sequence[str]]":
         return redact(Bundle.open(bundles[0]), out), ()
     try:
         return _collected(taking, out, Redactor())
-    except BaseException:  # nothing goes on from it: the key is gone
+    except BaseException:  # it cannot be continued: the key is gone
         shutil.rmtree(out, ignore_errors=True)
         raise
 
@@ -214,12 +214,12 @@ def _goes_on(out: Path) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if is_bundle(out):
-            say(f"\n{out} keeps what was read; the same command goes on from there")
+            say(f"\n{out} keeps what was read; the same command continues from there")
         raise
     except Unavailable as error:
         if is_bundle(out):
             error.hint = (
-                f"{out} keeps what was read, and the same command goes on from there; of a node "
+                f"{out} keeps what was read, and the same command continues from there; of a node "
                 "that does not run name the directory instead"
             )
         raise
@@ -232,7 +232,7 @@ def _goes_on(out: Path) -> Iterator[None]:
 
 
 def _sampling(found: "Sequence[EvidenceSource]", seconds: float, every: float) -> "Sampling":
-    """Of the nodes that run."""
+    """The status of running nodes."""
     from admin.evidence.sampling import sample  # noqa: PLC0415 - only here
     from admin.evidence.witnesses import Running  # noqa: PLC0415 - the same
 

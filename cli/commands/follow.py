@@ -1,4 +1,4 @@
-"""`qsync check --follow`: a running cluster judged on Spark as it goes on, until Ctrl-C."""
+"""`qsync check --follow`: a running cluster checked continuously on Spark, until Ctrl-C."""
 
 import json
 import re

@@ -202,7 +202,7 @@ def ps(*, name: str, directory: Path | None) -> None:
     type=click.Choice(list(_SIGNALS), case_sensitive=False),
     default="KILL",
     show_default=True,
-    help="What to send.",
+    help="The signal to send.",
 )
 def kill(*, node: str, kind: str, name: str, directory: Path | None) -> None:
     """Send a signal to one node; SIGKILL by default."""

@@ -12,7 +12,7 @@ from qsync.errors import NotLeader, Unavailable
 from qsync.wire.verbs import ClearRequest, DemoteRequest, PromoteRequest, Request
 
 _TAKE_OVER_S = 3.0
-"""A new leader is read-only for a moment, and nobody need be told that everything is down."""
+"""A new leader is read-only for a moment, which is not reported as an outage."""
 
 dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Print what would happen, in numbers, and change nothing."
@@ -96,7 +96,7 @@ def _leader_or(found: ClusterSurvey, node: str | None) -> tuple[str, str]:
     if node is not None:
         return node, surveys.node_address(found, node)
     if found.leader is None:
-        raise NotLeader("nobody leads, and no node was named")
+        raise NotLeader("there is no leader, and no node was named")
     return found.leader.name, found.leader.address
 
 

@@ -247,7 +247,7 @@ def _not_there(directory: Path) -> ConfigError:
     if (directory / UNREADY).exists():
         return ConfigError(
             f"{directory} is not whole: a restore or a recovery was interrupted",
-            hint="repeat that command, which begins anew there",
+            hint="repeat that command, which starts again there",
         )
     return ConfigError(
         f"there is no {directory / FILE}", hint=f"`qsync init {directory}` writes one"

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 _SEEDS = "1-2000"
 _LAST_LINES = 60
 _TELL_S = 10.0
-"""Where nobody looks, a line about the progress so often."""
+"""How often a progress line is printed without a terminal."""
 
 
 @click.command(
     epilog=examples(
-        "# after Ctrl-C the same command goes on where it stopped",
+        "# after Ctrl-C the same command continues where it stopped",
         "qsync soak --seeds 1-100000 --resume soak.json",
     )
 )

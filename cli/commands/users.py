@@ -32,7 +32,7 @@ _FILE_BYTES_MAX = 4096
 def user() -> None:
     """Manage users, their passwords and their privileges.
 
-    The first user that is created has the role super, and from then on everybody logs in:
+    The first user that is created has the role super, and from then on every client must log in:
     QSYNC_USER and QSYNC_PASSWORD (or QSYNC_PASSWORD_FILE) say as whom. Keep that first password.
     """
 
@@ -72,7 +72,7 @@ def _list(kind: str, target: list[str], timeout: float) -> None:
         document(f"{kind}s", **{f"{kind}s": found})
         return
     if not found:
-        say("this cluster has no users: everybody may do everything")
+        say("this cluster has no users: every client may do everything")
     for name, one in found.items():
         text(f"{name:<20} {_in_words(one)}".rstrip())
 
@@ -98,7 +98,7 @@ def _show(name: str | None, target: list[str], timeout: float) -> None:
         document("rights", **found)
         return
     if not found.get("users"):
-        say("this cluster has no users: everybody may do everything")
+        say("this cluster has no users: every client may do everything")
         return
     text(f"{found.get('name')}: {_in_words(found)}")
 
@@ -142,7 +142,7 @@ def create(
         first = not db.users.info().get("users")
         what = f"user {name} would be created"
         if first:
-            what += ", the first one: with role super, and from then on everybody must log in"
+            what += ", the first one: with role super, and from then on every client must log in"
         if dry_run:
             _would("create", name, what)
             return
@@ -151,7 +151,7 @@ def create(
     generated = password if generate else None
     _did("create", name, f"user {name} is there", password=generated, first=first)
     if first:
-        say("it is the first user and may do everything; from now on everybody must log in")
+        say("it is the first user and may do everything; from now on every client must log in")
 
 
 @user.command(epilog="Example: qsync user passwd ann --generate")
@@ -225,7 +225,7 @@ def create_role(*, name: str, if_not_exists: bool, target: list[str], timeout: f
 def drop_role(
     *, name: str, if_exists: bool, dry_run: bool, target: list[str], timeout: float
 ) -> None:
-    """Drop a role, and revoke it from everybody who has it."""
+    """Drop a role, and revoke it from all its users and roles."""
     with _connected(target, timeout) as db:
         if dry_run:
             _would(
@@ -323,7 +323,7 @@ def _connected(target: Sequence[str], timeout: float) -> "Iterator[Client]":
 
 
 def _password(name: str, file: str | None, *, generate: bool) -> str:
-    """A new password. Raises ConfigError where nobody can be asked."""
+    """A new password. Raises ConfigError without a terminal."""
     if generate:
         return secrets.token_urlsafe(_GENERATED_BYTES)
     if file == "-":
@@ -336,7 +336,7 @@ def _password(name: str, file: str | None, *, generate: bool) -> str:
             raise NoFile(f"{file}: {error}") from None
     if not sys.stdin.isatty():
         raise ConfigError(
-            f"{name} needs a password, and nobody can be asked",
+            f"{name} needs a password, and there is no terminal to ask for it",
             hint="--password-file FILE (or -), --generate, or --no-password",
         )
     answer: str = click.prompt(

@@ -1,4 +1,4 @@
-"""What `qsync check` shows: verdicts as lines of text, or as members of the JSON document."""
+"""The output of `qsync check`: verdicts as lines of text, or as members of the JSON document."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from admin.checker.quick import CheckedInvariant, HistoryReport
 from admin.checker.verdict import EXAMPLES_MAX, Result, Violation
 
 WIDE = 100
-"""From so many columns on, a row also tells what its invariant says."""
+"""From this width on, a row also has the statement of its invariant."""
 _MARKS = {
     Result.PASS: ("ok", ""),
     Result.FAIL: ("FAIL", "bold red"),

@@ -1,4 +1,4 @@
-"""What the doctor found, the worst first, each with its fix."""
+"""The problems that the doctor found, the worst first, each with its fix."""
 
 from collections.abc import Sequence
 

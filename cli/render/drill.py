@@ -1,4 +1,4 @@
-"""What a drill says while it runs, and the demo, which is one: pictures, and its last words."""
+"""The output of a running drill, and of the demo: screen frames, and the summary."""
 
 from rich import box
 from rich.console import Group, RenderableType

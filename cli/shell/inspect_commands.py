@@ -31,7 +31,7 @@ async def status(shell: ShellCore, _rest: str) -> None:
 
 
 async def limbo(shell: ShellCore, _rest: str) -> None:
-    """Show pending transactions, since when they wait, and for which acks."""
+    """Show pending writes, since when, and for which acks."""
     answer = await shell.box.why.waiting()
     _tell(shell, answer.sentence, answer.facts, answer.next)
 

@@ -41,7 +41,7 @@ ACT_S = 15.0
 
 
 class App:
-    """What changes while the screen is up. `view` is replaced, never changed."""
+    """The mutable state of the screen. `view` is replaced, never changed."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class App:
         self._written_at = float("-inf")
 
     async def run(self, *, keys_from: int | None, seconds: float = float("inf")) -> None:
-        """Until `q`, or so many seconds. The terminal is left as it was found."""
+        """Run until `q`, or for this many seconds. The terminal is restored."""
         live = LiveScreen(console=self._console, screen=True, auto_refresh=False)
         with live, trio.move_on_after(seconds):
             if keys_from is None:

@@ -54,7 +54,7 @@ def rule(title: str, width: int, signs: Signs) -> Text:
 
 
 def block(lines: Lines, width: int, height: int) -> Lines:
-    """Exactly so many lines of exactly so many columns."""
+    """Exactly this many lines of exactly this width."""
     shown = [fit(each, width) for each in lines[: max(height, 0)]]
     return shown + [line(" " * width) for _ in range(height - len(shown))]
 
@@ -72,7 +72,7 @@ def beside(blocks: Sequence[Lines], signs: Signs) -> Lines:
 
 
 def wrapped(text: str, width: int, height: int, style: str = "") -> Lines:
-    """Prose in at most so many lines; the last one is cut."""
+    """Text in at most this many lines; the last one is cut."""
     rows: list[str] = []
     row = ""
     for word in text.split():

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import trio
 
 ESCAPE_S = 0.05
-"""An escape that nothing follows for so long was the key itself."""
+"""An escape without a following byte in this time is the Escape key itself."""
 _READ_BYTES = 256
 _ESC = 0x1B
 _NAMED = {

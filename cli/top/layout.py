@@ -1,4 +1,4 @@
-"""Where everything stands, for any width and height: the narrow screen and the wide one."""
+"""The layout for any width and height: the narrow screen and the wide one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ def footer(view: ViewState, width: int) -> Lines:
 
 
 def _last(view: ViewState, width: int) -> Text:
-    """What is typed, else what happened, else the keys."""
+    """The typed text, else the last event, else the keys."""
     if view.typing:
         return draw.fit(draw.line((f"/{view.filter}_", "bold")), width)
     if view.message:

@@ -1,4 +1,4 @@
-"""What stands above and beside the table of nodes; each function gives lines of one width."""
+"""The panels above and beside the table of nodes; each function returns lines of one width."""
 
 from admin.cluster import short
 from admin.cluster.past import PastEvent
@@ -51,7 +51,7 @@ def verdict(picture: ClusterPicture, width: int, height: int) -> Lines:
 
 
 def leader(picture: ClusterPicture, width: int, *, wide: bool = False) -> Lines:
-    """Who leads, since when, and who says otherwise."""
+    """The leader, since when, and nodes that disagree."""
     node = picture.leader
     if node is None:
         heard = max((each.term for each in picture.survey.samples), default=0)
@@ -87,7 +87,7 @@ def _disagreement(picture: ClusterPicture, odd: list[NodeStatus]) -> str:
 
 
 def limbo(picture: ClusterPicture, width: int) -> Lines:
-    """What waits for its quorum, how long, and for whom."""
+    """The pending entries, how long they wait, and for which nodes."""
     node = picture.leader
     if node is None:
         return [draw.fit(draw.line(("LIMBO   ", HEAD), "unknown without a leader"), width)]
@@ -178,7 +178,7 @@ def performance(picture: ClusterPicture, width: int, signs: Signs) -> Lines:
 
 
 def acks(picture: ClusterPicture, width: int) -> Lines:
-    """How far everybody's disk is, and the line that a quorum has reached."""
+    """The durable index of every node, and the index that a quorum has reached."""
     node = picture.leader
     if node is None:
         return [draw.line("nobody leads, so nobody counts acks")]
@@ -206,7 +206,7 @@ def acks(picture: ClusterPicture, width: int) -> Lines:
 
 
 def matrix(picture: ClusterPicture, width: int) -> Lines:
-    """Who reaches whom: the row sends to the column."""
+    """Connections between nodes: the row sends to the column."""
     rows = picture.rows()
     cell = max(5, min(11, (width - 10) // max(len(rows), 1)))
     head = "from \\ to " + "".join(f"{name[: cell - 1]:<{cell}}" for _, name in rows)
@@ -237,7 +237,7 @@ def _link(node: NodeStatus | None, other: int) -> tuple[str, str]:
 
 
 def history(picture: ClusterPicture) -> Lines:
-    """Who led, since when, for how long, and why."""
+    """Past leaders, since when, for how long, and why."""
     lines = [
         draw.line((f"{'term':>5} {'leader':<8} {'from':<9}{'held':>7}  {'took':>6}  reason", HEAD))
     ]
@@ -258,7 +258,7 @@ def history(picture: ClusterPicture) -> Lines:
 
 
 def findings(picture: ClusterPicture, width: int) -> Lines:
-    """What the doctor complains of, and the fixes."""
+    """The problems that the doctor found, and the fixes."""
     if not picture.findings:
         calm = "nothing" if picture.moment.answers else "nobody answers, so nobody can say"
         return [draw.line(calm)]

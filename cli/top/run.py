@@ -78,7 +78,7 @@ _SETTLE_S = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What the command line said."""
+    """The options of the command line."""
 
     target: list[str]
     once: bool

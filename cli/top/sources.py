@@ -1,4 +1,4 @@
-"""Where the pictures of the dashboard come from: running nodes, or a recording."""
+"""The source of the dashboard's frames: running nodes, or a recording."""
 
 from pathlib import Path
 from typing import Protocol
@@ -16,7 +16,7 @@ class ScreenSource(Protocol):
 
     @property
     def words(self) -> str:
-        """What is shown and how far it is, for the header."""
+        """The source and its position, for the header."""
 
     def picture(self, now: float) -> ClusterPicture:
         """The newest picture, or the one of a recording that is due at a monotonic time."""
@@ -26,7 +26,7 @@ class ScreenSource(Protocol):
         """Whether no new picture will come."""
 
     def seek(self, by: int) -> None:
-        """Go forward or, below zero, back by so many moments."""
+        """Go forward or, below zero, back by this many frames."""
 
 
 class LiveSource:
@@ -47,7 +47,7 @@ class LiveSource:
         return False
 
     def picture(self, _: float) -> ClusterPicture:
-        """What the nodes said last."""
+        """The last statuses of the nodes."""
         return self._model.show(self.sampler.moment())
 
     def seek(self, by: int) -> None:

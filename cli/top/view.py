@@ -1,4 +1,4 @@
-"""What the person at the screen has chosen, and what a key does to that: keys in, wishes out."""
+"""The choices of the user at the screen, and the effect of keys on them."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -7,7 +7,7 @@ from admin.cluster.picture import ClusterPicture
 
 
 class Page(StrEnum):
-    """What the lower part of the screen shows; the wide layout has most of them at once."""
+    """The panels of the lower part of the screen; the wide layout has most of them at once."""
 
     EVENTS = "events"
     DETAIL = "detail"
@@ -19,7 +19,7 @@ class Page(StrEnum):
 
 
 class ClusterVerb(StrEnum):
-    """What changes the cluster. Each is asked for twice."""
+    """Commands that change the cluster. Each asks for confirmation."""
 
     PROMOTE = "promote"
     DEMOTE = "demote"
@@ -80,7 +80,7 @@ class ToggleRecording:
 
 @dataclass(frozen=True, slots=True)
 class Seek:
-    """Move in a replay, by so many moments."""
+    """Move in a replay, by this many frames."""
 
     by: int
 

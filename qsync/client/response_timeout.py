@@ -7,10 +7,10 @@ from qsync.client.link import ClientLink, ConnectionPhase
 from qsync.client.pending_request import PendingRequest
 
 PROBE_S: Final = 0.5
-"""So long before its patience ends, a client asks the node whether it is there and leads."""
+"""This long before its timeout, a client asks the node whether it is there and leads."""
 SILENCE_S: Final = 3.0
-"""A node that was asked and says nothing at all for so long does not exist any more, or its packets
-vanish: the connection is dialled anew, also when there is nobody else to ask."""
+"""A node that does not answer a request for this long is gone, or its packets are lost: the client
+connects again, even if no other node is known."""
 SILENT: Final = "silent: it was asked, and said nothing at all"
 FAR: Final = float("inf")
 

@@ -81,4 +81,4 @@ def never_leading(config: CoreConfig) -> CoreConfig:
 
 def refusal(cluster: str) -> str:
     """Return the error for everything that is asked there."""
-    return f"this node is superseded: its history goes on in cluster {cluster}"
+    return f"this node is superseded: its history continues in cluster {cluster}"

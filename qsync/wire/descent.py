@@ -54,7 +54,7 @@ def between(
 
 def superseded_node(name: str, by: str) -> Superseded:
     """Return the error for a node whose history goes on in that cluster."""
-    return Superseded(f"{name} is superseded: its history goes on in cluster {by}")
+    return Superseded(f"{name} is superseded: its history continues in cluster {by}")
 
 
 def two_recoveries(mine: str, theirs: str) -> SplitBrain:

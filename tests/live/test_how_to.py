@@ -210,7 +210,7 @@ def test_a_lost_majority_is_recovered_from_as_it_is_told(tmp_path: Path) -> None
     assert "qsync: SUPERSEDED" in done.stderr
     assert "let an empty directory join that cluster" in done.stdout
     shown = done.stdout.replace("\n", " ")
-    assert "is superseded: its history goes on in cluster" in shown
+    assert "is superseded: its history continues in cluster" in shown
     assert "Healthy: n3 leads term" in shown, "the verdict is of the cluster that goes on"
     assert "nothing known is lost; what only n1, n2 had is not known" in done.stdout
     assert done.stdout.count("Ada") == 3

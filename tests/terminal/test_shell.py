@@ -176,7 +176,7 @@ def test_the_last_chunk_is_edited_and_runs_when_it_is_wanted(here: Lab, tmp_path
         shell.until(r"\nthe two\n")
         editor.write_text("#!/bin/sh\nexit 3\n")
         shell.enter("\\e")
-        shell.until(r"ended with\s+3\s+\(nothing\s+was\s+taken")
+        shell.until(r"ended with\s+3\s+\(its\s+text\s+was\s+not")
     with screen.running("shell", here.dir, home=tmp_path, EDITOR="/nowhere/ed") as shell:
         shell.until(r"\*:\d+>")
         shell.enter("\\e")
@@ -242,7 +242,7 @@ def test_a_write_that_is_left_waiting_is_unknown_and_told_about_later(
         shell.enter("box.space.things:replace{9, 'late'}")
         shell.until(r"replace\{9, 'late'\}\n")
         shell.type("\x03")
-        shell.until(r"INTERRUPTED_UNKNOWN: interrupted while replace was under way")
+        shell.until(r"INTERRUPTED_UNKNOWN: interrupted while replace was running")
         shell.enter("\\limbo")
         shell.until(r"(acks, 1 more needed from|Nobody leads)")
     finally:

@@ -340,4 +340,4 @@ def test_what_is_wrong_with_a_place_is_said_with_the_way_out(tmp_path: Path) -> 
     assert raised.value.retryable
     full = places.typed(OSError(errno.ENOSPC, "No space left on device"), "/mnt/shop/log")
     assert isinstance(full, DiskFull)
-    assert "the same command goes on" in full.hint
+    assert "the same command continues" in full.hint

@@ -362,7 +362,7 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
         "certificates-read",
         W,
         "n3",
-        "goes on with its former certificate: no key",
+        "still uses its former certificate: no key",
         lambda: facts({3: {"tls": {"on": True, "error": "no key"}}}),
     ),
     ("refusals-few", N, "n2", "protocol 200", lambda: facts({2: {"refused": {"protocol": 200}}})),

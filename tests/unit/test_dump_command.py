@@ -120,7 +120,7 @@ def test_what_was_read_is_kept_and_that_is_said_whatever_ends_a_dump(
         node.known["synchro"] = {"quorum": 1, "len": 0}
         ends(KeyboardInterrupt())
         assert run(["dump", node.address, "--out", out]) == 130
-        assert f"{out} keeps what was read; the same command goes on" in capsys.readouterr().err
+        assert f"{out} keeps what was read; the same command continues" in capsys.readouterr().err
         ends(Unavailable("it hung up"))
         assert run(["dump", node.address, "--out", out]) == 3
         assert f"UNAVAILABLE: it hung up ({out} keeps what was read" in capsys.readouterr().err

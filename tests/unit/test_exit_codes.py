@@ -56,7 +56,7 @@ def test_an_unknown_write_is_told_with_the_command_that_resolves_it(
     complain(error, Style(as_json=True), args)
     said = capsys.readouterr()
     command = "qsync update --token ab:7 t -- -1 '[[\"+\", 2, 1]]'"
-    assert f"what became of it: {command}" in said.err
+    assert f"its outcome: {command}" in said.err
     assert "ab:7" in said.err.splitlines()[0]
     assert json.loads(said.out)["resolve"] == command
     assert "the same without doing it: qsync resolve ab:7\n" in said.err

@@ -158,7 +158,7 @@ def test_settings_change_one_by_one_and_refuse_what_is_wrong() -> None:
     assert (settings.format, settings.rows, settings.confirm) == (OutputFormat.JSON, 5, False)
     assert settings.as_typed("confirm") == "off"
     for name, text, why in (
-        ("format", "xml", "none of auto"),
+        ("format", "xml", "not one of auto"),
         ("rows", "0", "not a number of rows"),
         ("timing", "maybe", "neither on nor off"),
         ("colour", "red", "not a setting"),

@@ -15,7 +15,7 @@ from qsync.status import decode
 from qsync.status.record import NodeStatus
 from tests.answers import placed, synchro
 
-GOES_ON = "this node is superseded: its history goes on in cluster new"
+GOES_ON = "this node is superseded: its history continues in cluster new"
 AT = {id: f"127.0.0.1:330{id}" for id in (1, 2, 3, 4)}
 
 
@@ -80,7 +80,7 @@ def test_the_cluster_that_goes_on_is_judged_whichever_node_is_asked(
 
 def test_who_stands_apart_is_named_in_words_and_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
     found = asked(monkeypatch, RECOVERED, AT[1], AT[2])
-    words = f"n2 ({AT[2]}) is superseded: its history goes on in cluster new"
+    words = f"n2 ({AT[2]}) is superseded: its history continues in cluster new"
     console = Console(width=120, no_color=True)
     for width in (120, 50):
         with console.capture() as said:

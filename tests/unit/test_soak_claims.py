@@ -68,7 +68,7 @@ def test_even_a_weak_read_shows_what_somebody_wrote() -> None:
     assert check_written(good).result is Result.PASS
     verdict = check_written(bad)
     assert verdict.result is Result.FAIL
-    assert "8 was read, which nobody had written" in verdict.violations[0].message
+    assert "8 was read, which was never written" in verdict.violations[0].message
 
 
 def test_nothing_is_read_before_somebody_wants_it_written() -> None:
