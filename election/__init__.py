@@ -1,4 +1,7 @@
-"""Who leads: terms, votes, quorums, fencing and transfer. Pure; knows log positions, never rows."""
+"""Leader election: terms, votes, quorums, fencing and transfer.
+
+Pure; knows log positions, never rows.
+"""
 
 from election.fencing import Fencing
 from election.messages import (

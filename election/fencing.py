@@ -14,7 +14,7 @@ class Fencing(StrEnum):
     SOFT = "soft"
     """Steps down after the disconnect timeout, the same that followers have."""
     STRICT = "strict"
-    """After half of it, so it is gone before anybody else can be elected."""
+    """After half of it, so it ends before another node can be elected."""
     OFF = "off"
     """Never: stays the leader, and what it cannot confirm waits."""
 
@@ -59,7 +59,7 @@ class QuorumContact:
         return self.fencing is not Fencing.OFF and not self.is_fresh(now)
 
     def change_fencing(self, fencing: Fencing, timing: ElectionTiming) -> None:
-        """Measure anew: the time that an answer counts may be shorter."""
+        """Measure again: the time for which an answer counts may be shorter."""
         self.fencing = fencing
         self._timing = timing
         self._measure()

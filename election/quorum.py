@@ -55,13 +55,13 @@ class Quorum:
         object.__setattr__(self, "sizes", sizes)
 
     def of(self, voters: int) -> int:
-        """How many of so many voters."""
+        """The quorum for a number of voters."""
         assert 1 <= voters <= VOTERS_MAX
         size = self.sizes[voters - 1]
         return size if self.unsafe else max(size, majority(voters))
 
     def misfit(self, voters: int) -> str | None:
-        """Why it must not be set for so many voters; completes "the quorum Q ..."."""
+        """Why it must not be set for this number of voters; completes "the quorum Q ..."."""
         asked = self.sizes[voters - 1]
         if asked > voters:
             return f"asks {asked} of {voters} voters: nothing could ever be confirmed"

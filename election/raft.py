@@ -27,7 +27,7 @@ from election.voter import Voter
 
 
 class Raft:
-    """Who leads, as far as one node can know. No clock, no dice, no disk, no network.
+    """Leader election on one node. No clock, no random numbers, no disk, no network.
 
     Inputs are method calls; `ready()` returns the work to do. Call `clock` before each
     batch of inputs. Neither `elected` nor a granted vote rests on a ballot that is not durable.
@@ -171,7 +171,7 @@ class Raft:
             self.campaign.drop_round()
 
     def set_voters(self, voters: Sequence[Replica], quorum: int, *, named: bool = True) -> None:
-        """Change the voters. An open round is dropped and begun anew."""
+        """Change the voters. An open round is dropped and restarted."""
         self.electorate.change(voters, quorum, named=named)
         self.state.contact.change_voters(self.state.now)
         self.campaign.drop_round()

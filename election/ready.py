@@ -8,7 +8,7 @@ from election.messages import Ballot, ElectionMessage, Replica, Term
 
 
 class ElectionTimer(StrEnum):
-    """What a timer of the election is for. At most one of a kind is armed."""
+    """The purpose of an election timer. At most one of a kind is armed."""
 
     ELECTION = "election"
     CHECK_QUORUM = "check_quorum"
@@ -41,7 +41,7 @@ class Note(NamedTuple):
 
 
 Letter = tuple[Replica, ElectionMessage]
-"""A message and whom it is for."""
+"""A message and its receiver."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

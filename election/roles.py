@@ -54,7 +54,7 @@ ROLE_CHANGES: Mapping[tuple[Role, Role], frozenset[TermStep]] = {
     # "discovers server with higher term"; in its own term by CheckQuorum (thesis §6.2), or because
     # it resigns (protocol.md section 2: leader transfer, a failed disk).
     (Role.LEADER, Role.FOLLOWER): _ANY,
-    # A leader whose votes are old has to ask as a follower of its term like everybody else.
+    # A leader whose votes are old has to ask as a follower of its term, like every other node.
     (Role.LEADER, Role.CANDIDATE): _NEVER,
     # A second PROMOTE in one term would be a second first entry (protocol.md section 6).
     (Role.LEADER, Role.LEADER): _NEVER,
@@ -89,4 +89,4 @@ GONE_EARLIEST_S = 0.005
 GONE_LATEST_S = 0.030
 """How soon to campaign when the leader's address refuses: random, so one node is first."""
 PROMOTE_TIMEOUTS_MAX = 2
-"""For how many election timeouts a promoted candidate goes on asking in its one term."""
+"""For how many election timeouts a promoted candidate repeats its requests in one term."""

@@ -128,7 +128,10 @@ _HOMES = {
     "connect": "qsync.client.blocking",
     "connect_async": "qsync.client.aio",
 }
-"""Where a public name lives; all others are errors. Loaded when first used: an import is cheap."""
+"""The module of each public name; all others are errors.
+
+Loaded at first use: an import is cheap.
+"""
 
 
 def __getattr__(name: str) -> object:

@@ -22,7 +22,7 @@ def main() -> None:
 
 
 def stranger() -> str | None:
-    """What stands in the place of one of our packages, or None when all are ours."""
+    """The foreign package that shadows one of ours, or None if all are ours."""
     for name in SIBLINGS:
         try:
             package = importlib.import_module(name)

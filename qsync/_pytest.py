@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MARKER = "qsync_cluster"
 HERE = Path(__file__).parents[1]
-"""Where our packages lie side by side."""
+"""The folder that has our packages."""
 SIBLINGS = ("admin", "election")
 """Common words: the project under test may have packages of the same names."""
 

@@ -51,7 +51,7 @@ def grounded(log: LogIndex, request: Request) -> Request:
 
 
 def not_new(seen: Once) -> errors.QsyncError:
-    """Return the answer to a request that is not new, and of which nothing is known."""
+    """Return the answer to a request that is not new and has no known outcome."""
     if seen is Once.STALE:
         return errors.SessionExpired(
             "the request's number is below those the client said it knows",
@@ -59,7 +59,7 @@ def not_new(seen: Once) -> errors.QsyncError:
         )
     return errors.SessionExpired(
         "the session is not known here: it expired or was never opened",
-        hint="open a new session; look at the data to learn what became of the old request",
+        hint="open a new session; read the data to find the outcome of the old request",
     )
 
 

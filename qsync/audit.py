@@ -1,4 +1,4 @@
-"""Who did what: lines that each hold the hash of the one before, so that a cut shows.
+"""The audit trail: each line has the hash of the one before, so that a cut is detected.
 
     {"n": 7, "time": ..., "event": ..., ..., "before": HASH OF LINE 6, "hash": HASH OF THE REST}
 
@@ -21,7 +21,7 @@ from qsync.line_files import last_lines
 
 FILE: Final = "audit.jsonl"
 BEGIN: Final = "0" * 64
-"""What the first line of all has as the hash before it."""
+"""The previous hash in the very first line."""
 HEAD: Final = "head"
 """The event of a line that holds the head of another node's trail."""
 TAIL_BYTES: Final = 64 << 10
@@ -50,7 +50,7 @@ class AuditFault:
 
 @dataclass(frozen=True, slots=True)
 class AuditVerdict:
-    """What a trail says of itself. `first`: the number that it begins with."""
+    """The state of a trail. `first`: the number of its first line."""
 
     first: int
     head: AuditHead

@@ -8,7 +8,7 @@ from typing import Final
 from election.messages import Index
 
 CONSUMERS_MAX: Final = 1000
-"""A cluster keeps the log for at most so many, its members included."""
+"""The maximum number of consumers of a cluster, its members included."""
 NAME_CHARACTERS_MAX: Final = 200
 ABOUT_CHARACTERS_MAX: Final = 1000
 
@@ -19,11 +19,11 @@ class ConsumerKind(StrEnum):
     REPLICA = "replica"
     """A member of the configuration, named by the uuid of its directory. The leader moves it."""
     SUBSCRIBER = "subscriber"
-    """A reader of changes that goes on where it was."""
+    """A reader of changes that continues at its position."""
     BACKUP = "backup"
     """A backup that reads the log for as long as it takes."""
     ARCHIVE = "archive"
-    """A copy of the log that is kept elsewhere and goes on for ever."""
+    """A continuous copy of the log that is kept elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)

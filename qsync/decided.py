@@ -63,7 +63,7 @@ class DecidedLog:
         return self.replicated_log.log.position.term
 
     def start_behind(self) -> LogStart:
-        """Where a log goes on that has nothing up to there."""
+        """The start of a log that has no entries up to there."""
         log = self.replicated_log
         if self.last == log.log.start.index:
             return log.log.start
@@ -121,7 +121,7 @@ def stopped_log(log: Log, found: RecoveredLog, founding: Configuration | None) -
 
 
 def start_of_rows(log: ReplicatedLog, folded: Index) -> LogStart:
-    """Where a log begins behind the stored rows: they are confirmed, so in no stretch (M6 f)."""
+    """The start of a log after the stored rows: they are confirmed, so not in a stretch (M6 f)."""
     if not folded:
         return EMPTY
     return log.log.start if log.log.start.index == folded else start_at(log, folded)

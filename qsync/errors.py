@@ -5,7 +5,7 @@ from typing import ClassVar, Final
 
 
 class Outcome(StrEnum):
-    """What became of a write. There is no fourth."""
+    """The outcome of a write: one of exactly three."""
 
     COMMITTED = "committed"
     ROLLED_BACK = "rolled_back"
@@ -131,7 +131,7 @@ class SyncQueueFull(Overloaded):
 
 
 class FailureReason(StrEnum):
-    """What became of a connection to one node."""
+    """The result of a connection to one node."""
 
     REFUSED = "refused"
     TIMED_OUT = "timed_out"

@@ -1,4 +1,4 @@
-"""What can be broken on purpose: one name for each fault, wherever it is done.
+"""The faults that can be injected: one name for each, in all tools.
 
 Drills say a verb for it, a running node has fault points for some, the campaign on real nodes draws
 them, and the simulator's nemesis draws these very names.
@@ -75,8 +75,8 @@ ABOUT: Mapping[Fault, str] = {
     Fault.FLAP: "links are cut and whole in turn",
     Fault.SLOW_LINK: "what passes is held back, or passes as if packets were lost",
     Fault.RESET: "connections break once",
-    Fault.REFUSE: "connections are reset, and refused when they are dialled anew",
-    Fault.UNREACHABLE: "nobody gets through to a node that lives",
+    Fault.REFUSE: "connections are reset, and new ones are refused",
+    Fault.UNREACHABLE: "a running node accepts no connections",
     Fault.HALF_OPEN: "connections stand and carry nothing any more",
     Fault.BIT_FLIP: "bits arrive as the other",
     Fault.SLOW_FSYNC: "every commit of the log takes longer",

@@ -1,4 +1,4 @@
-"""What happens on a node, by name: how grave each is, and the sentence that says it.
+"""The events of a node, by name: the severity and the message of each.
 
 The timeline, the log on standard error and `box.events` call them by these names. The dashboard,
 the status page and the reference have the sentences.
@@ -90,11 +90,13 @@ HAPPENINGS: Final[dict[str, HappeningKind]] = {
     "handing_over": _info("waits until {to} has all of the log, to hand over"),
     "hands_over": _info("hands over to {to} in term {term}"),
     "hand_over_failed": _warning("did not hand over: {to} did not have the log in time"),
-    "hand_over_refused": _warning("was not given the lead by {leader}, whom it asked to hand over"),
+    "hand_over_refused": _warning(
+        "did not get the leadership from {leader}, which it asked to hand over"
+    ),
     "transfer_failed": _warning("did not hand over: {to} did not take over in time"),
-    "superseded": _error("takes no part any more: its cluster goes on as {by}"),
+    "superseded": _error("no longer participates: its cluster continues as {by}"),
     "superseded_by": _error(
-        "serves nothing any more: its history goes on in the cluster {cluster}"
+        "serves no requests any more: its history continues in the cluster {cluster}"
     ),
     "old_copy": _error("found its directory to be an old copy, so it is a new instance: {why}"),
     "life_unwritten": _error("could not write down which directory is that of {of}: {why}"),
@@ -136,10 +138,10 @@ HAPPENINGS: Final[dict[str, HappeningKind]] = {
     "directory_gone": _error("does not find its directory where it was: {why}"),
     "fold_failed": _error("could not write confirmed rows to the spaces: {why}"),
     "close_failed": _warning("could not close its directory in order: {why}"),
-    "spaces_lost": _error("found its rows damaged, and makes them anew from the log: {why}"),
+    "spaces_lost": _error("found its rows damaged, and rebuilds them from the log: {why}"),
     "spaces_rebuilt": _info(
-        "made its rows anew from {entries} entries of the log, in {seconds} s",
-        "makes its rows anew from the log: {why}",
+        "rebuilt its rows from {entries} entries of the log, in {seconds} s",
+        "rebuilds its rows from the log: {why}",
     ),
     "spaces_installed": _info("took its rows from a snapshot up to entry {index}, in {seconds} s"),
     "spaces_differ": _error("has other rows than the leader in {spaces}, at entry {index}"),

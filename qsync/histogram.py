@@ -81,7 +81,7 @@ class Histogram:
         self._longest = 0.0
 
     def add(self, seconds: float, count: int = 1) -> None:
-        """Add so many durations of that length."""
+        """Add this many durations of that length."""
         self._counts[bisect_left(BOUNDS, seconds)] += count
         self._seconds += seconds * count
         self._longest = max(self._longest, seconds)

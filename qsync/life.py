@@ -60,7 +60,7 @@ class OldCopy(ConfigError):
 
     code = "OLD_COPY"
     number = 112
-    hint = "start it again: it goes on as a new instance, and is given the place of the former one"
+    hint = "start it again: it continues as a new instance, and replaces the former one"
 
 
 class DirectoryCopied(ConfigError):

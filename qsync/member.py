@@ -9,11 +9,11 @@ from election.quorum import VOTERS_MAX
 from qsync.record import Instance
 
 MEMBERS_MAX: Final = VOTERS_MAX
-"""A cluster has at most so many members, learners included: replica ids are 1..31."""
+"""The maximum number of members of a cluster, learners included: replica ids are 1..31."""
 
 
 class MemberRole(StrEnum):
-    """What a member counts for."""
+    """The role of a member."""
 
     VOTER = "voter"
     """It votes, it may lead, and what it acks counts."""
@@ -24,7 +24,7 @@ class MemberRole(StrEnum):
 
 
 class Standing(StrEnum):
-    """What a node is to its cluster, as it knows."""
+    """The status of a node in its cluster, as far as it knows."""
 
     VOTER = "voter"
     LEARNER = "learner"

@@ -184,7 +184,7 @@ USE: Final = "use it so: async with qsync.connect_async(...) as db: ..."
 
 
 class AsyncConnecting(AbstractAsyncContextManager[AsyncClient, None]):
-    """What `connect_async` gives: a connection that begins at `async with`, and only there."""
+    """The result of `connect_async`: a connection that begins at `async with`."""
 
     def __init__(self, inner: AbstractAsyncContextManager[AsyncClient, bool | None]) -> None:
         self._inner = inner

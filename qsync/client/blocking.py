@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Beginner(Protocol):
-    """What can ask now and wait later."""
+    """Clients that can send a request now and wait for it later."""
 
     def submit(self, call: ClientCall[T], *, timeout: float | None = None) -> PendingRequest:
         """Ask."""
@@ -88,7 +88,7 @@ class Pipeline:
         return Pending(self._beginner, ask, call)
 
     def drain(self, most: int = 0) -> None:
-        """Wait until at most so many are under way."""
+        """Wait until at most this many requests are pending."""
         while len(self._open) > most:
             self._beginner.settle(self._open.popleft())
 
@@ -184,7 +184,7 @@ class Client(CoreClient):
         self._settle(ask)
 
     def _reader(self) -> "Client":
-        """Another connection to the same cluster, so that who watches keeps nobody waiting."""
+        """Another connection to the same cluster, so a watcher does not block other requests."""
         assert self._again is not None
         return self._again()
 

@@ -81,7 +81,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
-    """What a transaction has read: it is refused when any of it has changed."""
+    """The read set of a transaction: it is refused if any of it has changed."""
 
     snapshot: int = 0
     reads: Operations = ()

@@ -60,7 +60,7 @@ def _cause(error: BaseException) -> OSError | None:
 
 
 PLAIN_HELLO: Final = Hello(party=Party.CLIENT)
-"""Of a client that takes whichever cluster answers."""
+"""The cluster id of a client that accepts any cluster."""
 
 
 class ClientConnection:

@@ -364,7 +364,7 @@ class Core:
         wires = self.wires
         for link, why in list(wires.overdue(now)):
             if link is not wires.home and wires.home is not None and not link.inflight:
-                wires.close(link)  # it came second, and nobody waits for it
+                wires.close(link)  # it came second, and no caller waits for it
                 continue
             wires.route.silent(link.address)
             self._lose(link, why, now)

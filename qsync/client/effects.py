@@ -33,7 +33,7 @@ Effect = Dial | Send | Close
 
 @dataclass(slots=True)
 class ClientReady:
-    """What the shell has to do, in order, and which callers it has to wake."""
+    """The actions for the shell, in order, and the callers to wake."""
 
     effects: list[Effect] = field(default_factory=list)
     settled: list[PendingRequest] = field(default_factory=list)

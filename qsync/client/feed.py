@@ -1,7 +1,7 @@
 """The place of a reader of changes, which can stop and resume.
 
-The node is asked again and again, and keeps a question until it has news. So a reader sets its own
-pace, and after a lost connection it goes on where it was, with whichever node answers.
+The client repeats its request, and the node keeps a request until it has news. So a reader sets its
+own pace, and after a lost connection it continues at its position, with any node that answers.
 """
 
 from collections import deque

@@ -33,7 +33,7 @@ _STATUS_AT: Final = replies.PACKED_STATUS_AT
 
 @final
 class LoadRequest:
-    """What a workload needs to write a frame: an id, and the session and number to use."""
+    """The data for a frame of a workload: an id, and the session and number to use."""
 
     __slots__ = ("id", "low", "seq", "session")
 
@@ -103,7 +103,7 @@ class LoadResult:
     errors: int = 0
     unknown: int = 0
     overloaded: int = 0
-    """So often a node was too busy to take a request."""
+    """How often a node was too busy to accept a request."""
     seconds: float = 0.0
     latencies: "array[float]" = field(default_factory=lambda: array("d"))
     first_error: QsyncError | None = None
@@ -217,7 +217,7 @@ class LoadGenerator:
             self._paused.append(line)
 
     def _lost(self, line: "_Line", why: str) -> None:
-        """End a line: what became of the requests under way on it is unknown."""
+        """End a line: the outcomes of its pending requests are unknown."""
         self.moved = True
         if line.lost:
             return

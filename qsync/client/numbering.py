@@ -12,7 +12,7 @@ from qsync.wire.verbs import WriteRequest
 SEED_BYTES: Final = 7
 """With the place of its opening an id has 23 bytes: the most that writes of one tuple pack fast."""
 UNRESOLVED_SPAN_MAX: Final = 2_000
-"""How far numbering may run ahead of an unresolved request before that one is given up.
+"""How far numbers may run ahead of an unresolved request before that one is given up.
 
 A node keeps the outcomes of all that come after it (`limits.session_outcomes_max`, 4096 if nobody
 sets it), and takes no more when it is full. One that keeps fewer says so (`refused`).
@@ -20,7 +20,7 @@ sets it), and takes no more when it is full. One that keeps fewer says so (`refu
 
 
 class Token(NamedTuple):
-    """Session and number of a write: enough to ask again what became of it."""
+    """Session and number of a write: enough to request its outcome later."""
 
     session: bytes
     seq: int
@@ -56,7 +56,7 @@ def born(answer: list[object]) -> bytes:
 
 
 class SessionStanding(Enum):
-    """What the cluster knows of the session."""
+    """The state of the session in the cluster."""
 
     CLOSED = "closed"
     OPENING = "opening"
@@ -68,7 +68,7 @@ class Numbering:
 
     def __init__(self, dice: random.Random) -> None:
         self.id = dice.randbytes(SEED_BYTES)
-        """What the cluster named it; while it is not open, what that name will begin with."""
+        """Its name from the cluster; while it is not open, the prefix of that name."""
         self.standing = SessionStanding.CLOSED
         self.unresolved: dict[int, WriteRequest] = {}
         self._pending: set[int] = set()
@@ -142,7 +142,7 @@ class Numbering:
         self.unresolved[write.seq] = write
 
     def again(self, seq: int) -> WriteRequest | None:
-        """Return an unresolved write, to be sent once more."""
+        """Return an unresolved write, to be sent again."""
         write = self.unresolved.get(seq)
         if write is not None:
             self._pending.add(seq)

@@ -41,7 +41,7 @@ class ClientPoll(Protocol):
         """Watch it no longer."""
 
     def poll(self, timeout: float | None, /) -> list[tuple[int, int]]:
-        """Which are ready for what, after so many milliseconds at most."""
+        """The ready sockets and their events, after at most this many milliseconds."""
 
 
 class ClientSystem(Protocol):

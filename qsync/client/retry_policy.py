@@ -1,4 +1,4 @@
-"""What follows from an error or a lost connection: another attempt, or an error to raise."""
+"""The decision after an error or a lost connection: another attempt, or an error to raise."""
 
 from collections.abc import Mapping
 

@@ -16,7 +16,7 @@ DIAL_PATIENCE_S: Final = 1.0
 AGAIN_PATIENCE_S: Final = 0.15
 """The same for one that was silent a moment ago; each time it is silent doubles it."""
 STAGGER_S: Final = 0.15
-"""So long after one address was dialled, the next is dialled beside it (RFC 8305 has 0.25 s)."""
+"""The delay before the next address is dialled in parallel (RFC 8305 has 0.25 s)."""
 
 
 class Route:
@@ -69,7 +69,7 @@ class Route:
         self._rests.setdefault(address, Pace(dice)).failed(now)
 
     def pause(self, address: str, until: float) -> None:
-        """Leave a node alone for so long, after it `failed`."""
+        """Do not use a node for this time, after it `failed`."""
         rest = self._rests.get(address)
         if rest is not None:
             rest.pause(until, 0.0)

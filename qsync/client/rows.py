@@ -44,7 +44,7 @@ class Receipt:
 
     @property
     def row(self) -> Row | None:
-        """What the first operation left: the tuple after an update, the one that was deleted."""
+        """The result of the first operation: the tuple after an update, or the deleted one."""
         return decode_row(self.raw[0]) if self.raw and self.raw[0] is not None else None
 
 

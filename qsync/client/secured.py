@@ -21,7 +21,7 @@ from qsync.tls.plain import StreamSocket
 
 _CONTEXTS_MAX: Final = 16
 Certify = Callable[[CertifiedName, bytes], None]
-"""Hears whom the certificate of a node names, and what names the channel."""
+"""Gets the name in the certificate of a node, and the channel binding."""
 
 
 def dialled(plain: StreamSocket, tls: ClientTls, address: str, certify: Certify) -> TlsSocket:

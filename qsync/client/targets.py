@@ -30,7 +30,7 @@ class SeedAddresses:
     user: str | None = None
     password: str | None = field(default=None, repr=False)
     credentials: Credentials | None = None
-    """As whom to log in there; None: nobody does."""
+    """The user to log in as; None: no login."""
     tls: ClientTls | None = None
 
     def logged_in(self, user: str | None, password: str | None) -> Self:
@@ -42,7 +42,7 @@ class SeedAddresses:
         if all(local_sockets.path_of(each) is not None for each in self.addresses):
             if user or self.user:
                 raise ConfigError(
-                    "who comes in by a node's own socket is admin there, and nobody else",
+                    "a client of a node's own socket is always admin there",
                     hint="leave the user away, or name an address of the network",
                 )
             if not login.is_password_there():

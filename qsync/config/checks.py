@@ -27,7 +27,7 @@ class AnyConfig(Protocol):
 
     @property
     def node(self) -> sections.NodeSection:
-        """What it is called and where its directory is."""
+        """Its name and its directory."""
 
     @property
     def cluster(self) -> sections.ClusterSection:
@@ -35,11 +35,11 @@ class AnyConfig(Protocol):
 
     @property
     def listen(self) -> Address:
-        """Where it listens."""
+        """Its listening address."""
 
     @property
     def advertise(self) -> Address | None:
-        """Where others reach it, if not there."""
+        """Its address for others, if different."""
 
     @property
     def insecure(self) -> bool:
@@ -59,19 +59,19 @@ class AnyConfig(Protocol):
 
     @property
     def limits(self) -> sections.LimitsSection:
-        """What it takes at most."""
+        """Its limits."""
 
     @property
     def metrics(self) -> sections.MetricsSection:
-        """Where its figures are served."""
+        """The address of its metrics."""
 
     @property
     def tls(self) -> sections.TlsSection:
-        """What it shows, and whom it trusts."""
+        """Its certificate and its trusted authority."""
 
     @property
     def places(self) -> Mapping[str, SettingOrigin]:
-        """Where each option was written."""
+        """The source of each option."""
 
     def values(self) -> dict[str, str]:
         """Every option as text, by dotted key."""

@@ -1,4 +1,4 @@
-"""What the texts of options of a node alone may be: addresses, names, paths, secrets."""
+"""The value kinds of node options: addresses, names, paths, secrets."""
 
 import ipaddress
 import uuid
@@ -18,7 +18,7 @@ PORT_MAX = 65535
 
 
 class Address(str):
-    """Where a node listens or is reached, `host:port`. Port 0 asks the system for a free one."""
+    """The address of a node, `host:port`. Port 0 requests a free one from the system."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ class Address(str):
 
     @property
     def everywhere(self) -> bool:
-        """Whether it means "all interfaces", so that nobody can dial it."""
+        """Whether it means "all interfaces", so that it cannot be dialled."""
         return self.host in {"0.0.0.0", "::"}  # noqa: S104 - compared, not bound
 
     @classmethod
@@ -65,7 +65,7 @@ class Address(str):
 
 
 class OptionDescription(NamedTuple):
-    """What is known of an option beside its value."""
+    """The properties of an option besides its value."""
 
     kind: ValueKind[object]
     about: str

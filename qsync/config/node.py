@@ -127,7 +127,7 @@ class NodeConfig:
         return tuple(sorted(self.peers, key=lambda peer: peer.id))
 
     def origin(self, key: str) -> str:
-        """Where the value of a dotted key was written, or "default". Raises KeyError if unknown."""
+        """The source of the value of a dotted key, or "default". Raises KeyError if unknown."""
         if key != "peers" and key not in self.values():
             raise KeyError(key)
         place = self.places.get(key) or (own_place(self) if key == "listen" else None)
@@ -147,7 +147,7 @@ class NodeConfig:
 
     @staticmethod
     def about() -> dict[str, str]:
-        """What every option is for, by dotted key; those of a member as `peers.*.id` and so on."""
+        """The purpose of every option, by dotted key; a member's as `peers.*.id` and so on."""
         return {key: described.about for key, described in _OPTIONS.items()}
 
     def to_yaml(self) -> str:
@@ -181,7 +181,7 @@ class NodeConfig:
             raise refusal(reader.problems)
         made = _make(cls, {"places": places, "secret": secret, **_arguments(parsed)})
         if "listen" not in places and own_place(made) is not None:
-            # One who is reached elsewhere than where it listens is reached by nobody.
+            # A node whose advertised address is not its listening address cannot be reached.
             made = replace(made, listen=address_among_peers(made))
         wrong = inconsistencies(made, places)
         if wrong:
@@ -199,7 +199,7 @@ def _from_file(parsed: dict[str, object], places: Mapping[str, SettingOrigin], p
 
 
 def _keep_last_secret(parsed: dict[str, object], places: dict[str, SettingOrigin]) -> None:
-    """Of the two ways to name it the later source counts, as of two values of one option."""
+    """Of its two spellings the later source counts, as for two values of one option."""
     named = [key for key in places if key in {_SECRET, _SECRET_FILE} and parsed[key]]
     if len({places[key].source for key in named}) > 1:
         del parsed[named[0]], places[named[0]]

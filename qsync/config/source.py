@@ -1,4 +1,4 @@
-"""Where settings come from: YAML with lines and columns, QSYNC_ variables, flags; all as text."""
+"""The sources of settings: YAML with lines and columns, QSYNC_ variables, flags; all as text."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

@@ -17,7 +17,7 @@ _NULL = "tag:yaml.org,2002:null"
 
 
 class SettingOrigin(NamedTuple):
-    """Where a setting was written. `line` and `column` count from 1; 0 means not in a file."""
+    """The source of a setting. `line` and `column` count from 1; 0 means not in a file."""
 
     where: str
     line: int = 0
@@ -28,7 +28,7 @@ class SettingOrigin(NamedTuple):
 
     @property
     def source(self) -> str:
-        """What it is among: one file, the variables, or the flags."""
+        """Its group: one file, the variables, or the flags."""
         return self.where if self.line else self.where.rpartition(" ")[0]
 
 

@@ -1,1 +1,4 @@
-"""What a node decides about its transactions: limbo, confirm, rollback, takeover, reads. Pure."""
+"""The decisions of a node about its transactions: limbo, confirm, rollback, takeover, reads.
+
+Pure.
+"""

@@ -88,7 +88,7 @@ class AdminOps:
             state.out.send(candidate, TimeoutNow(term=state.term, leader=state.config.me))
 
     def forget(self, ticket: Ticket) -> None:
-        """Forget a ticket whose client is gone; what was begun goes on."""
+        """Forget a ticket whose client is gone; the started operation continues."""
         leader = self._state.leader
         waiting = [self.promotions.current, leader.stopping if leader is not None else None]
         for operation in waiting:
@@ -148,7 +148,7 @@ class AdminOps:
         self.rolling_back.append((state.replicated_log.log.last, state.term, ticket))
 
     def dry_run(self, what: str) -> dict[str, object]:
-        """What `promote`, `demote`, `clear_synchro_queue` would do on this node now, in numbers."""
+        """The effect of `promote`, `demote`, `clear_synchro_queue` on this node now, in numbers."""
         state = self._state
         leader, term = state.leader, int(state.term)
         pending = len(state.replicated_log.limbo.queue)

@@ -1,7 +1,7 @@
-"""What a peer may say: checked before anything of the node is touched, so that no rule can fail.
+"""Validation of peer messages, before any state changes, so that no assertion can fail.
 
-Whatever stands here would otherwise be an assertion somewhere inside. A message that does not pass
-ends the connection that it came over and changes nothing.
+Without these checks an invalid message would fail an assertion inside the node. An invalid message
+closes its connection and changes nothing.
 """
 
 from collections.abc import Iterable
@@ -119,7 +119,7 @@ def check_entries(log: LogIndex, message: Append) -> None:
         return  # They are refused with a hint and never looked at.
     term, lsn, origin = message.prev_term, 0, 0
     if prev < log.start.index:
-        # What is before our log is confirmed here, and is what any leader has there.
+        # Entries before our log are confirmed here, and every leader has the same ones.
         begins = log.start
         if not all(_is_before(log, each) for each in entries if each.index <= begins.index):
             return  # It is a split brain, and the follower says so.

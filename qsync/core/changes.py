@@ -118,7 +118,7 @@ class Changes:
         )
 
     def forget(self, ticket: Ticket) -> None:
-        """Forget a ticket whose client is gone; what was begun goes on."""
+        """Forget a ticket whose client is gone; the started change continues."""
         if self.current is not None and ticket in self.current.tickets:
             self.current.tickets.remove(ticket)
         self.waiting = [each for each in self.waiting if each[1] != ticket]

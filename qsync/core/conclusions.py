@@ -1,4 +1,4 @@
-"""What may be concluded about a numbered write from one answer: one rule for every client.
+"""The conclusion about a numbered write from one answer: one rule for every client.
 
 A request and its attempts are two things (protocol.md section 5). An attempt whose connection
 broke, or whose node said itself that it does not know, may still lie unread in a socket, be pending
@@ -10,7 +10,7 @@ from enum import Enum
 
 
 class AttemptResult(Enum):
-    """What an answer says of its attempt."""
+    """The meaning of an answer for its attempt."""
 
     NOT_NOW = "not now"
     """Nothing was done: another node, or another moment, may do it."""
@@ -29,7 +29,7 @@ class AttemptResult(Enum):
 
 
 class Conclusion(Enum):
-    """What follows for the request."""
+    """The conclusion for the request."""
 
     AGAIN = "again"
     """Ask again with the same number."""

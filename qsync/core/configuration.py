@@ -119,13 +119,13 @@ class Configurations:
     def __init__(self, founding: Configuration | None, codec: Codec) -> None:
         self.codec = codec
         self.followed = founding
-        """What the node counts by; set where the log is followed."""
+        """The configuration in use; set where the log is followed."""
         self._founding = founding
         self._changes: list[_Change] = []
 
     @property
     def founding(self) -> Configuration | None:
-        """What the directory was founded with; None in that of a stranger."""
+        """The founding configuration of the directory; None for a stranger."""
         return self._founding
 
     def standing(self) -> Iterator[tuple[Index, Configuration]]:
@@ -136,7 +136,7 @@ class Configurations:
 
     @property
     def in_force(self) -> Configuration | None:
-        """What everything is counted by now; None on an empty log that was not founded (M1 c)."""
+        """The configuration in force; None on an empty log that was not founded (M1 c)."""
         for change in reversed(self._changes):
             if change.taken_back_by is None:
                 return change.configuration

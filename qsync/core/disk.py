@@ -15,11 +15,11 @@ class DiskState:
         """The ballot that is durable; nothing may be said that rests on a newer one."""
         self.error: str | None = None
         self.quarantined = quarantined
-        """What was damaged at or below what had been acked, when the node started."""
+        """The damage at or below the acked index, found when the node started."""
         self.lost: str | None = None
-        """Why the spaces cannot be read and are made anew from the log; None when all is well."""
+        """Why the spaces cannot be read and are rebuilt from the log; None if they are valid."""
         self.superseded: str | None = None
-        """The cluster in which the history goes on, once the directory says so (M8 e)."""
+        """The superseding cluster, once the directory has it (M8 e)."""
         self._replicated_log = replicated_log
         self._began = 0.0
 

@@ -8,11 +8,11 @@ from election.messages import Index
 from qsync.record import CHAIN_SEED, Crc
 
 WINDOW_ENTRIES: Final = 65_536
-"""So many entries before the newest decided one are known exactly: 12 bytes each."""
+"""How many entries before the newest decided one are known exactly: 12 bytes each."""
 STEP_ENTRIES: Final = 256
-"""Of those before them, one of so many: a point, 20 bytes."""
+"""Of the entries before them, one of this many is kept: a point, 20 bytes."""
 POINT_BYTES: Final = 64 << 10
-"""Or one of so many bytes of log, if that is sooner."""
+"""Or one per this many bytes of log, if that is sooner."""
 _NOWHERE: Final = Index(0)
 
 

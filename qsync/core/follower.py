@@ -150,7 +150,7 @@ class Follower:
         )
 
     def _refuse(self, hint: Index) -> AppendResponse:
-        # The leader goes on from there: at what is confirmed the logs agree, or it is a split.
+        # The leader continues from there: the confirmed logs agree, otherwise it is a split.
         assert hint <= self.replicated_log.log.last
         return AppendResponse(
             term=self.term,

@@ -10,13 +10,13 @@ from qsync.core.ready import Write
 from qsync.member import Member
 
 TERM_BITS: Final = 24
-"""A generation has so many terms: sixteen million elections."""
+"""How many terms a generation has: sixteen million elections."""
 GENERATIONS_MAX: Final = TERM_JUMP_MAX >> TERM_BITS
 """A node with an empty log follows a leader whose term is no further above its own."""
 
 
 def generation_of(term: Term) -> int:
-    """Return how often the history of this term was begun anew."""
+    """Return how many recoveries came before this term."""
     return term >> TERM_BITS
 
 

@@ -98,7 +98,7 @@ class SnapshotReceived:
 
 
 class Consistency(StrEnum):
-    """What a read must wait for (protocol.md section 7, Reads)."""
+    """The condition that a read waits for (protocol.md section 7, Reads)."""
 
     LINEARIZABLE = "linearizable"
     LEASE = "lease"
@@ -168,7 +168,7 @@ class LeaveAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupersededBy:
-    """The history of this node goes on in that cluster, and its directory records that for good."""
+    """The node is superseded by that cluster, and its directory records that permanently."""
 
     cluster: str
 

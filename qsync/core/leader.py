@@ -42,7 +42,7 @@ class Leader:
         self.rounds = HeartbeatRounds(config, replicated_log, self.followers, term=term)
         self.stopping: Stopping | None = None
         self.standings: dict[Replica, MemberState] = {}
-        """Who may be handed the leadership, by their own words in this term."""
+        """The possible successors, by their own messages in this term."""
         self.confirm_due = False
         self.promoted_at = self._promote(wall).index
         # protocol.md section 6: the PROMOTE is the first entry of the term.
@@ -191,7 +191,7 @@ class Leader:
                     pass
                 case ReplicationState.SNAPSHOT:
                     progress.offered(now=self.replicated_log.now)
-                    # Where our log begins: confirmed, and outside of every stretch (M6 a).
+                    # The beginning of our log: confirmed, and outside every stretch (M6 a).
                     start = self.replicated_log.log.start
                     assert 0 < start.index <= self.replicated_log.confirmed
                     offer = InstallSnapshot(

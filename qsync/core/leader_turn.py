@@ -74,5 +74,5 @@ class LeaderTurn:
             state.roll_back("synchro_timeout")
 
     def rearm(self) -> None:
-        """Watch the oldest transaction anew with the next batch: it may be due sooner now."""
+        """Watch the oldest transaction again with the next batch: it may be due sooner now."""
         self._synchro_armed = False

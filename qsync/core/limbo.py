@@ -116,7 +116,7 @@ class Limbo:
             earliest = self.queue.pop().index
         if earliest is None:
             return None
-        # protocol.md section 4: what is confirmed is decided, and no ROLLBACK beyond it has a say.
+        # protocol.md section 4: confirmed entries are decided, and no later ROLLBACK changes that.
         assert self.confirmed < earliest < record
         stretch = RolledBackRange(earliest, record)
         self._stretches.append(stretch)

@@ -1,4 +1,4 @@
-"""Where a log begins: the last entry that was trimmed, and the state of the fold there."""
+"""The start of a log: the last trimmed entry, and the state of the fold there."""
 
 import struct
 import zlib
@@ -22,9 +22,9 @@ LOG_START_BYTES_MAX: Final = 1 << 20
 ORIGINS_MAX: Final = 31
 """Highest replica id."""
 TERMS_MAX: Final = 1000
-"""The record says of so many terms, the newest, which entries they have."""
+"""The record has the entries of this many terms, the newest."""
 ROLLED_BACK_MAX: Final = 1000
-"""And of so many rolled-back stretches which ones those are."""
+"""And this many rolled-back stretches."""
 
 _MAGIC: Final = b"QSLS"
 # version; index, term, crc, origin; the limbo's owner: index, replica, term; origins; configuration

@@ -312,7 +312,7 @@ class Machine:
         if wanted is NOTHING:
             return
         for peer, message in (*wanted.now, *wanted.after):
-            # Who runs on another directory than the configuration names is not asked as that voter.
+            # A node on a directory that the configuration does not name is not asked as that voter.
             if not isinstance(message, RequestVote) or self._may_be_asked(peer):
                 self.state.out.send(peer, message)
         ready.timers += wanted.timers

@@ -94,7 +94,7 @@ class PendingWrites:
     def wrote(self, write_id: int) -> Write:
         """Note that the Write is durable, with those of its entries that are in the log."""
         write = self._end(write_id)
-        # What was cut while it was written is not made durable by it.
+        # Entries that were cut during the write do not become durable by it.
         assert self.written <= self._good_to
         self.written = self._good_to
         return write

@@ -31,7 +31,7 @@ class _Better:
 
 
 class Preferences:
-    """The preferred voters, as one leadership sees them; the next one begins anew."""
+    """The preferred voters, for one leadership; the next leadership starts from scratch."""
 
     def __init__(self, state: ReplicaState, transfers: Transfers) -> None:
         self._state = state
@@ -63,7 +63,7 @@ class Preferences:
         return float(self._state.config.preferred_delay * doubled)
 
     def _reset(self, leader: Leader) -> None:
-        """Forget the voter: none is fit and preferred. It is watched anew when it returns."""
+        """Forget the voter: none is fit and preferred. It is watched again when it returns."""
         better = self._better
         if better is not None and better.leader is leader:
             # Failures are kept: a voter that is fit now and then is not tried each time.

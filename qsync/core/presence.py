@@ -8,11 +8,11 @@ from qsync.core.replica_state import ReplicaState
 from qsync.record import Instance
 
 FRESH_BEATS = 2
-"""A newcomer must have answered within so many heartbeats (membership.md M4 a)."""
+"""A newcomer must have answered within this many heartbeats (membership.md M4 a)."""
 
 
 class Presence:
-    """What a leader knows of the members before it changes the configuration."""
+    """A leader's knowledge about the members before it changes the configuration."""
 
     def __init__(self, state: ReplicaState) -> None:
         self._state = state

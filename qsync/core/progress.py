@@ -124,7 +124,7 @@ class Progress:
 
     def reset(self, *, epoch: int, connected: bool, last: Index, now: float) -> None:
         """Start over: a new connection, or a new term of ours."""
-        # protocol.md section 3.5: acks are kept per connection, and a follower may begin anew.
+        # protocol.md section 3.5: acks are kept per connection, and a follower may start again.
         assert epoch >= self.epoch
         assert last >= 0
         self.epoch = epoch
@@ -182,8 +182,8 @@ class Progress:
         if hint >= begins and log.term_at(hint) != answer.index_term:
             hint = min(hint, log.last_of_term_at_most(answer.index_term))
         back = self.sent if self.is_replicating else self.sent - 1
-        # What was acked in this term over this connection is never asked about again (log
-        # matching, Raft §5.3): the search ends at `match`.
+        # Entries acked in this term over this connection are never probed again (log matching, Raft
+        # §5.3): the search ends at `match`.
         self.sent = Index(max(self.match, min(hint, back), 0))
         self.state = ReplicationState.PROBE
         if self.sent < begins:

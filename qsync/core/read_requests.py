@@ -1,4 +1,4 @@
-"""Where a read may be answered and what it waits for: by consistency, on leader and replicas."""
+"""Whether this node may answer a read, and its wait condition, by consistency and role."""
 
 from election.messages import Position
 from qsync.core.inputs import Consistency, ReadAsked

@@ -135,7 +135,7 @@ class ReplicaReads:
 
 
 def shows(replicated_log: ReplicatedLog, place: Position) -> bool | None:
-    """Is that very entry visible here, and so everything before it? None: not yet; False: never.
+    """Whether that entry, and so every entry before it, is visible. None: not yet; False: never.
 
     Equal places mean equal prefixes (log matching). A rolled-back stretch around it is this node's
     own, perhaps stale, opinion until the ROLLBACK is confirmed.

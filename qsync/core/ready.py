@@ -15,7 +15,7 @@ Ticket = int
 
 
 class TimerKind(StrEnum):
-    """What a timer of the core is for, besides those of the election (`ElectionTimer`).
+    """The purpose of a timer of the core, besides election timers (`ElectionTimer`).
 
     At most one of a kind is armed.
     """
@@ -113,7 +113,7 @@ class ReadSettled:
         self.place = place
 
 
-# What happened to the log and its fates, in order, for the mirrors of the log (qsync.data).
+# Changes of the log and of outcomes, in order, for the mirrors of the log (qsync.data).
 @dataclass(slots=True, init=False, unsafe_hash=True)
 class LogAppended:
     """These entries were appended (by a leader). A leader's own proposals are not repeated here."""

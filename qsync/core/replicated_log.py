@@ -125,7 +125,7 @@ class ReplicatedLog:
         found = self.entry_cache.slice(first, last)
         if found is not None:
             return found
-        # What memory has let go of is durable; the end of the range may not be yet.
+        # Entries dropped from memory are durable; the end of the range may not be yet.
         split = Index(min(last, self.entry_cache.first - 1))
         newest = self.entry_cache.slice(split + 1, last) if split < last else []
         assert newest is not None
@@ -246,7 +246,8 @@ class ReplicatedLog:
         self.log.cut(above)
         self.entry_cache.cut(above)
         self.leaders = min(self.leaders, above)
-        # What is not in the log any more is neither durable nor anybody's (protocol.md section 7).
+        # An entry that is no longer in the log is neither durable nor owned (protocol.md section
+        # 7).
         assert self.log.last == above
         assert self.written <= above
         self.limbo.reset(self.limbo.confirmed)

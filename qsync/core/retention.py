@@ -129,7 +129,7 @@ def holds(
     """Return everything that keeps the log, the oldest hold first (membership.md M6 g)."""
     begins = log.log.start.index
     found = [
-        # What is not confirmed may be cut, and what is not durable here is not known to be there.
+        # Unconfirmed entries may be cut, and entries that are not durable here may be missing.
         LogHold(
             name="",
             kind=HoldKind.CONFIRMED,
@@ -159,10 +159,10 @@ def _snapshot_hold(stored: RetentionFacts, begins: Index, count: int) -> LogHold
     # A snapshot from before the log begins is of no use: what follows it is not there.
     usable = [each for each in stored.snapshots if each >= begins]
     if not usable:
-        why = "there is no snapshot on disk from which the rows could be made anew"
+        why = "there is no snapshot on disk from which the rows could be rebuilt"
         return LogHold(name="", kind=HoldKind.SNAPSHOT, index=begins, why=why)
     oldest = usable[-count:][0]
-    why = f"the rows can be made anew from the snapshot at {oldest}"
+    why = f"the rows can be rebuilt from the snapshot at {oldest}"
     return LogHold(name="", kind=HoldKind.SNAPSHOT, index=oldest, why=why)
 
 

@@ -12,7 +12,7 @@ from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.trimming import carried
 
 WANTED_PROMISES = 5
-"""Without a read by lease for so many promises in a row, a leader asks for no more of them."""
+"""After this many consecutive promises without a lease read, a leader requests no more promises."""
 
 Send = Callable[[Replica, Message], None]
 

@@ -1,7 +1,7 @@
-"""A node whose history goes on in another cluster: cut off from everybody, for good (M8 e).
+"""A superseded node: permanently isolated from all other nodes (M8 e).
 
-The protocol knows such a node already: it is one that no message reaches and none leaves. So
-nothing has to be proved of it, but that it keeps to that.
+For the protocol it is a node that neither receives nor sends messages. So only its isolation has to
+be proved.
 """
 
 from dataclasses import replace

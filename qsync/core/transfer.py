@@ -77,8 +77,8 @@ class Transfers:
         if progress is None or going.to not in state.raft.electorate.voters:
             self._failed(leader, going, "is not a voter any more")
             return
-        # Who leaves does not wait for a quorum to ack its PROMOTE: its own log is all there is to
-        # hand.
+        # A leaving node does not wait for a quorum to ack its PROMOTE: it hands over only its own
+        # log.
         ready = leader.established or going.leaving
         if progress.match == state.replicated_log.log.last and ready:
             # Nothing is appended from here to the end, so the target's log stays as good as ours.

@@ -1,4 +1,4 @@
-"""Trims the log, keeps what the fold needs of it, and begins it anew at a snapshot."""
+"""Trims the log, keeps the part that the fold needs, and restarts it at a snapshot."""
 
 from election.messages import Index, Term
 from election.ready import Note

@@ -92,7 +92,7 @@ def spaces(*, why: str) -> Reason:
     """The rows on disk cannot be trusted."""
     return Reason(
         why=ReadOnlyReason.SPACES,
-        text=f"the spaces are made anew from the log: {why}",
+        text=f"the spaces are rebuilt from the log: {why}",
         lifts="wait until all of the log is replayed",
     )
 
@@ -144,7 +144,7 @@ def split_brain(*, text: str) -> Reason:
 
 
 def superseded(*, cluster: str) -> Reason:
-    """The history goes on elsewhere."""
+    """The node is superseded."""
     return Reason(
         why=ReadOnlyReason.SUPERSEDED,
         text=superseding.refusal(cluster),

@@ -1,1 +1,1 @@
-"""What the spaces hold: schema, tuples, keys, versions, execution of a transaction. Pure."""
+"""The content of spaces: schema, tuples, keys, versions, execution of a transaction. Pure."""

@@ -10,7 +10,7 @@ from typing import Final
 from qsync.data import tuples
 
 ANCESTORS_MAX: Final = 16
-"""So many a node tells of, the newest; who slept through more recoveries hears of none."""
+"""How many ancestors a node sends, the newest; a node that missed more recoveries gets none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from qsync.error_details import RECORDED
 from qsync.errors import Damaged, QsyncError, error_of
 
 REFUSAL_TEXT_CHARS_MAX = 500
-"""So much of the message and of the hint of a recorded refusal is kept."""
+"""How much of the message and of the hint of a recorded refusal is kept."""
 REFUSAL_DETAILS_BYTES_MAX = 1000
 """Details that are larger are left out of a recorded refusal."""
 

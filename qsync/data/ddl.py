@@ -16,9 +16,9 @@ from qsync.errors import (
 )
 
 FORMAT_FIELDS_MAX = 10_000
-"""Of the fields that have names; a tuple may have more."""
+"""The maximum number of named fields; a tuple may have more."""
 PARTS_MAX = 255
-"""Of an index."""
+"""The maximum number of parts of an index."""
 _MAX_ID = "max_id"
 _SPACE_OPTIONS = frozenset(
     {"format", "is_sync", "is_local", "if_not_exists", "id", "primary", "engine", "field_count"}

@@ -47,7 +47,7 @@ class DigestScan:
         """The digests of the finished spaces, by name."""
 
     def read(self, rows_max: int = _ENDLESS) -> bool:
-        """Read one slice: so many rows or `SLICE_BYTES` at most, over spaces; true at the end."""
+        """Read one slice over spaces: at most this many rows or `SLICE_BYTES`; true at the end."""
         left, room = rows_max, SLICE_BYTES
         while self._place < len(self._spaces):
             name, _, hi = self._spaces[self._place]

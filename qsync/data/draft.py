@@ -75,7 +75,7 @@ class EffectDraft:
         if space.secondary:
             self._derive(space, primary_key, old, new, trusted=False)
         if space.id in schema.DDL_SPACES:
-            # What follows must stay behind the schema change in the log.
+            # Later operations must stay after the schema change in the log.
             self._places.clear()
             self._change_schema(space.id, old, new, trusted=False)
 

@@ -21,7 +21,7 @@ STEP = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fold:
-    """What the store writes in one transaction, with the index that it stands at afterwards."""
+    """The rows that the store writes in one transaction, with the folded index after it."""
 
     folded: Index
     puts: list[tuple[bytes, bytes]]

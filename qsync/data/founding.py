@@ -93,7 +93,7 @@ def _descent(spaces: FoundingRows, ancestor: Ancestor | None) -> dict[bytes, byt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewrittenRows:
-    """What a new cluster has instead; see `qsync.store.contract.FoldedRows`."""
+    """The replacements in a new cluster; see `qsync.store.contract.FoldedRows`."""
 
     folded: Index
     puts: Sequence[tuple[bytes, bytes]]

@@ -162,7 +162,7 @@ class Rights:
 
 def denied(user: str, need: Need) -> AccessDenied:
     """Return the error for a missing right. It does not show whether the object exists."""
-    who = f"user {user!r}" if user else "who has not logged in"
+    who = f"user {user!r}" if user else "a client that has not logged in"
     return AccessDenied(
         f"{who} lacks the right {need}",
         details={"user": user, "privilege": need.privilege.value, "space": need.space},

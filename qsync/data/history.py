@@ -273,7 +273,7 @@ class UnfoldedHistory:
         return taken
 
     def _put_again(self, taken: Sequence[LoggedTransaction]) -> None:
-        """Derive the writes anew: what they follow has changed. Sessions are as they were."""
+        """Derive the writes again: their base has changed. Sessions are unchanged."""
         for txn in taken:
             if txn.index in self._rolled:
                 txn.writes, txn.schema, txn.damage = (), None, ""

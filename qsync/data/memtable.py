@@ -35,7 +35,7 @@ class Memtable:
     def __init__(self) -> None:
         self.txns: list[LoggedTransaction] = []
         self.versions: dict[bytes, Version] = {}
-        """Of each key the newest version, which leads to the older ones."""
+        """The newest version of each key, linked to the older ones."""
         self.rows = 0
         self.weight = 0
         self._order: SortedSet[bytes] | None = None

@@ -17,7 +17,9 @@ FOLLOWER_FACTOR: Final = 4
 """A follower keeps so much more in memory than a leader takes, before it takes no more: otherwise
 each that folds a little more slowly than its leader would hold up the others."""
 REST_SHARE: Final = 20
-"""Of the active memtable so small a share is put anew when all before it is folded."""
+"""An active memtable with at most this share of unfolded rows is rebuilt when all before is
+folded.
+"""
 
 
 class Backing(Protocol):
@@ -34,7 +36,7 @@ class OverlayLimits(NamedTuple):
     """How much is kept in memory above the folded state."""
 
     memtable_rows: int = 4000
-    """A memtable takes no more after so many versions, or so many transactions."""
+    """A memtable is full after this many versions, or this many transactions."""
     unfolded_bytes_max: int = 32 << 20
     """When all versions weigh more than this, a leader lets writers wait."""
 
@@ -140,7 +142,7 @@ class Overlay:
         return dropped
 
     def _divide(self) -> list[Memtable]:
-        """Drop the active memtable when little of it is not folded: that is put anew."""
+        """Rebuild the active memtable from its unfolded rows if these are few."""
         former = self._active
         if len(former.txns) - self._folded > self.limits.memtable_rows // REST_SHARE:
             return []

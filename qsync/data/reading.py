@@ -23,7 +23,7 @@ SLICE_BYTES: Final = 512 << 10
 _ENDLESS: Final = sys.maxsize
 
 Value = object
-"""What a client sent; it is judged when it is used."""
+"""The client's arguments; they are validated at their use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Scan:
         self._reader = reader
         self._keeps = keeps
         self._prefix = None if index.id == 0 else space.primary.prefix
-        """Of the primary key that a secondary index leads to."""
+        """The parts of the primary key that a secondary index refers to."""
         self._lo, self._hi, self._reverse = _range(space, index, query)
         # Clients may ask for more than Python can count to.
         self._skip = min(query.offset, sys.maxsize)
@@ -82,7 +82,7 @@ class Scan:
         """Bytes of `rows`."""
 
     def read(self, rows_max: int = _ENDLESS) -> bool:
-        """Read one slice: so many rows, or `SLICE_BYTES` at most; true at the end."""
+        """Read one slice: at most this many rows, or `SLICE_BYTES`; true at the end."""
         wanted = min(rows_max, self._skip + self._left, _ENDLESS)
         if wanted <= 0 or self._lo >= self._hi:
             return True

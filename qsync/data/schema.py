@@ -17,7 +17,7 @@ ANCESTORS = 321
 CLUSTER, TRUNCATE, GC_CONSUMERS, SESSION, VOTING, SETTINGS = 320, 330, 341, 380, 390, 400
 USER_SPACE_MIN = 512
 NAMES_SHOWN_MAX = 10
-"""Of what there is, in a hint."""
+"""The maximum number of existing names in a hint."""
 """Ids below belong to the system."""
 SPACE_ID_MAX = (1 << 31) - 1
 INDEXES_MAX = 128
@@ -163,7 +163,7 @@ class Schema:
         try:
             return self._by_ref[ref]
         except KeyError:
-            # Where there are users, not all of them may know of all names.
+            # With users, a user may not be allowed to see all names.
             names = self._meant(str(ref)) if self.rights is None else []
             raise NoSuchSpace(f"there is no space {ref!r}", hint=_alike(ref, names)) from None
         except TypeError:

@@ -24,7 +24,7 @@ _ROW = b"\x84"
 
 
 SEED_BYTES_MAX = 48
-"""What a client may give an id to begin with."""
+"""The prefix of an id that a client may choose."""
 _PLACE = struct.Struct(">QQ")
 PLACE_BYTES = _PLACE.size
 

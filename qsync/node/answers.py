@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from qsync.replica import Replica
 
 PLACE_DIGITS_MAX = 9
-"""Of a number in a path of INFO."""
+"""The maximum length of a number in a path of INFO."""
 
 TupleRequest = verbs.GetRequest | verbs.TxGetRequest
 

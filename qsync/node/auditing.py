@@ -26,9 +26,9 @@ _LINE_CHARS_MAX: Final = 4096
 _REREAD_BYTES: Final = 1 << 20
 """How much of the ends of the files is read for what was noted in a former life."""
 _OWN: Final = frozenset({"n", "time", "event", "before", "hash"})
-"""What a line says of itself."""
+"""The fields that every line has."""
 NOTED_MAX: Final = 64
-"""Of one connection: rights that it lacked, and what it took away."""
+"""Per connection: missing rights, and revoked ones."""
 OPERATIONS: Final = frozenset(
     {
         *(Verb.PROMOTE, Verb.DEMOTE, Verb.CLEAR, Verb.ROLLBACK_QUEUE, Verb.CHANGE_MEMBER),

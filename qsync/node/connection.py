@@ -108,12 +108,12 @@ class Connection:
         self.unsent = 0
         """Bytes that wait to be sent."""
         self.mask = READABLE
-        """What it is watched for."""
+        """The events that it is watched for."""
         self.closed = ClosedBy.NOBODY
         self.urgent = True
         self.opened_at = opened_at
         self.whose = "a stranger"
-        """Who is at the other end, for people."""
+        """The peer, as text."""
         self.take: Take | None = None
         self.lost: Callable[[Connection, str], None] | None = None
 

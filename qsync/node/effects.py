@@ -44,7 +44,7 @@ class Epoll(Protocol):
         """Stop watching a socket."""
 
     def poll(self, timeout: float, maxevents: int, /) -> list[tuple[int, int]]:
-        """Return which sockets are ready for what, after so many seconds at most."""
+        """Return the ready sockets and their events, after at most this many seconds."""
 
     def fileno(self) -> int:
         """Return its own file descriptor."""
@@ -140,7 +140,7 @@ class Effects(Clocks, Protocol):
         """Return an event that has not happened."""
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds."""
+        """Wait for this many seconds."""
 
     async def until(self, event: Event, deadline: float) -> None:
         """Wait until the event has happened, or until that time of `now`."""

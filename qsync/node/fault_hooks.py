@@ -32,7 +32,7 @@ class FaultHooks:
     def _settle(self) -> None:
         """Install the hook of every armed point, and remove the others."""
         points, node = self.points, self._node
-        self._healed.set()  # a commit that is held back now goes on
+        self._healed.set()  # a delayed commit continues now
         self._healed = threading.Event()
         disk = {Fault.SLOW_FSYNC, Fault.FAIL_FSYNC}
         armed = any(points.seconds(each) is not None for each in disk)

@@ -17,12 +17,12 @@ YOUNG_OBJECTS: Final = 1_000_000
 """So many more objects live before the young ones are looked at: more than wait to be folded at any
 time, since to look at what lives takes longer than all that could be found there."""
 QUIET_OBJECTS: Final = 50_000
-"""So many are worth a collection while no request waits."""
+"""How many new objects justify a collection while no request waits."""
 OLDER_AFTER: Final = 50
 FULL_AFTER: Final = 1000
 """Collections of the generation below before the next older one is looked at, too."""
 LOOK_SECONDS: Final = 1.0
-"""How often it is asked whether anybody waits."""
+"""How often it checks for waiting requests."""
 
 
 def settle() -> None:

@@ -79,7 +79,7 @@ def refusal(
     if turn.allowed.covers(rights, user, request) and _is_of_data(request):
         return None
     if rights is UNKNOWN and user != LOCAL_ADMIN:
-        return Rebuilding("the rows that say who may do what are made anew")
+        return Rebuilding("the rows of users and privileges are being rebuilt")
     audit = None if noting is None else noting.audit
     try:
         needs = verb_rights.needs_of(user, request)

@@ -19,7 +19,7 @@ from qsync.wire.session import Greeting, Hello, Party
 
 ANONYMOUS: Final = Standing.ANONYMOUS
 FEATURES: Final = (packed.FEATURE, snapshot_export.FEATURE)
-"""What this release can do that not every release of this version of the protocol could."""
+"""Capabilities of this release that not every release of this protocol version has."""
 
 
 def keys_of(config: NodeConfig) -> SecretKeys:

@@ -22,7 +22,7 @@ from qsync.wire.frames import seal
 PERIOD_EARLIEST: Final = 0.1
 """Seconds between two questions at least, however short `replication.timeout` is."""
 SILENT_TICKS_MAX: Final = 4
-"""So many periods without a word, and the connection is closed."""
+"""The connection is closed after this many periods without a message."""
 UNDER_WAY_BYTES: Final = 64 << 10
 """More than this on its way is a transfer, and as long as it moves the other end lives."""
 TCP_PATIENCE_MS: Final = 30_000

@@ -4,7 +4,7 @@ from qsync.core.inputs import LeaveAsked
 from qsync.node.view import NodeView
 
 LEAVE_S_MAX = 2.0
-"""So long a node that leads stays to hand over; then it stops all the same."""
+"""How long a leader waits for the handover before it stops anyway."""
 LOOK_S = 0.005
 """How often it checks whether another node leads."""
 

@@ -34,7 +34,7 @@ def of_node(node: NodeView) -> SynchroStatus:
     def broken(peer: Replica) -> str | None:
         link = node.links.links.get(peer)
         if link is None:
-            return "nobody knows where it is"
+            return "its address is unknown"
         return None if link.status is LinkStatus.UP else link.message or link.status.value
 
     neighbours = Neighbours(name=node.book.name_of, broken=broken, uptime=node.uptime())

@@ -33,7 +33,7 @@ REDIAL_EARLIEST, REDIAL_LATEST = 0.02, 0.05
 """Seconds between attempts at first; each failure doubles them."""
 REDIAL_DELAY_MAX = 1.0
 HANDSHAKE_TIMEOUT = 3.0
-"""A peer that has not answered by then is dialled anew."""
+"""A peer that has not answered by then is dialled again."""
 
 
 class LinkStatus(StrEnum):

@@ -17,7 +17,9 @@ from qsync.wire import packed, replies, verbs
 
 STEP_ENTRIES: Final = 512
 STEP_BYTES: Final = 256 << 10
-"""What is read and packed at once, while everybody else waits: less than half a millisecond."""
+"""The size that is read and packed at once, while all other work waits: under half a
+millisecond.
+"""
 ASKED_MAX: Final = 16
 """How many answers may be under way on one node."""
 

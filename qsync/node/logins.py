@@ -27,7 +27,7 @@ DELAY_S: Final = 1.0
 """After the next one; each one more doubles it."""
 DELAY_S_MAX: Final = 60.0
 FORGIVEN_S: Final = 900.0
-"""So long after the last failure it is forgotten."""
+"""How long failures are remembered."""
 KEPT_MAX: Final = 10_000
 """Names and addresses that are remembered; the oldest go first."""
 WRONG: Final = "user or password is wrong"
@@ -115,7 +115,7 @@ class Logins:
             )
         self._check_pace(user, address)
         found = _keys_of(rights, user)
-        decoy = scram.decoy(rights.key, user)  # made for everybody: the same work for all names
+        decoy = scram.decoy(rights.key, user)  # computed for every name: the same work for all
         keys = found or decoy
         return LoginChallenge(user, keys, found is not None, address)
 
@@ -157,7 +157,7 @@ class Logins:
             return
         rights = self._known_rights()
         if rights is None:
-            raise AccessDenied("this cluster has no users: there is nobody to act as")
+            raise AccessDenied("this cluster has no users to act as")
         rights.check(turn.user, [Need(Privilege.SUPER)], lambda _: None)
         if wanted not in rights.auth:
             raise AccessDenied(f"there is no user {wanted!r} to act as")
@@ -213,13 +213,13 @@ class Logins:
         rights = self._rights()
         if rights is None and self._users is ClusterUsers.REQUIRED:
             raise Unavailable(
-                "this node knows of no users yet, and lets in nobody but its owner",
+                "this node has no users yet, and lets in only its owner",
                 hint="ask another member; the owner makes the first user by qsync.sock in its"
                 " directory",
             )
         if rights is UNKNOWN:
             raise Unavailable(
-                "this node makes its rows anew, and does not know its users until that is done",
+                "this node rebuilds its rows, and does not know its users until that is done",
                 hint="ask another member",
             )
         return rights

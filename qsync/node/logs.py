@@ -28,7 +28,7 @@ LEVELS: Final = {
     Gravity.ERROR: logging.ERROR,
 }
 LINES_AT_ONCE: Final = 20
-"""So many lines of one event may come one after the other..."""
+"""How many lines of one event may follow each other..."""
 LINE_SECONDS: Final = 1.0
 """...then one in so many seconds; what is left out is counted, and said with the next."""
 LEFT_OUT: Final = "left_out"

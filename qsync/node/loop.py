@@ -84,7 +84,7 @@ class Loop:
         self.events: LoopObserver | None = None
         """Put here on nodes that write down what happens inside of them."""
         self._commit: tuple[Write, list[tuple[Replica, Message]]] | None = None
-        """What is being written, and what is sent when it is durable."""
+        """The current write, and the messages to send when it is durable."""
         self._settling = False
         self._batches: dict[tuple[int, int], bytes] = {}
 
@@ -167,7 +167,7 @@ class Loop:
             unreadable = self._send(ready.send_after) or unreadable
         if ready.snapshot is not None and self.snapshot_offered is not None:
             self.snapshot_offered(ready.snapshot)
-        # What was refused because of pending data is submitted again when that is decided.
+        # A request refused because of pending data is submitted again when that data is decided.
         return wrote or unreadable or bool(ready.settled) or bool(ready.reads)
 
     def _wrote(self, error: QsyncError | None) -> None:

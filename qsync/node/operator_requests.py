@@ -73,8 +73,8 @@ def _newcomer(request: verbs.ChangeMemberRequest) -> Member:
 
 
 def _dialled(text: str) -> str:
-    """Where others reach a member. Raises ValueError."""
+    """The address of a member for others. Raises ValueError."""
     address = Address.parse(text)
     if not address.port or address.everywhere:
-        raise ValueError(f"nobody can dial {address}")
+        raise ValueError(f"this address cannot be dialled: {address}")
     return str(address)

@@ -37,7 +37,7 @@ LINGER = 0.001
 """Seconds to wait for more on the epoll object itself after a pass: an answer from a peer is often
 under way, and waking up through the scheduler costs more than serving it."""
 PEER_UNSENT_BYTES_MAX = 256 << 20
-"""What may wait to be sent to a peer; a slower one is disconnected."""
+"""The limit of bytes that wait to be sent to a peer; a slower one is disconnected."""
 HUNG_UP: Final = "closed by the other side"
 _GONE: Final = select.EPOLLERR | select.EPOLLHUP
 
@@ -181,7 +181,7 @@ class Reactor:
         if connection.urgent and connection.unsent > PEER_UNSENT_BYTES_MAX:
             self.close(connection, f"{connection.unsent} bytes unread by the other side")
             return
-        # Who does not read what it asked for is not listened to either.
+        # A peer that does not read its answers gets no further requests served.
         mask = (0 if connection.full and not connection.urgent else READABLE) | (
             WRITABLE if connection.unsent else 0
         )

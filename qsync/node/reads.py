@@ -41,7 +41,7 @@ class _Question(NamedTuple):
 
 
 class _LongScan(NamedTuple):
-    """The one scan that goes on over many passes."""
+    """The single scan that runs over many passes."""
 
     connection: Connection
     question: _Question
@@ -113,7 +113,7 @@ class ClientReads:
         if self._long is not None:
             connection = self._long.connection
             if connection.closed or connection.full:
-                self._end_long()  # it begins anew when its answers are read
+                self._end_long()  # it starts again when its answers are read
 
     def look_again(self) -> None:
         """Look at the data again: a request was submitted between two answers."""

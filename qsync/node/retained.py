@@ -1,4 +1,4 @@
-"""What a node keeps of its log, and for which readers, for its status."""
+"""The kept part of a node's log, and its readers, for the status."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Retained:
     holds: Sequence[LogHold] = ()
     checkpoints: Sequence[Checkpoint] = ()
     readers: Sequence[SnapshotReaderStatus] = ()
-    """Who reads a snapshot, such as a backup."""
+    """The reader of a snapshot, such as a backup."""
     is_writing: bool = False
     """A snapshot is being written."""
     snapshot_error: str | None = None

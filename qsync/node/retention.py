@@ -49,7 +49,7 @@ class Retention:
         exports: SnapshotExports,
     ) -> None:
         self.interval = SWEEP_INTERVAL
-        """After so many seconds it is looked again."""
+        """The seconds until the next check."""
         self._trimming: LogStart | None = None
         """Where the log on disk is to begin; it is trimmed there in another thread."""
         self._error: str | None = None
@@ -68,7 +68,7 @@ class Retention:
 
     @property
     def seen(self) -> Retained:
-        """What the status shows."""
+        """The data for the status."""
         seen = self._look()
         return Retained(
             consumers=() if seen is None else seen.consumers,

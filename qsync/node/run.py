@@ -21,7 +21,7 @@ class Companion(Protocol):
 
     @property
     def words(self) -> str:
-        """What it does and where, for the node's first line."""
+        """Its role and address, for the node's first line."""
 
     def serve(self, node: Node) -> Awaitable[None]:
         """Runs until cancelled."""

@@ -1,4 +1,4 @@
-"""Checks the rows on disk now and then, and makes them anew from the log."""
+"""Checks the rows on disk periodically, and rebuilds them from the log if needed."""
 
 from collections.abc import Awaitable, Callable
 
@@ -32,7 +32,7 @@ class Scrubber:
         All rows are verified once in `interval` seconds; 0 switches that off.
         """
         self.rebuilds = 0
-        """How often the rows were made anew since the start."""
+        """How often the rows were rebuilt since the start."""
         self.scrubs = 0
         """How often all rows were found to be as they were folded."""
         self._replica = replica

@@ -295,7 +295,7 @@ class Server:
         connection.frames = SealedFrames(self._admission.peer_frame_bytes_max)
         former = self._inbound.get(replica)
         if former is not None:
-            self._reactor.close(former, "the peer connected anew")
+            self._reactor.close(former, "the peer connected again")
         self._inbound[replica] = connection
         connection.lost = lambda lost, _why: self._peer_lost(replica, lost)
 

@@ -21,7 +21,7 @@ from qsync.wire import replies, verbs
 FEATURE: Final = "snapshot-1"
 """In the greeting of a node that answers SNAPSHOT_READ in this form."""
 PIECE_BYTES_MAX: Final = 512 << 10
-"""Size of one answer: sending a larger one holds up everybody else."""
+"""Size of one answer: a larger one would delay all other work."""
 READERS_MAX: Final = 8
 """How many connections may read snapshots of one node at a time."""
 

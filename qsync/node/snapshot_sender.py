@@ -21,13 +21,13 @@ from qsync.wire import snapshots
 from qsync.wire.snapshots import HEAD_NUMBER, PIECE_BYTES, FetchSnapshot, SnapshotPiece
 
 WINDOW_CHUNKS: Final = 2
-"""So many chunks are on their way, or wait on the other side, and no more."""
+"""The maximum number of chunks in flight, or waiting on the other side."""
 UNDER_WAY_BYTES: Final = 256 << 10
 """Nor is more than this on its way to a node: heartbeats leave over the same connection."""
 LINK_DELAY: Final = 0.002
 """Seconds after which a connection that is full is looked at again."""
 IDLE_SECONDS_MAX: Final = 30.0
-"""Who asks for no more chunks for so long is forgotten, and asks anew."""
+"""A receiver that requests no chunks for this time is dropped, and must start again."""
 BURST_SECONDS: Final = 0.01
 """So much of the rate may be made up for after a wait."""
 _NOTHING: Final = memoryview(b"")
@@ -49,7 +49,7 @@ class SnapshotTransfer:
     began: float
     number: int = HEAD_NUMBER
     chunk: memoryview = _NOTHING
-    """What is left to be sent of the chunk of that number."""
+    """The unsent rest of the chunk with that number."""
     offset: int = 0
     is_read: bool = False
     """There is no chunk behind the last one that was read."""
@@ -227,7 +227,7 @@ class SnapshotSender:
         while transfer.chunk:
             under_way = self._under_way(transfer.peer)
             if under_way is None:
-                self._forget(transfer.peer)  # it asks anew when it is connected
+                self._forget(transfer.peer)  # it asks again when it is connected
                 return
             if under_way > UNDER_WAY_BYTES or transfer.peer in self._asked:
                 return
@@ -251,7 +251,7 @@ class SnapshotSender:
             self._send_piece(transfer)
 
     async def _throttle(self) -> None:
-        """Wait until so many bytes may leave, by the rate."""
+        """Wait until this many bytes may be sent, by the rate."""
         now = self._effects.now()
         if self._free_at > now:
             await self._effects.sleep(self._free_at - now)

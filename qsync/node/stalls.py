@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 SLOW_SECONDS: Final = 0.02
-"""A piece that takes so long is a stall."""
+"""A piece of work of this duration is a stall."""
 BRIEF_SECONDS: Final = 0.004
 """A shorter one is remembered from here on: several in a row delay a request as much."""
 PART_SECONDS: Final = 0.002
-"""A part of a piece that takes so long is named with it."""
+"""A part of a piece with this duration is named in the report."""
 LONG_SECONDS: Final = 1.0
-"""One that takes so long is said in the log of the process, too."""
+"""A stall of this duration is also logged by the process."""
 STALLS_MAX: Final = 256
 """The newest stalls that are remembered."""
 BRIEF_MAX: Final = 4096
@@ -69,7 +69,7 @@ class Stalls:
             self._begun, self._used = clocks.stopwatch(), clocks.processor()
 
     def part(self, name: str, seconds: float) -> None:
-        """Note that a named part of the piece took so long."""
+        """Record the duration of a named part of the piece."""
         if self._clocks is None or seconds < PART_SECONDS:
             return
         if self._begun:

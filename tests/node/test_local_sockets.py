@@ -125,7 +125,7 @@ def test_a_target_that_names_no_socket_is_refused(target: str) -> None:
 def test_who_comes_by_a_socket_is_admin_and_cannot_be_asked_to_be_another(tmp_path: Path) -> None:
     found = client_targets.parse(f"unix:{tmp_path}")
     assert found.addresses == (f"unix:{tmp_path / FILE}",)
-    with pytest.raises(ConfigError, match="is admin there"):
+    with pytest.raises(ConfigError, match="is always admin there"):
         found.logged_in("ann", "a password")
 
 

@@ -35,7 +35,7 @@ async def test_a_member_is_moved_to_where_it_answers_and_nowhere_else(tmp_path: 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:0", "0.0.0.0:3301", "[::]:3301"])
 def test_a_member_is_not_where_nobody_can_dial(address: str) -> None:
-    with pytest.raises(ConfigError, match="nobody can dial"):
+    with pytest.raises(ConfigError, match="cannot be dialled"):
         member_change(
             ChangeMemberRequest(1, "move", 2, "", "n2", address, "voter", False, False, 1.0)
         )

@@ -157,9 +157,9 @@ def test_where_users_are_required_nobody_comes_in_before_one_is_known() -> None:
     door.logins = Logins(
         lambda: door.rights, secret=bytes, now=float, audit=QUIET, users=ClusterUsers.REQUIRED
     )
-    with pytest.raises(Unavailable, match="knows of no users yet"):
+    with pytest.raises(Unavailable, match="has no users yet"):
         door.knock(right=True)
-    with pytest.raises(Unavailable, match="knows of no users yet"):
+    with pytest.raises(Unavailable, match="has no users yet"):
         door.logins.certify("ann", "")
     door.rights = RIGHTS
     door.knock(right=True)
@@ -172,11 +172,11 @@ def test_while_the_rows_are_made_anew_nobody_s_password_is_called_wrong() -> Non
     assert asked is not None
     door.rights = guard.UNKNOWN
     for _ in range(2 * logins.FAILURES_FREE):
-        with pytest.raises(Unavailable, match="makes its rows anew"):
+        with pytest.raises(Unavailable, match="rebuilds its rows"):
             door.knock(right=True)
-        with pytest.raises(Unavailable, match="makes its rows anew"):
+        with pytest.raises(Unavailable, match="rebuilds its rows"):
             door.logins.judge(asked, proven=True)
-        with pytest.raises(Unavailable, match="makes its rows anew"):
+        with pytest.raises(Unavailable, match="rebuilds its rows"):
             door.logins.certify("ann", "")
     door.rights = RIGHTS
     door.knock(right=True)

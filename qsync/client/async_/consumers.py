@@ -73,7 +73,7 @@ class AsyncConsumers:
         *,
         timeout: float | None = None,  # noqa: ASYNC109 - the node's too
     ) -> bool:
-        """Forget it; false when nobody was registered by that name."""
+        """Unregister it; false if there is no consumer with that name."""
         receipt = await self._write(operations.drop_consumer(name), timeout)
         return receipt.row is not None
 

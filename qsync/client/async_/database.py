@@ -54,7 +54,7 @@ class AsyncNode:
         return await self._runner.run(calls.log(first, count_max, bytes_max))
 
     async def dry_run(self, what: str) -> dict[str, object]:
-        """What an operation would do, in numbers."""
+        """The effect of an operation, in numbers."""
         return await self._runner.run(calls.dry_run(what))
 
     async def promote(self, *, timeout: float = OPERATE_S) -> None:  # noqa: ASYNC109 - the node's too

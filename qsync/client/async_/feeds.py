@@ -88,7 +88,7 @@ class AsyncValues:
     # |    self._client.close()
 
     async def within(self, seconds: float | None) -> object:
-        """The next value; None when there is none for so many seconds."""
+        """The next value; None if there is none within this time in seconds."""
         until = None if seconds is None else time.monotonic() + seconds
         while True:
             wait = WAIT_S if until is None else min(WAIT_S, max(0.0, until - time.monotonic()))

@@ -42,7 +42,7 @@ class AsyncTypedSpace(Generic[R]):
     async def update(
         self, key: Key, changes: Changes, *, index: Name = 0, **given: Unpack[WriteOptions]
     ) -> R | None:
-        """Change fields of one row: the row after it, None if there is none with that key."""
+        """Change fields of one row; return the new row, or None if the key does not exist."""
         receipt = await self.plain.update(key, changes, index=index, **given)
         return self._type.some(receipt.row)
 

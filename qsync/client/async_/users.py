@@ -93,7 +93,7 @@ class AsyncUsers:
         )
 
     async def info(self, name: str | None = None) -> dict[str, object]:
-        """What a user or role may do; who we are, and what we may, without a name."""
+        """The privileges of a user or role; without a name, the current user and its privileges."""
         return await self._runner.run(questions.rights(name))
 
     async def list(self) -> "dict[str, object]":

@@ -1,1 +1,1 @@
-"""The surface of a blocking client, made from that of an async one; nobody edits it by hand."""
+"""The interface of a blocking client, generated from the async one; do not edit it by hand."""

@@ -74,7 +74,7 @@ class ClientConsumers:
         *,
         timeout: float | None = None,
     ) -> bool:
-        """Forget it; false when nobody was registered by that name."""
+        """Unregister it; false if there is no consumer with that name."""
         receipt = self._write(operations.drop_consumer(name), timeout)
         return receipt.row is not None
 

@@ -55,7 +55,7 @@ class NodeCalls:
         return self._runner.run(calls.log(first, count_max, bytes_max))
 
     def dry_run(self, what: str) -> dict[str, object]:
-        """What an operation would do, in numbers."""
+        """The effect of an operation, in numbers."""
         return self._runner.run(calls.dry_run(what))
 
     def promote(self, *, timeout: float = OPERATE_S) -> None:

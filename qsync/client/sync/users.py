@@ -94,7 +94,7 @@ class ClientUsers:
         )
 
     def info(self, name: str | None = None) -> dict[str, object]:
-        """What a user or role may do; who we are, and what we may, without a name."""
+        """The privileges of a user or role; without a name, the current user and its privileges."""
         return self._runner.run(questions.rights(name))
 
     def list(self) -> "dict[str, object]":
