@@ -78,7 +78,7 @@ async def resolved(
     timeout: float | None = None,  # noqa: ASYNC109 - the caller's word
     again: bool = True,
 ) -> Receipt:
-    """Show the outcome of a write of this session, which becomes its last write."""
+    """Show the outcome of a write of this session. It becomes the last write."""
     receipt = await box.data.resolve(token, timeout=timeout, again=again)
     box.last = receipt
     if box.unknown == token:
@@ -95,7 +95,7 @@ async def retry(shell: ShellCore, rest: str) -> None:
 
 
 async def resolve(shell: ShellCore, rest: str) -> None:
-    """Request the outcome of an unknown write, without a retry.
+    """Request an unknown outcome, without a retry.
 
     Of the last one, or of a token's.
     If nobody has done it, it is given up: no attempt that is still on its way can do it any more.

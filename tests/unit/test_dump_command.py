@@ -126,7 +126,7 @@ def test_what_was_read_is_kept_and_that_is_said_whatever_ends_a_dump(
         assert f"UNAVAILABLE: it hung up ({out} keeps what was read" in capsys.readouterr().err
         ends(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
         assert run(["dump", node.address, "--out", out]) == 1
-        assert f"qsync: NO_FILE: {out}: No space left on device (give" in capsys.readouterr().err
+        assert f"qsync: NO_FILE: {out}: No space left on device (free" in capsys.readouterr().err
         ends(OSError(errno.EROFS, os.strerror(errno.EROFS)))
         assert run(["dump", node.address, "--out", out]) == 1
         assert "Read-only file system (name a folder that can be" in capsys.readouterr().err

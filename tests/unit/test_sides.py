@@ -120,7 +120,7 @@ def test_where_all_are_superseded_the_cluster_is_down(monkeypatch: pytest.Monkey
     assert verdict.health is ClusterHealth.DOWN
     assert not verdict.can_commit
     assert verdict.sentence == (
-        "Down: n1, n2, n3 are superseded: their history goes on in cluster new."
+        "Down: n1, n2, n3 are superseded: their history continues in cluster new."
     )
     results = checks.run(Facts(survey=found))
     wrong = {each.name for each in results if any(f.severity.wrong for f in each.findings)}
