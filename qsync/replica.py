@@ -323,7 +323,7 @@ class Replica:
     # -- rows that cannot be trusted
 
     def lose(self, why: str, *, snapshot: Index | None = None) -> None:
-        """Rows in the store cannot be trusted: nothing is served until they are made anew.
+        """Rows in the store cannot be trusted: nothing is served until they are rebuilt.
 
         The log is whole, so this node goes on acking and voting; but it can execute nothing, so
         it neither leads nor wants to. `snapshot`: the log begins at one of that index now.

@@ -259,9 +259,9 @@ def _weighs_enough(log: LogIndex, after: Index, upto: Index, config: CoreConfig)
 def snapshot_due(log: ReplicatedLog, stored: RetentionFacts, config: CoreConfig) -> str | None:
     """Return why a snapshot is due now; None when none is.
 
-    By the clock if anything came since, by what the log has grown, and where the log alone does not
-    make the rows anew. A snapshot larger than the threshold waits for as much log as it takes
-    itself: so no more than half of what is written to the disk is snapshots.
+    By the clock if anything came since, by what the log has grown, and if the log alone cannot
+    rebuild the rows. A snapshot larger than the threshold waits for as much log as it takes itself:
+    so no more than half of what is written to the disk is snapshots.
     """
     begins, upto = log.log.start.index, foldable(log)
     newest = stored.snapshots[-1] if stored.snapshots else Index(0)

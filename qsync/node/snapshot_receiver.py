@@ -230,7 +230,7 @@ class SnapshotReceiver:
             await self._discard(received)
 
     async def remake_rows(self) -> None:
-        """Replace rows that cannot be trusted by those of the snapshot, or make them anew.
+        """Replace rows that cannot be trusted by those of the snapshot, or rebuild them.
 
         The rows take their place when it is durable that the log begins there: a start does the
         same (see `importing.settle`). Raises Damaged, StoreError; again, it goes on.

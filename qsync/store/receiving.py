@@ -1,6 +1,6 @@
 """A snapshot that comes chunk by chunk: into the rows that are to be, and into a file of DIR/snap.
 
-The file is there so that the rows can be made anew once the log begins behind them: what is folded
+The file is there so that the rows can be rebuilt once the log begins behind them: what is folded
 into them later is not flushed, and a power cut takes all of it (see `mark`). A chunk is on the disk
 in the file before it is in the rows, so the file always has all that the rows have.
 """

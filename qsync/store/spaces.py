@@ -42,7 +42,7 @@ class SpaceStore:
     by page and row by row before LMDB sees it (see `mark`).
 
     What does not verify later is never given out: `Rebuilding` says that the rows are to be wiped
-    and made anew from the log. One thread gets, scans and folds; `sync` may run in another.
+    and rebuilt from the log. One thread gets, scans and folds; `sync` may run in another.
     """
 
     def __init__(

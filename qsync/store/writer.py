@@ -124,8 +124,8 @@ class LogWriter:
     def submit(self, write: Write, done: Done) -> None:
         """Make `write` durable and tell `done`. The next one only after that.
 
-        In place, `done` is called before `submit` returns. A log that begins at a snapshot is made
-        anew, which takes longer than others can wait.
+        In place, `done` is called before `submit` returns. A log that begins at a snapshot is
+        rewritten, which takes longer than others can wait.
         """
         assert not self._closed
         assert self.busy_since is None

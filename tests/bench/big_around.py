@@ -186,7 +186,7 @@ class Around:
         return made.set_column(at, "ro", pc.not_equal(made.column("role"), "leader"))
 
     def _history(self, log: dict[str, Numbers], batches: Batches, session: pa.Array) -> pa.Table:
-        """All begin, all end; then somebody reads what one of them wrote."""
+        """All begin and end; then another client reads the value that one of them wrote."""
         rows = Rows()
         at = np.flatnonzero(log["txn"])
         index, number = log["index"][at], (log["index"][at] - 1) // BATCH + 1

@@ -28,7 +28,7 @@ def make(folder: Path, operations: int) -> Path:
     by_key = np.where(write, slot, -1).reshape(KEY_OPERATIONS, keys)
     newest = np.maximum.accumulate(by_key, axis=0).reshape(-1)
     value = newest * keys + key
-    # Whoever is never answered goes, and another comes.
+    # A client without an answer is replaced by another one.
     gone = np.zeros(size, dtype=np.int64)
     for client in range(CLIENTS):
         mine = slot % CLIENTS == client

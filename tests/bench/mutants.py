@@ -199,7 +199,7 @@ def first_scope(mutant: str, *, wanted: bool) -> str:
 
 
 def measure(name: str, known: Mapping[str, str]) -> tuple[Row, list[str]]:
-    """Anew: what notices it, and all transcripts that fail."""
+    """Measure again: the tools that detect it, and all transcripts that fail."""
     mutant = CATALOGUE[name]
     recovers = mutant.generations is not None  # no short run makes a cluster of another one
     seed = 0 if recovers else first_seed(name)

@@ -61,7 +61,7 @@ class Removed:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The process told somebody that a step is done."""
+    """The process reported that a step is done."""
 
     what: str
 

@@ -1,4 +1,4 @@
-"""The power goes at any instant: what was acked is there, rows are right or made anew."""
+"""A power cut at any instant: acked entries are durable, rows are correct or rebuilt."""
 
 import os
 import shutil

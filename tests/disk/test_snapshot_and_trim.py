@@ -74,7 +74,7 @@ def snapshot_and_trim(path: Path, upto: int) -> None:
 
 
 def look(path: Path, upto: int = FORMER) -> int:
-    """The rows can be made anew, and the log follows on them; where it begins."""
+    """The rows can be rebuilt, and the log continues after them; return its start."""
     begins = 0
     for _ in range(2):
         with closing(segment_log(path)) as log:

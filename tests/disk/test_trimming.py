@@ -1,4 +1,4 @@
-"""A log is trimmed, or begins anew behind a snapshot, and the power goes at any step of that."""
+"""A log is trimmed, or restarted after a snapshot, with a power cut at any step."""
 
 import os
 import shutil

@@ -341,7 +341,7 @@ def standing(node: Node) -> tuple[int, int]:
 
 
 async def say_all(path: Path, inputs: int, seed: int, told: Callable[[Figures], None]) -> None:
-    """All parts. Raises AssertionError when somebody gets in, or memory grows."""
+    """All parts. Raises AssertionError if a stranger gets in, or memory grows."""
     bender = Bender(seed)
     shares = {part: inputs * share // 100 for part, share in PARTS.items()}
     told(run("decoders", shares["decoders"], lambda: decoders(bender)))

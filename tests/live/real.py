@@ -99,7 +99,7 @@ def assert_passes(run: RunTables, name: str) -> None:
 
 
 def put(found: lab.Lab, row: list[object]) -> None:
-    """Through whoever leads."""
+    """Through the current leader."""
     with qsync.connect(found.addresses, timeout=20) as db:
         db.space("things").replace(row)
 

@@ -155,7 +155,7 @@ def test_who_reads_no_answers_is_not_read_for_ever(tmp_path: Path) -> None:
 def test_requests_that_never_end_take_a_bounded_room_and_hold_up_nobody(
     tmp_path: Path, begun: int
 ) -> None:
-    """Each client sends half of a large request; those that began first are told to try again."""
+    """Each client sends half of a large request; the first ones get the answer to retry."""
     limits = {"limits__unfinished_bytes_max": "16MiB", "limits__connections_max": "2000"}
     ops = [[Op.REPLACE, "things", cbor2.dumps([1, "v" * (MIB - 1000)])]]
     whole = requests.encode(WriteRequest(7, b"", 0, 0, 0, ops, 60.0))

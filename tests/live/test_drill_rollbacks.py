@@ -1,4 +1,4 @@
-"""Writes that time out on real nodes: rolled back in order, never seen, and told as evidence."""
+"""Writes that time out on real nodes: rolled back in order, never visible, in the evidence."""
 
 import pytest
 

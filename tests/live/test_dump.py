@@ -44,7 +44,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Lab]:
 
 @contextlib.contextmanager
 def load_on(found: lab.Lab, number: int) -> Iterator[Writer]:
-    """Somebody writes all the time."""
+    """A client writes continuously."""
     done = threading.Event()
     writer = Writer(found, number, done)
     writer.start()

@@ -62,7 +62,7 @@ def test_exactly_one_node_takes_writes_and_the_others_are_its_replicas(three: la
 
 
 def test_every_family_that_a_leader_can_tell_has_a_value(three: lab.Lab) -> None:
-    put(three, [2, "two"])  # whoever led at the first write may lead no more
+    put(three, [2, "two"])  # the leader at the first write may no longer lead
     leader = next(node for node in three.nodes if get(node, "/leader")[0] == 200)
     ask.value(leader.address, PlainRequest(1, Verb.SNAPSHOT))
     found = samples(leader)

@@ -97,7 +97,7 @@ def killed_half_way(found: lab.Lab, late: lab.LabNode, leader: lab.LabNode) -> N
 
 
 def sender_killed_half_way(found: lab.Lab, late: lab.LabNode, leader: lab.LabNode) -> None:
-    """Whoever leads then goes on, with its own snapshot if that is another one."""
+    """The leader at that time continues, with its own snapshot if that is another one."""
     until(lambda: is_half_way(late, leader), "both say that some of it is there")
     found.kill(leader)
     found.start(leader)

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    # Nothing is rolled back before somebody has asked what became of it.
+    # Nothing is rolled back before a client requests its outcome.
     slow = {"election__fencing": "off", "replication__synchro_timeout": "60s"}
     with real.running(tmp_path_factory.mktemp("unknown") / "lab", nodes=3, **slow) as found:
         yield found

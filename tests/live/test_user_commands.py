@@ -42,7 +42,7 @@ def target(place: tuple[str, Path]) -> str:
 
 
 class Operator:
-    """Gives commands as somebody, and has what they print."""
+    """Runs commands as a user, and keeps their output."""
 
     def __init__(self, target: str, capsys: pytest.CaptureFixture[str]) -> None:
         self.target = target

@@ -21,7 +21,7 @@ ACKED = 40
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """Three nodes; every test makes its spaces anew."""
+    """Three nodes; every test recreates its spaces."""
     with real.running(tmp_path_factory.mktemp("home") / "lab", nodes=3) as made:
         yield made
 

@@ -196,7 +196,7 @@ class Logs:
 
 
 def _requests(log: Log, fates: str, pending: tuple[int, ...], definite: frozenset[int]) -> Facts:
-    """What became of the requests: a rollback is definite when its record is confirmed (5)."""
+    """The outcomes of requests: a rollback is definite after its record is confirmed (5)."""
     shown = gone = 0
     twice = False
     for at, entry in enumerate(log.entries(), 1):

@@ -46,7 +46,7 @@ class Model(Protocol[S]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Searched:
-    """What became of a search. `broken` and `way`: the property, and how to come to it."""
+    """The result of a search. `broken` and `way`: the violated property, and the path to it."""
 
     states: int
     steps: int

@@ -1,4 +1,4 @@
-"""A cluster of the model at one moment: nodes, what is under way, what clients were told."""
+"""A cluster of the model at one moment: nodes, messages in flight, answers to clients."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def send(node: Node, line: socket.socket, data: bytes) -> None:
 
 
 class Caller:
-    """Somebody at the other end of a real socket, past the handshake."""
+    """A client at the other end of a real socket, after the handshake."""
 
     def __init__(self, node: Node, hello: Hello) -> None:
         self.node = node

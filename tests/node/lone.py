@@ -1,4 +1,4 @@
-"""A replica that is a cluster of its own, on a disk in memory that writes when it is told to."""
+"""A replica that is a cluster of one, on a disk in memory that writes on command."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""A reader of changes that the log is kept for: each change once and in order, whoever leads."""
+"""A registered reader of changes: each change once and in order, over changes of leaders."""
 
 from pathlib import Path
 

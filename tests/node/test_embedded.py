@@ -1,4 +1,4 @@
-"""A node in a Trio program of one's own."""
+"""A node embedded in a Trio program."""
 
 from pathlib import Path
 

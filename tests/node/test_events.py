@@ -170,7 +170,7 @@ def test_a_node_whose_directory_was_wiped_is_of_the_next_generation(tmp_path: Pa
 
 
 def refuse_once(node: Node) -> None:
-    """The disk fails at the next write; the one after it opens the log anew."""
+    """The disk fails at the next write; the one after it opens the log again."""
 
     def broken() -> None:
         node.storage.log.before_commit = None

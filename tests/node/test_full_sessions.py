@@ -25,7 +25,7 @@ def config(path: Path) -> Path:
 
 
 def leave_unresolved(db: AsyncClient) -> None:
-    """As after a write whose outcome nobody told, and which may be asked for again."""
+    """As after a write with an unknown outcome, which may be retried."""
     numbering = db._core.numbering
     numbering.keep(numbering.assign(WriteRequest(0, b"", 0, 0, WriteFlags.NONE, [[6, "t"]])))
 

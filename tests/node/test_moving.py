@@ -1,4 +1,4 @@
-"""A member is dialled somewhere else: whoever answers there is asked before that is decided."""
+"""A member gets another address: the node that answers there is checked before the change."""
 
 import re
 from pathlib import Path

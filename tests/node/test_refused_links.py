@@ -25,7 +25,7 @@ WAIT_S = 5.0
 
 
 def nothing(*_: object) -> None:
-    """There is nobody to be told."""
+    """There is no observer."""
 
 
 class OnePeer:
@@ -72,7 +72,7 @@ class Dialling:
 
     @property
     def refusals(self) -> list[bool]:
-        """What the node was told of the peer."""
+        """The node's information about the peer."""
         return [each.refused for each in self.heard if isinstance(each, Disconnected)]
 
 

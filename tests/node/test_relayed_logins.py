@@ -1,4 +1,4 @@
-"""Somebody between a client and a node, with the key of a certificate that the client trusts."""
+"""A man in the middle, with the key of a certificate that the client trusts."""
 
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -239,7 +239,7 @@ async def _fill(path: Path, cells: dict[Cell, Answer]) -> None:
 
 @pytest.fixture(scope="module")
 def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[Cell, Answer]:
-    """What became of each question: one node, one process, every cell."""
+    """The result of each request: one node, one process, every cell."""
     found: dict[Cell, Answer] = {}
     trio.run(_fill, tmp_path_factory.mktemp("matrix"), found)
     return found

@@ -1,4 +1,4 @@
-"""Rows rot under a running node: it serves none of them, makes all anew from its log, and lives."""
+"""Rows rot under a running node: it serves none, rebuilds all from its log, and keeps running."""
 
 import re
 from collections.abc import AsyncIterator
@@ -62,7 +62,7 @@ def spoil(node: Node, number: int) -> None:
 
 
 async def whole(node: Node) -> None:
-    """Made anew, and every row is there."""
+    """Rebuilt, and every row is there."""
     await aside(lambda: real.until(lambda: node.folding.care.rebuilds == 1, "rows are made anew"))
     async with qsync.connect_async(node.address) as db:
         assert await db.space("t").select() == [[n, value(n)] for n in range(ROWS)]

@@ -1,4 +1,4 @@
-"""Connections between members that died silently are noticed, closed and dialled anew."""
+"""Silently dead connections between members are detected, closed and dialled again."""
 
 import socket
 from collections.abc import AsyncIterator

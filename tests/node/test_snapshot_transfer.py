@@ -73,7 +73,7 @@ async def same(nodes: list[Node]) -> None:
 
 
 async def test_a_snapshot_file_that_rotted_is_not_sent(tmp_path: Path) -> None:
-    """What is damaged is told, and the rows themselves are sent instead."""
+    """The damage is reported, and the rows themselves are sent instead."""
     async with two_of_three(tmp_path) as (nodes, config):
         for node in nodes:
             (file,) = snapshot_files(node.storage.directory.path / "snap")

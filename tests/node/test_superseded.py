@@ -126,7 +126,7 @@ async def test_who_meets_the_cluster_that_was_made_of_its_own_serves_nothing_any
                 await line.ask(READ)
             for request in (verbs.PlainRequest(2, Verb.STATUS), LOG):
                 await line.ask(request)
-        # Who cannot prove that it knows the secret is told nothing, and believes nothing.
+        # A node that does not prove the secret gets no information and is not believed.
         await three.until(lambda: "secret" in three.link(stranger, 3), "it is refused")
         assert status(stranger).status != "superseded"
         assert status(fresh).status == "running"

@@ -60,7 +60,7 @@ def agreement(run: RunTables) -> RuleFinding:
 
 
 def completeness(run: RunTables) -> RuleFinding:
-    """Whoever leads a term has in its log everything that was confirmed in earlier terms."""
+    """The leader of a term has in its log all entries confirmed in earlier terms."""
     found = RuleFinding()
     reached = _confirmed_in(run)
     for log in run.logs.values():

@@ -1,4 +1,4 @@
-"""What clients were told, against the logs: receipts hold, failures left nothing, once is once."""
+"""Answers to clients against the logs: receipts, failures without effect, exactly once."""
 
 from collections.abc import Iterator
 
@@ -61,7 +61,7 @@ def receipts(run: RunTables) -> RuleFinding:
 
 
 def failures(run: RunTables) -> RuleFinding:
-    """What clients were told had failed for certain took no effect."""
+    """Requests that failed for certain took no effect."""
     found = RuleFinding()
     failed = {
         (str(each["session"]), number(each, "seq")): each

@@ -33,7 +33,7 @@ def _by_events(run: RunTables) -> RuleFinding:
             have = [node for node in sorted(disks.held) if disks.holds(node, each.index, each.crc)]
             goes_on, lacked = lacked, len(have) < wanted
             if lacked and not goes_on:
-                # What is confirmed behind it stands on it: the first of a stretch is told.
+                # Later confirmed entries depend on it: only the first of a stretch is reported.
                 message = texts.quorum(each.node, each.index, have, wanted)
                 before = {node for node in have if each.index < disks.held[node].first}
                 told = [began[n] if n in before else writes[n, each.index] for n in have]

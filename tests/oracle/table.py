@@ -1,4 +1,4 @@
-"""By id, what each invariant that is a kernel finds in a run, told a second time."""
+"""By id, a second implementation of each invariant that is a kernel."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""Times that go back prove nothing: whoever compares them must know."""
+"""Times that go back prove nothing: rules that compare times must know."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""A vote is on the disk before it is told, and whoever leads has the votes of a majority."""
+"""A vote is on the disk before it is sent, and a leader has the votes of a majority."""
 
 from dataclasses import dataclass, field
 
@@ -103,7 +103,7 @@ class Elections:
 
 
 def unelected(term: int, node: int) -> str:
-    """What is wrong with a PROMOTE of somebody who does not lead."""
+    """The breaches of a PROMOTE by a node that does not lead."""
     return f"node {node} wrote a PROMOTE of term {term}, and no event says that it leads"
 
 

@@ -35,7 +35,7 @@ BLOCKING_ONLY = {
 
 @pytest.fixture(scope="session")
 def rewrite(request: pytest.FixtureRequest) -> bool:
-    """Write the blocking surface anew instead of comparing it?"""
+    """Rewrite the blocking interface instead of comparing it?"""
     return bool(request.config.getoption("--rewrite"))
 
 

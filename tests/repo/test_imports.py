@@ -19,7 +19,7 @@ def module_of(name: str) -> str:
 
 @functools.cache
 def imports() -> Graph:
-    """Who imports whom, anywhere in a module: also under TYPE_CHECKING, also in a function."""
+    """All imports of a module: also under TYPE_CHECKING, also in a function."""
     paths = {
         module_of(tree.name(path)): path
         for path in tree.modules()

@@ -1,4 +1,4 @@
-"""Transcripts: commands and what they made the nodes say. `--rewrite` records anew."""
+"""Transcripts: commands and the output of the nodes. `--rewrite` records them again."""
 
 from pathlib import Path
 

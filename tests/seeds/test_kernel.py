@@ -49,7 +49,7 @@ def plan(seed: int, events: int = SHORT_EVENTS) -> Plan:
 
 
 def led(world: World) -> MemberMachine:
-    """Somebody leads and has taken writes."""
+    """A node leads and has accepted writes."""
     while True:
         world.step()
         for node in world.nodes:

@@ -65,7 +65,7 @@ BREAKS: Mapping[str, AbstractSet[int | str]] = {
     "validation_skipped": CLIENTS_NOTICE,
     "condition_ignored": CLIENTS_NOTICE,
     "refused_after_append": CLIENTS_NOTICE,
-    # These do nothing wrong: somebody waits for ever.
+    # These cause no violation: a client waits without end.
     "operation_never_ends": {11, 13},
     "operator_forgotten": {13},
 }

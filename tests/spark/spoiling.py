@@ -96,7 +96,7 @@ class Case:
     def append(self, kind: str, nodes: Iterable[int] = (), /, **changes: object) -> Row:
         """An entry behind the last of every log, by the owner of the limbo by default.
 
-        Nothing is known of its body, so its checksum cannot be computed anew.
+        Its body is unknown, so its checksum cannot be computed again.
         """
         row: Row = {}
         for node in list(nodes) or self.nodes:

@@ -225,7 +225,7 @@ def seen(sent: str, width: int, height: int) -> str:
 
 
 def compare(name: str, text: str, *, rewrite: bool) -> None:
-    """With the snapshot of that name; `--rewrite` records it anew."""
+    """With the snapshot of that name; `--rewrite` records it again."""
     path = SCREENS / f"{name}.txt"
     if rewrite:
         path.parent.mkdir(exist_ok=True)

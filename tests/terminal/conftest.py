@@ -5,5 +5,5 @@ import pytest
 
 @pytest.fixture
 def rewrite(request: pytest.FixtureRequest) -> bool:
-    """Are the screens to be recorded anew?"""
+    """Whether to record the screens again."""
     return bool(request.config.getoption("--rewrite"))

@@ -1,4 +1,4 @@
-"""A terminal with somebody in front of it: a process on a pty, and what its screen shows."""
+"""A terminal with a user: a process on a pty, and the content of its screen."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Small databases, good and bad ones, and what their clients were told: random histories."""
+"""Small databases, correct and broken ones, and random histories of their clients."""
 
 from dataclasses import dataclass, field
 from random import Random

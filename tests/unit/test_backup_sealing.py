@@ -1,4 +1,4 @@
-"""A sealed place opens for its key alone, and shows whatever somebody without it has done there."""
+"""A sealed place opens only with its key, and detects changes made without it."""
 
 import json
 import shutil

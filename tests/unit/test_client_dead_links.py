@@ -1,4 +1,4 @@
-"""A connection on which nothing comes is left, whoever still waits for an answer on it."""
+"""A silent connection is dropped, even if requests still wait on it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The demo is the drill of its name: as long as wanted, and told in events."""
+"""The demo is the drill of its name: with the given duration, shown as events."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who is told that its history goes on in another cluster, and whom it believes that."""
+"""Which nodes learn that they are superseded, and which sources they believe."""
 
 from dataclasses import replace
 

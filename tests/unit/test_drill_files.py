@@ -1,4 +1,4 @@
-"""Drill files: what is wrong is told with its place, and what is right becomes plain objects."""
+"""Drill files: errors have a line and column, and valid files become plain objects."""
 
 import json
 from pathlib import Path

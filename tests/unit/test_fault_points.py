@@ -1,4 +1,4 @@
-"""Fault points: what is armed strikes as often as it was told, and nothing strikes by itself."""
+"""Fault points: an armed one fires the given number of times, and none fires by itself."""
 
 import errno
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One entry that is wrong makes all behind it wrong: it is told once, with how far that goes."""
+"""One wrong entry makes all later ones wrong: it is reported once, with the range."""
 
 from admin.checker.kernels.disks import QUORUM
 from admin.checker.kernels.logs.between import MATCHING

@@ -1,4 +1,4 @@
-"""What the command line tells somebody who is new to it: what is wrong, where, what to do next."""
+"""Messages of the command line for new users: the error, its place, and the next step."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Health URLs: what a load balancer is told in each state of a node."""
+"""Health URLs: the answers to a load balancer in each state of a node."""
 
 import pytest
 from hypothesis import given

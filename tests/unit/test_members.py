@@ -1,4 +1,4 @@
-"""Who belongs to a cluster: rows of `_cluster`, founders, and whom a node knows because of them."""
+"""The members of a cluster: rows of `_cluster`, founders, and the peers that follow from them."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Histories of other projects: every format read, told apart, and judged whatever it holds."""
+"""Histories of other projects: every format is read, detected and checked."""
 
 import itertools
 from collections.abc import Callable, Sequence

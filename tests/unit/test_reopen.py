@@ -48,7 +48,7 @@ def log(tmp_path: Path, form: Form) -> Iterator[PlacedLog]:
 
 
 def fail_once(log: PlacedLog, entries: list[Entry]) -> None:
-    """A write that the disk refuses; the next one opens the log anew."""
+    """A write that the disk refuses; the next one opens the log again."""
 
     def broken() -> None:
         raise OSError(errno.EIO, "the volume is gone")

@@ -1,4 +1,4 @@
-"""Users, roles and grants in the log: what they are, and whom an operation is refused."""
+"""Users, roles and grants in the log, and the refusal of operations without a right."""
 
 from collections.abc import Sequence
 

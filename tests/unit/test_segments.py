@@ -674,7 +674,7 @@ def test_a_closed_log_is_not_read(log: SegmentLog) -> None:
 
 
 def test_records_in_rows_that_verify_are_not_looked_at_again(many: Path) -> None:
-    """A start looks at what is above the folded rows; whoever reads the rest is told."""
+    """A start checks the entries above the folded rows; a reader of the rest gets the error."""
     whole = contents(many)
     at, _ = places(many)[0]
     change(segment(many), at + form.HEAD_SIZE + 60, b"?")

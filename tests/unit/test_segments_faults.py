@@ -68,7 +68,7 @@ class FullAt:
 def test_filling_a_spare_goes_on_where_a_full_disk_stopped_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever tries again does not write what is there: each try would cost a whole segment."""
+    """A retry does not write existing entries again: each try would cost a whole segment."""
     disk = FullAt(monkeypatch)
     size, first = PIECES * PIECE_BYTES, (PIECES - 2) * PIECE_BYTES
     disk.room = first

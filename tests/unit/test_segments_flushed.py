@@ -1,4 +1,4 @@
-"""What a start finds in the system's memory is on the disk before anybody is told of it."""
+"""Entries that a start finds in the page cache are on the disk before they are acked."""
 
 import os
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""The record of a node's status: what is defined once is told, read and documented everywhere."""
+"""The record of a node's status: each field is defined once, and sent, read and documented."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""Damage is told from a torn tail, a wrong directory is refused, a full disk harms nothing."""
+"""Damage differs from a torn tail, a wrong directory is refused, a full disk harms nothing."""
 
 import os
 import struct

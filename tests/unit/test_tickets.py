@@ -1,4 +1,4 @@
-"""Those who wait for an answer, and when somebody has to look whether they waited too long."""
+"""Requests that wait for an answer, and the time of the next check for timeouts."""
 
 from qsync.errors import Unanswered
 from qsync.node.connection import Connection

@@ -1,4 +1,4 @@
-"""What the section `tls` may say, and how what is wrong is told: with its place and a fix."""
+"""The section `tls`: its valid values, and its errors with a place and a fix."""
 
 from pathlib import Path
 

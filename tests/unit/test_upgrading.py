@@ -71,7 +71,7 @@ def test_no_order_of_upgrades_gives_a_node_what_it_cannot_read() -> None:
 
 
 def _only_members(machine: Machine, wanted: frozenset[str]) -> list[str]:
-    """Whoever is no member is not asked."""
+    """A node that is not a member is not asked."""
     followed = machine.replicated_log.configurations.followed
     assert followed is not None
     ids = [f"node {int(each.replica)} " for each in followed.members]

@@ -1,4 +1,4 @@
-"""Kinds of load: what was told is held against what is there, by the checks of each kind."""
+"""Kinds of load: the checks of each kind compare answers with the final rows."""
 
 import pytest
 

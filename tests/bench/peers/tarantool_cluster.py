@@ -34,7 +34,9 @@ class TarantoolCluster(WirePeer):
 
     def start(self) -> None:
         """Start all and wait until they take writes. Raises PeerFailed."""
-        for number in range(NODES):  # one after another: a follower joins whom it finds
+        for number in range(
+            NODES
+        ):  # one after another: a follower joins the instance that it finds
             self.nodes.append(self.spawn_node(number))
             wait_until(
                 partial(self.answers, number),

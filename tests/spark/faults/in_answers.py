@@ -1,4 +1,4 @@
-"""Faults in what clients and readers of the feed were told."""
+"""Faults in answers to clients and to readers of the feed."""
 
 from admin.evidence.tables import Row
 from tests.spark.spoiling import Case, Lacks, first, middle, num, plants
