@@ -13,10 +13,11 @@ PICTURE_BYTES_MAX = 64 * 1024
 
 _ABOUT = (
     "A run of every drill, each on three nodes that were processes of one machine, drawn as in its "
-    "report. Orange is what the drill broke, and for how long; a bar in the row of a node is the "
-    "time in which it led and took writes, coloured by term; green are acknowledged writes, red is "
-    "none of them for 0.1 s or more. Below is the latency of writes, logarithmic. The machine was "
-    "busy with other work: look here at shapes, and for numbers at the page of each drill."
+    "report. Orange shows the faults of the drill and their duration. A bar in the row of a node "
+    "is the time in which it led and accepted writes, coloured by term. Green means acknowledged "
+    "writes, red means none for 0.1 s or more. Below is the latency of writes, logarithmic. The "
+    "machine was busy with other work: compare only the shapes here; the page of each drill has "
+    "the numbers."
 )
 
 

@@ -214,7 +214,7 @@ def committing(value: object, of: str) -> WriteOptions:
         raise WrongOperation(
             f"{of}: no transaction reads unconfirmed data, as {UNCONFIRMED!r} would",
             hint="leave txn_isolation out: transactions are serializable; "
-            "box.info.synchro.queue tells what waits",
+            "box.info.synchro.queue shows the pending ones",
         )
     if "wait" in given:
         wait = WAITS.get(str(given["wait"]))

@@ -36,9 +36,9 @@ class RotateCertificatesVerb(StepVerb):
 
     spec = VerbSpec(
         name="rotate_certificates",
-        about="replaces the authority and every certificate: all trust both authorities; each "
-        "node in turn, then the clients, show a new certificate; nobody trusts the old "
-        "authority. Connections are broken once for each",
+        about="replaces the authority and every certificate: first all trust both authorities; "
+        "then each node in turn, and then the clients, get a new certificate; at last the old "
+        "authority is no longer trusted. Connections are broken once per phase",
         takes=Takes.NOTHING,
         faults=(Fault.RESET,),
         needs_links=True,

@@ -73,7 +73,7 @@ class CutVerb(LinkVerb):
 
     spec = LinkSpec(
         name="cut",
-        about="nothing passes between these nodes and the others (or `with`); `way` is both, out "
+        about="cuts the links between these nodes and the others (or `with`); `way` is both, out "
         "or in; with `refuse` connections are reset",
         options={**ACROSS, "refuse": FLAG},
         faults=(Fault.CUT, Fault.ONE_WAY, Fault.REFUSE),
@@ -90,8 +90,8 @@ class SlowVerb(LinkVerb):
 
     spec = LinkSpec(
         name="slow",
-        about="holds back what passes: `delay`, `jitter`, `rate` in bytes a second; `stall` is the "
-        "chance that a piece waits as if it had been lost",
+        about="delays traffic: `delay`, `jitter`, `rate` in bytes per second; `stall` is the "
+        "probability that a packet waits as if it had been lost",
         options={
             **ACROSS,
             "delay": DURATION,
