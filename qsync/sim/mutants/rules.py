@@ -99,7 +99,10 @@ UNBROKEN: Final[Mapping[str, str]] = {
     "membership.md M7": (
         "part of the handshake, outside a replica: `tests/seeds/test_old_copies.py`"
     ),
-    "membership.md M8 h": "part of `qsync recover`: `recovers_at_once` above",
+    "membership.md M8 h": (
+        "a wait of `qsync recover`, `recovers_at_once` above: a simulated recovery stops all nodes "
+        "of the old cluster first, so no lease is left"
+    ),
     "membership.md M9": _NOT_BUILT,
     "membership.md M11 e": _NOT_BUILT,
     "membership.md M11 j": "part of the node around a replica: `stale_clock` above",
