@@ -30,7 +30,7 @@ def test_nothing_is_done_that_the_operator_did_not_agree_to() -> None:
         RecoveryRefused, match="n3 has 5 entries that n1 lacks, and --lose allows 4"
     ):
         forcing.check(found, lose=4, others_are_stopped=True)
-    with pytest.raises(RecoveryRefused, match="nobody answers"):
+    with pytest.raises(RecoveryRefused, match="no node answers"):
         forcing.check(found, lose=5, others_are_stopped=False)
     forcing.check(found, lose=5, others_are_stopped=True)
     runs = OtherLog(name="n2", place="h:1", runs=True, last=1, only_there=0, only_here=0)
