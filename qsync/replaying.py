@@ -20,7 +20,7 @@ Tail = Callable[[Index, Index], list[Entry]]
 
 @dataclass(slots=True, kw_only=True)
 class UntrustedRows:
-    """Rows that could not be trusted, and how far they are made anew from the log."""
+    """Rows that could not be trusted, and how far they are rebuilt from the log."""
 
     why: str
     at: int | None = None
@@ -31,7 +31,7 @@ class UntrustedRows:
 
     def __str__(self) -> str:
         far = "" if self.at is None else f", {self.at} of {self.goal} entries so far"
-        return f"{self.why}; the spaces are made anew from the log{far}"
+        return f"{self.why}; the spaces are rebuilt from the log{far}"
 
 
 def follow(state: DataState, event: LogEvent) -> None:

@@ -77,7 +77,7 @@ class Replica:
         self.torn = False
         """An exception left it half changed: the node must stop; the log is intact."""
         self.lost: UntrustedRows | None = None
-        """Why the state is not there, and how far it is made anew; see `lose`."""
+        """Why the state is not there, and how far it is rebuilt; see `lose`."""
         replicated_log = self.machine.replicated_log
         replicated_log.events.clear()
         replay(self._state, replicated_log, tail, after=folded, upto=replicated_log.log.last)
@@ -97,7 +97,7 @@ class Replica:
 
     @property
     def raw(self) -> DataState:
-        """The same even while it is made anew: for its counts, never for its rows."""
+        """The same even while it is rebuilt: for its counts, never for its rows."""
         if self.lost is None:
             self.absorb()
         return self._state
@@ -288,7 +288,7 @@ class Replica:
                     follow(self._state, event)
                 self._obey()
             except errors.Rebuilding as error:
-                self.torn = False  # all of it will be made anew
+                self.torn = False  # all of it will be rebuilt
                 self.lose(error.message)
                 return
             self.torn = False

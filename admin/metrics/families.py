@@ -189,9 +189,7 @@ FAMILIES: tuple[Family, ...] = (
     _each("peer_lag_entries", "entries that the peer has not acked; on the leader", _lags),
     _each("peer_idle_seconds", "since the peer was heard; on the leader", _idles),
     _each("peer_snapshot_chunks", "chunks that the peer has of what it is sent", _snapshots),
-    _each(
-        "peer_snapshot_chunks_in_all", "how many there are; 0: nobody counted", _snapshots_in_all
-    ),
+    _each("peer_snapshot_chunks_in_all", "how many there are; 0: not counted", _snapshots_in_all),
     _count("snapshots_sent_total", "snapshots_sent", "snapshots sent to who lacked the log"),
     _count("snapshots_installed_total", "snapshots_installed", "snapshots that the log began at"),
     # Limbo
@@ -299,7 +297,7 @@ FAMILIES: tuple[Family, ...] = (
     _count("disk_failures_total", "disk_failures", "writes of the log that failed"),
     _gauge(
         "spaces_error",
-        "1 while stored rows cannot be trusted and are made anew",
+        "1 while stored rows cannot be trusted and are rebuilt",
         lambda n: bool(n.spaces.error),
     ),
     _gauge(
@@ -308,7 +306,7 @@ FAMILIES: tuple[Family, ...] = (
         lambda n: bool(n.spaces.differs),
     ),
     _gauge("spaces_compared_index", "where they were compared last", lambda n: n.spaces.compared),
-    _count("spaces_rebuilds_total", "rebuilds", "times that the stored rows were made anew"),
+    _count("spaces_rebuilds_total", "rebuilds", "number of rebuilds of the stored rows"),
     _count("spaces_scrubs_total", "scrubs", "times that all stored rows were verified"),
     _gauge(
         "overlay_rows", "row versions in memory, not folded yet", lambda n: n.memory.overlay_rows

@@ -46,7 +46,7 @@ class PeerMessages:
             message, RequestVoteResponse
         ) and not state.replicated_log.configurations.names(peer, event.instance):
             return  # Counted by pair: of another directory it does not count (membership.md M1 d).
-        # With tuples: a union would be made anew each time, and compared slowly.
+        # With tuples: a union would be built again each time, and compared slowly.
         if isinstance(message, (RequestVote, RequestVoteResponse, TimeoutNow, Resigned)):
             state.received(message)
         elif isinstance(message, (Append, Heartbeat, InstallSnapshot)):

@@ -330,7 +330,7 @@ def overlay_limits(config: NodeConfig) -> OverlayLimits:
 
 
 def make_replica(config: NodeConfig, storage: NodeStorage, effects: Effects) -> NodeReplica:
-    """Make the replica from what is stored. Unreadable rows are made anew from the log."""
+    """Make the replica from what is stored. Unreadable rows are rebuilt from the log."""
     life = int.from_bytes(effects.secret(4)) >> 1
     storage.lives.begin_life(life)
 

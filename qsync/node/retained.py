@@ -11,7 +11,7 @@ from qsync.status.storage import SnapshotReaderStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retained:
-    """`holds`: what keeps the log, most of it first; none while the rows are made anew."""
+    """`holds`: what keeps the log, most of it first; none while the rows are rebuilt."""
 
     consumers: Sequence[Consumer] = ()
     holds: Sequence[LogHold] = ()

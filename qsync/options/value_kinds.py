@@ -111,7 +111,7 @@ def nearest(word: str, known: list[str]) -> str | None:
 MEMBER_NAMES: ValueKind[tuple[str, ...]] = ValueKind(
     parse=_member_names, show=", ".join, schema={"type": "string"}
 )
-"""Names or replica ids, in order, with commas between them; nobody in an empty text."""
+"""Names or replica ids, in order, with commas between them; an empty text names none."""
 QUORUM: ValueKind[Quorum] = ValueKind(parse=quorum.parse, schema={"type": ["string", "integer"]})
 """A formula over N, the number of voters, or a number."""
 

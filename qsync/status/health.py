@@ -12,7 +12,7 @@ def judge(node: NodeStatus) -> HealthStatus:
     """Return every check, with what is wrong if it fails.
 
     A node whose write hangs is not alive: only a restart ends a write that the disk keeps. A node
-    that is alive is ready when nothing at all is wrong, and somebody leads.
+    that is alive is ready when nothing at all is wrong, and there is a leader.
     """
     found = {
         "box": _takes_part(node),

@@ -13,13 +13,13 @@ class SnapshotStatus(Struct, frozen=True, kw_only=True):
 
     index: Annotated[int, "index at which its rows hold; 0: not known yet"] = 0
     chunks: Annotated[int, "chunks that are durable where it goes"] = 0
-    chunks_in_all: Annotated[int, "how many there are; 0: nobody counted"] = 0
+    chunks_in_all: Annotated[int, "how many there are; 0: not counted"] = 0
     bytes: Annotated[int, "size of the chunks that are durable there"] = 0
-    bytes_in_all: Annotated[int, "size of all; 0: nobody counted"] = 0
+    bytes_in_all: Annotated[int, "size of all; 0: not counted"] = 0
 
     @property
     def share(self) -> float:
-        """How much of it is there, 0 to 1; 0 where nobody counted."""
+        """How much of it is there, 0 to 1; 0 where they were not counted."""
         return self.chunks / self.chunks_in_all if self.chunks_in_all else 0.0
 
 
@@ -124,12 +124,12 @@ class VoteStatus(Struct, frozen=True, kw_only=True):
 
 
 class ElectionStatus(Struct, frozen=True, kw_only=True):
-    """Role and term of the node, and whom it follows."""
+    """Role and term of the node, and the leader that it follows."""
 
     state: Annotated[str, "`leader`, `candidate` or `follower`"] = ""
     term: Annotated[int, "the term that this node is in"] = 0
     vote: Annotated[int | None, "replica id that it voted for in this term"] = None
-    leader: Annotated[int, "replica id of the leader; 0: nobody"] = 0
+    leader: Annotated[int, "replica id of the leader; 0: none"] = 0
     leader_name: Annotated[str | None, "its name"] = None
     leader_idle: Annotated[float | None, "seconds since it was heard; 0 on the leader"] = None
     timeout: Annotated[float, "seconds of silence after which an election is called"] = 0.0

@@ -77,9 +77,9 @@ class HealthStatus(Struct, frozen=True, kw_only=True):
 
 
 class BoxInfo(Struct, frozen=True, kw_only=True):
-    """One node's account of itself. Every member has a default, for what could not be told.
+    """One node's account of itself. Every member has a default, for what is not known.
 
-    `errors`: what could not be told, and why, by the path of the field.
+    `errors`: what is not known, and why, by the path of the field.
     """
 
     id: Annotated[int, "replica id of the node"] = 0
@@ -136,7 +136,7 @@ class NodeStatus(BoxInfo, frozen=True, kw_only=True):
     """All that a node says of itself at one moment.
 
     `asked`: when it was asked for it, on the monotonic clock of who asked, in nanoseconds; 0 if
-    nobody noted it. It was so then, or later.
+    not noted when it happened: it was so then, or later.
     """
 
     time: Annotated[float | None, "its wall clock, in seconds since 1970"] = None
@@ -214,11 +214,11 @@ class NodeStatus(BoxInfo, frozen=True, kw_only=True):
 
     @property
     def vote(self) -> Annotated[int | None, "`election.vote`"]:
-        """For whom it voted in this term."""
+        """The candidate that it voted for in this term."""
         return self.election.vote
 
     @property
-    def leader(self) -> Annotated[int | None, "`election.leader`; null: nobody"]:
+    def leader(self) -> Annotated[int | None, "`election.leader`; null: none"]:
         """Replica id of the leader; None where there is none."""
         return self.election.leader or None
 
@@ -291,7 +291,7 @@ def names(kind: type[BoxInfo]) -> tuple[str, ...]:
 
 
 def as_members(status: NodeStatus, kind: type[BoxInfo] = NodeStatus) -> dict[str, object]:
-    """As plain values, for the wire and for JSON; what could not be told as `{"error": ...}`.
+    """As plain values, for the wire and for JSON; what is not known as `{"error": ...}`.
 
     With `BoxInfo` only the members of `box.info`.
     """

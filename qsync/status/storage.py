@@ -41,10 +41,10 @@ def _seconds(microseconds: float | None) -> float | None:
 class SpacesStatus(Struct, frozen=True, kw_only=True):
     """The rows on disk: are they what the log makes of them?"""
 
-    error: Annotated[str | None, "why they cannot be read and are made anew"] = None
-    replayed: Annotated[int | None, "index up to which they are made anew"] = None
+    error: Annotated[str | None, "why they cannot be read and are rebuilt"] = None
+    replayed: Annotated[int | None, "index up to which they are rebuilt"] = None
     to_replay: Annotated[int | None, "index up to which they will be"] = None
-    rebuilds: Annotated[int, "times that they were made anew since the start"] = 0
+    rebuilds: Annotated[int, "number of rebuilds since the start"] = 0
     scrubs: Annotated[int, "times that all of them were read and verified since the start"] = 0
     compared: Annotated[int, "index at which they were compared with the leader's last"] = 0
     differs: Annotated[tuple[str, ...], "spaces that were not the leader's then"] = ()
@@ -123,11 +123,9 @@ class GcStatus(Struct, frozen=True, kw_only=True):
     checkpoint_interval: Annotated[float, "seconds after which the next one is due; 0: none"] = 0.0
     is_paused: Annotated[bool, "always false"] = False
     checkpoints: Annotated[tuple[CheckpointStatus, ...], "the snapshots, oldest first"] = ()
-    consumers: Annotated[
-        tuple[ConsumerStatus, ...], "who needs the log, whoever holds most of it first"
-    ] = ()
+    consumers: Annotated[tuple[ConsumerStatus, ...], "who needs the log, largest holder first"] = ()
     held_by: Annotated[
-        HoldStatus | None, "what holds most of it; null while the rows are made anew"
+        HoldStatus | None, "what holds most of it; null while the rows are rebuilt"
     ] = None
     retention: Annotated[int, "bytes of log that are kept for a consumer at most"] = 0
     readers: Annotated[
@@ -164,7 +162,7 @@ class LostStatus(Struct, frozen=True, kw_only=True):
     """Tails that were cut off this node, and are kept in its archive."""
 
     count: Annotated[int, "asynchronous transactions of them that had been answered"] = 0
-    entries: Annotated[int, "all entries of them, also what nobody was told of"] = 0
+    entries: Annotated[int, "all entries of them, also those that no client was told of"] = 0
     tails: Annotated[tuple[CutTail, ...], "the newest of them"] = ()
 
 

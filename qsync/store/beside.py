@@ -23,7 +23,7 @@ class BackgroundWork(Protocol):
         """Do it as soon as the work before it is done."""
 
     def end(self) -> bool:
-        """Let what runs come to its end; false if it hangs. `put` begins anew."""
+        """Let what runs come to its end; false if it hangs. `put` starts it again."""
 
 
 class _Switching:

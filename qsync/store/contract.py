@@ -132,7 +132,7 @@ class Log(Protocol):
         """
 
     def begin_at(self, start: LogStart) -> None:
-        """Begin anew behind `start`, an entry that this log does not have (membership.md M6 c).
+        """Restart the log after `start`, an entry that it does not have (membership.md M6 c).
 
         All of it or nothing. Ballot and archive stay, what was not known as confirmed is archived
         as a tail, and `start` counts as confirmed. No thread writes or reads meanwhile.
@@ -175,7 +175,7 @@ class Spaces(Protocol):
     """The folded spaces: an ordered map of physical keys, exact at index `folded`.
 
     A row that is not what was folded is never given out: `Rebuilding` is raised, and then `wipe`
-    and the log make all of them anew.
+    and the log rebuild all of them.
     """
 
     @property
@@ -192,7 +192,7 @@ class Spaces(Protocol):
         """Take the rows and the index in one transaction, lazily durable."""
 
     def folding(self, fold: FoldedRows, rows_max: int) -> Generator[Wait | None, None, None]:
-        """Fold in steps of so many rows, some of them to be waited for (see `Wait`).
+        """Fold in steps of that many rows, some of them to be waited for (see `Wait`).
 
         Reads between steps do not see it.
 
@@ -219,7 +219,7 @@ class Spaces(Protocol):
         """Rows whose import is finished take the place of these, all of them, durably."""
 
     def scrub(self, rows_max: int) -> bool:
-        """Look at the next so many rows; true when all are as they were folded, and begin again.
+        """Check that many further rows; true when all were checked, and the next call begins again.
 
         Folds in between are fine. Raises Rebuilding when a row was changed, lost or added.
         """
@@ -273,7 +273,7 @@ class PlacedSpaces(Spaces, Protocol):
     """Spaces that are somewhere."""
 
     rebuilt: str | None
-    """Why the rows were made anew when they were opened."""
+    """Why the rows were rebuilt when they were opened."""
 
     def bytes_used(self) -> int:
         """The bytes that they take of their place."""

@@ -32,7 +32,7 @@ FILE = "data.mdb"
 T = TypeVar("T")
 Databases = dict[str, "_Database"]
 Verify = Callable[["Transaction[bytes]", Databases], None]
-"""Looks whether what was opened anew is what was open before; raises StoreError if not."""
+"""Checks that the reopened file is the one that was open before; raises StoreError if not."""
 
 
 class _Form(NamedTuple):
@@ -49,7 +49,7 @@ class Environment:
     One thread writes; another may read meanwhile. Reads copy what they need and are short,
     because the map must not move under them when it grows.
 
-    Only the first opening creates anything. Whatever is opened anew later must be the very file
+    Only the first opening creates anything. A file that is reopened later must be the very file
     that was open before: where a volume is gone there is often an empty directory of another
     disk, and what is acked from there is lost when the volume is back (membership.md M7 b).
     """

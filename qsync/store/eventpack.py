@@ -41,7 +41,7 @@ class What(IntEnum):
     """What is counted by from now on: the index and term of the entry that says so, and pairs of a
     voter and what stands for its instance."""
     OPENED = 12
-    """The log is opened anew: device and inode of its file."""
+    """The log is reopened: device and inode of its file."""
     SLEPT = 13
     """For how many ns the machine had been suspended since it was booted, if that is news."""
     BEGAN = 14

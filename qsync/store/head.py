@@ -9,7 +9,7 @@ from qsync.store import seals
 ROWS, META = b"rows", b"meta"
 HEAD_KEY, SUM_KEY = b"folded", b"sum:"
 FORMAT: Final = 2
-"""Rows of format 1 had no checksums; they are made anew from the log."""
+"""Rows of format 1 had no checksums; they are rebuilt from the log."""
 _HEAD = struct.Struct(">QQ")
 
 

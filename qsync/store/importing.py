@@ -63,7 +63,7 @@ class StoredImport:
         map_size: int = MAP_SIZE,
         map_size_max: int = MAP_SIZE_MAX,
     ) -> None:
-        """Go on with an import of this very snapshot; begin anew where there is none."""
+        """Continue an import of this very snapshot, or start one."""
         self.head = head
         self.path = beside(data)
         self._data = data
@@ -149,7 +149,7 @@ class StoredImport:
         self._seal()
 
     def discard(self) -> None:
-        """Forget what was taken, and begin anew."""
+        """Forget what was taken, and start again."""
         self.close()
         discard(self._data)
         _begin(self.path, self.head)
@@ -201,7 +201,7 @@ def settle(data: Path, *, begins: Index) -> None:
     """At a start, before rows are opened: complete or forget what was under way.
 
     `begins`: behind which index the log begins. Where that is the one of rows that wait, the log
-    was begun anew for them. Rows that are not ahead of where it begins are of no use.
+    was restarted for them. Rows that are not ahead of where it begins are not needed.
     """
     try:
         head = pending(data)

@@ -20,7 +20,7 @@ _CHUNK: Final = 1 << 20
 
 
 def boot_id() -> str:
-    """Names this run of the operating system; empty where it cannot be told."""
+    """Names this run of the operating system; empty where it is not known."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:

@@ -119,7 +119,7 @@ class MemoryLog(chain.EntryReads):
         self._start = start
 
     def begin_at(self, start: LogStart) -> None:
-        """Begin anew there; what was not known as confirmed is archived. Raises `fault`."""
+        """Restart the log there; what was not known as confirmed is archived. Raises `fault`."""
         assert self._flight is None
         if self.quarantined is not None:
             raise Damaged(f"the log takes no writes: {self.quarantined}")

@@ -61,7 +61,7 @@ def is_log(path: Path) -> bool:
 def upgrade(directory: Directory, log: PlacedLog) -> PlacedLog:
     """Bring a recovered log to the present form, and close it; the one to go on with, opened.
 
-    Segments are made beside LMDB's files, in the same folder, where nobody looks at them. What is
+    Segments are made beside LMDB's files, in the same folder, where nothing reads them. What is
     made is flushed before the directory's format is raised, which is one rename: before it the old
     log counts, and after it the new one. LMDB's files are removed last. So a process killed in
     between begins again, or goes on. The old log must be whole: it is not looked at again.

@@ -32,7 +32,7 @@ class ReceivedSnapshot:
         """
         self.head = head
         self.start = head.start
-        """Where a log goes on behind it, with what was told of older entries in this life."""
+        """Where a log goes on behind it, with what is known of older entries in this life."""
         self.text = head.encode()
         self.rows = spaces.importing(head)
         self.chunks_taken = self.rows.taken
@@ -117,7 +117,7 @@ class _IncomingFile:
         """Bytes of the chunks that were there when it was opened."""
 
     def goes_on(self, taken: int, *, whole: bool) -> bool:
-        """Go on behind so many chunks; false if it does not have them.
+        """Continue after that many chunks; false if it does not have them.
 
         `whole`: all of them were taken. It had them all before the last one was.
         """

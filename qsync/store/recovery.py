@@ -90,5 +90,5 @@ def begin_anew(ballot: Ballot, *, untrusted: bool) -> Write:
 
 
 def replaced_by(start: LogStart) -> str:
-    """Why what was not known as confirmed is archived when the log begins anew there."""
+    """Why what was not known as confirmed is archived when the log restarts there."""
     return f"the log begins behind entry {start.index} of term {start.term} now"

@@ -112,7 +112,7 @@ class SealChanges:
         self.count(key, -1, -former, -former * former)
 
     def count(self, key: bytes, rows: int, first: int, second: int) -> None:
-        """Add so many to all three."""
+        """Add the number to all three."""
         found = self._groups.get(key[:GROUP_SIZE])
         if found is None:
             self._groups[key[:GROUP_SIZE]] = [rows, first, second]

@@ -127,7 +127,7 @@ class SpaceStore:
             pass
 
     def folding(self, fold: FoldedRows, rows_max: int) -> Generator[Wait | None, None, None]:
-        """Fold in steps of so many rows, in one transaction: nothing is done before the end.
+        """Fold in steps of that many rows, in one transaction: nothing is done before the end.
 
         Best in key order: neighbours share a page, and a page is written once.
         """
@@ -175,7 +175,7 @@ class SpaceStore:
         self._open(seals=True)
 
     def scrub(self, rows_max: int) -> bool:
-        """Look at the next so many rows; true when all are as they were folded, and begin again.
+        """Check that many further rows; true when all were checked, and the next call begins again.
 
         Folds in between are fine. Raises Rebuilding when a row was changed, lost or added.
         """
@@ -232,7 +232,7 @@ class SpaceStore:
         self._env.close()
 
     def _lost(self, why: str) -> Rebuilding:
-        """Note that the file cannot be trusted any more, unless it is made anew."""
+        """Note that the file cannot be trusted any more, unless it is rebuilt."""
         self._mark.distrust()
         return Rebuilding(f"rows that are stored cannot be trusted: {why}")
 

@@ -155,7 +155,7 @@ class LogWriter:
         return None, self._clock() - begun
 
     def _finish(self, done: Done, error: StoreError | None, seconds: float) -> None:
-        """On the caller's loop: choose anew, and tell."""
+        """On the caller's loop: choose again, and report it."""
         if self._closed:
             return
         self.busy_since = None

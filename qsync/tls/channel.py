@@ -1,6 +1,6 @@
 """A socket that speaks TLS and waits for nothing: what a reactor or a pump takes for a plain one.
 
-It works over memory BIOs, so whoever watches the plain socket needs to know nothing: one `recv`
+It works over memory BIOs, so the code that watches the plain socket does not change: one `recv`
 gives all that has come, one `send` takes as much as fits. Where TLS is off it is not there at all.
 """
 
@@ -56,7 +56,7 @@ class _Records(Protocol):
 
 
 class _Handshake:
-    """What is of no use when it is over."""
+    """State that only the handshake needs."""
 
     __slots__ = ("pace", "received")
 
@@ -187,7 +187,7 @@ class TlsSocket:
     def close(self) -> None:
         """Say goodbye, if it fits, and let it go."""
         if self.open:
-            with contextlib.suppress(OSError):  # nobody is left to say it to
+            with contextlib.suppress(OSError):  # the other side is gone
                 try:
                     self._ssl.unwrap()
                 finally:

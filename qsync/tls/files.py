@@ -1,7 +1,7 @@
 """Certificate, key and authorities as files: read, found right or wrong, and read again.
 
 Everything here is TLS 1.3 and nothing older. No tickets are given out, so that every connection
-shows its certificate anew and a withdrawn authority counts from the next one on.
+shows its certificate again, and a withdrawn authority counts from the next one on.
 """
 
 import ssl
@@ -18,7 +18,7 @@ from qsync.tls.names import CertifiedName
 
 _NO_CHECK_TIME: Final = 0x200000
 """X509_V_FLAG_NO_CHECK_TIME of OpenSSL: to look at a certificate that has expired."""
-_ENCRYPTED: Final = "is encrypted, and a node has nobody to ask for the password"
+_ENCRYPTED: Final = "is encrypted, and a node cannot ask for the password"
 State = tuple[tuple[int, int, int] | None, ...]
 """Inode, size and time of change of each file; None for one that is not there."""
 
@@ -136,7 +136,7 @@ def said_by_tls(error: Exception) -> Exception:
     return TlsFailed(words(cause)) if isinstance(cause, ssl.SSLError) else error
 
 
-_UNSIGNED: Final = "nobody who is trusted here signed the other side's certificate"
+_UNSIGNED: Final = "no authority that is trusted here signed the other side's certificate"
 _VERIFIED: Final = {
     "unable to get local issuer certificate": _UNSIGNED,
     "self-signed certificate in certificate chain": _UNSIGNED,
@@ -156,7 +156,7 @@ _WORDS: Final = {
     "tlsv1 alert unknown ca": "the other side does not know who signed our certificate",
     "sslv3 alert certificate expired": "the other side says that our certificate has expired",
     "sslv3 alert bad certificate": "the other side refuses our certificate",
-    "sslv3 alert unsupported certificate": "the other side says our certificate is of no use here",
+    "sslv3 alert unsupported certificate": "the other side says our certificate is of another kind",
 }
 """OpenSSL's reasons that need saying better."""
 

@@ -150,7 +150,7 @@ def led_term(number: int) -> Term:
     """Return the term of a leader or a vote. Raises ProtocolError for term 0, which has none."""
     if number:
         return Term(number)
-    raise ProtocolError("nobody leads term 0 or may vote in it")
+    raise ProtocolError("term 0 has no leader and no votes")
 
 
 def loads(payload: bytes) -> object:

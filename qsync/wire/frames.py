@@ -28,7 +28,7 @@ class Frames:
     __slots__ = ("_need", "_rest", "_skip", "bytes_max")
 
     head_size = LENGTH_SIZE
-    """Bytes before the payload; so many are needed to know how long it is."""
+    """Bytes before the payload; as many as are needed to know its length."""
 
     def __init__(self, bytes_max: int = limits.CLIENT_FRAME_BYTES_MAX) -> None:
         self.bytes_max = bytes_max

@@ -168,7 +168,7 @@ def common_version(theirs: Iterable[int]) -> int:
 def read_greeting(word: str, fields: cbor.Fields) -> Greeting:
     """The greeting behind its first word. Raises ProtocolError, WrongVersion."""
     if word != MAGIC:
-        raise ProtocolError("whoever answers there does not speak qsync")
+        raise ProtocolError("the program that answers there does not speak qsync")
     versions = _versions(fields)
     common_version(versions)
     return Greeting(

@@ -10,7 +10,7 @@ HANDSHAKE_BYTES_MAX: Final = 4 * 1024
 """One frame before the handshake is over, when the other side is still a stranger."""
 RECEIVE_BYTES: Final = 96 * 1024
 """Asked of a socket in one call. From 128 KiB on the C library may map the memory of every call
-anew and give it back after it, which costs more than the call."""
+again and give it back after it, which costs more than the call."""
 
 VERSIONS: Final = (1,)
 """Protocol versions that this release speaks."""

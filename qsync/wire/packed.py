@@ -64,7 +64,7 @@ class PackedAnswer(NamedTuple):
 
 
 def fitting(asked: int, opening: int) -> int:
-    """Return how many of so many rows fit into one answer."""
+    """Return how many of the given rows fit into one answer."""
     return min(asked, ENTRIES_MAX, ANSWER_BYTES_MAX // (HEADER_SIZE + opening + _CRC_SIZE))
 
 
@@ -89,7 +89,7 @@ def follows(batch: bytes, crc: int) -> bool:
 
 
 def skip(batch: bytes, count: int) -> int:
-    """Return where the entry after so many others begins. Raises RecordDamage."""
+    """Return where the entry after that many others begins. Raises RecordDamage."""
     at = 0
     for _ in range(count):
         at = _after(batch, at)

@@ -42,7 +42,7 @@ def decode(payload: bytes) -> PeerAudit:
     fields.uint()
     head, begun = _head(fields), _head(fields)
     if not begun.number <= head.number > 0:
-        raise ProtocolError("the head of a peer's audit trail is none")
+        raise ProtocolError("this is not the head of an audit trail")
     return PeerAudit(head=head, begun=begun)
 
 

@@ -119,7 +119,7 @@ class Acceptor:
         return framed
 
     def proven(self, payload: bytes, keys: PasswordKeys) -> bool:
-        """Return whether the client's proof is right. Raises ProtocolError for what is none."""
+        """Return whether the client's proof is right. Raises ProtocolError if malformed."""
         self.state = next_state(self.state, SessionInput.PROOF)
         fields = cbor.Fields(cbor.loads_array(payload), "proof")
         if fields.text() != SessionInput.PROOF:

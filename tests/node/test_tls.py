@@ -97,7 +97,7 @@ async def test_a_stranger_gets_in_by_no_way_and_is_told_why(
                 certificate=str(other.user("ann").certificate),
                 key=str(other.user("ann").key),
             ),
-            "nobody who is trusted here signed": other.client(other.user("ann")),
+            "no authority that is trusted here signed": other.client(other.user("ann")),
             "our certificate has expired": authority.client(
                 authority.user("ann", file="late", now=AGO)
             ),

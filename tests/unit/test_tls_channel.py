@@ -173,7 +173,7 @@ def test_an_authority_that_nobody_knows_is_refused_on_both_sides(
     theirs = pair(other, "n1")
     ours = pair(authority, "n1")
     mixed = TlsFiles(ca=authority.ca, certificate=theirs.certificate, key=theirs.key)
-    unknown = "nobody who is trusted here signed the other side's certificate"
+    unknown = "no authority that is trusted here signed the other side's certificate"
     assert refused(authority, ours, mixed)[0] == unknown
     assert unknown in refused(authority, theirs, ours)
 

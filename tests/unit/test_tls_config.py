@@ -94,7 +94,7 @@ def test_a_certificate_that_is_not_ours_is_refused_with_its_place(
         "ann": "certificate is not for its end",
         "foreign": "is of cluster 00000000",
         "late": "has expired on",
-        "other": "nobody who is trusted here signed",
+        "other": "no authority that is trusted here signed",
         "none": "cannot be read",
     }
     for name, why in cases.items():

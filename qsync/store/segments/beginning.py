@@ -66,7 +66,7 @@ def with_older(beginning: LogBeginning, stored: bytes | None) -> LogBeginning:
     try:
         told = None if stored is None else decode(stored)
     except Damaged:
-        told = None  # of receipts that are so old nothing is known then
+        told = None  # nothing is known of receipts that old
     return beginning if told is None else beginning._replace(start=beginning.start.told_by(told))
 
 

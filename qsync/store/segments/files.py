@@ -140,5 +140,5 @@ def write_whole(handle: int, data: bytes, at: int) -> None:
 
 
 def sectors(size: int) -> int:
-    """Return the bytes of as many whole sectors as are in so many bytes."""
+    """Return the number of bytes, rounded down to whole sectors."""
     return size // SECTOR * SECTOR

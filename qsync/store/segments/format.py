@@ -61,7 +61,7 @@ class SegmentHeader(NamedTuple):
 class RecordHead(NamedTuple):
     """One commit: `entries` go after index `above`; `numbers` are in force from it on.
 
-    `tail_length`: so many bytes of the payload are an archived tail, which comes first.
+    `tail_length`: how many bytes of the payload, from its beginning, are an archived tail.
     """
 
     kind: int
@@ -108,7 +108,7 @@ class RecordDraft(NamedTuple):
 
 
 def padded(size: int) -> int:
-    """Return so many bytes, rounded up to whole sectors."""
+    """Return the number of bytes, rounded up to whole sectors."""
     return -(-size // SECTOR) * SECTOR
 
 

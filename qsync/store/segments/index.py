@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from election.messages import Index
 
 POINT_BYTES: Final = 32 << 10
-"""One point for so many bytes of log: 24 bytes of memory for 32 KiB of disk."""
+"""One point for this many bytes of log: 24 bytes of memory for 32 KiB of disk."""
 
 
 class RecordPlace(NamedTuple):

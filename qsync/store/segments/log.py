@@ -79,7 +79,7 @@ class SegmentLog(chain.EntryReads):
         sizes: tuple[int, int] = (FIRST_BYTES, SEGMENT_BYTES),
         spares: SpareMaker | None = None,
     ) -> None:
-        """DIR/log, which is made if there is none. The directory must be locked (see `Directory`).
+        """DIR/log, created if it is not there. The directory must be locked (see `Directory`).
 
         `sizes`: of the first segment, and of the largest.
         """
@@ -230,7 +230,7 @@ class SegmentLog(chain.EntryReads):
             self._writer.bytes_freed += freed
 
     def begin_at(self, start: LogStart) -> None:
-        """Begin anew behind `start`; see `contract.Log.begin_at`."""
+        """Restart the log after `start`; see `contract.Log.begin_at`."""
         with self._locks.beginning:
             if self.quarantined is not None:
                 raise Damaged(f"the log takes no writes: {self.quarantined}")

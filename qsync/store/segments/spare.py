@@ -49,7 +49,7 @@ class SpareInThread:
         self._filling: _Filling | None = None
 
     def prepare(self, folder: Path, size: int) -> None:
-        """Begin, and pause often. What fails is done again, and told, when the file is needed.
+        """Begin, and pause often. A failure is repeated, and reported, when the file is needed.
 
         So it does not fail: the record that was written before must not count as lost for it.
         """
@@ -67,7 +67,7 @@ class SpareInThread:
         _make(folder, size, pause=lambda: None)
 
     def close(self) -> None:
-        """Half a spare is none: the next one who needs it begins again."""
+        """An unfinished spare is not used: the next caller starts again."""
         filling, self._filling = self._filling, None
         if filling is not None:
             filling.given_up.set()

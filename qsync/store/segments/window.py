@@ -33,7 +33,7 @@ class SegmentWindow:
         self._held = self._held[: max(0, size - self._at)]
 
     def bytes_at(self, at: int, size: int) -> bytes:
-        """Return so many bytes from `at` on, fewer where the segment or its file ends."""
+        """Return that many bytes from `at` on, fewer where the segment or its file ends."""
         begin = at - self._at
         if begin < 0 or begin + size > len(self._held):
             self._fetch(at, size)

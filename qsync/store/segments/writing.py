@@ -50,7 +50,7 @@ class LogEnd:
 class SegmentWriter:
     """Appends records, one at a time, each with one write and one flush.
 
-    After a fault the file is opened anew, which must be the one that it was; what may be there of
+    After a fault the file is reopened, and must be the same one; what may be there of
     the record that failed is overwritten with zeros, and flushed, before anything else is written.
     """
 
