@@ -87,7 +87,7 @@ async def both_stand_apart(fresh: Node, first: Node, second: Node, cluster: str)
     # Where nobody else answers, that is all there is to say.
     alone = ClusterSurvey(samples=found.apart)
     assert surveys.judge(alone).sentence == (
-        f"Down: n1, n2 are superseded: their history goes on in cluster {cluster}."
+        f"Down: n1, n2 are superseded: their history continues in cluster {cluster}."
     )
     # And so it is for who watches.
     async with trio.open_nursery() as watching:

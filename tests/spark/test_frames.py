@@ -293,7 +293,7 @@ def test_files_of_histories_are_judged_each_by_a_task(
     (row,) = result.violations.where("invariant = 'linearizable'").collect()
     assert row["run_id"].endswith("bad.edn")
     (tmp_path / "odd.edn").write_text("nothing of the kind")
-    with pytest.raises(NoEvidence, match=r"odd\.edn: this is no history"):
+    with pytest.raises(NoEvidence, match=r"odd\.edn: this is not a history"):
         frames.check_histories(*tmp_path.glob("*.edn"), spark=session)
     with pytest.raises(NoEvidence, match="no history is named"):
         frames.check_histories(spark=session)
