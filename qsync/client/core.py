@@ -279,7 +279,7 @@ class Core:
         if again is None:
             return False
         if write.session == former:
-            # What is held bears numbers of the session that ended: a node is to say so of each.
+            # Held writes have numbers of the session that ended: a node must say so of each.
             self._waiting.release()
         ask.request, ask.frame = again, request_frames.frame_of(again)
         return True

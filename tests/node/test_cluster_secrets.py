@@ -14,7 +14,7 @@ import qsync
 from admin.lab.ports import free_ports
 from cli.main import run
 from qsync.config import NodeConfig, secret
-from qsync.node.node import Node, open_node
+from qsync.node.node import Node
 from tests.node import three
 
 FAST = ("--set", "election.timeout=300ms", "--set", "replication.timeout=50ms")
@@ -90,51 +90,34 @@ class RollingRestart:
     def __init__(self, nursery: trio.Nursery, directories: list[Path]) -> None:
         self._nursery = nursery
         self._directories = directories
-        self._stops: list[trio.Event] = []
-        self._ends: list[trio.Event] = []
-        self.nodes: list[Node] = []
+        self._running: dict[Path, three.RunningNode] = {}
+
+    @property
+    def nodes(self) -> list[Node]:
+        return [each.node for each in self._running.values()]
 
     async def start(self) -> None:
         for directory in self._directories:
-            await self._start(directory, len(self.nodes))
+            await self._start(directory)
 
     async def change(self, files: Callable[[Path], None]) -> None:
-        for number, directory in enumerate(self._directories):
-            self._stops[number].set()
-            await self._ends[number].wait()
+        for directory in self._directories:
+            await self._running.pop(directory).stop()
             files(directory)
-            for each in (self.nodes, self._stops, self._ends):
-                each.pop(number)
-            await self._start(directory, number)
+            await self._start(directory)
             await three.until(self.has_all, f"{directory.name} has the log of the others")
 
     def has_all(self) -> bool:
         """Does one node lead, and does everybody have all of its log?"""
-        leaders = three.leaders(self.nodes)
-        return len(leaders) == 1 and len({last_of(each) for each in self.nodes}) == 1
+        nodes = self.nodes
+        return len(three.leaders(nodes)) == 1 and len({last_of(each) for each in nodes}) == 1
 
-    def stop(self) -> None:
-        for each in self._stops:
-            each.set()
+    async def stop(self) -> None:
+        for each in self._running.values():
+            await each.stop()
 
-    async def _start(self, directory: Path, number: int) -> None:
-        stop, end = trio.Event(), trio.Event()
-        self.nodes.insert(number, await self._nursery.start(self._run, directory, stop, end))
-        self._stops.insert(number, stop)
-        self._ends.insert(number, end)
-
-    async def _run(
-        self,
-        directory: Path,
-        stop: trio.Event,
-        end: trio.Event,
-        *,
-        task_status: trio.TaskStatus[Node],
-    ) -> None:
-        async with open_node(config(directory)) as node:
-            task_status.started(node)
-            await stop.wait()
-        end.set()
+    async def _start(self, directory: Path) -> None:
+        self._running[directory] = await self._nursery.start(three.run_node, config(directory))
 
 
 def written(text: str, *, optional: bool = False) -> Callable[[Path], None]:
@@ -182,7 +165,7 @@ async def test_a_running_cluster_gets_a_secret_and_another_one_while_a_client_wr
                 await cluster.change(written(f"{NEXT}\n{KNOWN}"))
                 await cluster.change(written(NEXT))
                 changed.set()
-            cluster.stop()
+            await cluster.stop()
     assert {config(each).secret.text for each in directories} == {NEXT}
 
 

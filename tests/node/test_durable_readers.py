@@ -7,10 +7,8 @@ import trio
 
 import qsync
 from qsync.client.async_.database import AsyncDatabase
-from qsync.config import NodeConfig
 from qsync.errors import DuplicateKey
-from qsync.node.node import Node, open_node
-from tests.node.three import configs, leaders, until
+from tests.node.three import RunningNode, configs, leaders, run_node, until
 
 CHANGES = 60
 READER = "mailer"
@@ -39,22 +37,13 @@ async def read_some(addresses: list[str], *, leave_after: int) -> bool:
     raise AssertionError
 
 
-async def run_node(
-    config: NodeConfig, task_status: trio.TaskStatus[tuple[Node, trio.CancelScope]]
-) -> None:
-    """Until its scope is cancelled."""
-    with trio.CancelScope() as scope:
-        async with open_node(config) as node:
-            task_status.started((node, scope))
-            await trio.sleep_forever()
-
-
 async def test_every_change_is_handled_once_and_in_order_through_a_failover(tmp_path: Path) -> None:
     wanted = configs(tmp_path)
     addresses = [str(each.listen) for each in wanted]
     with trio.fail_after(50):
         async with trio.open_nursery() as nursery:
-            nodes = dict([await nursery.start(run_node, each) for each in wanted])
+            started: list[RunningNode] = [await nursery.start(run_node, each) for each in wanted]
+            nodes = {each.node: each for each in started}
             await until(lambda: bool(leaders(list(nodes))), "one leads")
             async with qsync.connect_async(addresses, timeout=20) as db:
                 await db.schema.create_space("orders", is_sync=True)
@@ -63,7 +52,7 @@ async def test_every_change_is_handled_once_and_in_order_through_a_failover(tmp_
                 nursery.start_soon(write_all, addresses)
                 assert not await read_some(addresses, leave_after=10)
                 former = leaders(list(nodes))[0]
-                nodes.pop(former).cancel()
+                nodes.pop(former).scope.cancel()
                 while not await read_some(addresses, leave_after=20):
                     pass
                 await is_once_and_in_order(db)

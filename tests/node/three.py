@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import trio
@@ -56,6 +57,30 @@ async def running(wanted: list[NodeConfig]) -> AsyncIterator[list[Node]]:
     async with AsyncExitStack() as stack:
         stack.enter_context(trio.fail_after(2 * PATIENCE_S))
         yield [await stack.enter_async_context(open_node(each)) for each in wanted]
+
+
+@dataclass(frozen=True)
+class RunningNode:
+    """A node in a task of its own: it may end before nodes that were started earlier."""
+
+    node: Node
+    scope: trio.CancelScope
+    ended: trio.Event
+
+    async def stop(self) -> None:
+        """End it, and wait until its directory is free."""
+        self.scope.cancel()
+        await self.ended.wait()
+
+
+async def run_node(config: NodeConfig, *, task_status: trio.TaskStatus[RunningNode]) -> None:
+    """Run the node until it is stopped, in a nursery: `await nursery.start(run_node, config)`."""
+    ended = trio.Event()
+    with trio.CancelScope() as scope:
+        async with open_node(config) as node:
+            task_status.started(RunningNode(node, scope, ended))
+            await trio.sleep_forever()
+    ended.set()
 
 
 async def until(claim: Callable[[], bool], what: str) -> None:
