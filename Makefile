@@ -14,7 +14,7 @@ OUT    ?= $(shell mktemp -d)
 UV := $(firstword $(shell command -v uv 2>/dev/null) $(wildcard $(BIN)/uv))
 
 export PYTHONSAFEPATH := 1
-# Else each of the processes that tests start would compile its sources anew.
+# Else each of the processes that tests start would compile its sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -152,7 +152,7 @@ coverage: $(VENV)/.developed ## branch coverage: all of election and qsync.core,
 soak: $(VENV)/.developed ## many simulated lives, resumable (SEEDS=1-100000 RESUME=.soak.json)
 	@$(BIN)/qsync soak --seeds $(SEEDS) --resume $(RESUME) $(ARGS)
 
-corpus: $(VENV)/.developed ## seeds that reach what is rare, drawn anew (SEEDS=1-300)
+corpus: $(VENV)/.developed ## seeds that reach what is rare, drawn again (SEEDS=1-300)
 	@rm -f tests/seeds/corpus.json
 	@$(BIN)/qsync soak --seeds $(SEEDS) --corpus tests/seeds/corpus.json $(ARGS)
 
@@ -161,7 +161,7 @@ explore: $(VENV)/.developed ## every order of events of small clusters, all scop
 	@$(BIN)/python -m tests.model --mutant all
 	@$(BIN)/qsync sim --explore all $(ARGS)
 
-mutants: $(VENV)/.developed ## what notices each broken rule, written into its page (ARGS=all: anew, an hour)
+mutants: $(VENV)/.developed ## what notices each broken rule, written into its page (ARGS=all: all of them, an hour)
 	@$(BIN)/python -m tests.bench.mutants $(ARGS)
 
 campaign: $(VENV)/.installed ## an hour of real nodes under load, everything broken (ARGS='--minutes 10 --seed 7')
@@ -182,7 +182,7 @@ dist: $(VENV)/.developed ## sources, pure wheel and compiled wheel, in dist/ (mi
 reference: $(VENV)/.developed ## tables of the reference, written from the code
 	@$(BIN)/python -m tests.repo.reference
 
-pictures: $(VENV)/.developed ## screens and a recording for the documents, anew, of real clusters (ARGS='top shell')
+pictures: $(VENV)/.developed ## new screens and a new recording for the documents, of real clusters (ARGS='top shell')
 	@$(BIN)/python -m tests.pictures $(ARGS)
 
 docs: $(VENV)/.developed ## the documentation as a site, in build/site; a broken link fails

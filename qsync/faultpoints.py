@@ -59,7 +59,7 @@ class FaultPoints:
     def arm(
         self, name: str, *, seconds: float = 0.0, times: int = 0, lasts: float = LASTS_S
     ) -> None:
-        """Arm one for so many `times` (0: until it is disarmed). One that is armed begins anew.
+        """Arm one for so many `times` (0: until it is disarmed). One that is armed begins again.
 
         `lasts`: it is disarmed by itself after so many seconds.
 

@@ -250,7 +250,7 @@ class Replica:
             self.settings = shared
             self._follow_settings()
             for lost in upgrading.outdated(self.machine, shared):
-                self.machine.step(lost)  # it is sent nothing more before it connects anew
+                self.machine.step(lost)  # it is sent nothing more before it connects again
 
     def _follow_settings(self) -> None:
         config = overlaid(self._own, self.settings)

@@ -46,7 +46,7 @@ class Backups:
 
     `key`: of a place that is sealed, or that is to be; else QSYNC_BACKUP_KEY and
     QSYNC_BACKUP_KEY_FILE are asked. `say` hears in words what happens, `progress` what is done of
-    how much. Every method reads the place anew and raises BackupPlaceLost where it is not reached,
+    how much. Every method reads the place again and raises BackupPlaceLost where it is not reached,
     BackupKeyRefused where the key is another one, and NoBackup where it holds nothing.
     """
 
@@ -111,7 +111,7 @@ class Backups:
         that is UTC. `backup`: begin with the one of that index. `options`: of the node, by their
         dotted names, as text. What was restored, and the configuration of the node. Raises
         ConfigError when something is in the directory, BackupGap and BackupDamaged; then the node
-        cannot be started, and the same call begins anew.
+        cannot be started, and the same call begins again.
         """
         wanted = self._wanted(to_index, to_time, backup)
         given = {**(options or {}), **({} if listen is None else {"listen": listen})}

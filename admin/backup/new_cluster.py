@@ -36,7 +36,7 @@ from qsync.store.spaces import SpaceStore
 FILE: Final = "node.yaml"
 """Written last: `qsync start` wants it, and so never starts what is half restored."""
 UNREADY: Final = "restoring"
-"""There before anything else is: a directory with it, and without `FILE`, is begun anew."""
+"""There before anything else is: a directory with it, and without `FILE`, is begun again."""
 _LOST_AND_FOUND: Final = "lost+found"
 """Where a disk of its own is mounted; the file system's, and only root may look into it."""
 

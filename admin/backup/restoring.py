@@ -89,8 +89,8 @@ def restore(
     """Make the directory of the new cluster's one node; whole when this returns.
 
     Raises ConfigError when something is in the directory, NoBackup, BackupGap, BackupDamaged,
-    StoreError; then it cannot be started, and the same call begins anew. BackupKeyRefused for a key
-    that only seals.
+    StoreError; then it cannot be started, and the same call begins again. BackupKeyRefused for a
+    key that only seals.
     """
     sealing.check_opens(found.place)
     made, log = plan(found, wanted)

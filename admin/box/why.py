@@ -220,7 +220,7 @@ def _steps(what: str, node: NodeStatus, found: ClusterSurvey, *, refused: bool) 
         return
     if what == "demote":
         leader = found.leader
-        yield f"demote {leader.name}, which leads" if leader is not None else "nobody leads"
+        yield f"demote {leader.name}, which leads" if leader is not None else "no leader"
         return
     able = [
         each.name

@@ -104,7 +104,7 @@ class StatusEvents:
                 yield self.record(text, node=found[0], term=found[1])
         elif self._leader[0] and status:
             self._leader = 0, self._leader[1]
-            yield self.record("nobody leads")
+            yield self.record("no leader")
 
 
 def _as(before: Row, row: Row) -> str:

@@ -317,7 +317,7 @@ def _nobody_leads(found: ClusterSurvey) -> ClusterVerdict:
         sentence = f"Down: no leader and no majority: {answer}; bring back {need} of {names}."
     elif answering - len(empty) < majority and any(each.last for each in found.samples):
         sentence = (
-            f"Down: nobody leads term {term}: {answer}, but the data of {', '.join(empty)} is "
+            f"Down: no leader in term {term}: {answer}, but the data of {', '.join(empty)} is "
             "gone, and who has not caught up does not vote; bring back a member that has its own."
         )
     else:

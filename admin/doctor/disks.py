@@ -42,7 +42,7 @@ def rows_sound(facts: Facts) -> Iterator[Finding]:
         elif node.spaces.rebuilds:
             yield warning(
                 node.name,
-                f"has made its rows anew from its log, {node.spaces.rebuilds} times since it "
+                f"has rebuilt its rows from its log, {node.spaces.rebuilds} times since it "
                 "was started: they were not what had been stored",
                 "check its disk and memory; `qsync info events` tells what was found",
             )

@@ -56,7 +56,7 @@ class LiveCluster:
         leader = self.leader()
         nodes = [name for word in step.on for name in targets.now(self.names, word, leader)]
         if step.on and not nodes:
-            raise NotLeader(f"{step.describe()}: nobody leads")
+            raise NotLeader(f"{step.describe()}: no leader")
         return nodes
 
     def beside(self, step: Step, option: str = "with") -> tuple[str, ...]:

@@ -52,7 +52,7 @@ class NodeFacts:
 class Manifest:
     """`source`: who wrote it (`nodes`, `directories`, `simulator`, `history`, `drill`, `demo`).
 
-    `cluster` is its name, `cluster_id` its id, which a recovery or a restore makes anew, and
+    `cluster` is its name, `cluster_id` its id, which a recovery or a restore replaces, and
     `cluster_generation` how often that was done, by its terms: 0 of a cluster that was founded.
     `whole`: the cluster had come to rest, so nodes must be equal. `clock`: what `time_mono` is:
     `one` clock for all rows, or every node's `own`. `faults` says whether any were meant to be.

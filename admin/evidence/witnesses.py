@@ -185,7 +185,7 @@ class StoppedNode:
     def digests(self, node: int) -> list[Row]:
         """Return digests of the stored rows, and of what the log makes of them up to there.
 
-        None of rows that a crash of the machine left in doubt: its node will make them anew.
+        None of rows that a crash of the machine left in doubt: its node will rebuild them.
         """
         from qsync.store.directory import Directory  # noqa: PLC0415 - LMDB is slow to import
         from qsync.store.mark import is_trusted  # noqa: PLC0415 - the same

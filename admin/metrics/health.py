@@ -57,7 +57,7 @@ def _alive(node: NodeStatus, _: int | None) -> str | None:
 
 
 def _leader(node: NodeStatus, _: int | None) -> str | None:
-    return None if node.leads else "another node leads" if node.leader else "nobody leads"
+    return None if node.leads else "another node leads" if node.leader else "no leader"
 
 
 def _writable(node: NodeStatus, _: int | None) -> str | None:

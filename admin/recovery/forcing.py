@@ -101,7 +101,7 @@ def force(
     own = _own_options(left)
     unfit = [each for each in _misfits(own) if each not in options]
     if cluster_secret.taken(options)[1]:
-        own.pop("cluster.secret", None)  # it is named anew, perhaps by its file
+        own.pop("cluster.secret", None)  # it is named again, perhaps by its file
     kept = {name: text for name, text in own.items() if name not in unfit}
     noted = AuditNote(
         "forced_recovery",

@@ -105,7 +105,7 @@ def run(
     timeout: float,
     progress: Callable[[str], None] = lambda _: None,
 ) -> BenchResult:
-    """Prepare the space, warm up, measure. Raises NotLeader when nobody leads.
+    """Prepare the space, warm up, measure. Raises NotLeader without a leader.
 
     `progress` hears now and then how far it is, and of every other leader.
     """

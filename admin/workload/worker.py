@@ -172,7 +172,7 @@ class Worker:
             self._glances.close()
 
     def _connected(self) -> Client:
-        """Its connection; one that begins anew is of nobody who was there before."""
+        """Its connection; one that begins again is of nobody who was there before."""
         if self.gate.begins_anew:
             self.clients.append(connect(self._orders.seeds, timeout=TIMEOUT_S))
             self._glances.close()

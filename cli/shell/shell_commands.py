@@ -151,7 +151,7 @@ def _read(file: str) -> str:
 async def output(shell: ShellCore, rest: str) -> None:
     """Write results to a file; alone: back to the screen.
 
-    All rows of them. The file is written anew, or with `>>` gone on with. Errors and news stay on
+    All rows of them. The file is overwritten, or extended with `>>`. Errors and news stay on
     the screen.
     """
     if not rest:

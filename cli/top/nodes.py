@@ -149,7 +149,7 @@ def _link(picture: ClusterPicture, node: NodeStatus) -> str:
 
 
 def _term(_: ClusterPicture, node: NodeStatus) -> str:
-    """Of a history that was begun anew: `GENERATION:TERM`, counted from the first one there."""
+    """Of a history that was begun again: `GENERATION:TERM`, counted from the first one there."""
     generation = generation_of(Term(node.term))
     if not generation:
         return str(node.term)

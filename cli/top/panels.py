@@ -181,7 +181,7 @@ def acks(picture: ClusterPicture, width: int) -> Lines:
     """The durable index of every node, and the index that a quorum has reached."""
     node = picture.leader
     if node is None:
-        return [draw.line("nobody leads, so nobody counts acks")]
+        return [draw.line("no leader, so nobody counts acks")]
     synchro, queue = node.synchro, node.synchro.queue
     reached = {node.name: node.written}
     reached |= {peer.name: peer.acked for peer in node.peers if peer.acked is not None}

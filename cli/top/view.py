@@ -151,7 +151,7 @@ def _wish(
         if node is None:
             return replace(view, message="select a node first: j and k, or the arrows"), None
     elif leader is None:
-        return replace(view, message=f"nobody leads, so there is nothing to {verb}"), None
+        return replace(view, message=f"no leader, so there is nothing to {verb}"), None
     else:
         node = leader.name
     return replace(view, message=f"asking {node} what that would do ..."), Preview(verb, node)

@@ -42,8 +42,8 @@ def judge(ask: PendingRequest, error: QsyncError, *, direct: bool) -> QsyncError
 def for_caller(ask: PendingRequest, error: QsyncError) -> QsyncError:
     """Return the error for the caller: for a write in doubt, only a fate is definite.
 
-    That goes for what a node said as well as for what was found here: that nobody answered, that
-    nobody leads, that the user may not come in. All of that is about the last attempt.
+    That goes for what a node said as well as for what was found here: that nobody answered,
+    that there is no leader, that the user may not come in. All of that is about the last attempt.
     """
     if ask.kind is not RetryKind.WRITE or not ask.doubted or error.outcome is Outcome.UNKNOWN:
         return error

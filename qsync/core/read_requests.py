@@ -47,7 +47,7 @@ class ReadRequests:
         state = self._state
         to, me = state.raft.leader, state.config.me
         if to is None or to == me:
-            state.answer(ticket, f"nobody leads in term {state.term}")
+            state.answer(ticket, f"no leader in term {state.term}")
             return
         number = state.reads.ask_leader(ticket)
         state.out.send(to, ReadIndex(term=state.term, follower=me, ask=number))

@@ -43,7 +43,7 @@ class Reason:
 
 def election(*, leader: int | None, term: int) -> Reason:
     """Another node leads, or none."""
-    who = f"node {leader} leads" if leader else "nobody leads"
+    who = f"node {leader} leads" if leader else "no leader"
     return Reason(
         why=ReadOnlyReason.ELECTION,
         text=f"{who} in term {term}",

@@ -17,7 +17,7 @@ ANCESTORS_MAX: Final = 16
 class Ancestor:
     """A cluster that ended: all of this one's log up to `index`, which is of `term`, is its own.
 
-    `generation`: how often the history had been begun anew before it ended.
+    `generation`: how often the history had been begun again before it ended.
     """
 
     generation: int

@@ -1,7 +1,7 @@
 """A cache of the requests that the user of a connection was found to have the right to make.
 
 Rights are never changed in place: each schema has its own object, so that very object stands for
-one state of users, grants, roles and names of spaces. With another one all is looked up anew.
+one state of users, grants, roles and names of spaces. With another one all is looked up again.
 """
 
 from typing import Final, final

@@ -63,16 +63,16 @@ class AnonymousLeases:
                 return
             raise ForeignCluster(
                 f"replica id {replica} is that of a member, {member.name}",
-                hint="lay the anonymous replica out anew: qsync init DIR --join TARGET --anonymous",
+                hint="lay out this replica again: qsync init DIR --join TARGET --anonymous",
             )
         namesake = self._namesake(replica, instance)
         if namesake is not None and namesake.connected:
             raise ForeignCluster(
                 f"replica id {replica} is taken by another anonymous replica, {namesake.name}",
-                hint="lay this one out anew: qsync init DIR --join TARGET --anonymous",
+                hint="lay this one out again: qsync init DIR --join TARGET --anonymous",
             )
         if namesake is not None:
-            del self.known[namesake.instance]  # its disk was lost, or it was laid out anew
+            del self.known[namesake.instance]  # its disk was lost, or it was laid out again
         former = self.known.get(instance)
         if former is None and len(self.known) >= self._most:
             raise Overloaded(

@@ -61,7 +61,7 @@ class NodeStorage:
         return self.directory.path / "timeline.jsonl"
 
     def remake_rows(self) -> None:
-        """Forget all rows, to make them anew from the log; on a thread or in the loop, it waits.
+        """Forget all rows, to rebuild them from the log; on a thread or in the loop, it waits.
 
         Where the log does not begin with the first entry they are those of a snapshot. Raises
         Damaged when there is none: then only another node has them.
@@ -247,7 +247,7 @@ def _with_rows(
     spaces: SpaceStore,
     files: WhoseFiles,
 ) -> tuple[RecoveredLog, str | None]:
-    """The rows are lost, and the log alone cannot make them anew: a snapshot must be there.
+    """The rows are lost, and the log alone cannot rebuild them: a snapshot must be there.
 
     Without one the log is of no use: it is set aside, and the node counts again when it has caught
     up (membership.md M5, a damaged log with term and vote intact). With the reason. Raises Damaged

@@ -104,7 +104,7 @@ class Links:
         self._dice = reactor.effects.dice()
 
     def follow(self) -> None:
-        """Drop links to nodes that left the book, and dial those anew whose address changed.
+        """Drop links to nodes that left the book, and redial those whose address changed.
 
         The machine is not informed about peers that it has forgotten.
         """

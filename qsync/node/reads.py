@@ -182,7 +182,7 @@ class ClientReads:
         return question
 
     def _go_on(self, long: _LongScan) -> _Question | None:
-        """Read one more slice. The scan begins anew if entries that it showed were cut."""
+        """Read one more slice. The scan begins again if entries that it showed were cut."""
         connection, question, scan = long
         try:
             if not scan.holds():

@@ -45,7 +45,7 @@ def run(
 
 
 async def _serve(config: NodeConfig, open_beside: OpenBeside, files: WhoseFiles) -> bool:
-    """Serve; return true if the directory is to be opened anew."""
+    """Serve; return true if the directory is to be opened again."""
     unit, is_old = systemd.systemd_socket(), False
     async with (
         open_beside(config) as beside,

@@ -27,7 +27,7 @@ ScanRequest = verbs.SelectRequest | verbs.CountRequest | verbs.DigestRequest
 class SlicedScan:
     """One select, count or digest. Its client gets nothing before it is complete.
 
-    Between two slices its index must be pinned, or else it has to begin anew.
+    Between two slices its index must be pinned, or else it has to begin again.
     """
 
     def __init__(

@@ -160,7 +160,7 @@ class SnapshotSender:
             await self._wake.wait()
 
     async def _attempt(self, work: Coroutine[None, None, None], peer: Replica) -> None:
-        """Do it; an error of reading ends one transfer, and its receiver asks anew."""
+        """Do it; an error of reading ends one transfer, and its receiver asks again."""
         try:
             await work
         except StoreError as error:

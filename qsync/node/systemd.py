@@ -56,7 +56,7 @@ class SystemdSocket:
         try:
             self._send(*lines)
         except OSError:
-            # systemd starts anew or is behind: the next beat reaches it. If none ever does, it acts
+            # systemd restarts or is behind: the next beat reaches it. If none ever does, it acts
             # on its own, and a node that serves does not stop because systemd does not hear it.
             return
 
@@ -114,7 +114,7 @@ def _status(node: NodeStatus) -> str:
         return f"STATUS={wrong}"
     if node.leads:
         return f"STATUS=leads in term {node.term}"
-    who = f"follows {node.leader_name}" if node.leader else "nobody leads"
+    who = f"follows {node.leader_name}" if node.leader else "no leader"
     return f"STATUS={who}, term {node.term}"
 
 

@@ -13,7 +13,7 @@ from qsync.sim.generations import is_ended
 class SessionRules:
     """Properties 9 and 20 of sessions and numbers, also across clusters made of one another.
 
-    `generation`: how often the cluster was begun anew; older sessions ended. `left_unknown`: how
+    `generation`: how often the cluster was begun again; older sessions ended. `left_unknown`: how
     often a write of an ended session was repeated.
     """
 

@@ -19,7 +19,7 @@ def judge(node: NodeStatus) -> HealthStatus:
         "disk": f"cannot write its log: {node.disk.error}" if node.disk.error else None,
         "spaces": _rows(node),
         "writer": _hangs(node),
-        "leader": None if node.leader else f"nobody leads in term {node.term}",
+        "leader": None if node.leader else f"no leader in term {node.term}",
     }
     return HealthStatus(
         alive=found["writer"] is None,

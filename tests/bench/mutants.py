@@ -1,7 +1,7 @@
 """What notices each broken rule: measures it and writes docs/reference/mutants.md (`make mutants`).
 
 python -m tests.bench.mutants                 # what the page lacks
-python -m tests.bench.mutants votes_twice     # these anew
+python -m tests.bench.mutants votes_twice     # these again
 python -m tests.bench.mutants all             # everything: an hour
 """
 

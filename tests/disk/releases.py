@@ -1,7 +1,7 @@
 """What each release leaves behind: its code, a node's directory, and words of its on the wire.
 
 `python -m tests.disk.releases` keeps that of this tree as `tests/disk/kept/VERSION`. It is done
-once for each release, and what is kept is never made anew: later releases must read it.
+once for each release, and what is kept is never made again: later releases must read it.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Take the pictures of the documents anew, from real clusters: `make pictures`.
+"""Take new pictures for the documents, from real clusters: `make pictures`.
 
 Everything is what a terminal showed; nothing is drawn by hand. A few minutes, loopback only.
 """

@@ -1,6 +1,6 @@
 """The tables of the reference that the code knows better: made from it, held equal by a test.
 
-`python -m tests.repo.reference` writes them anew. A table stands between two comments:
+`python -m tests.repo.reference` rewrites them. A table stands between two comments:
 `<!-- from the code: NAME -->` and `<!-- end -->`.
 """
 

@@ -40,7 +40,7 @@ OPTIONS: dict[str, Callable[[CoreConfig, str], CoreConfig]] = {
 
 @act
 def cluster(stage: Stage, words: list[str]) -> None:
-    """cluster N [option=value ...]: nodes that know each other, nobody leads."""
+    """cluster N [option=value ...]: nodes that know each other, without a leader."""
     voters = tuple(Replica(each) for each in range(1, int(words[0]) + 1))
     stage.config = replace(stage.config, voters=voters)
     for word in words[1:]:

@@ -11,7 +11,7 @@ from qsync.sim.plan import Plan
 
 FILE = Path(__file__).parent / "corpus.json"
 SHARE = 0.5
-"""Of what the seeds were kept for, so much they still reach; below it they are to be drawn anew."""
+"""Of what the seeds were kept for, so much they still reach; below it draw them again."""
 
 
 def test_the_seeds_of_the_corpus_hold_and_still_reach_what_is_rare() -> None:

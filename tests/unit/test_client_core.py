@@ -363,7 +363,7 @@ def test_a_write_whose_session_could_not_be_opened_has_the_refusal_of_that() -> 
     link = stage.accept("a:1")
     for _ in range(30):
         for request in stage.heard(link):
-            stage.refuse(link, request, NotLeader("nobody leads"))
+            stage.refuse(link, request, NotLeader("no leader"))
         stage.pass_time(0.05)
     error = error_of(ask)
     assert isinstance(error, NotLeader)

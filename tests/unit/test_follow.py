@@ -93,7 +93,7 @@ def test_nothing_seen_is_no_pass() -> None:
 def test_restarts_new_leaders_and_silence_are_life() -> None:
     follow = Follow()
     follow.poll(three(), NOTHING)
-    assert events(follow.poll(three()[1:], NOTHING)) == ["n1 does not answer", "nobody leads"]
+    assert events(follow.poll(three()[1:], NOTHING)) == ["n1 does not answer", "no leader"]
     assert events(follow.poll(three()[1:], NOTHING)) == []
     assert events(follow.poll(three(leader=2, term=2)[1:], NOTHING)) == ["n2 leads in term 2"]
     back = three(leader=2, term=2)

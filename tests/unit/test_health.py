@@ -84,7 +84,7 @@ def test_a_url_is_200_for_these_nodes_and_503_for_all_others(
         ("/replica?lag=2", FOLLOWER, "it is 3 entries behind, more than 2"),
         ("/replica", LEADER, "this node leads"),
         ("/replica", LONELY, "it follows no leader"),
-        ("/leader", LONELY, "nobody leads"),
+        ("/leader", LONELY, "no leader"),
         ("/leader", FOLLOWER, "another node leads"),
         ("/writable", STUCK, "the PROMOTE at 9 is not confirmed"),
         ("/health", SPLIT, "status is split_brain"),

@@ -124,7 +124,7 @@ def compared() -> Comparison:
     ours.runs = {one: [run(900, 1.0)], many: [run(10, 9), run(30, 9), run(20, 9)]}
     theirs = Contestant(name="etcd", version="<3>", durable=True)
     theirs.runs = {one: [run(500, 2.0)], many: [run(10, 9)]}
-    theirs.refused = {"failover": "nobody leads"}
+    theirs.refused = {"failover": "no leader"}
     return Comparison(
         conditions={}, seconds=1, keys=0, contestants=[ours, theirs], missing={"other": "not here"}
     )
@@ -145,7 +145,7 @@ def test_ratios_are_of_medians_and_for_one_client_of_latency() -> None:
 def test_who_is_missing_and_what_was_refused_is_said() -> None:
     lines = list(compared().markdown(to="etcd"))
     assert "* other took no part: not here" in lines
-    assert "* etcd, failover: nobody leads" in lines
+    assert "* etcd, failover: no leader" in lines
     assert "| put 1x256 | 2.00 | 1.00 |" in lines
 
 

@@ -232,7 +232,7 @@ def fail_at(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_kill_within_a_switch_leaves_the_old_rows_or_the_new_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, begins: int
 ) -> None:
-    """`begins`: was the log begun anew behind the snapshot before? Then there is no way back."""
+    """`begins`: was the log begun again behind the snapshot before? Then there is no way back."""
     target, digest = imported(tmp_path)
     target.close()
     data = tmp_path / "n" / "data"

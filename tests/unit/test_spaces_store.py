@@ -336,7 +336,7 @@ def test_a_mark_that_is_torn_or_foreign_is_not_trusted(tmp_path: Path, text: str
 def test_a_mark_that_could_not_be_written_leaves_the_former_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that dies there leaves the same: the rows must not be made anew for that."""
+    """A process that dies there leaves the same: the rows must not be rebuilt for that."""
     store = SpaceStore(tmp_path / "data", boot="run 1")
     store.fold(fold(3, a="1"))
     store.sync()

@@ -62,7 +62,7 @@ def test_a_socket_in_the_abstract_namespace_is_reached() -> None:
     ("election", "line"),
     [
         (ElectionStatus(state="leader", term=5, leader=1, leader_name="n1"), "leads in term 5"),
-        (ElectionStatus(state="candidate", term=6), "nobody leads, term 6"),
+        (ElectionStatus(state="candidate", term=6), "no leader, term 6"),
     ],
 )
 def test_the_line_of_systemctl_status_says_who_leads(
@@ -90,7 +90,7 @@ def test_a_node_whose_disk_keeps_a_write_gives_no_sign_of_life(listening: socket
     unit = spoken_to(listening, WATCHDOG_USEC="6000000")
     hangs = NodeStatus(id=1, status="running", disk=DiskStatus(stalled=True, busy_s=2.5))
     unit.beat(hangs)
-    assert said(listening) == ["STATUS=nobody leads, term 0"]
+    assert said(listening) == ["STATUS=no leader, term 0"]
 
 
 def test_the_watchdog_of_another_process_is_not_ours(listening: socket.socket) -> None:

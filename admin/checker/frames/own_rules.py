@@ -26,7 +26,7 @@ def rule(id: str, title: str, *, needs: Sequence[str]) -> "Callable[[RuleFunctio
     `VIOLATIONS`. It has no row for a run without violations.
 
     ```python
-    @frames.rule("calm", "nobody leads a term above 100", needs=["status"])
+    @frames.rule("calm", "no term above 100 has a leader", needs=["status"])
     def calm(evidence):
         high = evidence.status.where("role = 'leader' and term > 100")
         return high.select("run_id", "node", "term", F.lit("a high term").alias("message"))

@@ -334,7 +334,7 @@ def _calling(act: ExplorerAct) -> str:
 
 def _reconnecting(act: ExplorerAct) -> str:
     assert isinstance(act.what, PeerConnection)
-    return f"connects anew to {act.what.peer}"
+    return f"connects again to {act.what.peer}"
 
 
 def _ticking(act: ExplorerAct) -> str:

@@ -40,7 +40,7 @@ class _MeetsAll(GenerationRules):
 class _ByNumber(GenerationRules):
     @override
     def lets_in(self, mine: ExploredCluster, theirs: ExploredCluster) -> bool:
-        """Whoever was begun anew as often."""
+        """Whoever was begun again as often."""
         return mine.generation == theirs.generation
 
 

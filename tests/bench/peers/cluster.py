@@ -150,7 +150,7 @@ class WirePeer(PeerCluster):
 
     @abstractmethod
     def spawn_node(self, number: int) -> OsProcess:
-        """Start this one, anew or again."""
+        """Start this one, for the first time or again."""
 
     @abstractmethod
     def answers(self, number: int) -> bool:

@@ -36,7 +36,7 @@ class EtcdCluster(WirePeer):
         wait_until(lambda: self.leader() >= 0, START_S, f"etcd elects; {self.logged('e0.log')}")
 
     def spawn_node(self, number: int) -> OsProcess:
-        """Start this one, anew or again."""
+        """Start this one, for the first time or again."""
         members = ",".join(f"e{n}={url}" for n, url in enumerate(self._peers))
         client = f"http://{self.addresses[number]}"
         options = {

@@ -46,7 +46,7 @@ class TarantoolCluster(WirePeer):
         wait_until(self._writes, START_S, "tarantool's two followers acknowledge")
 
     def spawn_node(self, number: int) -> OsProcess:
-        """Start this one, anew or again."""
+        """Start this one, for the first time or again."""
         place = self.folder / f"t{number}"
         place.mkdir(exist_ok=True)
         command = ["/usr/bin/env", "-C", str(place), str(self._program), str(SCRIPT)]
