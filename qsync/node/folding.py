@@ -72,6 +72,7 @@ class Folding:
             await self._sleep()
             try:
                 if self._replica.lost is not None:
+                    self.durable = 0  # what was flushed is not there any more
                     await self.care.rebuild(self._burst)
                 else:
                     await self._regular(self._effects.now())

@@ -108,12 +108,12 @@ class SnapshotExports:
         try:
             there = self._opened(connection, request.snapshot)
             count = min(max(1, request.bytes_max), PIECE_BYTES_MAX)
-            reading = SlowCall(
-                lambda: found.append(os.pread(there.file.fileno(), count, request.offset))
-            )
+            # Behind the end there is nothing; the system knows no offset of 64 bits.
+            offset = min(request.offset, there.size)
+            reading = SlowCall(lambda: found.append(os.pread(there.file.fileno(), count, offset)))
             await self._effects.in_thread(reading.wait)
             reading.result()
-            there.read = min(there.size, request.offset + len(found[0]))
+            there.read = min(there.size, offset + len(found[0]))
         except QsyncError as error:
             self._send(connection, replies.failed(request.id, error))
         except OSError as error:

@@ -1,5 +1,6 @@
 """A running node is backed up while it is written to, and a new cluster is made of the backup."""
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,9 +30,10 @@ from qsync.status import decode
 from qsync.store.snapfiles import SNAPSHOTS, snapshot_files
 from qsync.wire.verbs import LogRequest, SnapshotReadRequest
 from tests.live import real
+from tests.node import three
 from tests.node.test_fault_hooks import aside
-from tests.node.test_rot import ROWS, fill, running, value
-from tests.node.test_trimmed_log import trim
+from tests.node.test_rot import ROWS, fill, running, spoil, value
+from tests.node.test_trimmed_log import lived, trim
 
 SMALL = TakingOptions(part_bytes=4000)
 
@@ -158,6 +160,23 @@ async def test_parts_that_were_damaged_before_the_end_are_begun_anew(tmp_path: P
         assert verifying.verify(catalogue.load(place), lambda *_: None).whole
 
 
+async def test_a_snapshot_that_is_cut_off_while_it_is_read_is_no_backup(tmp_path: Path) -> None:
+    place = Folder(tmp_path / "backups")
+    async with running(tmp_path) as node:
+        await fill(node)
+
+        def cut_off(what: str, done: int, _: int) -> None:
+            if what == "rows":
+                (file,) = snapshot_files(node.storage.directory.path / SNAPSHOTS)
+                os.truncate(file.path, done)
+
+        options = TakingOptions(part_bytes=4000, progress=cut_off)
+        with pytest.raises(BackupDamaged, match="ends before its"):
+            await aside(lambda: taking.take_backup(place, [node.address], options))
+    found = catalogue.load(place)
+    assert (found.backups, found.unfinished) == ([], [])
+
+
 async def test_an_archive_whose_log_was_trimmed_begins_with_another_backup(
     tmp_path: Path,
 ) -> None:
@@ -184,6 +203,55 @@ async def test_an_archive_whose_log_was_trimmed_begins_with_another_backup(
     with pytest.raises(BackupGap):
         restoring.plan(found, WantedPoint(index=gap))
     assert verifying.verify(found, lambda *_: None).whole
+
+
+async def test_an_archive_asks_all_nodes_for_the_log_before_it_leaves_a_gap(
+    tmp_path: Path,
+) -> None:
+    """Those that were sent a snapshot have none from before that, whoever needs it."""
+    place, said = Folder(tmp_path / "backups"), list[str]()
+    options = ArchivingOptions(taking=TakingOptions(say=said.append))
+    async with three.running(three.configs(tmp_path)) as nodes:
+        await three.until(lambda: bool(three.leaders(nodes)), "one leads")
+        (leader,) = three.leaders(nodes)
+        seeds = [each.address for each in nodes]
+        await fill(leader)
+        await aside(lambda: Archiver(place, seeds, options).run(once=True))
+        first = catalogue.load(place)
+        async with qsync.connect_async(leader.address) as db:
+            for number in range(20):
+                receipt = await db.space("t").replace([number, "after the archive ended"])
+        last = int(receipt.index)
+        for each in [each for each in nodes if each is not leader]:
+            await has_folded(each, last)
+            await trim(each)
+        await aside(lambda: Archiver(place, seeds, options).run(once=True))
+    found = catalogue.load(place)
+    assert sum("another node is asked" in each for each in said) == 2
+    assert (found.backups, points.gaps(found)) == (first.backups, [])
+    assert found.reach(found.backups[0]) >= last
+    assert verifying.verify(found, lambda *_: None).whole
+
+
+async def has_folded(node: Node, last: int) -> None:
+    await three.until(lambda: node.storage.spaces.folded >= last, "all of it is folded")
+
+
+async def test_a_node_that_lost_its_rows_gives_no_backup_of_the_rest(tmp_path: Path) -> None:
+    """They were flushed once, and neither its log nor a snapshot has them."""
+    path, place = await lived(tmp_path), Folder(tmp_path / "backups")
+    async with running(tmp_path, scrub_interval="100ms") as node:
+        async with qsync.connect_async(node.address) as db:
+            assert await db.snapshot() > node.replica.machine.replicated_log.log.start.index
+            for each in snapshot_files(path / SNAPSHOTS):
+                each.path.unlink()
+            spoil(node, 123)
+            await three.until(lambda: node.folding.error is not None, "the rows are lost")
+            with pytest.raises(qsync.errors.QsyncError, match="the rows are lost"):
+                await db.snapshot()
+        with pytest.raises(qsync.errors.QsyncError, match="the rows are lost"):
+            await aside(lambda: taking.take_backup(place, [node.address], SMALL))
+    assert catalogue.load(place).backups == []
 
 
 def log_of(node: Node, first: int) -> list[object]:
@@ -236,9 +304,22 @@ async def test_only_so_many_read_snapshots_at_a_time(tmp_path: Path) -> None:
                 line.close()
 
 
-def read(node: Node, index: int) -> list[object]:
+@pytest.mark.parametrize("behind", [0, 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1])
+async def test_behind_the_end_of_a_snapshot_there_is_nothing(tmp_path: Path, behind: int) -> None:
+    """Also where no file of any system has bytes: the node goes on."""
+    async with running(tmp_path) as node, qsync.connect_async(node.address) as db:
+        await db.schema.create_space("t", format=[("id", "unsigned")])
+        index = await db.snapshot()
+        _, size, _ = await aside(lambda: read(node, index))
+        assert isinstance(size, int)
+        offset = max(size, behind)
+        assert await aside(lambda: read(node, index, offset=offset)) == [index, size, b""]
+        await db.space("t").insert([1])
+
+
+def read(node: Node, index: int, *, offset: int = 0) -> list[object]:
     with NodeConnection(node.address) as line:
-        return line.ask(SnapshotReadRequest(1, Index(index), 0, 10))
+        return line.ask(SnapshotReadRequest(1, Index(index), offset, 10))
 
 
 def test_a_directory_that_is_not_empty_is_refused_before_anything_is_read(
