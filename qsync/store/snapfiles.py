@@ -1,5 +1,6 @@
 """Snapshots in files of DIR/snap: written whole or not at all, and read back a chunk at a time."""
 
+import contextlib
 import os
 import struct
 from collections.abc import Generator, Iterator
@@ -90,7 +91,9 @@ def writing_snapshot(
     except OSError as error:
         raise faults.typed(error, path) from error
     finally:
-        unready.unlink(missing_ok=True)
+        # On a disk that takes no change it stays, and goes with the next one (`remove_old`).
+        with contextlib.suppress(OSError):
+            unready.unlink(missing_ok=True)
     return SnapshotFile(path=path, index=start.index)
 
 

@@ -187,6 +187,19 @@ def test_a_row_without_the_seal_of_the_store_is_damage() -> None:
         decode_chunk(SnapshotChunk(1, [(b"key", b"no seal")]).encode())
 
 
+def test_a_folder_that_takes_no_change_is_an_error_of_the_store(tmp_path: Path) -> None:
+    """Also where what was begun cannot be removed: a node goes on without that snapshot."""
+    spaces = MemorySpaces()
+    place = fold(spaces, 9)
+    half = tmp_path / "00000000000000000009.part"
+    half.mkdir()
+    with pytest.raises(StoreError, match=r"9\.snap"):
+        write_snapshot(tmp_path, spaces.view(), place)
+    half.rmdir()
+    file = write_snapshot(tmp_path, spaces.view(), place)
+    assert verify_snapshot(file.path).rows == 200
+
+
 # ---------------------------------------------------------------------------- switches and kills
 
 
