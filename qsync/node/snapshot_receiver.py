@@ -210,12 +210,11 @@ class SnapshotReceiver:
 
     async def _finish(self, received: ReceivedSnapshot) -> None:
         """Install a complete snapshot, if the core says that the log begins there now."""
-        if not received.is_whole:
-            try:
-                await in_thread(self._effects, received.finish)
-            except Damaged:
-                await self._discard(received)
-                raise
+        try:
+            await in_thread(self._effects, received.finish)
+        except Damaged:
+            await self._discard(received)
+            raise
         offer, start = self._offer, received.start
         assert offer is not None
         self._is_installing = True

@@ -98,9 +98,10 @@ class StoredImport:
         if sums is None:
             raise Damaged(f"{self.path} was imported, and its sums do not hold")
         self._sums = sums
-        self._taken = int(_TAKEN.unpack(kept[_TAKEN_KEY])[0]) if _TAKEN_KEY in kept else 0
         if HEAD_KEY in kept:
             self._seal()  # the interrupted import had all rows, and no seal yet
+        else:
+            self._taken = int(_TAKEN.unpack(kept[_TAKEN_KEY])[0]) if _TAKEN_KEY in kept else 0
 
     def _seal(self) -> None:
         self.close()
@@ -137,7 +138,14 @@ class StoredImport:
         self._sums, self._taken = sums, found.number
 
     def finish(self) -> None:
-        """Complete the import: from now on the folder is opened with these rows."""
+        """Complete the import: from now on the folder is opened with these rows.
+
+        After an error again: it goes on.
+        """
+        if self._opened is None:
+            self._open()  # all rows are there; what failed was their seal
+            if self.finished:
+                return
         check_all(self.head, self._sums)
 
         def commit(txn: "Transaction[bytes]") -> None:

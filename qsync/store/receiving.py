@@ -80,8 +80,12 @@ class ReceivedSnapshot:
         self.bytes_taken += len(chunk)
 
     def finish(self) -> None:
-        """No chunk is left. Raises Damaged when the rows are not those of the head, StoreError."""
-        self.rows.finish()
+        """No chunk is left. Raises Damaged when the rows are not those of the head, StoreError.
+
+        After an error again: it goes on.
+        """
+        if not self.rows.finished:
+            self.rows.finish()
         if self._file is not None:
             self._file.put_in_place()
 
@@ -113,6 +117,8 @@ class _IncomingFile:
         self._unready = self._path.with_suffix(INCOMING)
         self._text = text
         self._opened: BinaryIO | None = None
+        self._end = 0
+        """What is behind does not count: a part of a chunk that was not taken."""
         self.kept = 0
         """Bytes of the chunks that were there when it was opened."""
 
@@ -145,7 +151,7 @@ class _IncomingFile:
         self.close()
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._opened = self._unready.open("w+b")
+            self._opened, self._end = self._unready.open("w+b"), 0
             self.append(self._text)
             sync_directory(self._path.parent)
         except OSError as error:
@@ -153,29 +159,36 @@ class _IncomingFile:
 
     def append(self, frame: bytes) -> int:
         """On the disk when this returns; where it begins. Raises StoreError: then it is not."""
-        at = self._file.tell()
+        at = self._end
         try:
-            write_frame(self._file, frame)
-            _flush(self._file)
+            file = self._at_end()
+            write_frame(file, frame)
+            _flush(file)
+            self._end = file.tell()
         except OSError as error:
             self.cut(at)
             raise faults.typed(error, self._path) from error
         return at
 
     def cut(self, at: int) -> None:
-        """Forget what follows. Raises StoreError."""
+        """Forget what follows. Raises StoreError; then the next call that writes does it."""
+        # What a failed write has left to be written must not come later.
+        self.close()
+        self._end = at
         try:
-            self._file.seek(at)
-            self._file.truncate()
+            self._at_end()
         except OSError as error:
             raise faults.typed(error, self._path) from error
 
     def put_in_place(self) -> None:
-        """Put a whole snapshot in place. Raises StoreError."""
+        """Put a whole snapshot in place. Raises StoreError; again, it goes on; Damaged if gone."""
         try:
-            _flush(self._file)
-            self.close()
-            self._unready.rename(self._path)
+            if self._unready.exists():
+                _flush(self._at_end())
+                self.close()
+                self._unready.rename(self._path)
+            elif not self._path.exists():
+                raise Damaged(f"{self._unready} was removed while it was written")
             sync_directory(self._path.parent)
         except OSError as error:
             raise faults.typed(error, self._path) from error
@@ -194,9 +207,17 @@ class _IncomingFile:
             with contextlib.suppress(OSError):  # what a failed write has left is cut off later
                 file.close()
 
-    @property
-    def _file(self) -> BinaryIO:
-        assert self._opened is not None
+    def _at_end(self) -> BinaryIO:
+        """The file, open at the end of what counts. Raises OSError."""
+        if self._opened is None:
+            file = self._unready.open("r+b")
+            try:
+                file.truncate(self._end)
+                file.seek(self._end)
+            except OSError:
+                file.close()
+                raise
+            self._opened = file
         return self._opened
 
 

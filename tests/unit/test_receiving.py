@@ -1,11 +1,14 @@
 """A snapshot comes in chunk by chunk: stopped anywhere it goes on; its file is whole or none."""
 
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 import pytest
 
-from qsync.errors import Damaged
+from qsync.errors import Damaged, DiskFull, StoreError
 from qsync.store.environment import FILE
 from qsync.store.receiving import (
     INCOMING,
@@ -160,6 +163,67 @@ def test_a_damaged_chunk_is_not_taken(tmp_path: Path, sent: Sent) -> None:
             received.take_chunk(wrong)
     take_all(received, made)
     assert received.is_whole
+    received.close()
+    target.close()
+
+
+@contextmanager
+def files_end_at(size: int) -> Iterator[None]:
+    """No file of this process grows beyond that: what is written behind it is cut short."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("room", [0, 2, 4, 500])
+def test_a_chunk_that_had_no_room_is_in_the_file_once(
+    tmp_path: Path, sent: Sent, room: int
+) -> None:
+    """Nothing of the failed write comes later, when there is room again."""
+    head, made = sent
+    target, snap = store(tmp_path), tmp_path / "snap"
+    received = ReceivedSnapshot(target, snap, head)
+    received.take_chunk(made[0])
+    (incoming,) = snap.glob(f"*{INCOMING}")
+    with files_end_at(incoming.stat().st_size + room):
+        for _ in range(2):
+            with pytest.raises(DiskFull):
+                received.take_chunk(made[1])
+    assert received.taken == 1
+    take_all(received, made)
+    (file,) = snapshot_files(snap)
+    assert verify_snapshot(file.path) == head
+    target.install(received.rows)
+    assert target.sums == head.sums
+    target.close()
+
+
+def test_a_file_that_could_not_have_its_name_gets_it_when_that_is_repeated(
+    tmp_path: Path, sent: Sent
+) -> None:
+    """All rows are here by then. Without the file a power cut would take them for good."""
+    head, made = sent
+    target, snap = store(tmp_path), tmp_path / "snap"
+    received = ReceivedSnapshot(target, snap, head)
+    for chunk in made:
+        received.take_chunk(chunk)
+    (incoming,) = snap.glob(f"*{INCOMING}")
+    in_the_way = incoming.with_suffix(".snap")
+    in_the_way.mkdir()
+    with pytest.raises(StoreError):
+        received.finish()
+    assert received.is_whole
+    in_the_way.rmdir()
+    for _ in range(2):
+        received.finish()
+    (file,) = snapshot_files(snap)
+    assert verify_snapshot(file.path) == head
+    file.path.unlink()
+    with pytest.raises(Damaged, match="was removed"):
+        received.finish()
     received.close()
     target.close()
 

@@ -10,7 +10,7 @@ import pytest
 
 from election.messages import Index
 from qsync.core.logstart import LogStart
-from qsync.errors import Damaged, SnapshotLost
+from qsync.errors import Damaged, SnapshotLost, StoreError
 from qsync.store import importing, snapshot
 from qsync.store.contract import Spaces
 from qsync.store.environment import FILE, sync_directory
@@ -260,6 +260,31 @@ def test_a_kill_within_a_switch_leaves_the_old_rows_or_the_new_ones(
     assert (spaces.digest(LOW, HIGH) == digest) == switched
     assert not importing.former(data).exists()
     spaces.close()
+
+
+def test_an_import_whose_seal_could_not_be_written_is_finished_when_that_is_repeated(
+    tmp_path: Path,
+) -> None:
+    """By the same process: it need not be started again when the disk has room again."""
+    source = SpaceStore(tmp_path / "from", map_size=MAP_SIZE)
+    head, made = stream(source, fold(source, 9))
+    source.close()
+    target = SpaceStore(tmp_path / "data", map_size=MAP_SIZE)
+    rows = target.importing(head)
+    for chunk in made:
+        rows.take_chunk(chunk)
+    in_the_way = tmp_path / "data.new" / "mark.new"
+    in_the_way.mkdir()
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"data\.new"):
+            rows.finish()
+        assert (rows.finished, rows.taken) == (False, len(made))
+    in_the_way.rmdir()
+    rows.finish()
+    assert rows.finished
+    target.install(rows)
+    assert (target.folded, target.sums) == (9, head.sums)
+    target.close()
 
 
 def test_rows_that_wait_are_used_only_by_a_log_that_begins_there(tmp_path: Path) -> None:
