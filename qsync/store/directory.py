@@ -19,7 +19,7 @@ from qsync.member import Member, MemberRole
 from qsync.record import instance_text, read_instance
 from qsync.store import faults
 from qsync.store.contract import Identity
-from qsync.store.environment import sync_directory
+from qsync.store.environment import sync_directory, write_whole
 from qsync.store.private import make_private
 
 FORMAT = 3
@@ -73,11 +73,12 @@ class Directory:
         Durable before anything is written under the new name. It was not there when the cluster
         was founded, so it has no founders (membership.md M5 a, M1 c).
         """
-        self.identity = replace(self.identity, instance=str(uuid.uuid4()), founders=())
+        renewed = replace(self.identity, instance=str(uuid.uuid4()), founders=())
         try:
-            _store(self.path, self.identity, self.format)
+            _store(self.path, renewed, self.format)
         except OSError as error:
             raise faults.typed(error, self.path) from error
+        self.identity = renewed
 
     def raise_format(self, least: int = FORMAT) -> None:
         """The layout is at least that one from now on: on the disk when this returns.
@@ -257,12 +258,5 @@ def _store(path: Path, identity: Identity, version: int) -> None:
     ]
     fields = {"format": version, **asdict(identity), "founders": founders}
     text = json.dumps(fields, indent=2) + "\n"
-    unready = path / "identity.json.new"
-    handle = os.open(unready, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
-    try:
-        os.write(handle, text.encode())
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-    unready.rename(path / "identity.json")
+    write_whole(path / "identity.json", text.encode())
     sync_directory(path)

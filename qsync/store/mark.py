@@ -1,6 +1,5 @@
 """Decides whether rows on the disk can be trusted: by a mark beside them, and every page."""
 
-import os
 import shutil
 import threading
 import zlib
@@ -9,7 +8,7 @@ from typing import Final
 
 from qsync.errors import Damaged
 from qsync.store import faults, seals
-from qsync.store.environment import FILE, sync_directory
+from qsync.store.environment import FILE, sync_directory, write_whole
 from qsync.store.head import HEAD_KEY, META, ROWS, SUM_KEY, Head
 from qsync.store.pages import Pages
 from qsync.store.seals import SealChanges, Sums
@@ -187,15 +186,8 @@ def read(file: Path) -> str | None:
 
 def write(file: Path, mark: str) -> None:
     """Durable when it returns. At every moment there is a whole mark, the former or the new one."""
-    unready = file.with_suffix(".new")
     try:
-        handle = os.open(unready, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
-        try:
-            os.write(handle, mark.encode())
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-        unready.rename(file)
+        write_whole(file, mark.encode())
         sync_directory(file.parent)
     except OSError as error:
         raise faults.typed(error, file.parent) from error

@@ -37,8 +37,12 @@ def write_private(path: Path, content: bytes, *, mode: int = _FILE_OF_OWNER) -> 
     """
     fresh = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
     opened = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with os.fdopen(opened, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+    try:
+        with os.fdopen(opened, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise

@@ -13,12 +13,20 @@ import pytest
 
 from election.messages import Replica
 from qsync import record
-from qsync.errors import ConfigError, Damaged, DirectoryLocked, StoreError, WrongFormat
-from qsync.store import archive
+from qsync.errors import (
+    ConfigError,
+    Damaged,
+    DirectoryLocked,
+    DiskFull,
+    StoreError,
+    WrongFormat,
+)
+from qsync.store import archive, mark
 from qsync.store.contract import Identity
-from qsync.store.directory import Directory, is_formatted
-from qsync.store.private import make_private
+from qsync.store.directory import FORMAT_TRIMMED, Directory, is_formatted
+from qsync.store.private import make_private, write_private
 from tests.unit.logs import CHILD, ME, ROOT, child, lmdb_log, recovered, some, write
+from tests.unit.test_receiving import files_end_at
 
 
 def test_a_fresh_directory_is_formatted_once_and_known_again(tmp_path: Path) -> None:
@@ -114,7 +122,7 @@ def test_a_second_process_is_refused_by_the_first_ones_id(tmp_path: Path) -> Non
     code = """
         from pathlib import Path
         from tests.unit.logs import ME
-        from qsync.store.directory import Directory, is_formatted
+        from qsync.store.directory import FORMAT_TRIMMED, Directory, is_formatted
         with Directory(Path(sys.argv[1]), wanted=ME):
             print("mine", flush=True)
             sys.stdin.read()
@@ -139,7 +147,7 @@ def test_a_process_that_was_killed_leaves_no_lock(tmp_path: Path) -> None:
         import os, signal
         from pathlib import Path
         from tests.unit.logs import ME
-        from qsync.store.directory import Directory, is_formatted
+        from qsync.store.directory import FORMAT_TRIMMED, Directory, is_formatted
         if os.fork() == 0:
             directory = Directory(Path(sys.argv[1]), wanted=ME)
             os.kill(os.getpid(), signal.SIGKILL)
@@ -161,6 +169,41 @@ def test_a_file_in_the_way_is_a_store_error(tmp_path: Path) -> None:
         lmdb_log(tmp_path)
 
 
+@pytest.mark.parametrize("room", [0, 1, 100])
+def test_a_full_disk_leaves_the_identity_that_is_stored(tmp_path: Path, room: int) -> None:
+    """A part of a new one would be none: nobody could start the node any more."""
+    with Directory(tmp_path, wanted=replace(ME, instance="")) as directory:
+        stored = (tmp_path / "identity.json").read_bytes()
+        assert len(stored) > room
+        with files_end_at(room):
+            with pytest.raises(DiskFull):
+                directory.raise_format(FORMAT_TRIMMED)
+            with pytest.raises(DiskFull):
+                directory.renew_instance()
+        assert directory.identity.instance in stored.decode()
+        assert (tmp_path / "identity.json").read_bytes() == stored
+        directory.raise_format(FORMAT_TRIMMED)
+    with Directory(tmp_path, wanted=replace(ME, instance="")) as directory:
+        assert directory.format == FORMAT_TRIMMED
+
+
+def test_a_full_disk_leaves_a_private_file_and_nothing_beside_it(tmp_path: Path) -> None:
+    """No second file with a part of a secret, under a name that nobody looks for."""
+    write_private(tmp_path / "secret", b"former")
+    with files_end_at(3), pytest.raises(OSError, match="too large"):
+        write_private(tmp_path / "secret", b"another one")
+    (file,) = tmp_path.iterdir()
+    assert file.read_bytes() == b"former"
+
+
+@pytest.mark.parametrize("room", [0, 3])
+def test_a_full_disk_leaves_the_mark_that_is_there(tmp_path: Path, room: int) -> None:
+    mark.write(tmp_path / mark.MARK, mark.CLEAN)
+    with files_end_at(room), pytest.raises(DiskFull):
+        mark.write(tmp_path / mark.MARK, mark.DIRTY)
+    assert mark.read(tmp_path / mark.MARK) == mark.CLEAN
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user to be")
 def test_a_directory_that_may_not_be_written_is_said_so(tmp_path: Path) -> None:
     answer = child(
@@ -169,7 +212,7 @@ def test_a_directory_that_may_not_be_written_is_said_so(tmp_path: Path) -> None:
         from pathlib import Path
         from tests.unit.logs import ME
         from qsync.errors import StoreError
-        from qsync.store.directory import Directory, is_formatted
+        from qsync.store.directory import FORMAT_TRIMMED, Directory, is_formatted
         os.seteuid(65534)
         try:
             Directory(Path(sys.argv[1]) / "n1", wanted=ME)
