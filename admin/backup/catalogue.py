@@ -31,12 +31,13 @@ class Catalogue:
         """Whether the place is sealed: it cannot be read without its key."""
         return isinstance(self.place, SealedPlace)
 
-    def chain(self, index: int, crc: int) -> list[LogManifest]:
-        """Return the parts of the log that follow an entry without a gap."""
+    def chain(self, index: int, crc: int, *, upto: int = names.NEVER) -> list[LogManifest]:
+        """Return the parts of the log that follow an entry without a gap, none beyond `upto`."""
         found: list[LogManifest] = []
         at, sum_there = index, crc
+        parts = [each for each in self.log if each.last <= upto]
         while True:
-            fitting = [each for each in self.log if each.first <= at + 1 <= each.last]
+            fitting = [each for each in parts if each.first <= at + 1 <= each.last]
             fitting = [each for each in fitting if each.first <= at or each.before == sum_there]
             if not fitting:
                 return found
@@ -45,11 +46,19 @@ class Catalogue:
             at, sum_there = furthest.last, furthest.crc
 
     def settled_chain(self, backup: BackupManifest) -> list[LogManifest]:
-        """Return the same up to the last part of which all is decided."""
+        """Return the same up to the last part of which all is decided.
+
+        A longer part of which not all is may be beside those: of a backup that was stopped, while
+        an archive went on.
+        """
         chain = self.chain(backup.index, backup.crc)
-        while chain and not chain[-1].settled:
-            chain.pop()
-        return chain
+        end = chain[-1].last if chain else backup.index
+        ends = {each.last for each in self.log if each.settled and backup.index < each.last <= end}
+        for upto in sorted(ends, reverse=True):
+            chain = self.chain(backup.index, backup.crc, upto=upto)
+            if chain and chain[-1].last == upto and chain[-1].settled:
+                return chain
+        return []
 
     def reach(self, backup: BackupManifest) -> int:
         """Return the last index to which a backup can be restored."""
@@ -90,9 +99,7 @@ def load(place: BackupPlace) -> Catalogue:
     for folder in place.folders(names.BASE):
         if folder.isdecimal():
             _load_backup(found, int(folder))
-    there = set(place.names(names.LOG))
-    for name in sorted(each for each in there if each.endswith(names.MANIFEST_SUFFIX)):
-        _load_log(found, f"{names.LOG}/{name}")
+    _load_logs(found)
     found.log.sort(key=lambda each: (each.first, each.last))
     _check_followed(found)
     return found
@@ -152,7 +159,14 @@ def batches(
 
 def read_log(place: BackupPlace, part: LogManifest) -> list[Entry]:
     """Return all entries of a part, verified. Raises BackupDamaged."""
-    content = read_part(place, part.part)
+    try:
+        content = place.read(part.part.name)
+    except NoBackup:
+        found = _replaced(place, part)
+        if found is None:
+            raise _missing(part.part) from None
+        return found
+    manifest.check_part(part.part, content)
     try:
         found = record.decode(content, previous=part.before)
     except RecordDamage as damage:
@@ -164,14 +178,40 @@ def read_log(place: BackupPlace, part: LogManifest) -> list[Entry]:
     return found
 
 
+def _replaced(place: BackupPlace, part: LogManifest) -> list[Entry] | None:
+    """Return its entries from a longer part, which an archive has put in its place since.
+
+    None where there is none. Raises BackupDamaged.
+    """
+    for name in _log_manifests(place):
+        first, last = names.log_range(name)
+        if first > part.first or last <= part.last:
+            continue
+        try:
+            longer = manifest.decode(LogManifest, name, place.read(name))
+        except NoBackup:
+            continue  # that was replaced, too
+        _check_place(name, names.log_manifest(longer.part.name))
+        entries = read_log(place, longer)
+        found = entries[part.first - longer.first : part.last + 1 - longer.first]
+        if found[-1].crc != part.crc:
+            raise BackupDamaged(f"{name}: entry {part.last} is another one than elsewhere")
+        return found
+    return None
+
+
 def read_part(place: BackupPlace, part: manifest.Part) -> bytes:
     """Return a part as it was written. Raises BackupDamaged when it is missing or changed."""
     try:
         content = place.read(part.name)
     except NoBackup:
-        raise BackupDamaged(f"{part.name} is missing, a manifest tells of it") from None
+        raise _missing(part) from None
     manifest.check_part(part, content)
     return content
+
+
+def _missing(part: manifest.Part) -> BackupDamaged:
+    return BackupDamaged(f"{part.name} is missing, a manifest tells of it")
 
 
 def _begun(place: BackupPlace, cluster: str) -> PlaceManifest:
@@ -192,16 +232,44 @@ def _load_backup(found: Catalogue, index: int) -> None:
         found.damage.append(error.message)
         return
     try:
-        found.backups.append(manifest.decode(BackupManifest, names.backup(index), content))
+        made = manifest.decode(BackupManifest, names.backup(index), content)
+        _check_place(names.backup(index), names.backup(made.index))
+        found.backups.append(made)
     except BackupDamaged as error:
         found.damage.append(error.message)
 
 
-def _load_log(found: Catalogue, name: str) -> None:
-    try:
-        found.log.append(manifest.decode(LogManifest, name, found.place.read(name)))
-    except (BackupDamaged, NoBackup) as error:
-        found.damage.append(error.message)
+def _check_place(name: str, own: str) -> None:
+    """A manifest is where it was written: by its place others remove it. Raises BackupDamaged."""
+    if name != own:
+        raise BackupDamaged(f"{name} is not its manifest, but a copy of {own}")
+
+
+def _load_logs(found: Catalogue) -> None:
+    """Read the manifests of the log, and those that an archive which runs writes meanwhile.
+
+    It puts a longer part in the place of one that grows, the new manifest before the old one goes.
+    """
+    missing: dict[str, str] = {}
+    seen: set[str] = set()
+    while fresh := set(_log_manifests(found.place)) - seen:
+        for name in sorted(fresh):
+            try:
+                made = manifest.decode(LogManifest, name, found.place.read(name))
+                _check_place(name, names.log_manifest(made.part.name))
+                found.log.append(made)
+            except NoBackup as error:
+                missing[name] = error.message
+            except BackupDamaged as error:
+                found.damage.append(error.message)
+        seen |= fresh
+    there = set(_log_manifests(found.place)) if missing else set()
+    found.damage += [why for name, why in missing.items() if name in there]
+
+
+def _log_manifests(place: BackupPlace) -> list[str]:
+    there = place.names(names.LOG)
+    return [f"{names.LOG}/{each}" for each in there if each.endswith(names.MANIFEST_SUFFIX)]
 
 
 def _check_followed(found: Catalogue) -> None:

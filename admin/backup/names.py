@@ -44,5 +44,15 @@ def log_manifest(part: str) -> str:
 
 def log_last(part: str) -> int:
     """Return the last index of a part, by its name; for other names one that is never reached."""
-    first, _, last = part.rpartition("/")[2].removesuffix(LOG_SUFFIX).partition("-")
-    return int(last) if first.isdecimal() and last.isdecimal() else NEVER
+    return log_range(part)[1]
+
+
+def log_range(name: str) -> tuple[int, int]:
+    """Return the first and last index of a part, by its name or that of its manifest.
+
+    For other names indexes that are never reached.
+    """
+    stem = name.rpartition("/")[2].removesuffix(LOG_SUFFIX).removesuffix(MANIFEST_SUFFIX)
+    first, _, last = stem.partition("-")
+    known = first.isdecimal() and last.isdecimal()
+    return (int(first), int(last)) if known else (NEVER, NEVER)
