@@ -1,10 +1,11 @@
 """A new cluster of one node from decided rows and log: for restores, and for a lone survivor."""
 
+import fcntl
 import json
 import shutil
 import uuid
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +23,7 @@ from qsync.data.ancestors import Ancestor
 from qsync.data.founding import found_anew
 from qsync.data.members import CODEC
 from qsync.decided import DecidedLog
-from qsync.errors import ConfigError, StoreError
+from qsync.errors import ConfigError, DirectoryLocked, StoreError
 from qsync.member import Member
 from qsync.record import read_instance
 from qsync.store.contract import Identity, Spaces
@@ -106,12 +107,11 @@ def found_cluster(
     `take`: puts the rows in place as they are where that log begins. `progress`: up to which entry
     of it they were brought. `ancestor`: the cluster that ends with it, if one does. `noted`: with
     which line its audit trail begins. `wait`: returns when the node may be started; it sees the
-    rows. Raises DirectoryNotEmpty, ConfigError, StoreError.
+    rows. Raises DirectoryNotEmpty, DirectoryLocked, ConfigError, StoreError.
     """
     cluster = str(uuid.uuid4())
     draft, secret = node.config(cluster, descends=ancestor is not None)
     check_empty(node.directory)
-    _begin(node.directory, cluster)
     instance = str(uuid.uuid4())
     member = Member(
         Replica(draft.node.id),
@@ -126,24 +126,25 @@ def found_cluster(
         name=member.name,
         founders=(member,),
     )
-    with Directory(node.directory, wanted=identity) as directory:
-        with closing(SpaceStore(directory.data)) as spaces:
-            take(spaces)
-            log.fold_into(spaces, progress)
-            start = founded_by(log.start_behind(), member, CODEC)
-            dropped = found_anew(spaces, member, ancestor)
-            rows = sum(each.rows for each in spaces.sums.groups.values())
-            if start.index:  # else the log begins with its first entry, and needs no snapshot
-                _write_snapshot(directory.path, spaces, start)
-            wait(spaces)
-        with closing(open_log(directory)) as new_log:
-            new_log.recover()
-            new_log.write(first_write(term))
-            if start.index:
-                new_log.begin_at(start)
-    noted.write(node.directory)
-    cluster_secret.put(node.directory, secret)
-    _finish(node.directory, draft.to_yaml())
+    with _begun(node.directory, cluster):
+        with Directory(node.directory, wanted=identity) as directory:
+            with closing(SpaceStore(directory.data)) as spaces:
+                take(spaces)
+                log.fold_into(spaces, progress)
+                start = founded_by(log.start_behind(), member, CODEC)
+                dropped = found_anew(spaces, member, ancestor)
+                rows = sum(each.rows for each in spaces.sums.groups.values())
+                if start.index:  # else the log begins with its first entry, and needs no snapshot
+                    _write_snapshot(directory.path, spaces, start)
+                wait(spaces)
+            with closing(open_log(directory)) as new_log:
+                new_log.recover()
+                new_log.write(first_write(term))
+                if start.index:
+                    new_log.begin_at(start)
+        noted.write(node.directory)
+        cluster_secret.put(node.directory, secret)
+        _finish(node.directory, draft.to_yaml())
     config = NodeConfig.load(node.directory / FILE, {})
     return FoundedCluster(config=config, index=start.index, rows=rows, dropped=dropped)
 
@@ -166,19 +167,42 @@ def check_empty(directory: Path) -> None:
         )
 
 
-def _begin(directory: Path, cluster: str) -> None:
-    """An empty directory that says what it will be."""
-    if _is_half_done(directory):
-        for each in directory.iterdir():
-            if each.name in {UNREADY, _LOST_AND_FOUND}:
-                continue
-            if each.is_dir():
-                shutil.rmtree(each)
-            else:
-                each.unlink()
+@contextmanager
+def _begun(directory: Path, cluster: str) -> Iterator[None]:
+    """An empty directory that says what it will be, and that nobody else fills meanwhile.
+
+    Raises DirectoryLocked while another one does, DirectoryNotEmpty when it has.
+    """
+    was_half_done = _is_half_done(directory)
     make_private(directory)
-    (directory / UNREADY).write_text(json.dumps({"cluster": cluster}) + "\n", "utf-8")
-    sync_directory(directory)
+    with (directory / UNREADY).open("a", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DirectoryLocked(
+                f"{directory} is being filled by another restore or recovery",
+                hint="wait for its end, or name another directory",
+            ) from None
+        if (directory / FILE).exists():  # it has ended just now
+            (directory / UNREADY).unlink(missing_ok=True)
+            check_empty(directory)
+        if was_half_done:
+            _clear(directory)
+        file.truncate(0)
+        file.write(json.dumps({"cluster": cluster}) + "\n")
+        file.flush()
+        sync_directory(directory)
+        yield
+
+
+def _clear(directory: Path) -> None:
+    for each in directory.iterdir():
+        if each.name in {UNREADY, _LOST_AND_FOUND}:
+            continue
+        if each.is_dir():
+            shutil.rmtree(each)
+        else:
+            each.unlink()
 
 
 def _finish(directory: Path, text: str) -> None:

@@ -100,7 +100,7 @@ def restore(
         log,
         Term(made.term),
         lambda spaces: take_rows(found, made.point, spaces, progress),
-        lambda at: progress("log", at - backup.index, made.index),
+        lambda at: progress("log", at - backup.index, made.index - backup.index),
         noted=AuditNote(
             "restored",
             {

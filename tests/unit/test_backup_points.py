@@ -24,7 +24,7 @@ from qsync.core.generation import generation_of
 from qsync.data import schema
 from qsync.data.ancestors import Ancestor, ancestors_of
 from qsync.data.founding import found_anew
-from qsync.errors import ConfigError, DiskFull, Unavailable
+from qsync.errors import ConfigError, DirectoryLocked, DiskFull, Unavailable
 from qsync.member import Member
 from qsync.record import Instance
 from qsync.store.memory import MemorySpaces
@@ -298,6 +298,58 @@ def test_a_restore_that_was_killed_anywhere_begins_anew(tmp_path: Path) -> None:
             break
     assert killed >= 3, "within the rows, and within the log"
     assert {row[0]: row for row in shown_rows(tmp_path / "n1")} == history.rows(history.last)
+
+
+def test_one_restore_at_a_time_fills_a_directory(tmp_path: Path) -> None:
+    """Another one that is begun meanwhile takes nothing away from it."""
+    history, place = lived(11), Folder(tmp_path / "place")
+    kept(place, history)
+    node = new_cluster.NewNode(directory=tmp_path / "n1")
+    refused = 0
+
+    def progress(*_: object) -> None:
+        nonlocal refused
+        with pytest.raises(DirectoryLocked, match="filled by another restore"):
+            restoring.restore(catalogue.load(place), WantedPoint(), node, lambda *_: None)
+        refused += 1
+
+    restoring.restore(catalogue.load(place), WantedPoint(), node, progress)
+    assert refused >= 3, "within the rows, and within the log"
+    assert {row[0]: row for row in shown_rows(tmp_path / "n1")} == history.rows(history.last)
+    with pytest.raises(ConfigError, match="is not empty"):
+        restoring.restore(catalogue.load(place), WantedPoint(), node, lambda *_: None)
+
+
+def test_what_is_shown_of_a_restore_comes_to_its_end(tmp_path: Path) -> None:
+    history, place = lived(11), Folder(tmp_path / "place")
+    kept(place, history)
+    node = new_cluster.NewNode(directory=tmp_path / "n1")
+    told: dict[str, tuple[int, int]] = {}
+
+    def progress(what: str, done: int, all_: int) -> None:
+        assert 0 <= done <= all_
+        told[what] = done, all_
+
+    plan, _ = restoring.restore(catalogue.load(place), WantedPoint(), node, progress)
+    backup = plan.point.backup
+    assert backup.index
+    entries, size = plan.index - backup.index, sum(each.size for each in backup.parts)
+    assert told == {"rows": (size, size), "log": (entries, entries)}
+
+
+def test_two_who_write_one_file_leave_it_whole(tmp_path: Path) -> None:
+    """Two backups at once go on with the same unfinished one, and copy the same parts."""
+    place, contents = Folder(tmp_path / "place"), [bytes([each]) * 100_000 for each in (1, 2)]
+
+    def write_often(content: bytes) -> None:
+        for _ in range(30):
+            place.write("log/one.log", content)
+
+    with ThreadPoolExecutor(len(contents)) as pool:
+        for each in [pool.submit(write_often, content) for content in contents]:
+            each.result()
+    assert place.read("log/one.log") in contents
+    assert [each.name for each in (tmp_path / "place" / "log").iterdir()] == ["one.log"]
 
 
 def test_what_is_of_another_cluster_is_left_alone(tmp_path: Path) -> None:
