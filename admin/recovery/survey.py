@@ -23,7 +23,7 @@ class OtherLog:
     """Another member's log beside the survivor's.
 
     `only_there`, `only_here`: entries that one has and the other lacks; None where it is not known,
-    and `why` says why. `at_least`: so many of them it has in any case, by the place of its end.
+    and `why` says why. `at_least`: so many of them it has in any case, by where it begins and ends.
     `runs`: it answered, so it is not stopped.
     """
 
@@ -177,8 +177,18 @@ def _beside(survivor: Survivor, source: EntrySource, other: OtherLog) -> OtherLo
     try:
         found = log_diff.difference(survivor.log, source)
     except Compacted as error:
-        return replace(ended, at_least=max(0, last - survivor.last), why=error.message)
+        return replace(ended, at_least=_lacking(survivor, source, last), why=error.message)
     return replace(ended, only_there=found.only_right, only_here=found.only_left)
+
+
+def _lacking(survivor: Survivor, source: EntrySource, last: int) -> int:
+    """Entries up to `last` of a log that cannot be compared which the survivor lacks for certain.
+
+    Where one log begins within the other they differ there, and so in all that follows.
+    """
+    begins = int(max(survivor.log.start().index, source.start().index))
+    common = begins - 1 if begins <= min(survivor.last, last) else survivor.last
+    return max(0, last - common)
 
 
 def _term_at(source: EntrySource, index: int) -> int:

@@ -112,6 +112,23 @@ def test_what_a_log_that_cannot_be_compared_is_ahead_by_counts_as_lost(cluster: 
         forcing.check(found, lose=2, others_are_stopped=True)
 
 
+def test_what_was_confirmed_and_trimmed_elsewhere_counts_as_lost_behind_a_longer_tail(
+    cluster: Path,
+) -> None:
+    """The survivor led a former term, and did not hear of what a quorum has confirmed since."""
+    storage = open_storage(NodeConfig.load(cluster / "n3" / "node.yaml", {}))
+    entries = storage.log.entries(Index(1), Index(7))
+    storage.log.trim(start_behind(entries[5]))
+    storage.close()
+    with opened(cluster / "n1") as left:
+        found = survey(left, [cluster / "n3"])
+        assert left.last == 9
+    n3 = found.others[-1]
+    assert (n3.name, n3.only_there, n3.at_least, found.lost) == ("n3", None, 2, 2)
+    with pytest.raises(RecoveryRefused, match="n3 has 2 entries that n1 lacks"):
+        forcing.check(found, lose=1, others_are_stopped=True)
+
+
 def test_what_was_interrupted_while_leases_may_be_alive_cannot_be_started(tmp_path: Path) -> None:
     hosts = ["127.0.0.1:1", "127.0.0.1:2"]
     slow = ["--set", "election.timeout=9s", "--set", "replication.timeout=4s"]
