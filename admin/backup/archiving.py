@@ -50,6 +50,8 @@ class Archiver:
         self._options = options
         self._throttle = Throttle(options.taking.bytes_per_s)
         self._tries = 0
+        self._trimmed: set[str] = set()
+        """The addresses of nodes that do not have the log which follows."""
         self._refusal = ""
         """Why the cluster last refused to register the place; reported once."""
         self._registered = 0
@@ -68,7 +70,7 @@ class Archiver:
         """
         while True:
             try:
-                self._follow(once=once)
+                is_done = self._follow(once=once)
             except (Unavailable, ProtocolError) as error:
                 if once:
                     raise
@@ -76,12 +78,17 @@ class Archiver:
                 self._options.taking.say(f"{error.message}; another node is asked")
                 self._options.sleep(RETRY_S)
             else:
-                return
+                if is_done:
+                    return
 
-    def _follow(self, *, once: bool) -> None:
-        """Archive from one node, as long as it answers."""
+    def _follow(self, *, once: bool) -> bool:
+        """Archive from one node, as long as it answers; false when it lacks the log that follows.
+
+        Then there is another one that was not asked yet.
+        """
         able, confirmed = nodes.choose(self._seeds, node=self._options.taking.node)
-        chosen = able[self._tries % len(able)]
+        left = [each for each in able if each.address not in self._trimmed] or able
+        chosen = left[self._tries % len(left)]
         with BackupSource(chosen.address) as source:
             self._options.taking.say(f"follows {chosen.name} at {chosen.address}")
             log = self._begun(source)
@@ -91,12 +98,17 @@ class Archiver:
                 try:
                     self._keep(source, log)
                 except Compacted as error:
+                    self._trimmed.add(chosen.address)
+                    if any(each.address not in self._trimmed for each in able):
+                        self._options.taking.say(f"{error.message}; another node is asked")
+                        return False
                     self._back_up_anew(log.next, error)
                     log = self._begun(source)
                     continue
                 self._tries = 0
+                self._trimmed.clear()
                 if once:
-                    return
+                    return True
                 self._options.sleep(self._options.every_s)
                 source.ask_status()
 
@@ -129,7 +141,7 @@ class Archiver:
             self._register(log.last)
 
     def _back_up_anew(self, missing: int, error: Compacted) -> None:
-        """Make another backup: that node does not have the log that follows any more."""
+        """Make another backup: no node has the log that follows any more."""
         self._options.taking.say(
             f"{error.message}: no log is kept from {missing} on; another backup is made, and no "
             "point in between can be restored"

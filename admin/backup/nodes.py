@@ -10,7 +10,7 @@ from admin.cluster import surveys
 from election.messages import Index
 from qsync import record
 from qsync.client.one_node import NodeConnection
-from qsync.errors import ConfigError, ProtocolError, Unavailable, WrongVersion
+from qsync.errors import ProtocolError, Unavailable, WrongVersion
 from qsync.node.snapshot_export import FEATURE, PIECE_BYTES_MAX
 from qsync.record import Entry, RecordDamage
 from qsync.status import decode
@@ -138,7 +138,7 @@ def choose(seeds: Sequence[str], *, node: str | None = None) -> ChosenNodes:
         return ChosenNodes(chosen, confirmed)
     able = [each for each in found.samples if _is_able(each)]
     if not able:
-        raise ConfigError(
+        raise Unavailable(
             "none of the nodes that answer has the cluster's data",
             hint="`qsync status` says what is wrong with each",
         )
