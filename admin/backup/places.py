@@ -2,6 +2,8 @@
 
 import errno
 import os
+import re
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 UNREADY: Final = ".new"
 """A file that is being written; it is never read."""
+_PASSWORD: Final = re.compile(r"(?<=://)([^/@:]*):[^/]*@")
+"""In a URL, of who reaches it: the cluster's log and its status name places, for all to read."""
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -23,7 +27,7 @@ class BackupPlace(Protocol):
     """Files by name, `/` between folders. Each is there whole or not at all."""
 
     url: str
-    """As people write it."""
+    """As people write it, without a password."""
 
     def names(self, folder: str) -> list[str]:
         """Return the names of the files directly in a folder, in order; none if it is not there."""
@@ -82,11 +86,13 @@ class Folder:
     def write(self, name: str, content: bytes) -> None:
         """Write a file whole or not at all, whatever happens."""
         path = self._path / name
-        unready = path.with_name(path.name + UNREADY)
+        unready = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{UNREADY}")
         with self._typed(name):
             if not self._path.exists():
+                _make_folders(self._path.parent)
                 make_private(self._path)  # as a node's directory: it has all that is in one
-            path.parent.mkdir(parents=True, exist_ok=True)
+                _keep_name(self._path.parent)
+            _make_folders(path.parent)
             try:
                 with unready.open("wb") as file:
                     file.write(content)
@@ -139,19 +145,19 @@ class RemotePlace:
     """A place that `fsspec` reaches. Object stores write whole files; else checksums tell."""
 
     def __init__(self, url: str) -> None:
-        self.url = url
+        self.url = _PASSWORD.sub(r"\1:***@", url)
         try:
             import fsspec  # noqa: PLC0415 - an extra, and slow to import
         except ImportError:
             raise ConfigError(
-                f"{url} is reached by fsspec, which is not installed",
+                f"{self.url} is reached by fsspec, which is not installed",
                 hint="pip install 'qsync-cluster[backup]', or name a folder",
             ) from None
         try:
             self._files: AbstractFileSystem
             self._files, root = fsspec.core.url_to_fs(url)
         except (ValueError, ImportError) as error:
-            raise ConfigError(f"{url} cannot be reached: {error}") from error
+            raise ConfigError(f"{self.url} cannot be reached: {error}") from error
         self._root = PurePosixPath(root)
 
     def names(self, folder: str) -> list[str]:
@@ -226,8 +232,19 @@ def typed(error: OSError, place: str) -> DiskFull | BackupPlaceLost:
     return BackupPlaceLost(f"{place}: {said}")
 
 
+def _make_folders(folder: Path) -> None:
+    """Make it and those above it; on the disk with their names when this returns."""
+    if not folder.is_dir():
+        _make_folders(folder.parent)
+        folder.mkdir(exist_ok=True)
+        _keep_name(folder.parent)
+
+
 def _keep_name(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except PermissionError:
+        return  # what we may not read was not made for us
     try:
         os.fsync(handle)
     finally:

@@ -205,6 +205,8 @@ class _Rows:
             got += len(piece)
             throttle.passed(len(piece))
         content = b"".join(pieces)[:wanted]
+        if len(content) < wanted:
+            raise BackupDamaged(f"the snapshot at {self._snapshot} ends before its {size} bytes")
         self._place.write(name, content)
         return size, content
 
