@@ -115,7 +115,20 @@ def _index(
     if wanted.time is not None:
         for entry in _later(found, backup, chain, wanted.time):
             return entry.index - 1
+        _check_no_gap(found, backup, wanted.time)
     return found.reach(backup)
+
+
+def _check_no_gap(found: Catalogue, backup: BackupManifest, time: float) -> None:
+    """Nothing that is known to be missing was written before that moment. Raises BackupGap."""
+    reach = found.reach(backup)
+    after = next((each for each in found.backups if each.index > reach), None)
+    if after is None or (after.index == reach + 1 and after.index_time > time):
+        return
+    raise BackupGap(
+        f"{shown_time(time)} is not reached: no log is kept of {reach + 1}..{after.index}, which "
+        f"was written up to {shown_time(after.index_time)}"
+    )
 
 
 def _later(

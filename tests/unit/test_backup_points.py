@@ -1,6 +1,7 @@
 """Any index and any moment can be restored, and holds what a naive replay of the log gives."""
 
 import errno
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 
@@ -184,6 +185,14 @@ def test_a_gap_in_the_log_is_named(tmp_path: Path) -> None:
     assert restored(place, WantedPoint(index=early))[1] == history.rows(early)
     with pytest.raises(BackupGap):
         restoring.plan(catalogue.load(place), WantedPoint(index=late - 1))
+    loaded, inside = catalogue.load(place), history.log[early + 5].time
+    assert history.log[early].time < inside < history.log[late - 1].time
+    for wanted in (WantedPoint(time=inside), WantedPoint(time=2e9, backup="0")):
+        with pytest.raises(BackupGap, match=rf"no log is kept of {early + 1}\.\.{late}, which"):
+            points.find(loaded, wanted)
+    before = history.log[early - 4].time
+    assert points.find(loaded, WantedPoint(time=before)).index == history.at_time(before) < early
+    assert points.find(loaded, WantedPoint(time=2e9)).index == history.last
 
 
 def test_what_was_cut_off_before_all_was_decided_is_not_restored(tmp_path: Path) -> None:
@@ -367,6 +376,19 @@ def test_what_is_of_another_cluster_is_left_alone(tmp_path: Path) -> None:
 def test_a_place_of_an_unknown_kind_is_refused() -> None:
     with pytest.raises(ConfigError, match="gopher"):
         open_place("gopher://here")
+
+
+def test_a_password_in_a_url_is_named_to_nobody() -> None:
+    """The cluster hears of a place by it, and so does who reads a status."""
+    place = open_place("memory://ann:s3cr:et@host:7/shop")
+    place.write("log/one.log", b"some")
+    assert place.url == "memory://ann:***@host:7/shop"
+    assert place.read("log/one.log") == b"some"
+    with pytest.raises(NoBackup) as raised:
+        place.read("log/none.log")
+    assert "s3cr" not in str(raised.value)
+    for plain in ("memory://host:7/shop", "memory://ann@host/shop", "memory://shop/a:b@c"):
+        assert open_place(plain).url == plain
 
 
 def test_fsspec_is_the_one_that_is_tested() -> None:
