@@ -220,8 +220,8 @@ async def test_an_archive_asks_all_nodes_for_the_log_before_it_leaves_a_gap(
         first = catalogue.load(place)
         async with qsync.connect_async(leader.address) as db:
             for number in range(20):
-                receipt = await db.space("t").replace([number, "after the archive ended"])
-        last = int(receipt.index)
+                await db.space("t").replace([number, "after the archive ended"])
+            last = int((await db.space("t").replace([20, "the last"])).index)
         for each in [each for each in nodes if each is not leader]:
             await has_folded(each, last)
             await trim(each)
