@@ -24,6 +24,7 @@ from qsync.client.pending_request import (
     RequestObserver,
     RetryKind,
     SendQueues,
+    doubt,
 )
 from qsync.client.response_timeout import FAR
 from qsync.client.targets import SeedAddresses
@@ -87,6 +88,8 @@ class Core:
             if isinstance(request, WriteRequest) and token is None:
                 self.numbering.settled(request.seq)
             raise
+        if token is not None:
+            doubt(self._asks.values(), token)
         ask = PendingRequest(kind, request, frame, now=now, deadline=deadline)
         ask.doubted = token is not None  # a token says that an attempt exists somewhere
         if observe is not None:
@@ -104,16 +107,11 @@ class Core:
     ) -> PendingRequest:
         """Ask for the outcome of a write.
 
-        `again`: do it again if it is kept here. Else, if nobody has done it, it is given up.
+        `again`: do it again if it is here. Else, if nobody has done it, it is given up.
         """
-        own = token.session == self.numbering.id
-        kept = self.numbering.again(token.seq) if own else None
         self._number += 1
-        if kept is not None and again:
-            write = kept._replace(id=self._number, low=self.numbering.low)
-        else:
-            ops = [operations.give_up()]
-            write = WriteRequest(self._number, token.session, token.seq, 0, WriteFlags.NONE, ops)
+        under_way = doubt(self._asks.values(), token)
+        write = self.numbering.ask_again(self._number, token, under_way, again=again)
         ask = PendingRequest(
             RetryKind.WRITE, write, request_frames.frame_of(write), now=now, deadline=deadline
         )

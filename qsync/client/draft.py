@@ -5,7 +5,7 @@ from dataclasses import replace
 from election.messages import Position
 from qsync.client import calls, operations, options
 from qsync.client.calls import Basis, ClientCall, KeyRange
-from qsync.client.numbering import Token
+from qsync.client.numbering import SEED_BYTES, Token
 from qsync.client.operations import Operation
 from qsync.client.options import Changes, WriteOptions
 from qsync.client.pending_request import PendingRequest
@@ -32,9 +32,11 @@ class TransactionDraft:
 
     @property
     def token(self) -> str | None:
-        """Session and number of the commit; None before."""
+        """Session and number of the commit; None before, and while its session has no name."""
         sent = None if self._ask is None else self._ask.request
-        return str(Token(sent.session, sent.seq)) if isinstance(sent, WriteRequest) else None
+        if isinstance(sent, WriteRequest) and len(sent.session) > SEED_BYTES:
+            return str(Token(sent.session, sent.seq))
+        return None
 
     def write(self, operation: Operation) -> None:
         """Add an operation."""

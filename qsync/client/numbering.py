@@ -4,10 +4,11 @@ import random
 from enum import Enum
 from typing import Final, NamedTuple
 
+from qsync.client import operations
 from qsync.error_details import OUTCOMES_MAX
 from qsync.errors import ConfigError, ProtocolError, QsyncError
 from qsync.wire import cbor, replies
-from qsync.wire.verbs import WriteRequest
+from qsync.wire.verbs import WriteFlags, WriteRequest
 
 SEED_BYTES: Final = 7
 """With the place of its opening an id has 23 bytes: the most that writes of one tuple pack fast."""
@@ -17,6 +18,7 @@ UNRESOLVED_SPAN_MAX: Final = 2_000
 A node keeps the outcomes of all that come after it (`limits.session_outcomes_max`, 4096 if nobody
 sets it), and takes no more when it is full. One that keeps fewer says so (`refused`).
 """
+_AT_ONCE: Final = int(WriteFlags.SUBMIT | WriteFlags.NO_WAIT)
 
 
 class Token(NamedTuple):
@@ -147,6 +149,20 @@ class Numbering:
         if write is not None:
             self._pending.add(seq)
         return write
+
+    def ask_again(
+        self, id: int, token: Token, under_way: WriteRequest | None, *, again: bool
+    ) -> WriteRequest:
+        """Return the request for the outcome of a write: with `again` the write itself, if known.
+
+        `under_way`: it, if it has not ended here. One that was only submitted waits this time.
+        """
+        kept = self.again(token.seq) if token.session == self.id else None
+        kept = under_way if kept is None else kept
+        if kept is None or not again:
+            ops = [operations.give_up()]
+            return WriteRequest(id, token.session, token.seq, 0, WriteFlags.NONE, ops)
+        return kept._replace(id=id, flags=kept.flags & ~_AT_ONCE)
 
     def _renew(self) -> None:
         self._former.add(self.id)

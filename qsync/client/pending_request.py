@@ -1,7 +1,7 @@
 """One request of a caller, from its beginning until its answer or error is known."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from typing import Final, Protocol
 
@@ -111,6 +111,21 @@ _LEADERS: Final = frozenset({RetryKind.READ, RetryKind.WRITE, RetryKind.OPEN})
 def _wait(request: Request) -> float:
     """Return how long the node was asked to wait for news."""
     return request.wait if isinstance(request, WatchRequest | ChangesRequest) else 0.0
+
+
+def doubt(asks: Iterable[PendingRequest], token: tuple[bytes, int]) -> WriteRequest | None:
+    """Put the attempts of that write in doubt, for another one begins; return it if there is one.
+
+    Else its first attempt could get a new number when the node knows its own no more: the second
+    attempt has been answered and forgotten by then.
+    """
+    found = None
+    for ask in asks:
+        write = ask.request
+        if isinstance(write, WriteRequest) and (write.session, write.seq) == token:
+            ask.doubted = True
+            found = write if found is None else found
+    return found
 
 
 class SendQueues:

@@ -15,13 +15,16 @@ def prepare_again(ask: PendingRequest, numbering: Numbering) -> None:
     """Prepare another attempt: flag a write in doubt, and let its session forget what is known.
 
     A write in doubt is flagged so that its refusal may be recorded. `low` is that of now: what was
-    answered since the last attempt makes room where the session is full. A token says no low.
+    answered since the last attempt makes room where the session is full. A token says no low. A
+    write whose token was resolved meanwhile may be below it, and is still asked for.
     """
     write = ask.request
     if not isinstance(write, WriteRequest):
         return
     flags = write.flags | WriteFlags.DOUBTED if ask.doubted else write.flags
-    low = numbering.low if write.low and write.session == numbering.id else write.low
+    low = write.low
+    if low and write.session == numbering.id:
+        low = min(numbering.low, write.seq)
     if (flags, low) != (write.flags, write.low):
         ask.request = write._replace(flags=flags, low=low)
         ask.frame = frame_of(ask.request)

@@ -2,12 +2,14 @@
 
 import pytest
 
-from qsync.client.numbering import parse_token
+from qsync.client import calls, operations
+from qsync.client.numbering import Token, parse_token
 from qsync.error_details import RECORDED
 from qsync.errors import (
     Conflict,
     DuplicateKey,
     GivenUp,
+    NotLeader,
     Outcome,
     OutcomeUnknown,
     Overloaded,
@@ -112,3 +114,66 @@ def test_a_doubted_write_that_waits_when_its_session_expires_keeps_its_number() 
         else:
             stage.commit(link, request)
     assert error_of(ask).outcome is Outcome.UNKNOWN
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_write_under_way_keeps_its_number_when_its_token_is_resolved_elsewhere(
+    again: bool,
+) -> None:
+    """Its caller went away, and found out by the token. It must not be done under a new number."""
+    stage = Stage("a:1", "b:1")
+    slow = stage.opened()
+    write, _ = stage.put(), stage.get()
+    first, read = stage.heard(slow)
+    assert isinstance(first, WriteRequest)
+    stage.refuse(slow, read, NotLeader("not any more", leader="b:1"))
+    link = stage.accept("b:1", replica=2)
+    stage.heard(link)
+    token = Token(first.session, first.seq)
+    resolved = stage.core.resolve(token, now=stage.now, deadline=stage.now + 10, again=again)
+    sent = write_of(stage.heard(link))
+    assert (sent.session, sent.seq) == token
+    if again:
+        assert sent.ops == first.ops
+        stage.commit(link, sent)
+    else:
+        stage.refuse(link, sent, GivenUp("not done", details={RECORDED: True}))
+    assert resolved.settled
+    stage.put()
+    later = write_of(stage.heard(link))
+    assert later.low > first.seq, "what was resolved need not be remembered"
+    stage.commit(link, later)
+    stage.refuse(slow, first, NotLeader("not any more"))
+    stage.pass_time(0.3)
+    late = write_of(stage.heard(link))
+    assert (late.session, late.seq) == token
+    assert late.low == late.seq
+    stage.refuse(link, late, SessionExpired("the number is forgotten"))
+    assert error_of(write).outcome is Outcome.UNKNOWN
+
+
+def test_a_write_under_way_keeps_its_number_when_it_is_asked_again_with_its_token() -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    write = stage.put()
+    first = write_of(stage.heard(link))
+    stage.put(token=str(Token(first.session, first.seq)))
+    stage.refuse(link, first, SessionExpired("ttl"))
+    assert error_of(write).outcome is Outcome.UNKNOWN
+
+
+@pytest.mark.parametrize("wait", ["submit", "none"])
+def test_resolving_a_write_that_was_only_submitted_waits_for_its_outcome(wait: str) -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    commit = calls.Commit(is_sync=True, wait=wait)
+    lost = stage.ask(calls.write([operations.replace("s", [1, "x"])], commit), timeout=1.0)
+    first = write_of(stage.heard(link))
+    assert first.flags != WriteFlags.SYNC
+    stage.pass_time(1.1)
+    token = parse_token(str(error_of(lost).details["token"]))
+    stage.core.resolve(token, now=stage.now, deadline=stage.now + 10)
+    stage.pass_time(0.2)
+    sent = write_of(stage.heard(link))
+    assert sent.ops == first.ops
+    assert sent.flags == WriteFlags.SYNC | WriteFlags.DOUBTED

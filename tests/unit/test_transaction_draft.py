@@ -2,7 +2,9 @@
 
 from election.messages import Index, Position, Term
 from qsync.client.draft import TransactionDraft
+from qsync.client.numbering import SEED_BYTES
 from qsync.client.pending_request import PendingRequest, RetryKind
+from qsync.data.sessions import PLACE_BYTES
 from qsync.wire.verbs import WriteRequest
 
 ONE = ["k", "accounts", 0, [1]]
@@ -56,10 +58,13 @@ def test_a_transaction_has_the_number_that_its_commit_has_now() -> None:
     assert draft.token is None, "nothing was asked yet"
     request = call.make(1)
     assert isinstance(request, WriteRequest)
+    seed, place = b"beginning"[:SEED_BYTES], bytes(PLACE_BYTES)
     ask = PendingRequest(
-        RetryKind.WRITE, request._replace(session=b"ab", seq=7), b"", now=0.0, deadline=1.0
+        RetryKind.WRITE, request._replace(session=seed, seq=7), b"", now=0.0, deadline=1.0
     )
     call.begun(ask)
-    assert draft.token == "6162:7"
-    ask.request = request._replace(session=b"cd", seq=1)
-    assert draft.token == "6364:1"
+    assert draft.token is None, "no node knows a session by the beginning of its name"
+    ask.request = request._replace(session=seed + place, seq=7)
+    assert draft.token == f"{(seed + place).hex()}:7"
+    ask.request = request._replace(session=seed[::-1] + place, seq=1)
+    assert draft.token == f"{(seed[::-1] + place).hex()}:1"
