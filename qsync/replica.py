@@ -219,6 +219,7 @@ class Replica:
             results=results,
             duplicate=True,
             refusal=body.refusal(entries[0].body) if same else None,
+            rolled_back=known.rolled_back,
         )
 
     # -- settings

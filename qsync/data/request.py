@@ -155,10 +155,11 @@ class SubmittedTransaction:
     """The transaction is in the log at `(term, index)`; its fate comes later, to its ticket.
 
     `duplicate`: it was there already, the request is a retry. `refusal`: what is there is not the
-    transaction but its refusal, to be told when the entry is committed.
+    transaction but its refusal, to be told when the entry is committed. `rolled_back`: it has been
+    rolled back there, which may not be certain yet.
     """
 
-    __slots__ = ("duplicate", "index", "lsn", "refusal", "results", "term")
+    __slots__ = ("duplicate", "index", "lsn", "refusal", "results", "rolled_back", "term")
 
     def __init__(
         self,
@@ -169,6 +170,7 @@ class SubmittedTransaction:
         results: list[bytes | None],
         duplicate: bool,
         refusal: QsyncError | None,
+        rolled_back: bool = False,
     ) -> None:
         self.index = index
         self.term = term
@@ -176,6 +178,7 @@ class SubmittedTransaction:
         self.results = results
         self.duplicate = duplicate
         self.refusal = refusal
+        self.rolled_back = rolled_back
 
 
 @final

@@ -171,8 +171,8 @@ class ClientRequests:
         )
         try:
             done = self._replica.submit(ticket, transaction)
-            if ticket is None and done.refusal is not None:
-                ticket = self.tickets.number()  # it says nothing until it is committed
+            if ticket is None and (done.refusal is not None or done.rolled_back):
+                ticket = self.tickets.number()  # it says nothing until it is certain
                 done = self._replica.submit(ticket, transaction)
         except errors.QsyncError as error:
             self._refused(connection, request, transaction, error, deadline)
