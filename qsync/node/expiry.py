@@ -24,8 +24,12 @@ class Expiry:
         self._term = 0
 
     def used(self, session: bytes, now: float) -> None:
-        """Note that a request of that session has come."""
-        self._used[session] = now
+        """Note that a request of that session has come, whatever will be answered.
+
+        Not of one that is unknown here: `sweep` adds it once it is in the log.
+        """
+        if session in self._used:
+            self._used[session] = now
 
     def sweep(self, now: float) -> int:
         """Propose the end of sessions that were silent for too long; return how many."""

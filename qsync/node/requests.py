@@ -152,12 +152,15 @@ class ClientRequests:
     def _submit(
         self, connection: Connection, request: verbs.WriteRequest, deadline: float | None = None
     ) -> None:
+        now = self._now()
         if deadline is None:
-            deadline = due_at(request, self._replica.machine.config, self._now())
+            deadline = due_at(request, self._replica.machine.config, now)
         flags = request.flags
         sync = None if not flags & _FORCED else bool(flags & _SYNC)
         ticket = None if flags & _AT_ONCE else self.tickets.number()
         session, seq = request.session, request.seq
+        if session:
+            self.expiry.used(session, now)
         transaction = Transaction(
             session,
             seq,
@@ -191,9 +194,6 @@ class ClientRequests:
                 ),
             )
             return
-        now = self._now()
-        if session:
-            self.expiry.used(session, now)
         self.tickets.put(
             ticket,
             WriteTicket(connection, request.id, done, session=session, seq=seq, asked_at=now),
