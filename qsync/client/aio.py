@@ -90,9 +90,7 @@ class AsyncShell:
     def perform(self) -> None:
         """Do what the core asks for; never waits."""
         ready = self.core.ready()
-        for ask in ready.settled:
-            if isinstance(ask.wake, anyio.Event):
-                ask.wake.set()
+        _wake(ready.settled)
         for effect in ready.effects:
             match effect:
                 case Dial(link, address):
@@ -122,7 +120,7 @@ class AsyncShell:
             self.perform()
 
     async def goodbye(self) -> None:
-        """Send what is left, then close everything."""
+        """Send what is left, then close everything. Callers that wait are told so."""
         with anyio.move_on_after(GOODBYE_S, shield=True):
             lines = dict(self._lines)
             for effect in self._farewell():
@@ -133,8 +131,10 @@ class AsyncShell:
                 await anyio.lowlevel.checkpoint()
 
     def _farewell(self) -> list[Dial | Send | Close]:
-        self.core.close()
-        return self.core.ready().effects
+        self.core.close(time.monotonic())
+        ready = self.core.ready()
+        _wake(ready.settled)
+        return ready.effects
 
     async def _connection(self, link: int, address: str, line: ConnectionOutbox) -> None:
         why = HUNG_UP
@@ -178,6 +178,12 @@ class AsyncShell:
                 return  # the reader finds out as well
             finally:
                 line.sending = False
+
+
+def _wake(settled: Iterable[PendingRequest]) -> None:
+    for ask in settled:
+        if isinstance(ask.wake, anyio.Event):
+            ask.wake.set()
 
 
 USE: Final = "use it so: async with qsync.connect_async(...) as db: ..."

@@ -4,7 +4,7 @@ from qsync.errors import QsyncError
 
 
 class ClientClosed(QsyncError):
-    """The client was closed, or its `with` block has ended. Nothing was sent."""
+    """The client was closed, or its `with` block has ended. Nothing was done."""
 
     code = "CLIENT_CLOSED"
     number = 17

@@ -120,8 +120,8 @@ class Core:
             _keep(self._observers, ask, observe)
         return self._begin(ask)
 
-    def close(self) -> None:
-        """End the client. Only `ready` may be called after this."""
+    def close(self, now: float) -> None:
+        """End the client and all that waits. Only `ready` may be called after this."""
         own = self.numbering
         writing = any(ask.kind is RetryKind.WRITE for ask in self._asks.values())
         done = not own.unresolved and not writing
@@ -135,8 +135,12 @@ class Core:
             ops = [operations.expire_session(own.id)]
             home.out.append(requests.encode(WriteRequest(0, b"", 0, 0, WriteFlags.SUBMIT, ops)))
         self.wires.effects = self.wires.collect()
+        sent = {id for link in self.wires.links() for id in link.inflight}
         for link in self.wires.links():
             self.wires.close(link)
+        for ask in list(self._asks.values()):
+            self._settle(ask, now, retry_policy.closed(ask, inflight=ask.id in sent))
+        self._waiting.prune()
 
     # -- what happened
 

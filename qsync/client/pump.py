@@ -126,7 +126,7 @@ class Pump:
 
     def close(self) -> None:
         """Send what is left, then close everything."""
-        self.core.close()
+        self.core.close(self._now())
         self._perform()
 
     def _now(self) -> float:

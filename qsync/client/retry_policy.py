@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from qsync.client.closed import ClientClosed
 from qsync.client.numbering import Token
 from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.core.conclusions import AttemptResult, Conclusion, conclude
@@ -95,6 +96,13 @@ def left_alone(ask: PendingRequest, *, direct: bool) -> QsyncError | None:
             return Unavailable("the connection broke before the answer")
         case RetryKind.READ | RetryKind.OPEN:
             return Unavailable("the connection broke before the answer") if direct else None
+
+
+def closed(ask: PendingRequest, *, inflight: bool) -> QsyncError:
+    """Return the error for a request that waited when its client was closed."""
+    if ask.kind in (RetryKind.WRITE, RetryKind.ONCE) and (inflight or ask.doubted):
+        return unknown(ask, "the client was closed before the answer")
+    return ClientClosed("the client was closed before the answer")
 
 
 def overdue(

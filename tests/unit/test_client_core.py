@@ -950,7 +950,7 @@ def test_only_so_many_are_in_flight_and_the_rest_follows() -> None:
 def test_goodbye_expires_the_session_unless_something_is_unresolved() -> None:
     stage = Stage("a:1")
     link = stage.opened()
-    stage.core.close()
+    stage.core.close(stage.now)
     assert write_of(stage.heard(link)).ops == [[31, stage.core.numbering.id]]
     assert not stage.open
 
@@ -959,7 +959,7 @@ def test_goodbye_expires_the_session_unless_something_is_unresolved() -> None:
     stage.put(timeout=1.0)
     stage.heard(link)
     stage.pass_time(1.1)
-    stage.core.close()
+    stage.core.close(stage.now)
     assert stage.heard(link) == []
 
 
