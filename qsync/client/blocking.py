@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Final, Generic, Protocol, Self, TypeVar, Unpack
 
-from qsync.client import calls, operations, options, targets
+from qsync.client import calls, operations, options, retry_policy, targets
 from qsync.client.calls import ClientCall
 from qsync.client.core import Core
 from qsync.client.numbering import Token
@@ -188,10 +188,19 @@ class Client(CoreClient):
         assert self._again is not None
         return self._again()
 
+    def _forked(self) -> None:
+        """Leave connections and numbers to the process that has forked this one."""
+        super()._forked()
+        self._lock = threading.RLock()  # a thread that is not here may hold the other one
+        self._pump.forked()
+
     def _settle(self, ask: PendingRequest) -> None:
         if ask.settled:
             return
         with self._lock:
+            if self.closed and not ask.settled:
+                # Of the process that forked this one: closing settles all.
+                raise retry_policy.closed(ask, inflight=True)
             self._pump.until(lambda: ask.settled)
 
     def _begin(self, call: ClientCall[T], timeout: float | None) -> PendingRequest:

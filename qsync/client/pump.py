@@ -102,6 +102,8 @@ class Pump:
         self._system = system
         self._poll = system.poll()
         self._sockets: dict[int, StreamSocket] = {}
+        self._plain: dict[int, ClientSocket] = {}
+        """The same, below TLS."""
         self._links: dict[int, int] = {}
         self._unsent: dict[int, bytearray] = {}
         self._dialling: dict[int, list[Door]] = {}
@@ -116,6 +118,15 @@ class Pump:
             wake_at = self.core.wake_at()
             self._receive(None if wake_at == FAR else max(0.0, wake_at - self._now()) * 1000)
             self.core.tick(self._now())
+
+    def flush(self) -> None:
+        """Send what can be sent without waiting."""
+        self._perform()
+
+    def forked(self) -> None:
+        """Close the sockets of the process that has forked this one, without a word on them."""
+        for plain in self._plain.values():
+            plain.close()
 
     def turn(self) -> None:
         """Do whatever can be done without waiting."""
@@ -164,7 +175,7 @@ class Pump:
                 continue
             code = _begun(made, family, where)
             if code in _UNDER_WAY:
-                self._sockets[link] = made
+                self._sockets[link] = self._plain[link] = made
                 self._links[made.fileno()] = link
                 self._poll.register(made.fileno(), select.POLLOUT)
                 return
@@ -263,6 +274,7 @@ class Pump:
 
     def _close(self, link: int) -> None:
         made = self._sockets.pop(link, None)
+        self._plain.pop(link, None)
         self._unsent.pop(link, None)
         self._dialling.pop(link, None)
         self._addresses.pop(link, None)

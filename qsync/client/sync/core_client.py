@@ -1,6 +1,7 @@
 """Calls of a client that has a core: begun with a deadline, settled, read."""
 # Made from qsync/client/async_/core_client.py by tests/repo/blocking_surface.py: change that.
 
+import os
 import time
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -8,7 +9,7 @@ from typing import TypeVar
 
 from qsync.client import calls, observing
 from qsync.client.calls import ClientCall
-from qsync.client.closed import check_open
+from qsync.client.closed import check_open, watch_forks
 from qsync.client.core import Core
 from qsync.client.login import Credentials
 from qsync.client.numbering import Token, parse_token
@@ -32,6 +33,8 @@ class CoreClient(Database):
         self.closed = False
         """Nothing is asked any more: ClientClosed."""
         self._core = core
+        self._process = os.getpid()
+        watch_forks(self)
 
     def __repr__(self) -> str:
         where = ",".join(self._core.wires.route.addresses)
@@ -81,6 +84,10 @@ class CoreClient(Database):
         self._settle(ask)
         return calls.outcome(ask, calls.read_receipt)
 
+    def _forked(self) -> None:
+        """Leave connections and numbers to the process that has forked this one."""
+        self.closed = True
+
     def _learn_password(self, user: str, password: str) -> None:
         """Connections that log in with the former password end, and the next ones use this."""
         wires = self._core.wires
@@ -93,7 +100,7 @@ class CoreClient(Database):
 
     def _begin(self, call: ClientCall[T], timeout: float | None) -> PendingRequest:
         """Begin a request; `_settle` sends it. Raises ClientClosed."""
-        check_open(closed=self.closed)
+        check_open(closed=self.closed, process=self._process)
         now = time.monotonic()
         deadline = self._deadline(now, timeout)
         ask = self._core.submit(
@@ -110,7 +117,7 @@ class CoreClient(Database):
 
     def _begin_again(self, token: Token, timeout: float | None, *, again: bool) -> PendingRequest:
         """Ask again for the outcome of a write; `_settle` sends it. Raises ClientClosed."""
-        check_open(closed=self.closed)
+        check_open(closed=self.closed, process=self._process)
         now = time.monotonic()
         return self._core.resolve(
             token,
