@@ -147,7 +147,7 @@ class AsyncShell:
                         pair.start_soon(self._write, stream, line)
                         why = await self._read(link, stream)
                         pair.cancel_scope.cancel()
-            except (OSError, QsyncError, *_BROKEN) as error:
+            except (OSError, QsyncError, UnicodeError, *_BROKEN) as error:
                 why = reason(error)
         if self._lines.pop(link, None) is not None:
             self.core.lost(link, why, time.monotonic())

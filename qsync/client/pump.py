@@ -158,7 +158,7 @@ class Pump:
         try:
             self._dialling[link] = self._system.resolved(address)
             self._addresses[link] = address
-        except (OSError, ConfigError) as error:
+        except (OSError, ConfigError, UnicodeError) as error:  # a name that cannot be one
             self.core.lost(link, reason(error), self._now())
         else:
             self._dial_next(link, None)
