@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Generic, TypeVar, cast
 
 from qsync.client.rows import Row
-from qsync.errors import ConfigError, WrongTuple
+from qsync.errors import ConfigError, Outcome, WrongTuple
 
 R = TypeVar("R")
 
@@ -44,6 +44,14 @@ class RowType(Generic[R]):
     def some(self, row: Row | None) -> R | None:
         """Return a tuple that may be absent as an object, or None."""
         return None if row is None else self.of(row)
+
+    def left(self, row: Row | None) -> R | None:
+        """Return the row that a write left or took, as `some`: it is done, whatever its row is."""
+        try:
+            return self.some(row)
+        except WrongTuple as error:
+            error.outcome = Outcome.COMMITTED
+            raise
 
     def every(self, rows: Sequence[Row]) -> list[R]:
         """Return many tuples as objects."""

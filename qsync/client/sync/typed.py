@@ -43,9 +43,12 @@ class TypedSpace(Generic[R]):
     def update(
         self, key: Key, changes: Changes, *, index: Name = 0, **given: Unpack[WriteOptions]
     ) -> R | None:
-        """Change fields of one row; return the new row, or None if the key does not exist."""
+        """Change fields of one row; return the new row, or None if the key does not exist.
+
+        Raises WrongTuple, with the outcome `committed`, for a new row that does not fit the class.
+        """
         receipt = self.plain.update(key, changes, index=index, **given)
-        return self._type.some(receipt.row)
+        return self._type.left(receipt.row)
 
     def upsert(self, row: R, changes: Changes, **given: Unpack[WriteOptions]) -> Receipt:
         """Insert the row, or change the one that is there."""
@@ -53,7 +56,7 @@ class TypedSpace(Generic[R]):
 
     def delete(self, key: Key, *, index: Name = 0, **given: Unpack[WriteOptions]) -> R | None:
         """Take one row away: what it was, None if there was none."""
-        return self._type.some((self.plain.delete(key, index=index, **given)).row)
+        return self._type.left((self.plain.delete(key, index=index, **given)).row)
 
     def get(self, key: Key, *, index: Name = 0, **given: Unpack[ReadOptions]) -> R | None:
         """One row by a unique index, or None."""
