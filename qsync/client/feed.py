@@ -37,8 +37,10 @@ class Cursor:
         """Return the next question."""
         return questions.changes(self.upto, self.space, self.prefix, WAIT_S, term=self.term)
 
-    def took(self, batch: ChangeBatch) -> None:
-        """Take its answer."""
+    def took(self, batch: ChangeBatch, asked: int | None) -> None:
+        """Take its answer. `asked`: behind which place; what is behind another one is known."""
+        if asked != self.upto:
+            return  # two have asked at once
         if batch.confirmed >= (self.upto or 0):
             self.term = 0  # what is confirmed there is what was asked for, and stays so
         self.upto = batch.upto

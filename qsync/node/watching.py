@@ -162,9 +162,11 @@ class Watching:
             return True
         if found.upto != parked.after:
             parked.after, parked.term = found.upto, 0
-        if found.transactions:
+        if found.transactions or found.upto < replicated_log.confirmed:
+            # As much was confirmed at once as one question may read: the reader asks for the rest.
             self._tell(parked.connection, parked.id, found, parked.wanted)
-        return bool(found.transactions)
+            return True
+        return False
 
     def _denied(self, parked: _ForChanges) -> bool:
         """Refuse a question if its user's right was taken back meanwhile; return true if so."""

@@ -177,6 +177,25 @@ def test_one_question_reads_a_bounded_part_of_the_log_and_says_how_far(
     assert found == places
 
 
+def test_a_reader_that_waits_is_not_kept_waiting_by_what_it_does_not_want(
+    lone: Lone, room: Watching, reader: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More was confirmed at once than one question may read, and its news are behind that."""
+    monkeypatch.setattr("qsync.node.feed.SCAN_ENTRIES_MAX", 3)
+    confirmed = int(lone.replica.machine.replicated_log.confirmed)
+    room.changes(reader, changes(confirmed, "things"))
+    for at in range(5):
+        lone.submit([2, "others", row(at, "x")])
+    wanted = lone.write([2, "things", row(1)])
+    room.turn()
+    (answer,) = lone.answers()
+    assert isinstance(answer, list)
+    assert (answer[0], answer[1]) == ([], confirmed + 3)
+    room.changes(reader, changes(answer[1], "things"))
+    (answer,) = lone.answers()
+    assert indexes(answer) == [wanted]
+
+
 def test_a_question_without_news_is_answered_when_its_time_is_over(
     lone: Lone, room: Watching, reader: Connection
 ) -> None:

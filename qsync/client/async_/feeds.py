@@ -60,7 +60,9 @@ class AsyncFeed:
 
     async def poll(self) -> None:
         """Ask once. With `after=None` the first call sets what "now" is."""
-        self._place.took(await self._client.run(self._place.call()))
+        place = self._place
+        asked = place.upto
+        place.took(await self._client.run(place.call()), asked)
 
 
 class AsyncValues:

@@ -59,7 +59,9 @@ class Feed:
 
     def poll(self) -> None:
         """Ask once. With `after=None` the first call sets what "now" is."""
-        self._place.took(self._client.run(self._place.call()))
+        place = self._place
+        asked = place.upto
+        place.took(self._client.run(place.call()), asked)
 
 
 class Values:
