@@ -124,7 +124,7 @@ class ClientConnection:
                 self.out.append(hello)
             if self._dialer.state is ConnectionState.READY:
                 self.ready = True
-                self.frames.bytes_max = limits.CLIENT_FRAME_BYTES_MAX
+                self.frames.bytes_max = limits.ANSWER_BYTES_MAX
                 return payloads[at:]
         return []
 

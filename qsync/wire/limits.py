@@ -6,6 +6,9 @@ FRAME_BYTES_MAX: Final = 64 * 1024 * 1024
 """One frame between replicas: an append batch and its envelope."""
 CLIENT_FRAME_BYTES_MAX: Final = 16 * 1024 * 1024
 """One frame between a client and a node."""
+ANSWER_BYTES_MAX: Final = 1056 * 1024 * 1024
+"""One frame to a client that takes what any node may be configured to answer: the rows that a
+transaction of the largest size has left."""
 HANDSHAKE_BYTES_MAX: Final = 4 * 1024
 """One frame before the handshake is over, when the other side is still a stranger."""
 RECEIVE_BYTES: Final = 96 * 1024

@@ -153,7 +153,7 @@ def read_row(values: list[object]) -> tuple[bytes | None, Position]:
 def read_rows(values: list[object]) -> tuple[list[bytes], Position]:
     """The tuples and the entry up to which the log was read. Raises ProtocolError."""
     fields = cbor.Fields(values, "reply to a select")
-    items = fields.array()
+    items = fields.array(limits.U32_MAX)  # as many as fit into a frame
     inner = cbor.Fields(items, "rows")
     return [inner.raw() for _ in items], _position(fields)
 

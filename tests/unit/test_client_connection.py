@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from election.messages import Replica
+from election.messages import Index, Position, Replica, Term
 from qsync.client.connection import PLAIN_HELLO, ClientConnection
 from qsync.errors import AccessDenied, ForeignCluster, ProtocolError, QsyncError, TooLarge
 from qsync.tls.names import Bearer, CertifiedName
@@ -127,3 +127,20 @@ def test_answers_may_be_larger_than_a_handshake() -> None:
     large = "x" * limits.HANDSHAKE_BYTES_MAX
     (payload,) = welcomed().received(replies.reply(1, large))
     assert replies.decode(payload) == (1, [large])
+
+
+def test_answers_may_be_larger_than_requests() -> None:
+    """Nodes may be configured to take larger transactions, and answer with the rows they left."""
+    large = bytes(limits.CLIENT_FRAME_BYTES_MAX)
+    (payload,) = welcomed().received(replies.row(1, large, read_from=Position(Term(1), Index(1))))
+    _, answer = replies.decode(payload)
+    assert isinstance(answer, list)
+    assert replies.read_row(answer)[0] == large
+
+
+def test_a_select_may_have_as_many_rows_as_fit() -> None:
+    many = [b"\x81\x01"] * 1_000_001
+    (payload,) = welcomed().received(replies.rows(1, many, read_from=Position(Term(1), Index(1))))
+    _, answer = replies.decode(payload)
+    assert isinstance(answer, list)
+    assert len(replies.read_rows(answer)[0]) == len(many)
