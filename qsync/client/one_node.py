@@ -11,7 +11,7 @@ from qsync.client import local_sockets, login, security, targets
 from qsync.client.connection import HUNG_UP, PLAIN_HELLO, ClientConnection, unavailable
 from qsync.client.login import Credentials
 from qsync.client.security import ClientTls
-from qsync.errors import ConfigError, QsyncError
+from qsync.errors import ConfigError, QsyncError, Unavailable
 from qsync.tls.errors import TlsFailed
 from qsync.wire import limits, replies, requests
 from qsync.wire.session import Hello
@@ -29,10 +29,11 @@ _SHORTEST_S: Final = 0.001
 class NodeConnection:
     """A connection to one node that asks one question at a time, each within `timeout` seconds.
 
-    Whatever keeps an answer away is Unavailable with its `reason`. Raises what the handshake
-    refuses, too. `greeting`: who answers there. Over TLS with `tls`, or where the environment says
-    so. `greeted`: only until it has greeted, which it does before it asks who we are: nothing can
-    be asked. `AsyncNodeConnection` is the same with `await`.
+    Whatever keeps an answer away is Unavailable with its `reason`, and ends the connection: a late
+    answer could be taken for that to the next question. Raises what the handshake refuses, too.
+    `greeting`: who answers there. Over TLS with `tls`, or where the environment says so. `greeted`:
+    only until it has greeted, which it does before it asks who we are: nothing can be asked.
+    `AsyncNodeConnection` is the same with `await`.
     """
 
     def __init__(
@@ -124,26 +125,30 @@ class NodeConnection:
             raise unavailable(self.address, error) from None
 
     def _receive(self) -> None:
-        self._limit()
         try:
+            self._limit()
             received = self.socket.recv(limits.RECEIVE_BYTES)
         except BlockingIOError:
             return  # of a message of TLS, a part has come
         except (OSError, TlsFailed) as error:
-            raise unavailable(self.address, error) from None
+            raise self._broken(error) from None
         if not received:
-            raise unavailable(self.address, ConnectionError(HUNG_UP))
+            raise self._broken(ConnectionError(HUNG_UP))
         self._payloads.extend(self.connection.received(received))
         for data in self.connection.out:
             self._send(data)
         self.connection.out.clear()
 
     def _send(self, data: bytes) -> None:
-        self._limit()
         try:
+            self._limit()
             self.socket.sendall(data)
         except OSError as error:
-            raise unavailable(self.address, error) from None
+            raise self._broken(error) from None
+
+    def _broken(self, error: BaseException) -> Unavailable:
+        self.close()
+        return unavailable(self.address, error)
 
     def _limit(self) -> None:
         self.plain.settimeout(max(_SHORTEST_S, self._deadline - time.monotonic()))

@@ -3,7 +3,7 @@
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 import trio
@@ -130,6 +130,24 @@ def test_a_node_that_says_nothing_is_late(ask: Asking, scripts: tuple[Script, ..
         ask(address, timeout=0.1)
     assert caught.value.reason is FailureReason.TIMED_OUT
     assert caught.value.message == f"{address}: no answer in time"
+
+
+def test_a_late_answer_is_not_taken_for_that_to_the_next_question() -> None:
+    given_up = threading.Event()
+
+    def late(line: socket.socket) -> None:
+        assert given_up.wait(10)
+        with suppress(ConnectionError):
+            line.sendall(replies.reply(1, "late"))
+            wait_for_the_end(line)
+
+    with serving(welcome, hear, late) as address, NodeConnection(address) as node:
+        with pytest.raises(Unavailable) as caught:
+            node.ask(PING, timeout=0.05)
+        assert caught.value.reason is FailureReason.TIMED_OUT
+        given_up.set()
+        with pytest.raises(Unavailable):
+            node.ask(PING)
 
 
 @both
