@@ -52,6 +52,10 @@ class AsyncClient(AsyncCoreClient):
     async def _settle(self, ask: PendingRequest) -> None:
         await self._shell.settle(ask)
 
+    async def _flush(self) -> None:
+        self._shell.perform()
+        await anyio.lowlevel.checkpoint()  # the turn of the writers
+
 
 class ConnectionOutbox:
     """The outbox of one connection. `filled` wakes its writer."""

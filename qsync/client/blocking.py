@@ -177,7 +177,10 @@ class Client(CoreClient):
 
     def submit(self, call: ClientCall[T], *, timeout: float | None = None) -> PendingRequest:
         """Send without waiting; for pipelines."""
-        return self._begin(call, timeout)
+        with self._lock:
+            ask = self._begin(call, timeout)
+            self._flush()
+            return ask
 
     def settle(self, ask: PendingRequest) -> None:
         """Wait for one that was begun."""
@@ -202,6 +205,10 @@ class Client(CoreClient):
                 # Of the process that forked this one: closing settles all.
                 raise retry_policy.closed(ask, inflight=True)
             self._pump.until(lambda: ask.settled)
+
+    def _flush(self) -> None:
+        with self._lock:
+            self._pump.flush()
 
     def _begin(self, call: ClientCall[T], timeout: float | None) -> PendingRequest:
         with self._lock:

@@ -1,7 +1,8 @@
 """Every call of the API as a value: its request, its retries, and how its answer is read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, Generic, TypeVar
 
 from election.messages import Index, Position
@@ -289,6 +290,18 @@ def rollback_queue() -> ClientCall[None]:
     return ClientCall(
         RetryKind.ONCE, lambda id: PlainRequest(id, Verb.ROLLBACK_QUEUE), lambda _: None
     )
+
+
+def next_of(
+    source: Iterator[ClientCall[T]], most: int
+) -> tuple[list[ClientCall[T]], Exception | None]:
+    """Return the next calls, and what kept the source from giving more, if it raised."""
+    found: list[ClientCall[T]] = []
+    try:
+        found.extend(islice(source, most))
+    except Exception as error:  # noqa: BLE001 - raised when the calls before it are settled
+        return found, error
+    return found, None
 
 
 # -- reading answers

@@ -1,10 +1,14 @@
 """The blocking and the async client over real sockets, against a tiny server of the wire."""
 
+import os
 import selectors
 import socket
 import threading
+import time
+import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
+from typing import NamedTuple
 
 import anyio
 import cbor2
@@ -13,7 +17,8 @@ import trio
 
 import qsync
 from election.messages import Index, Position, Replica, Term
-from qsync.client import load
+from qsync.client import load, operations
+from qsync.client.pump import SYSTEM
 from qsync.client.transaction import Transaction
 from qsync.error_details import RECORDED
 from qsync.errors import (
@@ -27,6 +32,7 @@ from qsync.errors import (
     Overloaded,
     QsyncError,
     Unavailable,
+    WrongTuple,
 )
 from qsync.wire import replies, requests
 from qsync.wire.connection_states import ConnectionState
@@ -471,6 +477,156 @@ def test_threads_may_share_a_client() -> None:
         assert db.space("s").count() == 150
 
 
+def wait_for(condition: Callable[[], object]) -> None:
+    limit = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < limit
+
+
+def test_what_waits_when_a_blocking_client_is_closed_is_unknown_at_once() -> None:
+    with serving() as (server,):
+        with qsync.connect(server.address) as db:
+            db.space("s").replace([1])
+            server.store.late = []
+            pending = db.pipeline().space("s").replace([2])
+            wait_for(lambda: server.store.late)
+        with pytest.raises(OutcomeUnknown) as caught:
+            pending.result()
+        server.store.late = None
+        with qsync.connect(server.address) as other, pytest.raises(GivenUp):
+            other.resolve(caught.value.token)
+
+
+def test_an_answer_to_come_is_asked_for_at_once() -> None:
+    with serving() as (server,), qsync.connect(server.address) as db:
+        db.space("s").replace([1])
+        pending = db.pipeline().space("s").replace([2])
+        wait_for(lambda: 2 in server.store.rows)
+        assert pending.result().index == server.store.index
+
+
+class LateLook:
+    """The system of a client whose program did something else for a minute."""
+
+    socket, poll, resolved = SYSTEM.socket, SYSTEM.poll, SYSTEM.resolved
+
+    def now(self) -> float:
+        return time.monotonic() + 60.0
+
+
+def test_an_answer_that_has_come_is_not_late_when_it_is_looked_at() -> None:
+    with serving() as (server,), qsync.connect(server.address) as db:
+        db.space("s").replace([1, 0])
+        space = db.pipeline().space("s")
+        written = [space.replace([n, "x" * 10_000]) for n in range(20)]
+        wait_for(lambda: 19 in server.store.rows)
+        with qsync.connect(server.address, direct=True) as other:
+            other.ping()  # the server has said all to the first client before it says this
+        db._pump._system = LateLook()
+        assert [each.result().duplicate for each in written] == [False] * 20
+
+
+class Clock:
+    """The clock of a client, which its program puts on."""
+
+    def __init__(self) -> None:
+        self.time = 1000.0
+
+    def monotonic(self) -> float:
+        return self.time
+
+
+@pytest.mark.parametrize("window", [1, 7, 100])
+def test_a_source_of_rows_may_take_longer_than_a_write(
+    window: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr("qsync.client.sync.core_client.time", clock)
+    monkeypatch.setattr("qsync.client.pump.SYSTEM.now", clock.monotonic)
+
+    def rows() -> Iterator[list[object]]:
+        for n in range(20):
+            other.ping()
+            other.ping()  # the server has answered what was sent to it before the first
+            clock.time += 4.0
+            yield [n]
+
+    with (
+        serving() as (server,),
+        qsync.connect(server.address, timeout=10.0) as db,
+        qsync.connect(server.address, direct=True) as other,
+    ):
+        receipts = db.space("s").replace_many(rows(), window=window)
+        assert [receipt.duplicate for receipt in receipts] == [False] * 20
+        assert server.store.rows.keys() == set(range(20))
+
+
+def test_one_that_cannot_be_sent_is_raised_after_those_before_it_are_settled() -> None:
+    with serving() as (server,), qsync.connect(server.address) as db:
+        with pytest.raises(WrongTuple):
+            db.space("s").replace_many([[1], [2], "three"])
+        assert server.store.rows.keys() == {1, 2}
+
+
+class Owner(NamedTuple):
+    id: int
+    name: str
+
+
+@pytest.mark.parametrize("take", [False, True])
+def test_a_write_whose_row_is_not_of_the_class_is_said_to_be_done(take: bool) -> None:
+    with serving() as (server,), qsync.connect(server.address) as db:
+        db.space("s").replace([1, 10])
+        typed = db.space("s", row=Owner)
+        with pytest.raises(WrongTuple) as caught:
+            _ = typed.delete(1) if take else typed.update(1, [("+", 2, 5)])
+        assert caught.value.outcome is Outcome.COMMITTED
+        assert db.space("s").get(1) == (None if take else [1, 15])
+        with pytest.raises(WrongTuple) as refused:
+            typed.insert((1, "no Owner"))  # type: ignore[arg-type]  # the mistake
+        assert refused.value.outcome is Outcome.ROLLED_BACK
+
+
+def test_a_name_that_cannot_be_one_keeps_nobody_from_the_other_addresses() -> None:
+    with serving() as (server,):
+        with qsync.connect(["a..b:1", server.address]) as db:
+            db.space("s").replace([1])
+        with pytest.raises(Unavailable, match=r"a\.\.b:1"):
+            qsync.connect("a..b:1", connect_timeout=0.05)
+
+
+def said_by(call: Callable[[], object]) -> str:
+    """What it returns, or the code of its error."""
+    try:
+        return str(call())
+    except QsyncError as error:
+        return error.code
+
+
+def test_a_process_that_was_forked_leaves_the_client_to_its_parent() -> None:
+    """Else both number their writes alike, and the second is answered with the first's receipt."""
+    with serving() as (server,), qsync.connect(server.address) as db:
+        db.space("s").replace([1])
+        pending, write = db.pipeline().space("s").replace([2]), lambda: db.space("s").replace([3])
+        here, there = socket.socketpair()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # the server is a thread
+            child = os.fork()
+        if not child:
+            try:
+                told = [said_by(each) for each in (write, pending.result, db.close)]
+                there.sendall(" ".join(told).encode())
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        there.close()
+        with here:
+            assert here.recv(1000).decode() == "CLIENT_CLOSED OUTCOME_UNKNOWN None"
+        assert pending.result().index == server.store.index
+        assert not db.space("s").replace([4]).duplicate
+        assert server.store.rows.keys() == {1, 2, 4}
+
+
 # -- async, under both backends
 
 BACKENDS = ("trio", "asyncio")
@@ -558,6 +714,46 @@ async def test_an_async_unknown_outcome_is_resolved_by_its_token() -> None:
         server.swallow_writes = 0
         assert (await db.resolve(caught.value.token)).duplicate
         assert await db.space("s").get(1) == [1, 1]
+
+
+@both
+async def test_who_waits_when_an_async_client_is_closed_is_told_so() -> None:
+    told: list[QsyncError] = []
+
+    async def wait(call: Callable[[], Awaitable[object]]) -> None:
+        try:
+            await call()
+        except QsyncError as error:
+            told.append(error)
+
+    with serving() as (server,), anyio.fail_after(10):
+        async with anyio.create_task_group() as group, qsync.connect_async(server.address) as db:
+            await db.space("s").replace([1])
+            server.store.late = []
+            group.start_soon(wait, lambda: db.space("s").replace([2]))
+            while not server.store.late:
+                await anyio.lowlevel.checkpoint()
+        (error,) = told
+        assert isinstance(error, OutcomeUnknown)
+        assert error.token
+
+
+@both
+async def test_an_operation_whose_trial_was_cancelled_is_not_in_the_transaction() -> None:
+    async with connected() as (_, db):
+        async with db.transaction() as tx:
+            tx.space("s").insert([1])
+            with anyio.CancelScope() as scope:
+                scope.cancel()
+                await tx.try_write(operations.insert("s", [2]))
+        assert await db.space("s").select() == [[1]]
+
+
+@both
+async def test_a_name_that_cannot_be_one_keeps_no_async_client_from_the_other_addresses() -> None:
+    with serving() as (server,):
+        async with qsync.connect_async(["\u00fc..b:1", server.address]) as db:
+            await db.space("s").replace([1])
 
 
 @both

@@ -12,11 +12,12 @@ from qsync.client.calls import ClientCall
 from qsync.client.closed import check_open, watch_forks
 from qsync.client.core import Core
 from qsync.client.login import Credentials
-from qsync.client.numbering import Token, parse_token
+from qsync.client.numbering import SessionStanding, Token, parse_token
 from qsync.client.options import WINDOW
 from qsync.client.pending_request import PendingRequest
 from qsync.client.rows import Receipt
 from qsync.client.sync.database import Database
+from qsync.errors import QsyncError
 
 T = TypeVar("T")
 
@@ -53,18 +54,33 @@ class CoreClient(Database):
         window: int = WINDOW,
         timeout: float | None = None,
     ) -> list[T]:
-        """Ask all of them, at most `window` at once; answers in order, or the first error."""
+        """Ask all of them, at most `window` at once; answers in order, or the first error.
+
+        They are begun some at a time, so a slow `asked` makes none of them late. What ends `asked`,
+        or cannot be sent, is raised when those before it are settled.
+        """
         begun: list[tuple[PendingRequest, ClientCall[T]]] = []
-        waited = 0
-        for call in asked:
-            begun.append((self._begin(call, timeout), call))
-            if len(begun) - waited >= window:
-                upto = len(begun) - window // 2
-                for ask, _ in begun[waited:upto]:
-                    self._settle(ask)
-                waited = upto
+        source, waited, window = iter(asked), 0, max(1, window)
+        failure: Exception | None = None
+        while failure is None:
+            some, failure = calls.next_of(source, window - window // 2)
+            if not some:
+                break
+            upto = max(waited, len(begun) + len(some) - window)
+            for ask, _ in begun[waited:upto]:
+                self._settle(ask)
+            waited = upto
+            try:
+                begun.extend((self._begin(call, timeout), call) for call in some)
+            except QsyncError as error:
+                failure = error
+            self._flush()
+            if self._core.numbering.standing is SessionStanding.OPENING and begun:
+                self._settle(begun[-1][0])  # they are sent when the session is open
         for ask, _ in begun[waited:]:
             self._settle(ask)
+        if failure is not None:
+            raise failure
         return [calls.outcome(ask, call.read) for ask, call in begun]
 
     def resolve(
@@ -97,6 +113,10 @@ class CoreClient(Database):
     @abstractmethod
     def _settle(self, ask: PendingRequest) -> None:
         """Send pending bytes and wait until the request is settled."""
+
+    @abstractmethod
+    def _flush(self) -> None:
+        """Send pending bytes, as far as that does not wait."""
 
     def _begin(self, call: ClientCall[T], timeout: float | None) -> PendingRequest:
         """Begin a request; `_settle` sends it. Raises ClientClosed."""

@@ -15,7 +15,6 @@ from qsync.client.options import Changes, RangeOptions, WriteOptions
 from qsync.client.rows import Key, Receipt, Row
 from qsync.client.rowtypes import RowType
 from qsync.client.sync.runner import BlockingRunner
-from qsync.errors import QsyncError
 from qsync.wire.verbs import Name
 
 R = TypeVar("R")
@@ -73,7 +72,7 @@ class Transaction:
         asked = calls.select_at(_SPACES, calls.range_of(None, limit=0), self._draft.ops)
         try:
             self._runner.run(asked, timeout=self._draft.timeout)
-        except QsyncError:
+        except BaseException:  # also a cancelled one is not part of it
             self._draft.ops.pop()
             raise
 
@@ -107,7 +106,10 @@ class Transaction:
 
     @property
     def token(self) -> str | None:
-        """Session and number of the commit, whatever became of it; None before. Logs have it."""
+        """Session and number of the commit, whatever became of it; None before. Logs have it.
+
+        The first write of a client has none until its session is open: nothing was sent by then.
+        """
         return self._draft.token
 
 
