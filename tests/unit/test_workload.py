@@ -21,6 +21,7 @@ from qsync.client.pending_request import PendingRequest
 from qsync.client.rows import Receipt
 from qsync.client.targets import SeedAddresses
 from qsync.client.transaction import Transaction
+from qsync.data.sessions import PLACE_BYTES
 from qsync.errors import Conflict, QsyncError, SessionExpired
 from qsync.record import Lsn
 
@@ -33,13 +34,14 @@ class Scripted(Client):
 
     def __init__(self, *ends: End) -> None:
         core = Core(SeedAddresses(addresses=("127.0.0.1:1",)), dice=random.Random(7))
+        core.numbering.opened(core.numbering.id + bytes(PLACE_BYTES))
         super().__init__(core, timeout=1.0)
         self._ends = list(ends)
         self.asked: list[str] = []
 
     @override
     def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:
-        raise self._ends.pop(0)(self.submit(call, timeout=timeout))
+        raise self._ends.pop(0)(self._begin(call, timeout))
 
     @override
     def resolve(self, token: str, *, timeout: float | None = None, again: bool = True) -> Receipt:
