@@ -1,7 +1,8 @@
 """The HTTP side of a node: metrics, health URLs, its status page. Read-only, and bounded."""
 
+import math
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -13,6 +14,7 @@ from admin.metrics.token import BearerToken
 from admin.page.served import look_of
 from qsync import __version__
 from qsync.config import NodeConfig
+from qsync.node import mishaps
 from qsync.node.listener import not_listening
 from qsync.node.node import Node
 from qsync.node.status import status
@@ -25,10 +27,16 @@ IDLE_S_MAX = 10.0
 """An idle connection is closed after this time."""
 LINGER_S = 1.0
 """How long a connection that was refused may take to be closed by the other side."""
+REFUSED_MAX = 8
+"""Connections beyond the limit that are being told so at a time; others are closed unanswered."""
+HANDSHAKE_GAP_S = 0.02
+"""Between the beginnings of two TLS handshakes: each costs the node as much as many requests."""
 _READ_BYTES = 4096
 _METHODS = (b"GET", b"HEAD", b"OPTIONS")
-_WITHOUT_BODY = (b"HEAD", b"OPTIONS")
-_METHOD_NOT_ALLOWED, _TOO_MANY = 405, 503
+_METHOD_NOT_ALLOWED, _TOO_LONG, _TOO_MANY = 405, 413, 503
+
+Survive = Callable[[Exception], None]
+"""Notes a mistake of ours in serving one connection; raises it if the node cannot go on."""
 
 MetricsStream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 
@@ -56,7 +64,8 @@ class Metrics:
         pages = HttpPages(partial(status, node), look, open_health=node.config.metrics.open_health)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(look.run)
-            await serve(self._listeners, pages, context, self._token)
+            survive = partial(_note, node)
+            await serve(self._listeners, pages, context, self._token, survive=survive)
 
 
 @asynccontextmanager
@@ -88,35 +97,64 @@ async def serve(
     pages: HttpPages,
     tls: Callable[[], ssl.SSLContext] | None = None,
     token: BearerToken | None = None,
+    *,
+    survive: Survive,
 ) -> None:
     """Answer until cancelled. `tls`: what counts now; without it bytes go as they are.
 
-    `token`: the token that every request needs.
+    `token`: the token that every request needs. `survive`: hears of mistakes of ours, each of which
+    costs the connection that ran into it, and no other.
     """
-    room = trio.CapacityLimiter(CONNECTIONS_MAX)
+    room, refused = trio.CapacityLimiter(CONNECTIONS_MAX), trio.CapacityLimiter(REFUSED_MAX)
+    begin: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint
+    if tls is not None:
+        begin = HandshakeGaps().wait
 
     async def connection(stream: trio.SocketStream) -> None:
         found: MetricsStream = stream
         if tls is not None:
             found = trio.SSLStream(stream, tls(), server_side=True, https_compatible=True)
-        await _connection(pages, room, _Talk(found, token))
+        talk = _Talk(found, token)
+        try:
+            if room.available_tokens:
+                async with room:
+                    await begin()
+                    await _connection(pages, talk)
+            elif refused.available_tokens:
+                async with refused:
+                    await begin()
+                    await talk.refuse(_TOO_MANY, f"{CONNECTIONS_MAX} connections are open")
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass  # The client disconnected during the answer.
+        except Exception as error:  # noqa: BLE001 - noted, or raised again
+            survive(error)
+        finally:
+            await trio.aclose_forcefully(found)
 
     await trio.serve_listeners(connection, listeners)
 
 
-async def _connection(pages: HttpPages, room: trio.CapacityLimiter, talk: "_Talk") -> None:
-    """One connection, request after request. What the other side breaks ends only this one."""
-    try:
-        if room.available_tokens == 0:
-            await talk.refuse(_TOO_MANY, f"{CONNECTIONS_MAX} connections are open")
-            return
-        async with room:
-            while await talk.one(pages):
-                pass
-    except (trio.BrokenResourceError, trio.ClosedResourceError):
-        pass  # The client disconnected during the answer.
-    finally:
-        await trio.aclose_forcefully(talk.stream)
+async def _connection(pages: HttpPages, talk: "_Talk") -> None:
+    """Answer the requests of one connection, one after another."""
+    while await talk.one(pages):
+        pass
+
+
+def _note(node: Node, error: Exception) -> None:
+    mishaps.survive(node.replica, node.timeline, error, "serving a reader of metrics")
+
+
+class HandshakeGaps:
+    """Lets one TLS handshake begin at a time, however many dial at once."""
+
+    def __init__(self) -> None:
+        self._next = -math.inf
+
+    async def wait(self) -> None:
+        """Return when the next one may begin."""
+        begin = max(trio.current_time(), self._next)
+        self._next = begin + HANDSHAKE_GAP_S
+        await trio.sleep_until(begin)
 
 
 class _Talk:
@@ -126,6 +164,8 @@ class _Talk:
         self.stream = stream
         self._token = token
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=REQUEST_BYTES_MAX)
+        self._head_only = False
+        """The request was a HEAD: its answer has no body."""
 
     async def one(self, pages: HttpPages) -> bool:
         """Answer one request. False when the connection is over."""
@@ -155,24 +195,30 @@ class _Talk:
                 pass
 
     async def _request(self) -> h11.Request | None:
-        """The next whole request; None at the end of the stream."""
+        """The next whole request; None at the end of the stream. Raises RemoteProtocolError."""
         request: h11.Request | None = None
+        body_bytes, self._head_only = 0, False
         while True:
             event = self._http.next_event()
             if event is h11.NEED_DATA:
                 self._http.receive_data(bytes(await self.stream.receive_some(_READ_BYTES)))
             elif isinstance(event, h11.Request):
                 request = event
+                self._head_only = request.method == b"HEAD"
+            elif isinstance(event, h11.Data):
+                body_bytes += len(event.data)  # no request needs a body, and none is kept
+                if body_bytes > REQUEST_BYTES_MAX:
+                    why = f"the body of the request is longer than {REQUEST_BYTES_MAX} bytes"
+                    raise h11.RemoteProtocolError(why, error_status_hint=_TOO_LONG)
             elif isinstance(event, h11.EndOfMessage):
                 return request
             elif isinstance(event, h11.ConnectionClosed):
                 return None
             else:
-                pass  # A body is not expected.
+                raise AssertionError(event)
 
     async def _answer(self, request: h11.Request, pages: HttpPages) -> None:
         target = request.target.decode("ascii", "replace")
-        head_only = request.method in _WITHOUT_BODY
         if request.method not in _METHODS:
             allowed = b", ".join(_METHODS).decode()
             wrong = as_json({"error": f"only {allowed} are answered"})
@@ -184,9 +230,9 @@ class _Talk:
         # HAProxy asks with OPTIONS by default: only the code matters to it.
         if request.method == b"OPTIONS":
             answer = answer._replace(body=b"")
-        await self._send(answer, head_only=head_only)
+        await self._send(answer)
 
-    async def _send(self, answer: HttpAnswer, *, head_only: bool = False) -> None:
+    async def _send(self, answer: HttpAnswer) -> None:
         headers = [
             ("Content-Type", answer.kind),
             ("Content-Length", str(len(answer.body))),
@@ -196,7 +242,7 @@ class _Talk:
             *([("Connection", "close")] if answer.last else []),
         ]
         events: list[h11.Event] = [h11.Response(status_code=answer.code, headers=headers)]
-        if answer.body and not head_only:
+        if answer.body and not self._head_only:
             events.append(h11.Data(data=answer.body))
         events.append(h11.EndOfMessage())
         data = b"".join(sent for event in events if (sent := self._http.send(event)) is not None)

@@ -3,7 +3,6 @@
 A browser, which asks its user for a name and a password, shows it as the password of any name.
 """
 
-import binascii
 import hmac
 from base64 import b64decode
 from hashlib import sha256
@@ -61,7 +60,7 @@ def _password(shown: str) -> str:
     """The part after the colon; empty if it cannot be read."""
     try:
         return b64decode(shown.strip(), validate=True).decode().partition(":")[2]
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:  # what is not ASCII, not base64, or not UTF-8
         return ""
 
 

@@ -9,8 +9,8 @@ from qsync.errors import ConfigError
 from qsync.node.connection import nonblocking
 from qsync.node.effects import Closable, Socket
 
-RESERVED_FILES: Final = 32
-"""Descriptors for logs, spaces, timers and terminals."""
+RESERVED_FILES: Final = 80
+"""Descriptors for logs, spaces, timers and terminals, and for readers of metrics."""
 RESERVED_FOR_PEER: Final = 4
 """Descriptors for each other member: a connection either way, and the next ones."""
 STRANGERS_MAX: Final = 64

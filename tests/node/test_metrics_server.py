@@ -4,6 +4,7 @@ import json
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import h11
@@ -36,13 +37,21 @@ async def serving(
     *,
     pages: HttpPages | None = None,
     open_health: bool = False,
+    mistakes: list[Exception] | None = None,
 ) -> AsyncIterator[trio.SocketListener]:
+    """Mistakes of ours are kept where they are asked for, and end the test otherwise."""
+
+    def survive(error: Exception) -> None:
+        if mistakes is None:
+            raise error
+        mistakes.append(error)
+
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     async with trio.open_nursery() as nursery:
         if look is not None:
             nursery.start_soon(look.run)
         there = pages or HttpPages(lambda: STATUS, look, open_health=open_health)
-        nursery.start_soon(server.serve, listeners, there, None, token)
+        nursery.start_soon(partial(server.serve, listeners, there, None, token, survive=survive))
         yield listeners[0]
         nursery.cancel_scope.cancel()
 
@@ -112,6 +121,10 @@ async def test_head_and_options_give_the_code_without_a_body() -> None:
         assert (await guest.ask("/leader"))[0] == 200
 
 
+LONG = b"x" * (server.REQUEST_BYTES_MAX + 1)
+CHUNKS = b"1\r\nx\r\n" * (server.REQUEST_BYTES_MAX + 1)
+
+
 @pytest.mark.parametrize(
     ("sent", "code"),
     [
@@ -119,6 +132,9 @@ async def test_head_and_options_give_the_code_without_a_body() -> None:
         (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
         (b"GET /" + b"x" * (2 * server.REQUEST_BYTES_MAX), 431),
         (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+        (b"OPTIONS / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999\r\n\r\n" + LONG, 413),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKS, 413),
     ],
 )
 async def test_what_is_no_request_is_refused_and_the_connection_ends(
@@ -132,6 +148,90 @@ async def test_what_is_no_request_is_refused_and_the_connection_ends(
         await stream.aclose()
         async with await dial(listener) as other:
             assert (await Guest(other).ask("/health"))[0] == 200
+
+
+async def test_a_head_whose_body_is_malformed_ends_its_connection_alone() -> None:
+    """The answer to a HEAD has no body, also where the request is refused halfway."""
+    async with serving() as listener, await dial(listener) as stream:
+        await stream.send_all(
+            b"HEAD / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"
+        )
+        said = b""
+        while more := await stream.receive_some():
+            said += more
+        head, _, body = said.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400 ")
+        assert body == b""
+        async with await dial(listener) as other:
+            assert (await Guest(other).ask("/health"))[0] == 200
+
+
+async def test_a_refusal_behind_a_head_has_its_body() -> None:
+    async with serving() as listener, await dial(listener) as stream:
+        guest = Guest(stream)
+        assert (await guest.ask("/leader", "HEAD"))[0] == 200
+        await stream.send_all(b"\x00\x01\r\n\r\n")
+        code, _, body = await guest.read()
+        assert code == 400
+        assert json.loads(body).keys() == {"error"}
+
+
+class Broken(HttpPages):
+    """Pages with a mistake of ours in one of them."""
+
+    async def answer(self, target: str) -> HttpAnswer:
+        if target == "/broken":
+            raise KeyError(target)
+        return await super().answer(target)
+
+
+async def test_a_mistake_of_ours_ends_the_connection_that_ran_into_it_and_no_other() -> None:
+    mistakes: list[Exception] = []
+    pages = Broken(lambda: STATUS)
+    async with (
+        serving(pages=pages, mistakes=mistakes) as listener,
+        await dial(listener) as stream,
+        await dial(listener) as other,
+    ):
+        await stream.send_all(b"GET /broken HTTP/1.1\r\nHost: x\r\n\r\n")
+        with suppress(trio.BrokenResourceError):
+            assert await stream.receive_some() == b""
+        assert [repr(each) for each in mistakes] == ["KeyError('/broken')"]
+        assert (await Guest(other).ask("/health"))[0] == 200
+
+
+async def test_more_than_are_being_refused_are_closed_without_an_answer(
+    mock_clock: trio.testing.MockClock,
+) -> None:
+    """Each one takes a file descriptor for as long as it is there, and the log needs some too."""
+    async with serving() as listener, AsyncExitStack() as stack:
+
+        async def silent() -> trio.SocketStream:
+            return await stack.enter_async_context(await dial(listener))
+
+        most = server.CONNECTIONS_MAX + server.REFUSED_MAX
+        held = [await silent() for _ in range(most)]
+        for each in held[server.CONNECTIONS_MAX :]:
+            assert (await each.receive_some())[:12] == b"HTTP/1.1 503"
+        assert await (await silent()).receive_some() == b""
+
+
+async def test_handshakes_begin_one_after_another(autojump_clock: trio.testing.MockClock) -> None:
+    """Whoever dials the port gets one, and all of them together a small share of the node."""
+    gaps, began = server.HandshakeGaps(), list[float]()
+    first = trio.current_time()
+
+    async def one() -> None:
+        await gaps.wait()
+        began.append(trio.current_time() - first)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(5):
+            nursery.start_soon(one)
+    autojump_clock.jump(1.0)
+    await one()
+    assert began == pytest.approx([*(n * server.HANDSHAKE_GAP_S for n in range(5)), began[-1]])
+    assert began[-1] == pytest.approx(1.0 + began[-2])
 
 
 async def test_more_connections_than_the_limit_are_told_so() -> None:
@@ -329,6 +429,14 @@ async def test_a_browser_shows_the_token_as_a_password(tmp_path: Path) -> None:
         for wrong in ("", basic(TOKEN), basic(f"ann:{TOKEN}x"), basic(f"{TOKEN}:ann"), "Basic !"):
             code, headers, _ = await guest.ask("/", shown=wrong)
             assert (code, headers["www-authenticate"][:6]) == (401, "Basic ")
+        for odd in (b"\xff", b"/w==", b"\xc3\xa9"):  # not ASCII; not UTF-8 below; not ASCII
+            await stream.send_all(
+                b"GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Basic " + odd + b"\r\n\r\n"
+            )
+            reader = Guest(stream)
+            reader.http.send(h11.Request(method="GET", target="/", headers=[("Host", "x")]))
+            reader.http.send(h11.EndOfMessage())
+            assert (await reader.read())[0] == 401
         code, _, body = await guest.ask("/", shown=basic(f"anybody:{TOKEN}"))
         assert (code, "commits" in body) == (200, True)
 

@@ -3,6 +3,7 @@
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,8 @@ async def served(node: TalkingNode, token: BearerToken | None = None) -> AsyncIt
     async with trio.open_nursery() as nursery:
         nursery.start_soon(look.run)
         pages = HttpPages(lambda: node.status, look)
-        nursery.start_soon(server.serve, listeners, pages, None, token)
+        serving = partial(server.serve, survive=mistakes.append)
+        nursery.start_soon(serving, listeners, pages, None, token)
         yield f"http://127.0.0.1:{port}/"
         nursery.cancel_scope.cancel()
     assert mistakes == []

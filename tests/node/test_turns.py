@@ -427,7 +427,7 @@ async def test_a_node_that_cannot_dial_for_want_of_descriptors_goes_on_and_says_
 
 @pytest.mark.parametrize(
     ("limit", "wanted", "allowed"),
-    [(1024, 1000, 920), (1024, 100, 100), (64, 1000, 16), (40, 1000, 1), (100_000, 1000, 1000)],
+    [(1024, 1000, 872), (1024, 100, 100), (128, 1000, 24), (64, 1000, 1), (100_000, 1000, 1000)],
 )
 def test_fewer_clients_are_let_in_where_descriptors_are_few(
     limit: int, wanted: int, allowed: int
