@@ -5,7 +5,7 @@ decides (`audit.on_failure`): `alarm` goes on, `refuse` refuses whatever would h
 down. Either way status and metrics count the miss, and the first in a row is an event.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +22,7 @@ from qsync.wire import verb_rights, verbs
 from qsync.wire.verbs import Verb
 
 _LINE_CHARS_MAX: Final = 4096
-"""Of what an operation was asked with; longer texts are cut."""
+"""Of an operation with its arguments; longer ones are cut. Of many in one line about as much."""
 _REREAD_BYTES: Final = 1 << 20
 """How much of the ends of the files is read for what was noted in a former life."""
 _OWN: Final = frozenset({"n", "time", "event", "before", "hash"})
@@ -107,7 +107,7 @@ class AuditTrail:
     def note_happening(self, event: str, fields: Mapping[str, object]) -> None:
         """Write down an event that has already happened and cannot be refused any more."""
         if event in AUDITED:
-            self._write(event, {key: value for key, value in fields.items() if key not in _OWN})
+            self._write(event, {k: _public(each) for k, each in fields.items() if k not in _OWN})
 
     def note_head(self, fields: Mapping[str, object]) -> None:
         """Write down the head of another node's trail; that line is not reported to others."""
@@ -185,10 +185,12 @@ class AuditTrail:
             named = [each for each in map(_operation, request.ops) if each is not None]
             if not named:
                 return
-            what = {"operations": named}
+            for some in _lines_of(named):
+                self.write_line("write", _who(connection) | {"asked": {"operations": some}})
+            return
         else:
             return
-        self.write_line(verb.name.lower(), _who(connection) | {"asked": _cut(what)})
+        self.write_line(verb.name.lower(), _who(connection) | {"asked": _cut(_public(what))})
 
     def note_login(self, user: str, address: str) -> None:
         """Write down a login."""
@@ -259,11 +261,40 @@ def _operation(op: list[object]) -> list[object] | None:
 
 
 def _public(value: object) -> object:
-    if isinstance(value, bytes):
-        return "(bytes)"
-    if isinstance(value, dict):
-        return {key: "(set)" if key == "password" else _public(one) for key, one in value.items()}
-    return value
+    """Return what is written of a value: the reader of a line finds the same as its writer had.
+
+    In JSON all keys of a map are text, and no two are the same. Other maps become pairs.
+    """
+    match value:
+        case bytes():
+            return "(bytes)"
+        case Mapping():
+            pairs = [
+                (key, "(set)" if key == "password" else _public(one)) for key, one in value.items()
+            ]
+            if all(isinstance(key, str) for key, _ in pairs):
+                return dict(pairs)
+            return [[_public(key), one] for key, one in pairs]
+        case list() | tuple():
+            return [_public(each) for each in value]
+        case None | bool() | int() | float() | str():
+            return value
+        case _:
+            return str(value)
+
+
+def _lines_of(operations: Sequence[object]) -> Iterator[list[object]]:
+    """Return the operations line by line, each one cut by itself: a long one hides no other."""
+    some: list[object] = []
+    chars = 0
+    for operation in map(_cut, operations):
+        size = len(str(operation))
+        if some and chars + size > _LINE_CHARS_MAX:
+            yield some
+            some, chars = [], 0
+        some.append(operation)
+        chars += size
+    yield some
 
 
 def _cut(value: object) -> object:

@@ -96,6 +96,18 @@ def refusal(
     return None
 
 
+def noted(error: AccessDenied, connection: Connection, noting: Noting) -> QsyncError:
+    """Write down that a write was denied where it was executed; return what its client hears."""
+    space = error.details["space"]
+    assert space is None or isinstance(space, str | int)
+    missing = Need(Privilege(str(error.details["privilege"])), space)
+    try:
+        noting.audit.note_denied(connection, str(missing))
+    except StoreError as unwritten:
+        return unwritten
+    return error
+
+
 def taken_back(
     replica: "Replica", connection: Connection, request: verbs.Request
 ) -> QsyncError | None:

@@ -235,6 +235,8 @@ class ClientRequests:
     def _deny(self, connection: Connection, number: int, error: errors.QsyncError) -> None:
         if isinstance(error, errors.Conflict):
             self.counters["conflicts"] += 1
+        elif isinstance(error, errors.AccessDenied):
+            error = guard.noted(error, connection, self.queries)
         self._fail(connection, number, error)
 
     def settled(self, settled: Sequence[Settled]) -> None:

@@ -190,6 +190,9 @@ def test_a_life_with_users(tmp_path: Path) -> None:
     lines = trail(directory)
     events = [line["event"] for line in lines]
     assert {"login", "login_failed", "denied", "write"} <= set(events)
+    missing = [str(line["why"]) for line in lines if line["event"] == "denied"]
+    assert "read on space 'mine'" not in missing  # judged again while it waited, not when asked
+    assert "write on space 'mine'" in missing
     made = [line["asked"] for line in lines if line["event"] == "write"]
     assert "create_user" in str(made)
     assert "(set)" in str(made)

@@ -1,8 +1,10 @@
 """The audit trail: what is written, where it goes on, and how each kind of tampering shows."""
 
 import json
+import socket
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,12 @@ from cli.main import run
 from qsync import audit
 from qsync.audit import AuditHead
 from qsync.config.sections import AuditFailure, AuditSection
+from qsync.data.request import Op
 from qsync.errors import StoreError
 from qsync.happenings import HAPPENINGS
 from qsync.node.auditing import AUDITED, AuditTrail
+from qsync.node.connection import Connection
+from qsync.wire.verbs import WriteRequest
 
 SMALL = AuditSection(bytes_max=2000, files_max=2)
 
@@ -183,6 +188,66 @@ def test_a_line_about_a_node_that_does_not_run_goes_on_with_its_trail(tmp_path: 
     assert said["user"]
     assert written(tmp_path, 1).head.number == 4
     assert judged(tmp_path) == []
+
+
+def asked(trail: AuditTrail, *ops: list[object]) -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        connection = Connection(here, frame_bytes_max=100, opened_at=0.0)
+        connection.turn.user = connection.turn.login = "ann"
+        trail.note_request(connection, WriteRequest(1, b"", 0, 0, 0, [*ops]))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {1: "a", "1": "b"},
+        {10: 1, 9: 2},
+        {"a": 1, 2: 3},
+        {b"k": 1},
+        {None: 1, True: 2},
+        {(1, 2): {3: 4}},
+        {"deep": [{5: {"password": "secret", b"": [1]}}]},
+        {"not": float("nan"), "all": float("inf"), "large": 1 << 1000},
+        {"text": "\u2028\x85\r\n\x1b[2J"},
+        {"other": Fraction(1, 3)},
+    ],
+)
+def test_whatever_a_client_asks_for_the_trail_stays_whole_and_goes_on(
+    options: dict[object, object], tmp_path: Path
+) -> None:
+    """JSON has only text as keys; a line is judged by what its reader finds in it."""
+    trail = opened(tmp_path)
+    asked(trail, [Op.CREATE_SPACE, "own", options])
+    assert (trail.unwritten, trail.head.number) == (0, 1)
+    assert judged(tmp_path, trail.head) == []
+    assert "secret" not in (tmp_path / audit.FILE).read_text()
+    assert written(tmp_path, 1).head.number == 2
+    assert judged(tmp_path) == []
+
+
+def test_a_long_operation_hides_no_other_one(tmp_path: Path) -> None:
+    trail = opened(tmp_path)
+    long: list[object] = [Op.CREATE_SPACE, "own", {"format": ["f" * 200] * 100}]
+    grant: list[object] = [Op.GRANT, "mallory", "super", "universe", ""]
+    asked(trail, long, *([grant] * 300))
+    found = [audit.fields_of(text) for _, text in audit.lines_of(audit.files_of(tmp_path))]
+    named = [each for line in found for each in of_line(line)]
+    assert len(named) == 301
+    assert str(named[0]).startswith("['create_space', 'own'")
+    assert named[1:] == [["grant", "mallory", "super", "universe", ""]] * 300
+    lines = (tmp_path / audit.FILE).read_bytes().splitlines()
+    assert 2 * max(map(len, lines)) < audit.TAIL_BYTES
+    assert judged(tmp_path, trail.head) == []
+
+
+def of_line(line: dict[str, object]) -> list[object]:
+    """The operations of a line about a write."""
+    told = line["asked"]
+    assert isinstance(told, dict)
+    found = told["operations"]
+    assert isinstance(found, list)
+    return found
 
 
 def test_the_command_says_what_is_there_and_prints_a_head_that_it_takes(
