@@ -1,6 +1,6 @@
 """The catalogue of a place: its backups, the log behind them, and how far each one leads."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from admin.backup import manifest, names, sealing
@@ -188,10 +188,9 @@ def _replaced(place: BackupPlace, part: LogManifest) -> list[Entry] | None:
         if first > part.first or last <= part.last:
             continue
         try:
-            longer = manifest.decode(LogManifest, name, place.read(name))
+            longer = _log_manifest(name, place.read(name))
         except NoBackup:
             continue  # that was replaced, too
-        _check_place(name, names.log_manifest(longer.part.name))
         entries = read_log(place, longer)
         found = entries[part.first - longer.first : part.last + 1 - longer.first]
         if found[-1].crc != part.crc:
@@ -234,15 +233,38 @@ def _load_backup(found: Catalogue, index: int) -> None:
     try:
         made = manifest.decode(BackupManifest, names.backup(index), content)
         _check_place(names.backup(index), names.backup(made.index))
+        _check_parts(
+            names.backup(index),
+            [(part.name, names.rows_part(index, at)) for at, part in enumerate(made.parts, 1)],
+        )
         found.backups.append(made)
     except BackupDamaged as error:
         found.damage.append(error.message)
+
+
+def _log_manifest(name: str, content: bytes) -> LogManifest:
+    """Return the manifest of a part of the log, as it is stored there. Raises BackupDamaged."""
+    made = manifest.decode(LogManifest, name, content)
+    part = names.log_part(made.first, made.last)
+    _check_place(name, names.log_manifest(part))
+    _check_parts(name, [(made.part.name, part)])
+    return made
 
 
 def _check_place(name: str, own: str) -> None:
     """A manifest is where it was written: by its place others remove it. Raises BackupDamaged."""
     if name != own:
         raise BackupDamaged(f"{name} is not its manifest, but a copy of {own}")
+
+
+def _check_parts(name: str, parts: Iterable[tuple[str, str]]) -> None:
+    """Check that a manifest tells of its own files alone. Raises BackupDamaged.
+
+    Who can write to a place could otherwise name any file of those who prune it, to be removed.
+    """
+    for told, own in parts:
+        if told != own:
+            raise BackupDamaged(f"{name} tells of {told!r}, which is no file of it")
 
 
 def _load_logs(found: Catalogue) -> None:
@@ -255,9 +277,7 @@ def _load_logs(found: Catalogue) -> None:
     while fresh := set(_log_manifests(found.place)) - seen:
         for name in sorted(fresh):
             try:
-                made = manifest.decode(LogManifest, name, found.place.read(name))
-                _check_place(name, names.log_manifest(made.part.name))
-                found.log.append(made)
+                found.log.append(_log_manifest(name, found.place.read(name)))
             except NoBackup as error:
                 missing[name] = error.message
             except BackupDamaged as error:

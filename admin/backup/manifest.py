@@ -140,11 +140,19 @@ def decode(cls: type[T], name: str, content: bytes) -> T:
             members["log"] = tuple(members["log"])
         elif cls is LogManifest:
             members["part"] = Part(**members["part"])
+            _check_indexes(members["first"], members["last"])
         elif cls is PlaceManifest and members.get("seal") is not None:
             members["seal"] = PlaceSeal(**members["seal"])
         return cls(**members)
     except (KeyError, TypeError) as error:
         raise BackupDamaged(f"{name} is no manifest of this kind: {error}") from error
+
+
+def _check_indexes(*found: object) -> None:
+    """Names of files are made of them. Raises TypeError."""
+    for each in found:
+        if not isinstance(each, int):
+            raise TypeError(f"{each!r} is no index")
 
 
 def _sum(members: dict[str, object]) -> str:

@@ -160,6 +160,44 @@ def test_where_something_is_damaged_nothing_is_pruned(tmp_path: Path) -> None:
     assert len(catalogue.load(place).backups) == len(made)
 
 
+OUTSIDE = "../kept/rows"
+
+
+@pytest.mark.parametrize("named", [OUTSIDE, "ABSOLUTE", "base/1/backup.json", "qsync-backup.json"])
+def test_a_manifest_that_names_a_file_of_others_removes_none(named: str, tmp_path: Path) -> None:
+    """Whoever can write to a place may write a manifest, too: its checksum is no secret."""
+    kept = tmp_path / "kept" / "rows"
+    kept.parent.mkdir()
+    kept.write_text("rows of somebody else")
+    place = Folder(tmp_path / "place")
+    _, made = lived(place)
+    part = catalogue.load(place).log[0]
+    name = str(kept) if named == "ABSOLUTE" else named
+    forged = replace(part, part=replace(part.part, name=name))
+    place.write(names.log_manifest(part.part.name), manifest.encode(forged))
+    with pytest.raises(BackupDamaged, match="is no file of it: nothing is pruned"):
+        pruned(place, KeptBackups(last=1))
+    assert kept.read_text() == "rows of somebody else"
+    assert len(catalogue.load(place).backups) == len(made)
+
+
+def test_a_manifest_counts_in_its_own_place_only(tmp_path: Path) -> None:
+    place = Folder(tmp_path)
+    _, made = lived(place)
+    moved = replace(made[1], parts=(replace(made[1].parts[0], name="../x"), *made[1].parts[1:]))
+    place.write(names.backup(made[1].index), manifest.encode(moved))
+    place.write(names.backup(made[2].index), manifest.encode(made[3]))
+    log = catalogue.load(place).log
+    content = place.read(names.log_manifest(log[0].part.name))
+    place.write(f"{names.LOG}/copy{names.MANIFEST_SUFFIX}", content)
+    found = catalogue.load(place)
+    assert [each.index for each in found.backups] == [made[0].index, made[3].index]
+    assert len(found.damage) == 3
+    assert len(found.log) == len(log)
+    verified = verifying.verify(found, lambda *_: None)
+    assert len(verified.problems) >= 3
+
+
 def test_a_place_without_a_finished_backup_is_not_pruned(tmp_path: Path) -> None:
     begin(Folder(tmp_path))
     with pytest.raises(NoBackup, match="nothing is pruned"):
