@@ -3,6 +3,11 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
 from admin.certs import making
 from admin.certs.making import KeyPair
 from qsync.client.security import ClientTls
@@ -62,6 +67,36 @@ class Authority:
             now=now,
             overwrite=True,
         )
+
+    def other(self, name: str) -> KeyPair:
+        """One that names nobody of a cluster: the same authority signs for other ends, too."""
+        pair = KeyPair.named(self.path, name)
+        issuer = x509.load_pem_x509_certificate(self.pair.certificate.read_bytes())
+        signer = serialization.load_pem_private_key(self.pair.key.read_bytes(), None)
+        assert isinstance(signer, ec.EllipticCurvePrivateKey)
+        key = ec.generate_private_key(ec.SECP256R1())
+        now = datetime.now(UTC)
+        made = (
+            x509.CertificateBuilder()
+            .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
+            .issuer_name(issuer.subject)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - timedelta(minutes=5))
+            .not_valid_after(now + timedelta(days=1))
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+            .sign(signer, hashes.SHA256())
+        )
+        pair.certificate.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+        pair.key.write_bytes(
+            key.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            )
+        )
+        return pair
 
     def files(self, pair: KeyPair) -> TlsFiles:
         """That pair, and this authority as the one that is trusted."""

@@ -170,8 +170,11 @@ class Server:
         """Begin once TLS is set up, with the certificate of the other side."""
         acceptor = self.strangers[connection]
         acceptor.binding = binding
+        tls = self._admission.tls
+        assert tls is not None
         try:
-            check_stranger(connection.identity, acceptor.greeting.cluster)
+            cluster = acceptor.greeting.cluster
+            check_stranger(connection.identity, cluster, demand=tls.demands)
         except QsyncError as error:
             self._refuse(connection, acceptor, error)
             raise

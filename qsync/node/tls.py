@@ -47,8 +47,7 @@ class NodeTls:
     def _read(self) -> None:
         self._state = self.files.state()
         self.facts = check(self._config, self._wall())
-        demand = self._config.tls.clients is ClientCertificates.REQUIRED
-        self._acceptor = files.acceptor(self.files, demand=demand)
+        self._acceptor = files.acceptor(self.files, demand=self.demands)
         self._dialer = files.dialer(self.files, check_host=False)
         self._ca_expires = files.authorities_expire(self._dialer)
         self._authorities = files.authorities(self._dialer)
@@ -66,6 +65,11 @@ class NodeTls:
             return {"error": error.message}
         self.error = None
         return {"serial": self.facts.serial, "expires": self.facts.expires}
+
+    @property
+    def demands(self) -> bool:
+        """Whether who dials must show a certificate."""
+        return self._config.tls.clients is ClientCertificates.REQUIRED
 
     @property
     def anonymous(self) -> ssl.SSLContext:
@@ -124,11 +128,17 @@ def check(config: NodeConfig, now: float) -> CertificateFacts:
     return found
 
 
-def check_stranger(name: CertifiedName | None, cluster: str) -> None:
-    """Check the certificate of a new connection, before its hello. Raises ForeignCluster.
+def check_stranger(name: CertifiedName | None, cluster: str, *, demand: bool = True) -> None:
+    """Check the certificate of a new connection, before its hello.
 
-    Without a certificate it may be a client, where clients need none.
+    Raises ForeignCluster, and AccessDenied where one is demanded and names nobody: an authority may
+    sign others for other ends. Without a certificate it may be a client, where clients need none.
     """
+    if name is None and demand:
+        raise AccessDenied(
+            "the certificate names no node and no user of a cluster",
+            hint="one URI of qsync:// among its names says whose it is: `qsync cert client`",
+        )
     if name is not None and name.cluster != cluster:
         raise ForeignCluster(f"the certificate is of cluster {name.cluster}, this is {cluster}")
 

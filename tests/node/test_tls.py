@@ -106,6 +106,7 @@ async def test_a_stranger_gets_in_by_no_way_and_is_told_why(
             ),
             "the certificate is of cluster": authority.client(foreign),
             "a node's opens no session of a client": authority.client(authority.node("n1")),
+            "names no node and no user of a cluster": authority.client(authority.other("web")),
         }
         for why, tls in cases.items():
             assert why in await dial(node, tls), why
@@ -121,7 +122,7 @@ async def test_a_stranger_gets_in_by_no_way_and_is_told_why(
         n3 = authority.client(authority.node("n3"))
         assert "shows the certificate of node n3" in await dial(node, n3, hello=peer)
         assert node.server.refused["tls"] >= 4
-        assert node.server.refused["access_denied"] == 3
+        assert node.server.refused["access_denied"] == 4
         assert node.server.refused["foreign_cluster"] == 1
         assert not node.timeline.counts["mishap"]
         assert await dial(node, good) == "n1", "and it serves on"
@@ -149,6 +150,7 @@ async def test_where_certificates_are_optional_only_a_client_needs_none(
 ) -> None:
     async with one(tmp_path, authority, tls__clients="optional") as node:
         assert await dial(node, authority.client(None)) == "n1"
+        assert await dial(node, authority.client(authority.other("web"))) == "n1"
         peer = Hello(
             party=Party.PEER,
             cluster=ALONE,
