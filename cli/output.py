@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.exits import exit_of
+from cli.printable import printable
 from qsync.errors import OutcomeUnknown, QsyncError, Unanswered, Unavailable
 
 if TYPE_CHECKING:
@@ -58,22 +59,27 @@ def as_document(schema: str, members: Mapping[str, object]) -> str:
 
 
 def _print_document(schema: str, members: Mapping[str, object]) -> None:
-    click.echo(as_document(schema, members))
+    click.echo(printable(as_document(schema, members)))
 
 
 def value(data: object) -> None:
     """Print one value as JSON, on a line."""
-    click.echo(json.dumps(data, ensure_ascii=False, default=_plain))
+    click.echo(printable(json.dumps(data, ensure_ascii=False, default=_plain)))
 
 
 def text(line: str) -> None:
     """Print asked-for text."""
+    click.echo(printable(line))
+
+
+def raw(line: str) -> None:
+    """Print text as it is, for a program."""
     click.echo(line)
 
 
 def say(line: str) -> None:
     """Prose, beside the output."""
-    click.echo(line, err=True)
+    click.echo(printable(line), err=True)
 
 
 def show(renderable: "RenderableType") -> None:
@@ -83,10 +89,10 @@ def show(renderable: "RenderableType") -> None:
 
 def console(*, stderr: bool = False) -> "Console":
     """The terminal; honours NO_COLOR and --plain."""
-    from rich.console import Console  # noqa: PLC0415 - slow to import, and seldom needed
+    from cli.render.safe_console import SafeConsole  # noqa: PLC0415 - slow to import, and seldom needed
 
     plain = style().plain
-    return Console(stderr=stderr, no_color=True if plain else None, highlight=False)
+    return SafeConsole(stderr=stderr, no_color=True if plain else None, highlight=False)
 
 
 def complain(error: QsyncError, how: Style, args: Sequence[str] = ()) -> None:
@@ -94,20 +100,20 @@ def complain(error: QsyncError, how: Style, args: Sequence[str] = ()) -> None:
 
     `args`: the command line, which is said again with the token if that tells what became of it.
     """
-    click.echo(f"qsync: {error}", err=True)
+    say(f"qsync: {error}")
     resolving = _resolving(error, args)
     if resolving:
-        click.echo(f"  its outcome: {resolving}", err=True)
+        say(f"  its outcome: {resolving}")
     giving_up = _giving_up(error, args)
     if giving_up:
-        click.echo(f"  the same without doing it: {giving_up}", err=True)
+        say(f"  the same without doing it: {giving_up}")
     for place, why in _attempts(error):
-        click.echo(f"  {place}: {why}", err=True)
+        say(f"  {place}: {why}")
     if error.leader:
-        click.echo(f"  the leader is {error.leader}", err=True)
+        say(f"  the leader is {error.leader}")
     away = isinstance(error, Unavailable) and not isinstance(error, Unanswered)
     if away and not error.hint and "nodes" in error.details:
-        click.echo(_LOST, err=True)
+        say(_LOST)
     if not how.as_json or how.documents:
         return
     members: dict[str, object] = {

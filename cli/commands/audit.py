@@ -12,6 +12,7 @@ from cli.examples import examples
 from cli.exits import CheckFailed, NoFile
 from cli.options import TargetOption, json_option
 from cli.output import document, say, style, text, value
+from cli.printable import one_line
 from qsync import audit as trails
 from qsync.audit import AuditHead
 
@@ -177,4 +178,5 @@ def _print(said: dict[str, object]) -> None:
         return
     who = f"{said.get('user') or '-'}@{said.get('address') or '-'}"
     rest = [f"{key}={one}" for key, one in said.items() if key not in _SHOWN_FIRST]
-    text(f"{said['n']:>6} {said['time']} {said['event']:<12} {who} {' '.join(rest)}".rstrip())
+    line = f"{said['n']:>6} {said['time']} {said['event']:<12} {who} {' '.join(rest)}"
+    text(one_line(line.rstrip()))

@@ -9,6 +9,7 @@ from admin.cluster.short import seconds
 from cli.examples import examples
 from cli.options import json_option, target_argument, target_option, timeout_option
 from cli.output import document, say, style, text
+from cli.printable import one_line
 from qsync.consumer import ConsumerKind
 from qsync.status.members import FOLLOWS
 from qsync.status.storage import ConsumerStatus
@@ -38,7 +39,8 @@ def list_(*, target: list[str], timeout: float) -> None:
         held = "let go" if each.let_go else f"holds {short.size(each.size)}"
         name = each.about if each.kind == ConsumerKind.REPLICA else each.name
         about = each.name if each.kind == ConsumerKind.REPLICA else each.about
-        text(f"{name:<20} {each.kind:<10} has {each.signature:<12} {held:<16} {about}".rstrip())
+        line = f"{name:<20} {each.kind:<10} has {each.signature:<12} {held:<16} {about}"
+        text(one_line(line.rstrip()))
     for one in use.node.replication_anon.replicas:
         stays = "connected" if one.status == FOLLOWS else f"for {seconds(one.expires)} more"
         text(f"{one.name:<20} anonymous  has {one.acked or 0:<12} {stays:<16} {one.uuid}")

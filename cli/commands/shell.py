@@ -9,7 +9,7 @@ import click
 from cli import targets
 from cli.examples import examples
 from cli.options import json_option, target_argument, timeout_option
-from cli.output import document, say, style, text
+from cli.output import document, raw, say, style, text
 from qsync.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -97,7 +97,8 @@ def shell(
     }
     if job.has_fibers:
         from cli.shell.unattended import run_with_fibers as run  # noqa: PLC0415 - it loads trio
-    voices = ShellOutput(result=text, out=say if machine else text, say=say)
+    told = text if sys.stdout.isatty() else raw
+    voices = ShellOutput(result=told, out=say if machine else told, say=say)
     if style().as_json:
         values: list[object] = []
         run(job, voices, values.extend)

@@ -27,6 +27,7 @@ from pygments.lexers.scripting import LuaLexer
 from typing_extensions import override
 
 from admin.box.opening import open_box
+from cli.printable import printable
 from cli.shell import opened
 from cli.shell.chunks import MissingEnd, missing_end
 from cli.shell.cluster_watch import Watcher
@@ -291,11 +292,11 @@ def _continuation(width: int, _line: int, _wrapped: int) -> str:
 
 
 def _print(text: str) -> None:
-    print(text)  # noqa: T201 - through the patched stdout, above the prompt
+    print(printable(text))  # noqa: T201 - through the patched stdout, above the prompt
 
 
 def _say(text: str) -> None:
     columns = shutil.get_terminal_size().columns
-    for line in text.splitlines():
+    for line in printable(text).splitlines():
         wrapped = textwrap.fill(line, columns, break_long_words=False, break_on_hyphens=False)
         print(wrapped, file=sys.stderr)  # noqa: T201 - the same

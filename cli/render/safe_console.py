@@ -1,0 +1,22 @@
+"""The terminal as tables and pictures are drawn on it: texts in them do not steer it."""
+
+from collections.abc import Iterable
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from typing_extensions import override
+
+from cli.printable import printable
+
+
+class SafeConsole(Console):
+    """A console on which only Rich itself moves the cursor or changes colours."""
+
+    @override
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Return the parts of what is drawn."""
+        for part in super().render(renderable, options):
+            text, style, control = part
+            yield part if control else Segment(printable(text), style)
