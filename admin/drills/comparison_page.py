@@ -97,7 +97,7 @@ def _met(found: Mapping[str, object] | None) -> str:
 
 def _latency(one: Mapping[str, object], two: Mapping[str, object]) -> list[tuple[str, ...]]:
     return [
-        (phase, name, *map(escape, cells))
+        (escape(phase), name, *map(escape, cells))
         for phase in table(one, "latency")
         for name, run in (("before", one), ("after", two))
         for first, *cells in report_tables.latency_rows(run)

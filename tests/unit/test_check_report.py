@@ -251,6 +251,20 @@ def test_the_page_has_the_verdict_every_invariant_and_a_section_a_proof(tmp_path
     assert '<code class="odd">4711</code>' in text
 
 
+def test_names_in_the_evidence_of_others_stay_text(tmp_path: Path) -> None:
+    """A bundle may come from anybody; its page is opened in the browser of who judges it."""
+    broken(tmp_path / "run")
+    known = Bundle.open(tmp_path / "run").manifest
+    odd = "</title></svg><script>alert(1)</script>"
+    named = tuple(dataclasses.replace(each, name=odd) for each in known.nodes)
+    dataclasses.replace(known, nodes=named).save(tmp_path / "run")
+    text = render([check_bundle(tmp_path / "run")], HOW)
+    assert "<script" not in text
+    assert "is back after a restart" in text
+    assert "at the end" in text
+    assert text.count(html.escape(odd)) >= 4
+
+
 def test_what_holds_is_folded_beside_what_does_not(tmp_path: Path) -> None:
     report, holds = broken(tmp_path / "run"), re.compile(r"<summary>\d+ hold<")
     broken_page = render([report], HOW)

@@ -1,6 +1,7 @@
 """The timeline of a run as two drawings: leaders and faults, and the confirmed indexes."""
 
 from collections.abc import Callable, Iterable, Sequence
+from html import escape
 
 from admin.checker.report.places import PlacedViolation
 from admin.checker.report.story import Band, Story
@@ -109,7 +110,8 @@ def _reigns(story: Story, scale: TimeScale, node: int, row: int) -> Iterable[str
             x, y = scale.x(at), row * ROW + ROW / 2
             yield (
                 f'<path d="M{x:.1f} {y - 5:.1f} l5 5 -5 5z" class="start">'
-                f"<title>{at:.2f} s: {story.nodes[node]} is back after a restart</title></path>"
+                f"<title>{at:.2f} s: {escape(story.nodes[node])} is back after a restart</title>"
+                "</path>"
             )
 
 
@@ -148,7 +150,7 @@ def _hits(
         yield _hit(x, ROW, height)
         yield (
             f'<a href="#{anchor}-{number}"><path class="mark" d="M{x:.1f} {y - 7:.1f} '
-            f'l7 7 -7 7 -7 -7z"><title>{each.violation.invariant}, {each.at:.2f} s</title>'
+            f'l7 7 -7 7 -7 -7z"><title>{escape(each.violation.invariant)}, {each.at:.2f} s</title>'
             "</path></a>"
         )
 
@@ -158,7 +160,8 @@ def _lines(story: Story, scale: TimeScale, y: Callable[[float], float]) -> Itera
         points = story.curves[node].points
         path = f"M{scale.x(points[0][0]):.1f} {y(points[0][1]):.1f}"
         path += "".join(f"H{scale.x(at):.1f}V{y(value):.1f}" for at, value in points[1:])
-        title = f"<title>{story.nodes.get(node, node)}: {points[-1][1]:,} at the end</title>"
+        name = escape(story.nodes.get(node, str(node)))
+        title = f"<title>{name}: {points[-1][1]:,} at the end</title>"
         yield f'<path class="line n{place % NODES}" d="{path}">{title}</path>'
 
 

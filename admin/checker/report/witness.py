@@ -49,7 +49,8 @@ def _rows(table: str, rows: Sequence[EvidenceRow]) -> str:
     odd = {name for name in names if len({str(each.row.get(name)) for each in rows}) > 1} - _NAMES
     cells = [[_cell(each.row.get(name), odd=name in odd) for name in names] for each in rows]
     heads = [escape(name) for name in names]
-    return f'<div class="rows small"><p class="muted">{table}</p>{page.table(heads, cells)}</div>'
+    shown = page.table(heads, cells)
+    return f'<div class="rows small"><p class="muted">{escape(table)}</p>{shown}</div>'
 
 
 def _cell(value: object, *, odd: bool) -> str:
