@@ -156,7 +156,7 @@ def led_term(number: int) -> Term:
 def loads(payload: bytes) -> object:
     """Decode one message. Whatever the bytes are, nothing but ProtocolError is raised."""
     try:
-        return cbor2.loads(payload, semantic_decoders=tags.DECODERS, max_depth=limits.DEPTH_MAX)
+        return tags.loads(payload, depth_max=limits.DEPTH_MAX)
     except (cbor2.CBORError, ValueError, TypeError, OverflowError, RecursionError) as error:
         raise ProtocolError(f"not a message: {error.__cause__ or error}") from error
 
