@@ -56,11 +56,9 @@ def waiting(replica: Replica, request: Request, error: errors.QsyncError) -> Pen
     if decided is None:
         return PendingRefusal(None, last)
     shape = replica.state.schemas.shown
-    return (
-        PendingRefusal(decided, last)
-        if request.sync is True or _needs_quorum(shape, request)
-        else None
-    )
+    # Who lacks a right waits for any space alike: how long it takes tells nothing of what is there.
+    needs_quorum = isinstance(decided, errors.AccessDenied) or _needs_quorum(shape, request)
+    return PendingRefusal(decided, last) if request.sync is True or needs_quorum else None
 
 
 def _needs_quorum(shape: Schema, request: Request) -> bool:
@@ -71,7 +69,8 @@ def _needs_quorum(shape: Schema, request: Request) -> bool:
 
 def _named(op: Sequence[object]) -> object:
     """The space that an operation on rows names; None for any other operation."""
-    return op[1] if len(op) > 1 and op[0] in _OF_ROWS else None
+    known = len(op) > 1 and isinstance(op[0], int) and op[0] in _OF_ROWS
+    return op[1] if known else None
 
 
 def _is_sync(shape: Schema, ref: object) -> bool:

@@ -23,10 +23,10 @@ def register(
     """Keep the log behind `index` for `name`, or from here on if that is nil. The row.
 
     A registered consumer keeps its position. One that was let go must name its position, having
-    taken a snapshot: raises Compacted if it does not.
+    taken a snapshot: raises Compacted if it does not. Raises WrongOperation for a member's name.
     """
     space, key = _place(draft, name)
-    there = _found(draft, key)
+    there = _not_member(_found(draft, key))
     if there is not None and not there.let_go:
         draft.sync = True
         return tuples.encode(there.row())
@@ -48,9 +48,10 @@ def advance(draft: EffectDraft, name: object, index: object) -> bytes | None:
     """`name` has the log up to `index` now; never back. The row. Raises Compacted, see `register`.
 
     In the transaction that does something with the changes it makes that happen exactly once.
+    Raises WrongOperation for a member's name.
     """
     space, key = _place(draft, name)
-    there = _found(draft, key)
+    there = _not_member(_found(draft, key))
     if there is None or there.let_go:
         raise _no_claim(str(name), there)
     moved = max(there.index, _index(index, _here(draft)))
@@ -108,6 +109,13 @@ def _place(draft: EffectDraft, name: object) -> tuple[SpaceDefinition, bytes]:
 def _found(draft: EffectDraft, key: bytes) -> Consumer | None:
     row = draft.get(key)
     return None if row is None else consumer_of(tuples.stored(row))
+
+
+def _not_member(there: Consumer | None) -> Consumer | None:
+    """A member's place follows from the log that it has: nobody else says where it is."""
+    if there is not None and there.kind is ConsumerKind.REPLICA:
+        raise WrongOperation(f'"{there.name}" is the directory of a member: the leader moves it')
+    return there
 
 
 def _put(

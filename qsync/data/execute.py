@@ -290,8 +290,12 @@ def _upsert(draft: EffectDraft, ref: object, row: object, ops: object) -> None:
     old = draft.get(key)
     if old is None:
         draft.put(space, key, None, data)
-    else:
+        return
+    try:
         _change(draft, space, key, old, ops)
+    except WrongTuple as error:  # it shows a value, and an upsert takes no right to read
+        what = f'space "{space.name}": the tuple that is there would not fit after the change'
+        raise WrongTuple(what, details=error.details) from None
 
 
 def _delete(draft: EffectDraft, ref: object, index: object, key: object) -> bytes | None:
@@ -316,16 +320,11 @@ def _require_equal(
     held = None if found is None else found[1]
     if held == expected:
         return
-    if held is not None and expected is not None and _alike(held, expected):
+    if held is not None and expected is not None and tuples.alike(held, expected):
         return
     raise Conflict(
         f'space "{space.name}": the tuple is not the expected one', details={"space": space.name}
     )
-
-
-def _alike(held: bytes, expected: object) -> bool:
-    """Return whether two encodings are the same tuple."""
-    return tuples.encode(tuples.stored(held)) == tuples.encode(tuples.decode(expected))
 
 
 def _require_existence(

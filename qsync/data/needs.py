@@ -101,6 +101,15 @@ def _universe(privilege: Privilege) -> _Of:
     return lambda _, __: [Need(privilege)]
 
 
+def _create(_: str, op: Operation) -> Sequence[Need]:
+    """A number may be that of a space that was dropped, whose rows the log still tells of."""
+    found = [_on(op, Privilege.CREATE)]
+    options = op[2] if len(op) > 2 else None
+    if isinstance(options, Mapping) and "id" in options:
+        found.append(Need(Privilege.CREATE))
+    return found
+
+
 def _alter(_: str, op: Operation) -> Sequence[Need]:
     """A space that gets another name comes among those of that name."""
     found = [_on(op, Privilege.ALTER)]
@@ -133,7 +142,7 @@ OP_NEEDS: Final[Mapping[int, _Of]] = {
     Op.UPSERT: _WRITE,
     Op.DELETE: _WRITE_AND_READ,
     Op.TRUNCATE: _WRITE,
-    Op.CREATE_SPACE: _space(Privilege.CREATE),
+    Op.CREATE_SPACE: _create,
     Op.ALTER_SPACE: _alter,
     Op.DROP_SPACE: _space(Privilege.DROP),
     Op.CREATE_INDEX: _space(Privilege.ALTER),

@@ -25,8 +25,15 @@ NAME_CHARACTERS_MAX = 256
 SCHEMA_ONLY = frozenset({SETTINGS, USER, PRIV})
 DDL_SPACES = frozenset({SPACE, INDEX, TRUNCATE}) | SCHEMA_ONLY
 """A row written to one of these changes more than itself; of SCHEMA_ONLY no other rows."""
-OWN_VERBS = DDL_SPACES | {CLUSTER, ANCESTORS, GC_CONSUMERS, SESSION, SEQUENCE, SEQUENCE_DATA}
-"""Spaces that clients change by operations of their own, never by insert or delete."""
+OWN_VERBS = (
+    DDL_SPACES
+    | {CLUSTER, ANCESTORS, GC_CONSUMERS, SESSION, SEQUENCE, SEQUENCE_DATA}
+    | {SCHEMA, VOTING}
+)
+"""Spaces that clients change by operations of their own, or not at all: never by insert or delete.
+
+`_schema` has the last number that a space was given, and none is to be given twice.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

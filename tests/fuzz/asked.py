@@ -149,6 +149,7 @@ CORPUS = [
     write([30, SEED], [31, SESSION], [30, SESSION]),
     write([31, SESSION], [31, SESSION]),
     write(reads=[["r", "plain", 0, ["eq"], [1]]]),
+    write([1, "plain", ROW], [[], "plain"]),
     write([2, "plain", ROW]).replace(b"\x65plain", NUMBER),
     write([3, "plain", 0, [1], [["=", 77, 1]]]).replace(b"\x18\x4d", NUMBER),
     write(

@@ -7,9 +7,12 @@ import pytest
 import trio
 
 import qsync
+from qsync import refusing
 from qsync.client.login import Credentials
 from qsync.client.one_node_aio import AsyncNodeConnection
-from qsync.errors import QsyncError
+from qsync.data.request import Op, Request
+from qsync.errors import AccessDenied, QsyncError
+from qsync.node.node import open_node
 from qsync.wire import verbs
 from qsync.wire.verbs import PlainRequest, Verb
 from tests.node.knocking import config
@@ -73,3 +76,26 @@ def test_what_takes_no_right_on_a_space_tells_nothing_of_it(tmp_path: Path) -> N
     assert [each for each in SECRETS if each in told["plain"]] == []
     assert [each for each in SECRETS if each in told["root"]] == [*SECRETS]
     assert told["plain"].count("lacks the right") >= 4
+
+
+async def _waits(path: Path, found: dict[str, bool]) -> None:
+    async with open_node(config(path, alone=True)) as node:
+        async with qsync.connect_async(node.address) as db:
+            await db.schema.create_space("sync", is_sync=True)
+            await db.schema.create_space("async", is_sync=False)
+            await db.users.create("root", PASSWORD)
+        async with qsync.connect_async(node.address, user="root", password=PASSWORD) as root:
+            await root.users.create("plain", PASSWORD)
+        for space in ("sync", "async", "missing"):
+            asked = Request(ops=[[Op.INSERT, space, b"\x81\x01"]], user="plain")
+            with pytest.raises(AccessDenied) as refused:
+                node.replica.state.execute(asked)
+            waiting = refusing.waiting(node.replica, asked, refused.value)
+            found[space] = waiting is not None
+
+
+def test_how_long_a_denied_write_takes_tells_nothing_of_its_space(tmp_path: Path) -> None:
+    """A refusal about a synchronous space waits for a quorum; so do those about any other."""
+    found: dict[str, bool] = {}
+    trio.run(_waits, tmp_path, found)
+    assert found == {"sync": True, "async": True, "missing": True}

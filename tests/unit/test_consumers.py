@@ -79,6 +79,19 @@ def test_a_member_is_held_again_by_being_moved(book: Book) -> None:
     assert write(book, MOVE, "uuid", 5) == ["uuid", "replica", 5, "", False]
 
 
+def test_a_member_is_moved_by_the_leader_and_by_no_reader(book: Book) -> None:
+    """The log is trimmed behind it: who said that a member has it would take it from that one."""
+    write(book, MOVE, "uuid", 2)
+    for op in ([ADVANCE, "uuid", 7], [REGISTER, "uuid", "subscriber", 7, ""]):
+        with pytest.raises(WrongOperation, match="the leader moves it"):
+            book.write(op)
+    write(book, LET_GO, "uuid")
+    for op in ([ADVANCE, "uuid", 7], [REGISTER, "uuid", "subscriber", 7, ""]):
+        with pytest.raises(WrongOperation, match="the leader moves it"):
+            book.write(op)
+    assert stored(book) == [Consumer("uuid", ConsumerKind.REPLICA, Index(2), "", let_go=True)]
+
+
 def test_an_effect_and_the_place_behind_it_are_one_transaction(book: Book) -> None:
     write(book, REGISTER, "s", "subscriber", 3, "")
     book.write([1, "t", pack(100, "b", 1)], [ADVANCE, "s", 4])

@@ -3,7 +3,7 @@
 import pytest
 
 from election.messages import Index
-from qsync.data import keys
+from qsync.data import keys, schema
 from qsync.data.keys import FieldType
 from qsync.data.state import DataState
 from qsync.errors import (
@@ -65,6 +65,20 @@ def test_a_space_has_what_it_was_made_with(book: Book) -> None:
 def test_system_spaces_are_there_from_the_start() -> None:
     names = {"_schema", "_space", "_index", "_cluster", "_sequence", "_session", "_voting"}
     assert names <= set(Book().state.spaces())
+
+
+@pytest.mark.parametrize("space", schema.SYSTEM, ids=lambda one: one.name)
+def test_no_row_of_a_system_space_is_written_by_hand(
+    book: Book, space: schema.SpaceDefinition
+) -> None:
+    """Who may write everywhere could otherwise spoil what new spaces are numbered by."""
+    before = book.all(space.name)
+    row = pack("max_id", "nothing")
+    for op in ([1, space.name, row], [2, space.id, row], [6, space.name], [5, space.id, 0, ["a"]]):
+        with pytest.raises(WrongSchema, match="operations of its own"):
+            book.write(op)
+    assert book.all(space.name) == before
+    book.write([10, "another", None])
 
 
 def test_definitions_are_rows_of_system_spaces(book: Book) -> None:

@@ -9,7 +9,14 @@ from qsync.data import grants, needs, schema, tuples
 from qsync.data.fold import Fold
 from qsync.data.request import Op, Request
 from qsync.data.state import DataState
-from qsync.errors import AccessDenied, Overloaded, ProtocolError, QsyncError, WrongOperation
+from qsync.errors import (
+    AccessDenied,
+    Overloaded,
+    ProtocolError,
+    QsyncError,
+    WrongOperation,
+    WrongTuple,
+)
 from qsync.node import feed
 from qsync.rights import LOCAL_ADMIN, Need, Privilege
 from qsync.wire import verb_rights
@@ -172,6 +179,19 @@ def test_a_prefix_covers_what_begins_so_and_what_will() -> None:
     assert denied(ask(book, "ann", [Op.CREATE_SPACE, "orders", None])).space == "orders"
 
 
+def test_a_number_for_a_new_space_takes_the_right_to_create_any() -> None:
+    """The log still tells of the rows of dropped spaces, and a feed goes by the number."""
+    book = users_book()
+    book.write(grant("ann", "create,read", name="orders.*"))
+    number = book.state.schemas.shown.space("other").id
+    book.write([Op.REPLACE, "other", tuples.encode([1, "secret", 1])])
+    book.write([Op.DROP_SPACE, "other"])
+    again: list[object] = [Op.CREATE_SPACE, "orders.x", {"id": number}]
+    assert denied(ask(book, "ann", again)) == Need(Privilege.CREATE)
+    book.write(grant("ann", "create", "universe", ""))
+    assert ask(book, "ann", again) is None
+
+
 def test_a_space_is_renamed_only_to_where_one_may_create() -> None:
     book = users_book()
     book.write(grant("ann", "alter"))
@@ -188,6 +208,22 @@ def test_results_that_show_a_tuple_take_the_right_to_read_it() -> None:
     assert denied(ask(book, "ann", delete)) == Need(Privilege.READ, "mine")
     book.write(grant("ann", "read"))
     assert ask(book, "ann", delete) is None
+
+
+@pytest.mark.parametrize("change", [["-", 2, 1 << 40], ["!", 2, "a"], ["#", 2, 1]])
+def test_an_upsert_that_is_refused_does_not_show_what_is_stored(change: list[object]) -> None:
+    """It takes no right to read, and its result shows nothing either."""
+    book = users_book()
+    fields = [["id", "unsigned"], ["secret", "unsigned"], ["tag", "string"]]
+    book.write([Op.CREATE_SPACE, "kept", {"format": fields, "primary": [[1]]}])
+    book.write([Op.INSERT, "kept", tuples.encode([1, 4711, "hidden"])])
+    book.write(grant("ann", "write", name="kept"))
+    error = ask(book, "ann", [Op.UPSERT, "kept", tuples.encode([1, 1, "a"]), [change]])
+    assert isinstance(error, WrongTuple)
+    told = f"{error.message} {error.hint} {error.details}"
+    for each in ("4711", str(4711 - (1 << 40)), "hidden"):
+        assert each not in told
+    assert error.details["space"] == "kept"
 
 
 def test_a_condition_on_what_was_read_takes_the_right_to_read() -> None:
