@@ -41,6 +41,8 @@ def effective(own: NodeConfig, shared: Mapping[str, str]) -> NodeConfig:
 DYNAMIC: Final = tuple(each.tarantool for each in CORE_OPTIONS if each.online)
 """Options that take effect at once, besides `read_only`, which no file has."""
 _NAMES: Final = {ALIASES[name]: name for name in DYNAMIC}
+_NUMBER_MAX: Final = 1 << 63
+"""Of seconds or bytes that are given as a number."""
 _READ_ONLY: Final = "read_only"
 _QUORUM: Final = "replication_synchro_quorum"
 
@@ -135,6 +137,8 @@ def _with_unit(kind: ValueKind[object], value: object) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         if value < 0:
             raise ValueError("is below zero")
+        if not value <= _NUMBER_MAX:  # also what is no number at all
+            raise ValueError("is too large")
         if kind.show(1) == units.show_duration(1):
             return units.show_duration(float(value))
         if kind.show(1) == units.show_size(1):
