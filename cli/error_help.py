@@ -341,6 +341,10 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "The check did not pass: degraded, inconsistent, or an expectation missed.",
         "The message names the problem; `qsync doctor` names the fix.",
     ),
+    "USAGE": ErrorHelp(
+        "A command, an option or an argument is misspelt, missing or out of range.",
+        "The message names it; `qsync COMMAND --help` shows the usage, with examples.",
+    ),
     "NO_FILE": ErrorHelp(
         "The file does not exist, its permissions forbid it, or the disk is full.",
         "Name another place, or make that one readable and writable.",

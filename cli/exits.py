@@ -59,6 +59,13 @@ class NotHealed(QsyncError):
     number = 82
 
 
+class WrongUsage(QsyncError):
+    """The command line is wrong: the command, an option or an argument. Nothing was done."""
+
+    code = "USAGE"
+    number = 100
+
+
 class NoFile(QsyncError):
     """A file or folder that was named cannot be read or written."""
 
@@ -84,7 +91,7 @@ def retry_of(kind: type[QsyncError]) -> str:
 
 
 _KINDS: tuple[tuple[tuple[type[QsyncError], ...], Exit], ...] = (
-    ((ConfigError,), Exit.USAGE),
+    ((ConfigError, WrongUsage), Exit.USAGE),
     ((Unanswered,), Exit.STOPPED),
     ((Unavailable,), Exit.NO_NODE),
     ((NotLeader, ReadOnly, AccessDenied, Conflict, Overloaded, SplitBrain), Exit.REFUSED),

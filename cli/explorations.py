@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.exits import CheckFailed, StoppedByGuard
-from cli.output import document, say, style, text
+from cli.output import document, names, say, style, text
 from qsync.form import form
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ def explore(name: str, *, mutant: str | None, states_max: int | None) -> None:
     from qsync.sim.scopes import EXPLORED, SETS, named  # noqa: PLC0415 - the same
 
     if name == "list":
-        for each in (*SETS, *EXPLORED):
-            text(each)
+        names("sim.names", (*SETS, *EXPLORED))
         return
     if form() == "compiled":
         raise click.UsageError(

@@ -10,8 +10,8 @@ from typing_extensions import override
 
 from cli.ending import silence, unread
 from cli.examples import examples
-from cli.exits import Exit, NoFile, exit_of
-from cli.output import Style, complain
+from cli.exits import Exit, NoFile, WrongUsage, exit_of
+from cli.output import Style, complain, complaint
 from qsync import __version__
 from qsync.errors import QsyncError
 from qsync.form import form
@@ -195,8 +195,20 @@ def _in_order(args: list[str]) -> list[str]:
         rest = ["shell", *rest]
     if target is None or not rest:
         return rest or args
-    ends = rest.index("--") if "--" in rest else len(rest)
-    return [*rest[:ends], "--target", target, *rest[ends:]]
+    options = _before_operands(rest)
+    return [*options, "--target", target, *rest[len(options) :]]
+
+
+def _before_operands(args: list[str]) -> list[str]:
+    """The part of a command line in which options are options: up to `--`."""
+    return args[: args.index("--")] if "--" in args else args
+
+
+def _named(error: click.ClickException) -> WrongUsage:
+    """An error of the command line as one of ours, for JSON."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    hint = "" if context is None else f"{context.command_path} --help"
+    return WrongUsage(error.format_message(), hint=hint)
 
 
 def _target_first(args: list[str]) -> tuple[str | None, list[str]]:
@@ -214,6 +226,8 @@ def _run(args: list[str]) -> int:
         result = group.main(args=args, prog_name="qsync", standalone_mode=False, obj=style)
     except click.ClickException as error:
         error.show()
+        if "--json" in _before_operands(args):
+            complaint(_named(error), style)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         print("interrupted", file=sys.stderr)

@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -77,6 +77,15 @@ def raw(line: str) -> None:
     click.echo(line)
 
 
+def names(schema: str, found: Iterable[str]) -> None:
+    """Print asked-for names, one per line, or as a document."""
+    if style().as_json:
+        document(schema, names=list(found))
+        return
+    for each in found:
+        text(each)
+
+
 def say(line: str) -> None:
     """Prose, beside the output."""
     click.echo(printable(line), err=True)
@@ -114,7 +123,13 @@ def complain(error: QsyncError, how: Style, args: Sequence[str] = ()) -> None:
     away = isinstance(error, Unavailable) and not isinstance(error, Unanswered)
     if away and not error.hint and "nodes" in error.details:
         say(_LOST)
-    if not how.as_json or how.documents:
+    if how.as_json:
+        complaint(error, how, resolve=resolving, give_up=giving_up)
+
+
+def complaint(error: QsyncError, how: Style, **commands: str) -> None:
+    """The error as a document, unless one was printed. `commands`: what the user can run next."""
+    if how.documents:
         return
     members: dict[str, object] = {
         "code": error.code,
@@ -124,8 +139,7 @@ def complain(error: QsyncError, how: Style, args: Sequence[str] = ()) -> None:
         "hint": error.hint,
         "leader": error.leader,
         "details": error.details,
-        **({"resolve": resolving} if resolving else {}),
-        **({"give_up": giving_up} if giving_up else {}),
+        **{name: command for name, command in commands.items() if command},
         "exit": int(exit_of(error)),
     }
     _print_document("error", members)

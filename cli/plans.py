@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar
 import click
 
 from cli.options import mutant_option
-from cli.output import text
+from cli.output import names as print_names
 
 if TYPE_CHECKING:
     from admin.soak.judge import JudgedSeed
@@ -60,8 +60,7 @@ def lists(given: PlanOptions) -> bool:
         names = swarm.EVERYTHING
     else:
         return False
-    for name in names:
-        text(name)
+    print_names("sim.names", names)
     return True
 
 

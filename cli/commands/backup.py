@@ -119,6 +119,8 @@ def list_(*, place: str, key: KeyOptions, prometheus: bool) -> None:
     """List the backups, and to which points each can be restored."""
     from admin.backup import points  # noqa: PLC0415 - only here
 
+    if prometheus and style().as_json:
+        raise click.UsageError("--prometheus and --json are two formats")
     found = load(place, key)
     if prometheus:
         from admin.metrics import backups  # noqa: PLC0415 - only here

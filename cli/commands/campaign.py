@@ -1,5 +1,6 @@
 """`qsync campaign`: real nodes under load, everything broken in turn, every answer judged."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,8 +62,7 @@ def campaign(
     from admin.campaign.drawing import ABOUT, kinds_without  # noqa: PLC0415 - the same
 
     if without == "list":
-        for kind, about in ABOUT.items():
-            text(f"{kind:15} {about}")
+        _list({str(kind): about for kind, about in ABOUT.items()})
         return
     plan = campaigns.CampaignPlan(
         seconds=minutes * _MINUTE_S,
@@ -74,6 +74,17 @@ def campaign(
     )
     say(f"seed {seed}, {nodes} nodes, {minutes:g} minutes")
     _conclude(campaigns.run(plan, say))
+
+
+def _list(kinds: Mapping[str, str]) -> None:
+    if style().as_json:
+        document(
+            "campaign.faults",
+            faults=[{"name": kind, "about": about} for kind, about in kinds.items()],
+        )
+        return
+    for kind, about in kinds.items():
+        text(f"{kind:15} {about}")
 
 
 def _conclude(result: "CampaignResult") -> None:

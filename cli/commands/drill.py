@@ -17,7 +17,7 @@ from cli.ending import interrupted_politely
 from cli.examples import examples
 from cli.exits import CheckFailed
 from cli.options import json_option, mutant_option, set_options
-from cli.output import document, say, style, text
+from cli.output import document, names, say, style, text
 from qsync.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -125,10 +125,13 @@ def hooks(*, file: str | None) -> None:
     from admin.drills.hooks import reader as hook_reader  # noqa: PLC0415 - only here
 
     if file is None:
-        for name in hook_reader.presets():
-            text(name)
+        names("drill-hooks.presets", hook_reader.presets())
     elif file in hook_reader.presets():
-        click.echo(hook_reader.preset(file).read_text("utf-8"), nl=False)
+        preset = hook_reader.preset(file).read_text("utf-8")
+        if style().as_json:
+            document("drill-hooks.preset", name=file, text=preset)
+        else:
+            click.echo(preset, nl=False)
     elif not Path(file).exists():
         raise ConfigError(
             f"{file} is no file, and no preset either; there are {', '.join(hook_reader.presets())}"

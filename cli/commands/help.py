@@ -11,24 +11,37 @@ from cli.options import json_option
 from cli.output import document, show, style, text
 
 
-@click.command(epilog=examples("qsync help", "qsync help secure-a-cluster", "qsync help member"))
-@click.argument("topic", default="", shell_complete=completions.topics)
+@click.command(
+    epilog=examples("qsync help", "qsync help secure-a-cluster", "qsync help member add")
+)
+@click.argument("topic", nargs=-1, metavar="[TOPIC]", shell_complete=completions.topics)
 @json_option
 @click.pass_context
-def help_command(ctx: click.Context, /, *, topic: str) -> None:
+def help_command(ctx: click.Context, /, *, topic: tuple[str, ...]) -> None:
     """Show a how-to guide, such as secure-a-cluster, or the help of a command.
 
     Without a topic: all guides, by topic and title.
     """
-    group = ctx.find_root().command
-    command = group.get_command(ctx, topic) if isinstance(group, click.Group) else None
     if not topic:
         _list(guides.all_guides())
-    elif command is not None:
-        parent = click.Context(command, info_name=topic, parent=ctx.find_root())
-        text(command.get_help(parent))
+        return
+    command = _command(ctx.find_root(), topic)
+    if command is not None:
+        text(command.get_help())
     else:
-        _show(guides.guide(topic))
+        _show(guides.guide(" ".join(topic)))
+
+
+def _command(root: click.Context, words: tuple[str, ...]) -> click.Context | None:
+    """The command with that name, such as `member add`."""
+    found = root
+    for word in words:
+        group = found.command
+        command = group.get_command(found, word) if isinstance(group, click.Group) else None
+        if command is None:
+            return None
+        found = click.Context(command, info_name=word, parent=found)
+    return found
 
 
 def _list(found: list[Guide]) -> None:

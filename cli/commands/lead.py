@@ -9,7 +9,7 @@ from admin.cluster.surveys import ClusterSurvey
 from cli.options import json_option, target_option, timeout_option
 from cli.output import document, say, style
 from qsync.errors import NotLeader, Unavailable
-from qsync.wire.verbs import ClearRequest, DemoteRequest, PromoteRequest, Request
+from qsync.wire.verbs import ClearRequest, DemoteRequest, PromoteRequest
 
 _TAKE_OVER_S = 3.0
 """A new leader is read-only for a moment, which is not reported as an outage."""
@@ -18,14 +18,22 @@ dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Print what would happen, in numbers, and change nothing."
 )
 
+wait_option = click.option(
+    "--wait/--no-wait",
+    default=True,
+    show_default=True,
+    help="Also wait until the cluster takes writes.",
+)
+
 
 @click.command(epilog="Example: qsync promote n2 --dry-run")
 @click.argument("node")
 @target_option
 @dry_run_option
+@wait_option
 @timeout_option("15s")
 @json_option
-def promote(*, node: str, target: list[str], dry_run: bool, timeout: float) -> None:
+def promote(*, node: str, target: list[str], dry_run: bool, wait: bool, timeout: float) -> None:
     """Make NODE the leader; returns when it takes writes.
 
     With a live leader this is a planned switchover that loses nothing and rolls nothing back.
@@ -35,7 +43,8 @@ def promote(*, node: str, target: list[str], dry_run: bool, timeout: float) -> N
     if dry_run:
         _dry_run(found, node, "promote")
     else:
-        _do(address, node, PromoteRequest(1, timeout), timeout=timeout, target=target)
+        leadership.perform(address, PromoteRequest(1, timeout), timeout=timeout)
+        _tell(node, target, patience=min(timeout, _TAKE_OVER_S) if wait else 0.0)
 
 
 @click.command(epilog="Example: qsync demote --to n3")
@@ -43,6 +52,7 @@ def promote(*, node: str, target: list[str], dry_run: bool, timeout: float) -> N
 @click.option("--to", "heir", metavar="NODE", help="The node that becomes the leader.")
 @target_option
 @dry_run_option
+@wait_option
 @timeout_option("15s")
 @json_option
 def demote(
@@ -51,6 +61,7 @@ def demote(
     heir: str | None,
     target: list[str],
     dry_run: bool,
+    wait: bool,
     timeout: float,
 ) -> None:
     """Make the leader (or NODE, if it leads) step down, with an empty limbo.
@@ -64,13 +75,15 @@ def demote(
     if dry_run:
         _dry_run(found, name, "demote", heir=to)
     else:
-        _do(address, name, DemoteRequest(1, to, timeout), timeout=timeout, target=target)
+        leadership.perform(address, DemoteRequest(1, to, timeout), timeout=timeout)
+        _tell(name, target, patience=min(timeout, _TAKE_OVER_S) if wait else 0.0)
 
 
 @click.command(name="clear-synchro-queue", epilog="Example: qsync clear-synchro-queue n1 --dry-run")
 @click.argument("node", required=False)
 @target_option
 @dry_run_option
+@wait_option
 @timeout_option("15s")
 @json_option
 def clear_synchro_queue(
@@ -78,6 +91,7 @@ def clear_synchro_queue(
     node: str | None,
     target: list[str],
     dry_run: bool,
+    wait: bool,
     timeout: float,
 ) -> None:
     """Make NODE (or the leader) the owner of the limbo, and confirm what is pending.
@@ -89,7 +103,8 @@ def clear_synchro_queue(
     if dry_run:
         _dry_run(found, name, "clear_synchro_queue")
     else:
-        _do(address, name, ClearRequest(1, timeout), timeout=timeout, target=target)
+        leadership.perform(address, ClearRequest(1, timeout), timeout=timeout)
+        _tell(name, target, patience=min(timeout, _TAKE_OVER_S) if wait else 0.0)
 
 
 def _leader_or(found: ClusterSurvey, node: str | None) -> tuple[str, str]:
@@ -116,10 +131,11 @@ def _dry_run(found: ClusterSurvey, name: str, what: str, *, heir: int = 0) -> No
         say(f"{what} {name}: {leadership.in_words(would, found)}")
 
 
-def _do(address: str, name: str, request: Request, *, timeout: float, target: list[str]) -> None:
-    leadership.perform(address, request, timeout=timeout)
-    with contextlib.suppress(Unavailable):  # Then the known part is shown.
-        surveys.wait_writable(target, timeout=min(timeout, _TAKE_OVER_S))
+def _tell(name: str, target: list[str], *, patience: float) -> None:
+    """Who leads after the change, when it takes writes or that has lasted too long."""
+    if patience:
+        with contextlib.suppress(Unavailable):  # Then the known part is shown.
+            surveys.wait_writable(target, timeout=patience)
     verdict = surveys.judge(surveys.survey(target))
     if style().as_json:
         document(

@@ -36,7 +36,11 @@ _directory = click.Path(path_type=Path, file_okay=False)
     help="The directory of another member, where its node does not run. Repeatable.",
 )
 @click.option(
-    "--lose", type=click.IntRange(0), default=0, help="Maximum number of entries that may be lost."
+    "--lose",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Maximum number of entries that may be lost.",
 )
 @click.option(
     "--others-are-stopped",

@@ -54,6 +54,7 @@ _SAY_EVERY = 20
     "--last",
     type=click.IntRange(1),
     default=_LAST_LINES,
+    show_default=True,
     help="Print only the last lines of the trace, this many.",
 )
 @click.option(

@@ -1,6 +1,7 @@
 """`qsync status` and `qsync info`: what the nodes say of themselves."""
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -9,8 +10,9 @@ from admin.cluster import ask, documents, surveys
 from cli.examples import examples
 from cli.exits import CheckFailed
 from cli.options import Duration, json_option, target_argument, target_option, timeout_option
-from cli.output import WIDTH_ELSEWHERE, console, document, style
+from cli.output import WIDTH_ELSEWHERE, complain, console, document, style
 from cli.output import value as print_value
+from qsync.errors import Unavailable
 from qsync.wire.verbs import InfoRequest
 
 if TYPE_CHECKING:
@@ -30,7 +32,9 @@ _FAILS = {
     )
 )
 @target_argument
-@click.option("--watch", type=Duration(), metavar="PERIOD", help="Repeat until interrupted.")
+@click.option(
+    "--watch", type=Duration(), metavar="PERIOD", help="Repeat until interrupted, or --fail-on."
+)
 @click.option(
     "--fail-on",
     type=click.Choice(sorted(_FAILS)),
@@ -45,17 +49,17 @@ def status(*, target: list[str], watch: float | None, fail_on: str | None, timeo
     address is enough, the other nodes are discovered. Nodes that are superseded or of another
     cluster are listed under the table, and do not count in the verdict.
     """
+    if watch is None:
+        _show(target, fail_on, timeout, clear=False)
+        return
     while True:
-        found = surveys.survey(target, timeout=timeout)
-        verdict = surveys.judge(found)
-        if style().as_json:
-            document("status", **documents.survey_members(found, verdict))
-        else:
-            _print(found, verdict, clear=watch is not None)
-        if watch is None:
-            break
+        try:
+            _show(target, fail_on, timeout, clear=True)
+        except Unavailable as error:
+            if fail_on is not None:
+                raise
+            complain(error, replace(style(), documents=0))  # a document for each round
         time.sleep(watch)
-    _fail(verdict.health, fail_on, verdict.sentence)
 
 
 @click.command(epilog="Example: qsync info synchro.queue.len --target 127.0.0.1:3302")
@@ -74,6 +78,17 @@ def info(*, path: str | None, target: list[str], timeout: float) -> None:
         document("info", path=path, value=answer)
     else:
         print_value(answer)
+
+
+def _show(target: list[str], fail_on: str | None, timeout: float, *, clear: bool) -> None:
+    """One round. Raises CheckFailed for a state of `fail_on`, Unavailable if no node answers."""
+    found = surveys.survey(target, timeout=timeout)
+    verdict = surveys.judge(found)
+    if style().as_json:
+        document("status", **documents.survey_members(found, verdict))
+    else:
+        _print(found, verdict, clear=clear)
+    _fail(verdict.health, fail_on, verdict.sentence)
 
 
 def _print(found: "ClusterSurvey", verdict: "ClusterVerdict", *, clear: bool) -> None:

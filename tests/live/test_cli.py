@@ -160,7 +160,9 @@ def test_promote_says_in_numbers_what_it_would_do_and_does_it(home: Path) -> Non
     plan = answer("promote", other, "--dry-run", "--target", home)["would"]
     assert isinstance(plan, dict)
     assert plan["rolls_back"] == 0
-    assert answer("promote", other, "--target", home)["leader"] == other
+    assert answer("promote", other, "--wait", "--target", home)["leader"] == other
+    third = next(name for name in ("n1", "n2", "n3") if name not in {other, before["leader"]})
+    assert answer("promote", third, "--no-wait", "--target", home)["leader"] == third
 
 
 def test_demote_goes_to_the_heir_and_ends_when_that_one_writes(home: Path) -> None:
@@ -181,6 +183,7 @@ def test_a_killed_node_shows_and_its_directory_can_be_verified(home: Path) -> No
     found = answer("status", home, "--fail-on", "down")
     assert found["verdict"] == "degraded"
     qsync("status", home, "--fail-on", "degraded", code=6)
+    qsync("status", home, "--watch", "10ms", "--fail-on", "degraded", code=6)
     assert f"critical {victim}: " in qsync("doctor", home, code=6)
     assert answer("log", "verify", home / victim)["whole"]
     qsync("lab", "start", victim, "--dir", home)

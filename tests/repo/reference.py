@@ -301,7 +301,7 @@ def _command(command: click.Command, words: str) -> Iterator[str]:
     ]
     if rows:
         yield from _table("option", "does")
-        yield from (f"| `{option}` | {_cell(text)} |" for option, text in rows)
+        yield from (f"| `{_cell(option)}` | {_cell(text)} |" for option, text in rows)
         yield ""
 
 

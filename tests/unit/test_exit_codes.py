@@ -97,6 +97,79 @@ def test_wrong_usage_is_2_and_names_the_nearest_command(
     assert command.run(["lab", "up", "--nodes", "99"]) == 2
 
 
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["statsu", "--json"], "no command 'statsu'"),
+        (["status", "--json", "--wacth", "2s"], "--wacth"),
+        (["status", "--timeout", "soon", "--json"], "'soon'"),
+        (["get", "--json", "accounts"], "KEY"),
+        (["lab", "upp", "--json"], "upp"),
+    ],
+)
+def test_wrong_usage_is_a_document_where_json_was_asked_for(
+    args: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.run(args) == 2
+    said = capsys.readouterr()
+    answer = json.loads(said.out)
+    assert (answer["schema"], answer["code"], answer["exit"]) == ("qsync/error/1", "USAGE", 2)
+    assert words in answer["message"]
+    assert answer["hint"].endswith("--help")
+    assert words in said.err
+
+
+def test_usage_is_no_document_where_json_is_an_operand(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.run(["get", "accounts", "1", "--nothing", "--", "--json"]) == 2
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("args", "member"),
+    [
+        (["sim", "--mutant", "list"], "names"),
+        (["sim", "--without", "list"], "names"),
+        (["sim", "--explore", "list"], "names"),
+        (["drill", "hooks"], "names"),
+        (["drill", "hooks", "systemd"], "text"),
+        (["campaign", "--without", "list"], "faults"),
+    ],
+)
+def test_lists_of_names_are_documents_with_json(
+    args: list[str], member: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.run(args) == 0
+    plain = capsys.readouterr().out
+    assert command.run([*args, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["schema"].startswith("qsync/")
+    found = answer[member]
+    if member == "text":
+        assert found == plain
+    else:
+        named = [each if isinstance(each, str) else each["name"] for each in found]
+        assert named == [line.split()[0] for line in plain.splitlines()]
+
+
+def test_a_watch_goes_on_where_no_node_answers() -> None:
+    watch = ["status", "127.0.0.1:1", "--watch", "10ms", "--json"]
+    program = [sys.executable, "-m", "qsync", *watch]
+    with subprocess.Popen(
+        program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as watching:
+        assert watching.stdout is not None
+        seen = [json.loads(watching.stdout.readline())["code"] for _ in range(3)]
+        watching.kill()
+    assert seen == ["UNAVAILABLE"] * 3
+
+
+def test_a_watch_ends_where_the_state_is_one_to_fail_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert command.run(["status", "127.0.0.1:1", "--watch", "10ms", "--fail-on", "down"]) == 3
+    assert "no node answers" in capsys.readouterr().err
+
+
 def test_nobody_there_is_3_and_json_says_so_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     # Port 1 is never listened on by anything that answers us.
     assert command.run(["status", "127.0.0.1:1", "--json"]) == 3

@@ -39,6 +39,7 @@ def test_a_guide_is_printed_as_it_stands_where_there_is_no_terminal() -> None:
 def test_the_help_of_a_command_is_that_of_the_command() -> None:
     assert said("promote").startswith("Usage: ")
     assert " promote [OPTIONS] NODE" in said("promote").partition("\n")[0]
+    assert " member add [OPTIONS] ADDRESS" in said("member", "add").partition("\n")[0]
 
 
 def test_a_topic_that_is_not_there_is_refused_with_the_nearest(
@@ -46,6 +47,7 @@ def test_a_topic_that_is_not_there_is_refused_with_the_nearest(
 ) -> None:
     assert run(["help", "secure-cluster"]) == Exit.USAGE
     assert "did you mean secure-a-cluster?" in capsys.readouterr().err
+    assert run(["help", "member", "xyz"]) == Exit.USAGE
     assert run(["help", "xyz"]) == Exit.USAGE
     assert "lists the topics" in capsys.readouterr().err
 
