@@ -67,7 +67,7 @@ def _password_options(command: Callable[P, R]) -> Callable[P, R]:
 
 def _list(kind: str, target: list[str], timeout: float) -> None:
     with _connected(target, timeout) as db:
-        found = {name: one for name, one in db.users.list().items() if _kind(one) == kind}
+        found = _known(db, kind)
     if style().as_json:
         document(f"{kind}s", **{f"{kind}s": found})
         return
@@ -139,19 +139,34 @@ def create(
 ) -> None:
     """Create a user, with a password that is typed, read from a file, or generated."""
     with _connected(target, timeout) as db:
+        known = _known(db, "user")
         first = not db.users.info().get("users")
-        what = f"user {name} would be created"
-        if first:
-            what += ", the first one: with role super, and from then on every client must log in"
         if dry_run:
-            _would("create", name, what)
+            _would("create", name, _creation(name, first=first, known=name in known))
+            return
+        if if_not_exists and name in known:
+            stays = f"user {name} was there already, and keeps its password"
+            _did("create", name, stays, created=False, first=False)
             return
         password = None if no_password else _password(name, password_file, generate=generate)
-        db.users.create(name, password, if_not_exists=if_not_exists)
+        # A password that is printed must be the one that holds.
+        db.users.create(name, password, if_not_exists=if_not_exists and not generate)
     generated = password if generate else None
-    _did("create", name, f"user {name} is there", password=generated, first=first)
+    _did("create", name, f"user {name} is there", created=True, password=generated, first=first)
     if first:
         say("it is the first user and may do everything; from now on every client must log in")
+
+
+def _creation(name: str, *, first: bool, known: bool) -> str:
+    """What `user create` would do, in words."""
+    if known:
+        return f"user {name} is there already: nothing would be done"
+    if first:
+        return (
+            f"user {name} would be created, the first one: with role super, and from then on "
+            "every client must log in"
+        )
+    return f"user {name} would be created"
 
 
 @user.command(epilog="Example: qsync user passwd ann --generate")
@@ -332,8 +347,10 @@ def _password(name: str, file: str | None, *, generate: bool) -> str:
         try:
             with Path(file).open("rb") as opened:
                 return opened.read(_FILE_BYTES_MAX).decode().strip("\r\n")
-        except (OSError, UnicodeDecodeError) as error:
-            raise NoFile(f"{file}: {error}") from None
+        except OSError as error:
+            raise NoFile(f"{file}: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise NoFile(f"{file}: is no text in UTF-8") from None
     if not sys.stdin.isatty():
         raise ConfigError(
             f"{name} needs a password, and there is no terminal to ask for it",
@@ -362,8 +379,13 @@ def _did(verb: str, name: str, what: str, **more: object) -> None:
         text(str(given["password"]))
 
 
-def _kind(one: object) -> object:
-    return one.get("kind") if isinstance(one, dict) else None
+def _known(db: "Client", kind: str) -> dict[str, object]:
+    """The users, or the roles."""
+    return {
+        name: one
+        for name, one in db.users.list().items()
+        if isinstance(one, dict) and one.get("kind") == kind
+    }
 
 
 def _in_words(one: object) -> str:

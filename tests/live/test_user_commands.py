@@ -119,7 +119,10 @@ def test_a_user_is_made_granted_to_deprived_and_dropped(operator: Operator) -> N
     ann = {USER: "ann", PASSWORD: str(made["password"])}
     assert len(ann[PASSWORD]) >= 20
     operator("user", "create", "ann", "--generate", code=1)
-    operator("user", "create", "ann", "--generate", "--if-not-exists")
+    again = operator.told("user", "create", "ann", "--generate", "--if-not-exists")
+    assert (again["created"], again.get("password")) == (False, None), "it would not hold"
+    operator("user", "create", "ann", "--dry-run")
+    assert "there already" in operator.err
     operator("get", "stock", "1", as_=ann, code=4)
     operator("user", "grant", "ann", "read,write", "--space", "st*", "--dry-run")
     operator("get", "stock", "1", as_=ann, code=4)
