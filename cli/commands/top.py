@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from cli.ending import interrupted_politely
 from cli.examples import examples
 from cli.options import Duration, json_option, target_argument
 
@@ -45,6 +46,7 @@ from cli.options import Duration, json_option, target_argument
 )
 @click.option("--read-only", is_flag=True, help="Disable the keys that change the cluster.")
 @json_option
+@interrupted_politely()
 def top(
     *,
     target: list[str],

@@ -132,6 +132,14 @@ def test_a_dead_and_a_paused_node_show_and_come_back(three: lab.Lab, tmp_path: P
         assert termios.tcgetattr(screen.far) == screen.before
 
 
+def test_told_to_end_it_leaves_the_terminal_as_it_was(three: lab.Lab, tmp_path: Path) -> None:
+    with terminal([three.addresses[0]], tmp_path) as screen:
+        screen.shows("LEADER")
+        screen.process.send_signal(signal.SIGTERM)
+        assert screen.process.wait(20) == 130
+        assert termios.tcgetattr(screen.far) == screen.before
+
+
 def qsync_top(*args: str | Path, folder: Path, code: int = 0) -> str:
     done = subprocess.run(
         [*COMMAND, *map(str, args)],
