@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from qsync.config import Address
+
 README = "qsync-README.txt"
 
 
@@ -21,6 +23,11 @@ class PlacedMember(Protocol):
 
 def starting(members: Sequence[PlacedMember]) -> Iterator[str]:
     """Which directory goes to which host, and what is run there."""
+    if all(Address(each.address).loopback for each in members):
+        yield "start them here, each in a terminal of its own (as a service: qsync help run-nodes)"
+        for each in members:
+            yield f"  qsync start {each.dir}"
+        return
     yield "copy each directory to its host, and start it there (as a service: qsync help run-nodes)"
     for each in members:
         host = each.address.rpartition(":")[0]

@@ -41,6 +41,18 @@ def test_a_cluster_is_laid_out_with_one_id_and_each_member_listens_where_it_is_d
     assert {stat.S_IMODE(each.node.dir.stat().st_mode) for each in found} == {0o700}
 
 
+def test_members_of_one_machine_are_started_where_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["init", "--cluster", str(tmp_path / "c"), "127.0.0.1", "localhost"]) == 0
+    said = capsys.readouterr().err
+    assert "to its host" not in said
+    assert f"  qsync start {tmp_path / 'c' / 'n2'}\n" in said
+    assert (
+        f"  qsync start {tmp_path / 'c' / 'n2'}\n" in (tmp_path / "c/qsync-README.txt").read_text()
+    )
+
+
 def test_options_count_for_all_members_and_json_tells_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
