@@ -18,9 +18,12 @@ _NAMED = "qsync.named"
 
 
 class Duration(click.ParamType[float]):
-    """Seconds, written `250ms`, `5s`, `1m`; a bare number is seconds."""
+    """Seconds, written `250ms`, `5s`, `1m`; a bare number is seconds. `least`: not below this."""
 
     name = "duration"
+
+    def __init__(self, *, least: float = 0.0) -> None:
+        self._least = least
 
     @override
     def convert(
@@ -31,9 +34,13 @@ class Duration(click.ParamType[float]):
             return float(value)
         text = str(value)
         try:
-            return float(text) if text.replace(".", "", 1).isdigit() else units.duration(text)
+            bare = text.replace(".", "", 1).isdigit()
+            seconds = float(text) if bare else units.duration(text)
         except ValueError as error:
             self.fail(f"{text!r} {error}", param, ctx)
+        if seconds < self._least:
+            self.fail(f"{text!r} is below {units.show_duration(self._least)}", param, ctx)
+        return seconds
 
 
 class Size(click.ParamType[int]):

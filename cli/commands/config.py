@@ -85,7 +85,9 @@ def _change(
         _show(found, changes)
     if changes and not dry_run:
         if not yes and not style().as_json and not _agreed():
-            raise StoppedByGuard("not confirmed", hint="nothing was changed")
+            raise StoppedByGuard(
+                "not confirmed, so nothing was changed", hint="a script says --yes"
+            )
         made = shared_settings.change(found, changes, timeout=timeout)
         say(f"done: term {made.term} index {made.index}, {made.acks} voters have it")
     if style().as_json:

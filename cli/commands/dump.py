@@ -13,7 +13,7 @@ from admin.lab import lab
 from cli import targets
 from cli.examples import examples
 from cli.exits import NoFile
-from cli.options import json_option
+from cli.options import Duration, json_option
 from cli.output import console, document, say, style
 from qsync.errors import Unavailable
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _ROOM = "free some space, then the same command continues from there"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_MOMENT_S = 0.01
+"""The shortest time between two samples."""
 _BAR_ENTRIES_MIN = 10_000
 """Shorter logs are there before a bar could be read."""
 
@@ -62,16 +64,14 @@ _BAR_ENTRIES_MIN = 10_000
 @click.option(
     "--sample",
     "seconds",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
+    type=Duration(least=_MOMENT_S),
     help="First sample the status of the nodes for this long.",
 )
 @click.option(
     "--every",
-    type=click.FloatRange(min=0.01),
-    default=0.2,
+    type=Duration(least=_MOMENT_S),
+    default="200ms",
     show_default=True,
-    metavar="SECONDS",
     help="With --sample: how often each is asked.",
 )
 @click.option(

@@ -322,7 +322,8 @@ def _make_or_load(
         if nodes not in {None, len(found.nodes)} or settings:
             raise LabExists(
                 f"there is a lab with {len(found.nodes)} nodes in {where}",
-                hint="leave --nodes and --set out to start it; `lab down --remove` deletes it",
+                hint="leave --nodes and --set out to start it; "
+                f"`qsync lab down --remove --dir {where}` deletes it",
             )
         return found
     labs.create(

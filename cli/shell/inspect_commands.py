@@ -111,10 +111,12 @@ async def trace(shell: ShellCore, rest: str) -> None:
     while an interactive shell is open.
     """
     last = shell.box.last
+    if rest and not rest.isdigit():
+        raise CommandMisused(f"{rest!r} is not an index of the log")
     if not rest and last is None:
         shell.voices.result("nothing was written yet; \\trace INDEX shows any entry of the log")
         return
-    index = int(rest) if rest.isdigit() else last.index if last is not None else 0
+    index = int(rest) if rest else last.index if last is not None else 0
     traces: dict[str, Mapping[str, object]] = {}
     for name, address in shell.box.members.items():
         try:
