@@ -52,6 +52,7 @@ HAPPENINGS: Final[dict[str, HappeningKind]] = {
     "leaving": _info("hands over before it stops leading: {why}"),
     "options": _info("changed options while it runs: {given}"),
     "faults": _warning("will break on purpose: these fault points are armed: {armed}"),
+    "faults_gone": _info("breaks nothing on purpose any more"),
     "mishap": _error("met a mistake of qsync itself, which cost one connection: {error}"),
     "stalled": _warning("stood still for {ms} ms: {cause}"),
     "no_local_socket": _warning("has no socket for the owner of its directory: {why}"),

@@ -192,7 +192,11 @@ class NodeQueries:
         else:
             points.disarm(request.point)
         armed = points.describe()
-        self._node.timeline.append("faults", {"armed": armed})
+        if armed:
+            names = ", ".join(str(each["point"]) for each in armed)
+            self._node.timeline.append("faults", {"armed": names})
+        else:
+            self._node.timeline.append("faults_gone", {})
         self._send(connection, replies.reply(request.id, armed))
 
     def _snapshot(self, connection: Connection, number: int) -> None:
