@@ -35,7 +35,7 @@ WORKLOADS = ("put", "get", "txn10", *(f"ycsb-{letter}" for letter in "abcdef"))
 )
 @click.option(
     "--seconds",
-    type=Duration(),
+    type=Duration(least=0.1),
     default="10",
     show_default=True,
     help="How long it measures, after a warm-up.",

@@ -128,5 +128,7 @@ def _read(file: str) -> str:
         return sys.stdin.read()
     try:
         return Path(file).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
         raise ConfigError(f"{file} cannot be read: {error}") from None

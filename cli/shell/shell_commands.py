@@ -144,7 +144,9 @@ async def include(shell: ShellCore, rest: str) -> None:
 def _read(file: str) -> str:
     try:
         return Path(file).expanduser().read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
         raise ConfigError(f"{file} cannot be read: {error}") from None
 
 

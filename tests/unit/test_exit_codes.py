@@ -119,6 +119,11 @@ def test_wrong_usage_is_a_document_where_json_was_asked_for(
     assert words in said.err
 
 
+def test_a_benchmark_of_no_time_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.run(["bench", "--seconds", "0", "-t", "127.0.0.1:1"]) == 2
+    assert "'0' is below 100ms" in capsys.readouterr().err
+
+
 def test_usage_is_no_document_where_json_is_an_operand(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.run(["get", "accounts", "1", "--nothing", "--", "--json"]) == 2
     assert capsys.readouterr().out == ""
