@@ -92,7 +92,7 @@ async def test_a_slow_fsync_delays_writes_is_visible_and_ends_when_it_is_disarme
         await fault(node, "", arm=False)
         assert (await sample(node)).faults == ()
         assert node.storage.log.before_commit is None
-        events = [each for each in node.timeline.events if "faults" in each["event"]]
+        events = [each for each in node.timeline.events if "faults" in str(each["event"])]
         assert [each["event"] for each in events] == ["faults", "faults_gone"]
         assert events[0]["armed"] == "slow_fsync"
 
