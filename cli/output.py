@@ -1,8 +1,10 @@
 """Output: one JSON document or the requested data to stdout, all prose to stderr."""
 
+import io
 import json
 import re
 import shlex
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -97,9 +99,12 @@ def show(renderable: "RenderableType") -> None:
 
 
 def console(*, stderr: bool = False) -> "Console":
-    """The terminal; honours NO_COLOR and --plain."""
-    from cli.render.safe_console import SafeConsole  # noqa: PLC0415 - slow to import, and seldom needed
+    """The terminal; honours NO_COLOR and --plain. What its encoding lacks is shown as `?`."""
+    from cli.render.screen import SafeConsole  # noqa: PLC0415 - slow to import, seldom needed
 
+    stream = sys.stderr if stderr else sys.stdout
+    if isinstance(stream, io.TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
+        stream.reconfigure(errors="replace")
     plain = style().plain
     return SafeConsole(stderr=stderr, no_color=True if plain else None, highlight=False)
 

@@ -101,7 +101,7 @@ def run(order: Order) -> None:
             source = Tape(order.replay)
         else:
             source = LiveSource(Sampler(order.target, period=1 / order.rate))
-        interrupted = False
+        interrupted = unread = False
         try:
             if order.once:
                 trio.run(_once, source, writer)
@@ -111,8 +111,12 @@ def run(order: Order) -> None:
                 trio.run(_screen, source, writer, order)
         except* KeyboardInterrupt:
             interrupted = True
+        except* BrokenPipeError:
+            unread = True
     if interrupted:
         raise KeyboardInterrupt
+    if unread:
+        raise BrokenPipeError  # alone, as callers know it
 
 
 @asynccontextmanager
@@ -193,7 +197,7 @@ def _print(picture: ClusterPicture) -> None:
 
 
 def _signs() -> Signs:
-    return ASCII if style().plain else UNICODE
+    return ASCII if style().plain or console().options.ascii_only else UNICODE
 
 
 def _document(picture: ClusterPicture) -> None:

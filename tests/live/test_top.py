@@ -140,6 +140,36 @@ def test_told_to_end_it_leaves_the_terminal_as_it_was(three: lab.Lab, tmp_path: 
         assert termios.tcgetattr(screen.far) == screen.before
 
 
+@pytest.mark.parametrize(
+    "args", [["top"], ["top", "--json"], ["top", "--once"], ["status", "--watch", "10ms"]]
+)
+def test_a_reader_who_has_enough_is_no_failure(three: lab.Lab, args: list[str]) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "qsync", *args, "--target", three.addresses[0]],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+    ) as shown:
+        assert shown.stdout is not None
+        assert shown.stderr is not None
+        if args != ["top", "--once"]:
+            shown.stdout.readline()
+        shown.stdout.close()
+        said = shown.stderr.read()
+    assert (shown.returncode, said) == (0, b"")
+
+
+def test_a_terminal_without_unicode_gets_plain_signs(three: lab.Lab) -> None:
+    shown = subprocess.run(
+        [*COMMAND, "--once", three.addresses[0]],
+        capture_output=True,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONIOENCODING": "latin-1"},
+        check=True,
+    )
+    assert b"-- events " in shown.stdout
+
+
 def qsync_top(*args: str | Path, folder: Path, code: int = 0) -> str:
     done = subprocess.run(
         [*COMMAND, *map(str, args)],

@@ -1,4 +1,4 @@
-"""The terminal as tables and pictures are drawn on it: texts in them do not steer it."""
+"""The terminal as tables and pictures are drawn on it: texts do not steer it, readers may go."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,15 @@ from cli.printable import printable
 
 
 class SafeConsole(Console):
-    """A console on which only Rich itself moves the cursor or changes colours."""
+    """A console on which only Rich itself moves the cursor or changes colours.
+
+    Where its reader has gone it raises BrokenPipeError; Rich ends the process with exit code 1.
+    """
+
+    @override
+    def on_broken_pipe(self) -> None:
+        """Called while that error is handled."""
+        raise  # noqa: PLE0704 - the error that is handled
 
     @override
     def render(
