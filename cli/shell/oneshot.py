@@ -14,6 +14,7 @@ from cli.shell.chunks import COMMAND, chunks
 from cli.shell.failures import InterruptedUnknown
 from cli.shell.formats import OutputFormat
 from cli.shell.guards import WRITES
+from cli.shell.interrupts import stopping
 from cli.shell.runtime import installed
 from cli.shell.shell import Shell
 from cli.shell.voices import ShellOutput
@@ -65,7 +66,8 @@ def run(
         shell.people = job.people
         shell.settings.format = job.format
         try:
-            drive(run_chunks(shell, job, collect))
+            with stopping(shell.runtime):
+                drive(run_chunks(shell, job, collect))
         except KeyboardInterrupt:
             raise InterruptedUnknown.unless_safe(shell.verbs.under_way, WRITES) from None
         finally:

@@ -42,6 +42,9 @@ class LuaRuntime:
     def __init__(self, ask: AskVerb, emit: Callable[[str], None]) -> None:
         lua = _lua()
         self.interrupted = False
+        self.ended = False
+        """Whether a signal came while Lua ran: the script ends when Lua has stopped."""
+        self.is_running = False
         self._ask = ask
         self._emit = emit
         self._kept: list[object] = []
@@ -122,12 +125,17 @@ class LuaRuntime:
 
     def _step(self) -> tuple[Lua, ...]:
         """Return the next requests of the coroutines; each had a turn."""
+        self.is_running = True
         try:
             found = self._main[b"turn"]()
         except MemoryError as error:
             raise LuaFailed(
                 f"the chunk wanted more than {MEMORY_MAX >> 20} MiB", hint=str(error)
             ) from None
+        finally:
+            self.is_running = False
+        if self.ended:
+            raise ChunkInterrupted("the script was interrupted; no request was running")
         return found if isinstance(found, tuple) else (found,)
 
     async def _answer(self, fiber: int, conn: int, verb: bytes, packed: Lua) -> None:

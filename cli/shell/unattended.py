@@ -13,6 +13,7 @@ from cli.shell.carriers import TaskCarriers
 from cli.shell.failures import InterruptedUnknown, first_of
 from cli.shell.following import follow_key
 from cli.shell.guards import WRITES
+from cli.shell.interrupts import stopping
 from cli.shell.oneshot import Job, run_chunks
 from cli.shell.shell import Shell
 from cli.shell.voices import ShellOutput
@@ -73,7 +74,8 @@ async def _run(
         shell.settings.format = job.format
         nursery.start_soon(shell.runtime.turns.go_on)
         try:
-            await run_chunks(shell, job, collect)
+            with stopping(shell.runtime):
+                await run_chunks(shell, job, collect)
         except KeyboardInterrupt:
             raise InterruptedUnknown.unless_safe(shell.verbs.under_way, WRITES) from None
         finally:

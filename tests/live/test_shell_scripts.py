@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -49,6 +50,30 @@ def started(*args: str | Path, stdin: str = "") -> str:
     )
     assert done.returncode == 0, f"{args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+@pytest.mark.parametrize(
+    "lua",
+    [
+        "print('begun') while true do end",
+        "print('begun') while true do pcall(function() while true do end end) end",
+        "local f = require('fiber') print('begun') f.create(function() while true do end end)",
+        "local f = require('fiber') print('begun') f.sleep(100)",
+    ],
+)
+def test_ctrl_c_ends_a_script_whatever_its_lua_does(here: Lab, lua: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "qsync", "shell", here.dir, "-e", lua],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    ) as script:
+        assert script.stdout is not None
+        assert script.stdout.readline() == "begun\n"
+        script.send_signal(signal.SIGINT)
+        _, said = script.communicate(timeout=60)
+    assert (script.returncode, said.split(":")[1]) == (130, " INTERRUPTED")
 
 
 def run(here: Lab, *args: str | Path, code: int = 0, stdin: str = "") -> typed.Done:
