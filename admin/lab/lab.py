@@ -124,12 +124,12 @@ class Lab:
         """Start the proxy, if the lab has one and it does not run."""
         if self.links is None or self.proxy is not None:
             return
-        started = processes.start(
+        processes.start_noted(
             [sys.executable, "-m", "admin.links", str(self.dir)],
             log=self.dir / LINKS_LOG_FILE,
             env=processes.node_environment(),
+            pid_file=self.dir / LINKS_PID_FILE,
         )
-        processes.write_pid_file(self.dir / LINKS_PID_FILE, started)
 
     def start(self, node: LabNode) -> OsProcess:
         """Start a node unless it runs already."""
@@ -138,9 +138,12 @@ class Lab:
         if running is not None:
             return running
         command = [sys.executable, "-m", "qsync", "node", "--config", str(node.config)]
-        started = processes.start(command, log=node.log, env=processes.node_environment())
-        processes.write_pid_file(node.dir / PID_FILE, started)
-        return started
+        return processes.start_noted(
+            command,
+            log=node.log,
+            env=processes.node_environment(),
+            pid_file=node.dir / PID_FILE,
+        )
 
     def start_all(self) -> None:
         """Start every node that does not run."""

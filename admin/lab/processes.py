@@ -10,7 +10,7 @@ import resource
 import select
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ import qsync
 
 _PROC = Path("/proc")
 _DEAD = frozenset("ZXx")
+_ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _LOOK_S = 0.002
 # Fields of /proc/PID/stat, counted behind the command's closing bracket (proc(5)).
 _STATE, _UTIME, _STIME, _THREADS, _START = 0, 11, 12, 17, 19
@@ -103,14 +104,40 @@ class OsProcess:
         return int(fields[_START]) == self.started
 
 
-def start(command: Sequence[str], *, log: Path, env: Mapping[str, str]) -> OsProcess:
-    """Start a program in a session of its own; its output goes to `log`."""
+def start_noted(
+    command: Sequence[str], *, log: Path, env: Mapping[str, str], pid_file: Path
+) -> OsProcess:
+    """Start a program and note it in `pid_file`. Ctrl-C comes before both or after both.
+
+    In between it would leave a process that no command finds.
+    """
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    try:
+        started = start(command, log=log, env=env, mask=former)
+        write_pid_file(pid_file, started)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
+    return started
+
+
+def start(
+    command: Sequence[str],
+    *,
+    log: Path,
+    env: Mapping[str, str],
+    mask: Iterable[int] = (),
+) -> OsProcess:
+    """Start a program in a session of its own; its output goes to `log`.
+
+    `mask`: signals that are blocked in it.
+    """
     appending = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     pid = os.posix_spawn(
         command[0],
         list(command),
         dict(env),
         setsid=True,
+        setsigmask=mask,
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, str(log), appending, 0o644),

@@ -6,10 +6,12 @@ import signal
 import socket
 import stat
 import sys
-from pathlib import Path
+from pathlib import Path, PosixPath
+from typing import Self
 
 import pytest
 import yaml
+from typing_extensions import override
 
 from admin.lab import lab, ports, processes
 from admin.lab.failures import LabExists, NoSuchLab
@@ -308,3 +310,31 @@ def test_the_list_of_nodes_says_where_their_figures_are(
     assert capsys.readouterr().out == shown
     assert run(["lab", "ps", "--dir", str(made.dir), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["nodes"][0]["metrics"] == place
+
+
+class InterruptingPath(PosixPath):
+    """Ctrl-C comes when its file is about to be written."""
+
+    @override
+    def with_suffix(self, suffix: str) -> Self:
+        signal.raise_signal(signal.SIGINT)
+        return super().with_suffix(suffix)
+
+
+def test_ctrl_c_leaves_no_process_that_is_not_noted(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        processes.start_noted(
+            [sys.executable, "-c", "import signal; signal.pause()"],
+            log=tmp_path / "log",
+            env=dict(os.environ),
+            pid_file=InterruptingPath(tmp_path / "pid"),
+        )
+    found = processes.read_pid_file(tmp_path / "pid")
+    assert found is not None
+    try:
+        assert found.alive
+        status = Path(f"/proc/{found.pid}/status").read_text()
+        (blocked,) = [line.split()[1] for line in status.splitlines() if "SigBlk" in line]
+        assert int(blocked, 16) == 0, "what is started can be interrupted"
+    finally:
+        found.end(grace=5)
