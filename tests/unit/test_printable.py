@@ -10,7 +10,7 @@ from rich.table import Table
 
 from cli.main import run
 from cli.printable import one_line, printable
-from cli.render.safe_console import SafeConsole
+from cli.render.screen import SafeConsole
 from qsync.config.sections import AuditSection
 from qsync.node.auditing import AuditTrail
 
