@@ -59,6 +59,8 @@ _BYTES, _TEXT, _ARRAY, _MAP, _TAG, _WORD = range(2, 8)
 _SMALL: Final = 24
 """A number below it is in the first byte itself; from it on so many bytes behind hold it."""
 _ENDLESS: Final = 31
+_NOT_ODD: Final = bytes(each for each in range(256) if not _ARRAY <= each >> 5 <= _TAG)
+"""The bytes that begin no array, map or tag."""
 _SET: Final = 258
 _KEY, _VALUE, _MEMBER, _PLAIN = range(4)
 """What the next item of an open container is."""
@@ -67,7 +69,12 @@ _UNKNOWN: Final = -1
 
 
 def _has_many_odd_keys(data: bytes) -> bool:
-    """Count the keys that are arrays, maps or tags, without making any of them."""
+    """Count the keys that are arrays, maps or tags, without making any of them.
+
+    Each begins with a byte of its own, so what has few such bytes is not read.
+    """
+    if len(data.translate(None, delete=_NOT_ODD)) <= ODD_KEYS_MAX:
+        return False
     at, odd, tag = 0, 0, 0
     opened: list[list[int]] = []
     while at < len(data) and odd <= ODD_KEYS_MAX:
