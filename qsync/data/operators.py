@@ -8,6 +8,8 @@ from qsync.errors import WrongOperation
 
 FIELDS_MAX = 1 << 16
 """A tuple cannot be made to have more fields than this."""
+OPERATORS_MAX = 4000
+"""In one update. Each may copy a long text, and all other requests wait for it."""
 
 
 def update(space: SpaceDefinition, fields: Sequence[object], ops: object) -> list[object]:
@@ -17,6 +19,11 @@ def update(space: SpaceDefinition, fields: Sequence[object], ops: object) -> lis
     """
     if not isinstance(ops, list | tuple):
         raise WrongOperation("update operations come as an array")
+    if len(ops) > OPERATORS_MAX:
+        raise WrongOperation(
+            f"an update has at most {OPERATORS_MAX} operations, not {len(ops)}",
+            hint="replace the row, or update it in several steps",
+        )
     after = list(fields)
     for op in ops:
         if not isinstance(op, list | tuple) or len(op) < 3 or not _is_operator(op[0]):

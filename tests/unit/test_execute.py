@@ -7,6 +7,7 @@ import pytest
 
 from election.messages import Index, Position, Term
 from qsync.data import body
+from qsync.data.operators import OPERATORS_MAX
 from qsync.data.request import Limits, Op, Request
 from qsync.data.state import DataState
 from qsync.errors import (
@@ -65,6 +66,14 @@ def test_update_returns_the_new_tuple_or_nothing(book: Book) -> None:
     assert book.write([3, "t", "tag", ["a"], [["-", 3, 1]]]) == [pack(1, "a", 14)]
     assert book.write([3, "t", 0, [7], [["+", "n", 5]]]) == [None]
     assert effects(book) == []
+
+
+def test_an_update_has_so_many_operations_and_no_more(book: Book) -> None:
+    add = ["+", "n", 1]
+    (row,) = book.write([3, "t", 0, [1], [add] * OPERATORS_MAX])
+    assert row == pack(1, "a", 10 + OPERATORS_MAX)
+    with pytest.raises(WrongOperation, match="at most 4000 operations, not 4001"):
+        book.write([3, "t", 0, [1], [add] * (OPERATORS_MAX + 1)])
 
 
 def test_update_cannot_change_the_primary_key_or_break_the_format(book: Book) -> None:
