@@ -98,11 +98,12 @@ def refusal(
 
 def noted(error: AccessDenied, connection: Connection, noting: Noting) -> QsyncError:
     """Write down that a write was denied where it was executed; return what its client hears."""
-    space = error.details["space"]
-    assert space is None or isinstance(space, str | int)
-    missing = Need(Privilege(str(error.details["privilege"])), space)
+    privilege, space = error.details.get("privilege"), error.details.get("space")
+    missing = error.message  # details of a recorded refusal are left out where they are long
+    if isinstance(privilege, str) and (space is None or isinstance(space, str | int)):
+        missing = str(Need(Privilege(privilege), space))
     try:
-        noting.audit.note_denied(connection, str(missing))
+        noting.audit.note_denied(connection, missing)
     except StoreError as unwritten:
         return unwritten
     return error

@@ -3,7 +3,7 @@
 import json
 import socket
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,8 +14,9 @@ from qsync import audit
 from qsync.audit import AuditHead
 from qsync.config.sections import AuditFailure, AuditSection
 from qsync.data.request import Op
-from qsync.errors import StoreError
+from qsync.errors import AccessDenied, StoreError
 from qsync.happenings import HAPPENINGS
+from qsync.node import guard
 from qsync.node.auditing import AUDITED, AuditTrail
 from qsync.node.connection import Connection
 from qsync.wire.verbs import WriteRequest
@@ -239,6 +240,32 @@ def test_a_long_operation_hides_no_other_one(tmp_path: Path) -> None:
     lines = (tmp_path / audit.FILE).read_bytes().splitlines()
     assert 2 * max(map(len, lines)) < audit.TAIL_BYTES
     assert judged(tmp_path, trail.head) == []
+
+
+@dataclass
+class Noting:
+    audit: AuditTrail
+
+
+@pytest.mark.parametrize(
+    ("details", "why"),
+    [
+        ({"privilege": "write", "space": "s"}, "write on space 's'"),
+        ({}, "user 'ann' lacks a right"),
+    ],
+    ids=["known", "left out of the record"],
+)
+def test_a_denied_write_is_noted_whatever_is_kept_of_its_refusal(
+    details: dict[str, object], why: str, tmp_path: Path
+) -> None:
+    """Details of a recorded refusal are left out where they are long."""
+    trail, error = opened(tmp_path), AccessDenied("user 'ann' lacks a right", details=details)
+    here, there = socket.socketpair()
+    with here, there:
+        connection = Connection(here, frame_bytes_max=100, opened_at=0.0)
+        assert guard.noted(error, connection, Noting(trail)) is error
+    (line,) = [audit.fields_of(text) for _, text in audit.lines_of(audit.files_of(tmp_path))]
+    assert (line["event"], line["why"]) == ("denied", why)
 
 
 def of_line(line: dict[str, object]) -> list[object]:
