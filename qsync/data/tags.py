@@ -47,7 +47,7 @@ def loads(data: bytes, *, depth_max: int) -> Any:  # noqa: ANN401 - whatever CBO
             data, semantic_decoders=DECODERS, max_depth=depth_max, strict_hashable_types=True
         )
     except cbor2.CBORError:
-        if _has_many_odd_keys(data):
+        if _has_more_odd_keys(data, ODD_KEYS_MAX):
             raise ValueError(
                 f"more than {ODD_KEYS_MAX} keys of maps are neither text nor numbers"
             ) from None
@@ -68,16 +68,16 @@ _UNKNOWN: Final = -1
 """How many items follow: up to a break."""
 
 
-def _has_many_odd_keys(data: bytes) -> bool:
+def _has_more_odd_keys(data: bytes, most: int) -> bool:
     """Count the keys that are arrays, maps or tags, without making any of them.
 
     Each begins with a byte of its own, so what has few such bytes is not read.
     """
-    if len(data.translate(None, delete=_NOT_ODD)) <= ODD_KEYS_MAX:
+    if len(data.translate(None, delete=_NOT_ODD)) <= most:
         return False
     at, odd, tag = 0, 0, 0
     opened: list[list[int]] = []
-    while at < len(data) and odd <= ODD_KEYS_MAX:
+    while at < len(data) and odd <= most:
         major, number, at = _head(data, at)
         if major == _WORD and number == _UNKNOWN:
             del opened[-1:]
@@ -92,7 +92,7 @@ def _has_many_odd_keys(data: bytes) -> bool:
         tag = number if major == _TAG else 0
         while opened and not opened[-1][0]:
             opened.pop()
-    return odd > ODD_KEYS_MAX
+    return odd > most
 
 
 def _head(data: bytes, at: int) -> tuple[int, int, int]:
