@@ -536,6 +536,7 @@ class Clock:
         return self.time
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("window", [1, 7, 100])
 def test_a_source_of_rows_may_take_longer_than_a_write(
     window: int, monkeypatch: pytest.MonkeyPatch
