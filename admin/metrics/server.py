@@ -2,8 +2,8 @@
 
 import math
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 
 import h11
@@ -20,7 +20,8 @@ from qsync.node.node import Node
 from qsync.node.status import status
 
 CONNECTIONS_MAX = 32
-"""More at a time are answered 503 and closed."""
+"""For one more, that is closed which has waited longest for a request. While all are being
+answered, more are answered 503 and closed."""
 REQUEST_BYTES_MAX = 8192
 """A longer head of a request is answered 431."""
 IDLE_S_MAX = 10.0
@@ -105,7 +106,7 @@ async def serve(
     `token`: the token that every request needs. `survive`: hears of mistakes of ours, each of which
     costs the connection that ran into it, and no other.
     """
-    room, refused = trio.CapacityLimiter(CONNECTIONS_MAX), trio.CapacityLimiter(REFUSED_MAX)
+    places, refused = _Places(), trio.CapacityLimiter(REFUSED_MAX)
     begin: Callable[[], Awaitable[None]] = trio.lowlevel.checkpoint
     if tls is not None:
         begin = HandshakeGaps().wait
@@ -114,11 +115,11 @@ async def serve(
         found: MetricsStream = stream
         if tls is not None:
             found = trio.SSLStream(stream, tls(), server_side=True, https_compatible=True)
-        talk = _Talk(found, token)
+        talk = _Talk(found, token, places)
         try:
-            if room.available_tokens:
-                async with room:
-                    await begin()
+            if places.may_be_had():
+                async with places.taken:
+                    await talk.begin(begin)
                     await _connection(pages, talk)
             elif refused.available_tokens:
                 async with refused:
@@ -157,20 +158,60 @@ class HandshakeGaps:
         await trio.sleep_until(begin)
 
 
+class _Places:
+    """So many connections are served at a time.
+
+    A stranger who only holds connections open keeps no reader out: see `CONNECTIONS_MAX`.
+    """
+
+    def __init__(self) -> None:
+        self.taken = trio.CapacityLimiter(CONNECTIONS_MAX)
+        self._waiting: dict[trio.CancelScope, None] = {}
+        """Of connections that wait for a request; the longest waiting first."""
+
+    def may_be_had(self) -> bool:
+        """Whether there is a free place, or soon will be: one that waits is let go for it."""
+        if self.taken.available_tokens:
+            return True
+        for longest in self._waiting:
+            del self._waiting[longest]
+            longest.cancel()
+            return True
+        return False
+
+    @contextmanager
+    def waiting(self) -> Iterator[trio.CancelScope]:
+        """For as long as a connection waits; the scope is cancelled when that is over."""
+        with trio.move_on_after(IDLE_S_MAX) as patience:
+            self._waiting[patience] = None
+            try:
+                yield patience
+            finally:
+                self._waiting.pop(patience, None)
+
+
 class _Talk:
     """One connection and what h11 knows of it."""
 
-    def __init__(self, stream: MetricsStream, token: BearerToken | None) -> None:
+    def __init__(self, stream: MetricsStream, token: BearerToken | None, places: _Places) -> None:
         self.stream = stream
         self._token = token
+        self._places = places
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=REQUEST_BYTES_MAX)
         self._head_only = False
         """The request was a HEAD: its answer has no body."""
 
+    async def begin(self, turn: Callable[[], Awaitable[None]]) -> None:
+        """Wait for the turn of this one. Raises ClosedResourceError when it is let go."""
+        with self._places.waiting() as patience:
+            await turn()
+        if patience.cancelled_caught:
+            raise trio.ClosedResourceError
+
     async def one(self, pages: HttpPages) -> bool:
         """Answer one request. False when the connection is over."""
         try:
-            with trio.move_on_after(IDLE_S_MAX) as patience:
+            with self._places.waiting() as patience:
                 request = await self._request()
         except h11.RemoteProtocolError as error:
             if self._http.our_state in {h11.IDLE, h11.SEND_RESPONSE}:

@@ -200,18 +200,43 @@ async def test_a_mistake_of_ours_ends_the_connection_that_ran_into_it_and_no_oth
         assert (await Guest(other).ask("/health"))[0] == 200
 
 
-async def test_more_than_are_being_refused_are_closed_without_an_answer(
-    mock_clock: trio.testing.MockClock,
-) -> None:
+class Slow(HttpPages):
+    """Pages of which one is answered only when it is time."""
+
+    time: trio.Event
+
+    async def answer(self, target: str) -> HttpAnswer:
+        if target == "/slow":
+            await self.time.wait()
+        return await super().answer(target)
+
+
+@asynccontextmanager
+async def all_being_answered() -> AsyncIterator[
+    tuple[trio.SocketListener, list[Guest], trio.Event]
+]:
+    """A port on which no connection waits for a request, and what ends that."""
+    pages = Slow(lambda: STATUS)
+    pages.time = trio.Event()
+    async with serving(pages=pages) as listener, AsyncExitStack() as stack:
+        guests = [
+            Guest(await stack.enter_async_context(await dial(listener)))
+            for _ in range(server.CONNECTIONS_MAX)
+        ]
+        for each in guests:
+            await each.stream.send_all(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n")
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        yield listener, guests, pages.time
+
+
+async def test_more_than_are_being_refused_are_closed_without_an_answer() -> None:
     """Each one takes a file descriptor for as long as it is there, and the log needs some too."""
-    async with serving() as listener, AsyncExitStack() as stack:
+    async with all_being_answered() as (listener, _, _), AsyncExitStack() as stack:
 
         async def silent() -> trio.SocketStream:
             return await stack.enter_async_context(await dial(listener))
 
-        most = server.CONNECTIONS_MAX + server.REFUSED_MAX
-        held = [await silent() for _ in range(most)]
-        for each in held[server.CONNECTIONS_MAX :]:
+        for each in [await silent() for _ in range(server.REFUSED_MAX)]:
             assert (await each.receive_some())[:12] == b"HTTP/1.1 503"
         assert await (await silent()).receive_some() == b""
 
@@ -234,21 +259,34 @@ async def test_handshakes_begin_one_after_another(autojump_clock: trio.testing.M
     assert began[-1] == pytest.approx(1.0 + began[-2])
 
 
-async def test_more_connections_than_the_limit_are_told_so() -> None:
+async def test_while_all_are_being_answered_one_more_is_told_so() -> None:
+    async with all_being_answered() as (listener, guests, time):
+        async with await dial(listener) as stream:
+            code, headers, body = await Guest(stream).read()
+            assert (code, headers["connection"]) == (503, "close")
+            assert str(server.CONNECTIONS_MAX) in body
+        time.set()
+        await guests[0].stream.send_eof()
+        while await guests[0].stream.receive_some():
+            pass  # its place is free then
+        async with await dial(listener) as stream:
+            assert (await Guest(stream).ask("/health"))[0] == 200
+
+
+async def test_who_only_holds_connections_keeps_no_reader_out() -> None:
+    """A probe that gets no answer would let an orchestrator restart a healthy node."""
     async with serving() as listener, AsyncExitStack() as stack:
 
         async def guest() -> Guest:
             return Guest(await stack.enter_async_context(await dial(listener)))
 
-        guests = [await guest() for _ in range(server.CONNECTIONS_MAX)]
-        for each in guests:
+        held = [await guest() for _ in range(server.CONNECTIONS_MAX)]
+        for each in [*held, held[0]]:
             assert (await each.ask("/health"))[0] == 200
-        code, headers, body = await (await guest()).read()
-        assert (code, headers["connection"]) == (503, "close")
-        assert str(server.CONNECTIONS_MAX) in body
-        await guests[0].stream.send_eof()
-        assert await guests[0].stream.receive_some() == b""  # its place is free now
-        assert (await (await guest()).ask("/health"))[0] == 200
+        for number in range(1, server.CONNECTIONS_MAX):
+            assert (await (await guest()).ask("/health"))[0] == 200
+            assert await held[number].stream.receive_some() == b"", "it has waited longest"
+        assert (await held[0].ask("/health"))[0] == 200
 
 
 async def test_a_guest_that_hangs_up_early_harms_nobody() -> None:
