@@ -19,7 +19,7 @@ from prompt_toolkit.filters import is_searching
 from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.lexers import PygmentsLexer
+from prompt_toolkit.lexers import DynamicLexer, Lexer, PygmentsLexer, SimpleLexer
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 from prompt_toolkit.validation import ValidationError
@@ -134,13 +134,16 @@ class Editor:
             complete_while_typing=True,
             style=COLOURS,
             include_default_pygments_style=False,
-            lexer=None if plain else PygmentsLexer(LuaLexer),
+            lexer=None if plain else DynamicLexer(self._lexer),
             bottom_toolbar=self._toolbar,
             prompt_continuation=_continuation,
             reserve_space_for_menu=6,
         )
 
         watcher.redraw = self._session.app.invalidate
+
+    def _lexer(self) -> Lexer:
+        return _PLAIN if self._session is None else lexer_of(self._session.default_buffer.text)
 
     async def line(self) -> str:
         """The next chunk. Raises KeyboardInterrupt or EOFError."""
@@ -285,6 +288,15 @@ def _keys(talk: InteractiveShell) -> KeyBindings:
 
 def _not_complete(found: MissingEnd) -> str:
     return f"not complete: {found.why}; Ctrl-C drops it"
+
+
+def lexer_of(text: str) -> Lexer:
+    """Return what colours the text: the shell's own commands are no Lua, and no mistake in it."""
+    return _PLAIN if text.lstrip().startswith("\\") else _LUA
+
+
+_LUA: Final = PygmentsLexer(LuaLexer)
+_PLAIN: Final = SimpleLexer()
 
 
 def _continuation(width: int, _line: int, _wrapped: int) -> str:

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from prompt_toolkit.document import Document
 
 from cli.shell import cluster_watch, pager, remembered, state, tutorial
 from cli.shell.chunks import chunks
@@ -14,6 +15,7 @@ from cli.shell.failures import LuaSyntax
 from cli.shell.formats import OutputFormat
 from cli.shell.known import BOX, SPACE
 from cli.shell.manual import page
+from cli.shell.prompt import lexer_of
 from cli.shell.settings import ShellSettings
 from cli.shell.slash import COMMANDS
 from qsync.errors import ConfigError
@@ -270,3 +272,15 @@ def test_the_pager_is_the_one_that_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         pager.pager()
     with pytest.raises(ConfigError, match="cannot be started"):
         pager.paged(["/nowhere/less"], ["x"])
+
+
+@pytest.mark.parametrize("text", ["\\help", "  \\watch 1s box.info", "\\o >> file"])
+def test_the_shells_own_commands_are_not_coloured_as_mistakes_in_lua(text: str) -> None:
+    shown = lexer_of(text).lex_document(Document(text))(0)
+    assert "".join(part[1] for part in shown) == text
+    assert all("error" not in part[0] for part in shown)
+
+
+def test_lua_is_coloured() -> None:
+    shown = lexer_of("return 1").lex_document(Document("return 1"))(0)
+    assert ("class:pygments.keyword.reserved", "return") in {(part[0], part[1]) for part in shown}
