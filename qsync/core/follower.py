@@ -81,12 +81,21 @@ class Follower:
                     above, f"the leader of term {message.term} has another entry {above + 1}"
                 )
             self.replicated_log.extend(fresh)
-        self.matched = max(self.matched, message.last)
+        self._match(message.last)
         assert self.matched <= self.replicated_log.log.last
-        self.replicated_log.leaders = max(self.replicated_log.leaders, self.matched)
         self.learn(message.confirmed)
         self._ack_due = True
         return None
+
+    def _match(self, index: Index) -> None:
+        """Note that our log is the leader's up to there.
+
+        Where that is before our log it is the leader's up to its beginning as well: that is
+        confirmed, and every leader of a later term has it (Raft §5.4, membership.md M6 e).
+        """
+        log = self.replicated_log
+        self.matched = max(self.matched, index, log.log.start.index)
+        log.leaders = max(log.leaders, self.matched)
 
     def _connected(self, epoch: int) -> None:
         if epoch != self._epoch:
@@ -102,8 +111,7 @@ class Follower:
             self._split_at(start.index, start.term, start.crc)
             return False
         # membership.md M6 c: its entry is in the log, and all that is behind it is kept.
-        self.matched = max(self.matched, start.index)
-        replicated_log.leaders = max(replicated_log.leaders, self.matched)
+        self._match(start.index)
         self.learn(start.index)
         self._ack_due = True
         return False

@@ -64,7 +64,7 @@ BREAKS: Mapping[str, AbstractSet[int | str]] = {
     # These leave the log in order: only the history of the clients gives them away.
     "validation_skipped": CLIENTS_NOTICE,
     "condition_ignored": CLIENTS_NOTICE,
-    "refused_after_append": CLIENTS_NOTICE,
+    "refused_after_append": CLIENTS_NOTICE | {9},
     # These cause no violation: a client waits without end.
     "operation_never_ends": {11, 13},
     "operator_forgotten": {13},
