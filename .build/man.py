@@ -101,8 +101,9 @@ def _told(about: str) -> Iterator[str]:
             yield _said(" ".join(paragraph.split()))
         for row in rows:
             yield ".TP"
-            yield rf"\fB{_plain(row['option'])}\fR"
-            yield _said(row["does"].replace("\\|", "|"))
+            option, does = (row[part].replace("\\|", "|") for part in ("option", "does"))
+            yield rf"\fB{_plain(option)}\fR"
+            yield _said(does)
 
 
 def _first(about: str) -> str:

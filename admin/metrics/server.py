@@ -119,7 +119,7 @@ async def serve(
         try:
             if places.may_be_had():
                 async with places.taken:
-                    await talk.begin(begin)
+                    await talk.await_turn(begin)
                     await _connection(pages, talk)
             elif refused.available_tokens:
                 async with refused:
@@ -201,7 +201,7 @@ class _Talk:
         self._head_only = False
         """The request was a HEAD: its answer has no body."""
 
-    async def begin(self, turn: Callable[[], Awaitable[None]]) -> None:
+    async def await_turn(self, turn: Callable[[], Awaitable[None]]) -> None:
         """Wait for the turn of this one. Raises ClosedResourceError when it is let go."""
         with self._places.waiting() as patience:
             await turn()

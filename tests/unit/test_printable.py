@@ -41,7 +41,10 @@ def test_json_means_the_same() -> None:
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_a_table_on_a_terminal_is_steered_by_its_own_colours_only(*, terminal: bool) -> None:
+def test_a_table_on_a_terminal_is_steered_by_its_own_colours_only(
+    *, terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
     paper = io.StringIO()
     console = SafeConsole(
         file=paper,
