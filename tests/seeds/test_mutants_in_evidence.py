@@ -23,7 +23,7 @@ NOTICED: dict[str, tuple[int, int, str]] = {
     "read_without_round": (29, EVENTS, "reads-fresh"),
     "retry_applies_twice": (1, 1500, "once"),
     "sessions_forgotten": (1, 1500, "once"),
-    "validation_skipped": (5, 1500, "linearizable"),
+    "validation_skipped": (37, 1500, "linearizable"),
     "condition_ignored": (1, 1500, "linearizable"),
     "refused_after_append": (1, 1500, "failures-gone"),
     "two_voters_at_once": (8, 1500, "configuration-steps"),
