@@ -35,7 +35,14 @@ def write_private(path: Path, content: bytes, *, mode: int = _FILE_OF_OWNER) -> 
     `mode`: who that is; its owner alone by default. A file that is there is replaced. Raises
     OSError.
     """
-    fresh = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+    replace_with(path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}"), path, content, mode=mode)
+
+
+def replace_with(fresh: Path, path: Path, content: bytes, *, mode: int) -> None:
+    """Write `fresh`, which is not there yet, and give it the name `path`.
+
+    Raises OSError; nothing of `fresh` is left then. `mode`: less what the umask takes away.
+    """
     opened = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         with os.fdopen(opened, "wb") as file:
