@@ -1,6 +1,7 @@
 """Operators that change the membership: nodes are added, removed, and change their roles."""
 
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 
@@ -89,7 +90,8 @@ class MemberOrders:
         if configuration is None:
             return
         change = self._change(configuration, verb, node if verb == "remove leader" else who, role)
-        if change is None:
+        there = {(each.me, each.instance) for each in self._scene.nodes}
+        if change is None or leaves_too_few(configuration, change, there):
             return
         self.orders += 1
         what = f"operator: {verb} {change.replica}{', whatever it costs' if forced else ''}"
@@ -119,6 +121,23 @@ class MemberOrders:
             each for each in self._scene.nodes if configuration.member(Replica(each.me)) is None
         ]
         return self._place(self._dice.choice(outside)) if outside else None
+
+
+def leaves_too_few(
+    configuration: Configuration, change: MemberChange, there: AbstractSet[tuple[int, int]]
+) -> bool:
+    """Return whether a change takes a vote away, and too few other voters have their disks.
+
+    A leader that has not noticed yet that a disk is lost would agree, and no node could lead any
+    more (membership.md M5, its limit). `there`: the ids of nodes with the disks that they run on.
+    """
+    stays = isinstance(change, SetRole) and change.role is MemberRole.VOTER
+    if stays or not isinstance(change, RemoveMember | SetRole):
+        return False
+    left = [pair for pair in configuration.voters if pair[0] != change.replica]
+    if len(left) == len(configuration.voters):
+        return False
+    return len(there & set(left)) <= len(left) // 2
 
 
 def asked_change(change: MemberChange, ticket: Ticket, *, forced: bool) -> ChangeAsked:

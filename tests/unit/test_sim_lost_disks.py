@@ -4,11 +4,15 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from election.messages import Index, Replica
 from qsync.core.configuration import Configuration
+from qsync.core.member_change import MemberChange, RemoveMember, ReplaceMember, SetRole
 from qsync.faults import Fault
 from qsync.member import Member, MemberRole
 from qsync.record import Instance
+from qsync.sim.membership import leaves_too_few
 from qsync.sim.troubles import TROUBLES, NemesisContext, Undo
 
 
@@ -128,3 +132,24 @@ def test_of_a_whole_cluster_the_new_disk_may_be_the_one_that_is_lost() -> None:
     cluster.know(_voters((1, 1), (2, 0), (3, 0)), 1, 2, 3)
     undo()
     assert cluster.victim.instance == _directory(1, 0)
+
+
+THREE = _voters((1, 0), (2, 0), (3, 0))
+REMOVED = RemoveMember(replica=Replica(1))
+DEMOTED = SetRole(replica=Replica(1), role=MemberRole.LEARNER)
+
+
+@pytest.mark.parametrize("change", [REMOVED, DEMOTED])
+def test_no_operator_takes_a_vote_away_that_a_lost_disk_leaves_needed(change: MemberChange) -> None:
+    """Of two voters both are needed: a leader that has not noticed the loss yet would agree."""
+    whole = {(n, _directory(n, 0)) for n in (1, 2, 3)}
+    assert not leaves_too_few(THREE, change, whole)
+    assert not leaves_too_few(THREE, change, whole - {(1, _directory(1, 0))})
+    assert leaves_too_few(THREE, change, whole - {(3, _directory(3, 0))} | {(3, _directory(3, 1))})
+
+
+def test_what_takes_no_vote_away_is_done_whatever_is_lost() -> None:
+    some = {(1, _directory(1, 0))}
+    stays = SetRole(replica=Replica(1), role=MemberRole.VOTER)
+    for change in (stays, ReplaceMember(replica=Replica(1)), RemoveMember(replica=Replica(4))):
+        assert not leaves_too_few(THREE, change, some)
