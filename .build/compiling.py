@@ -111,6 +111,7 @@ HOT = (
     "qsync/sim/kernel/net.py",
     "qsync/sim/kernel/poll.py",
     "qsync/sim/kernel/process.py",
+    "qsync/sim/kernel/program.py",
     "qsync/sim/kernel/room.py",
     "qsync/sim/kernel/streams.py",
     "qsync/sim/kernel/watch.py",

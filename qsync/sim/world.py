@@ -22,11 +22,12 @@ from qsync.sim.history import SimHistory
 from qsync.sim.invariants import Invariants
 from qsync.sim.kernel import entrusting, mutants
 from qsync.sim.kernel.chores import Chore
-from qsync.sim.kernel.client import ClientEnvironment, Hand, Program
+from qsync.sim.kernel.client import Hand
 from qsync.sim.kernel.disk import KernelDisk
 from qsync.sim.kernel.looker import Looker
 from qsync.sim.kernel.machine import Computer, MemberMachine
 from qsync.sim.kernel.operators import NodeOperators
+from qsync.sim.kernel.program import ClientEnvironment, Program
 from qsync.sim.kernel.room import SimulatedKernel, Time
 from qsync.sim.kernel.short_logs import trim_soon
 from qsync.sim.kernel.strikes import KernelFaults

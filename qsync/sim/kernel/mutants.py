@@ -16,8 +16,8 @@ from qsync.node.connection import Connection
 from qsync.node.links import PeerLink
 from qsync.node.node import Node
 from qsync.sim.kernel.broken_retention import RETENTION
-from qsync.sim.kernel.client import Program, take_any_cluster
 from qsync.sim.kernel.machine import MemberMachine
+from qsync.sim.kernel.program import Program, take_any_cluster
 from qsync.sim.mutants import catalogue
 from qsync.store.writer import Done
 from qsync.wire import requests

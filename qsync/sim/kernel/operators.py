@@ -6,7 +6,7 @@ from typing import Final
 
 from qsync.client.pending_request import PendingRequest
 from qsync.core.inputs import DemoteAsked, Input, PromoteAsked
-from qsync.sim.kernel.client import Program
+from qsync.sim.kernel.program import Program
 from qsync.wire.verbs import DemoteRequest, PromoteRequest, Request
 
 PATIENCE_S: Final = 1e5

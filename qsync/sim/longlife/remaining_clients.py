@@ -7,7 +7,7 @@ from typing import Final
 from qsync.client.link import ConnectionPhase
 from qsync.sim import properties
 from qsync.sim.dice import RandomStream
-from qsync.sim.kernel.client import Program, take_any_cluster
+from qsync.sim.kernel.program import Program, take_any_cluster
 from qsync.sim.operations import Token
 from qsync.sim.world import World
 

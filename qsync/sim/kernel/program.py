@@ -1,0 +1,193 @@
+"""A program with the shipped client: one core and one pump on a machine of its own.
+
+`qsync.client` sends, retries, redirects and concludes what its hands ask (see `client.py`).
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from qsync.client import targets
+from qsync.client.core import Core
+from qsync.client.link import ClientLink
+from qsync.client.numbering import Token
+from qsync.client.pending_request import PendingRequest, RetryKind
+from qsync.client.pump import Pump
+from qsync.core.inputs import Consistency
+from qsync.errors import Outcome
+from qsync.sim.history import SimHistory
+from qsync.sim.kernel.calls import Calls
+from qsync.sim.kernel.machine import Computer
+from qsync.sim.kernel.numbers import SentNumbers
+from qsync.sim.kernel.poll import SimulatedPoll, Wait
+from qsync.sim.kernel.process import KernelProcess
+from qsync.sim.kernel.streams import FAMILY, SimulatedSocket
+from qsync.sim.promises import ClientPromises
+from qsync.wire.session import Hello, Party
+from qsync.wire.verbs import Request, WriteRequest
+
+if TYPE_CHECKING:
+    from qsync.sim.dice import RandomStream
+
+RESOLVES: Final = 0.5
+"""How often a program asks again for the outcome of an unknown write."""
+
+
+class ClientEnvironment(NamedTuple):
+    """The shared parts of all programs."""
+
+    addresses: tuple[str, ...]
+    promises: ClientPromises
+    history: SimHistory
+    timeout: float
+    fresh: frozenset[Consistency]
+    """Reads of these kinds show every write answered before they began."""
+    leased: float
+    """How often a read uses the leader's lease instead of a quorum round."""
+
+
+class _System:
+    """The system calls of the client."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self.now = calls.now
+        self.sleep = calls.sleep
+        self.made: SimulatedPoll | None = None
+
+    def socket(self, family: int) -> SimulatedSocket:
+        """A stream socket."""
+        return self._calls.socket(family)
+
+    def poll(self) -> SimulatedPoll:
+        """The poll of the pump."""
+        self.made = self._calls.poll()
+        return self.made
+
+    def resolved(self, address: str) -> list[tuple[int, tuple[str, int]]]:
+        """Names are numeric addresses here."""
+        return [(FAMILY, targets.split(address))]
+
+
+class Program:
+    """One process with a client, on its own machine.
+
+    `direct`: it uses one node only, of any role, and does not retry.
+    """
+
+    def __init__(
+        self,
+        computer: Computer,
+        around: ClientEnvironment,
+        dice: "RandomStream",
+        *,
+        direct: bool = False,
+    ) -> None:
+        self.around = around
+        self.dice = dice
+        self.computer = computer
+        self.core, self.pump, self._system = self._client(KernelProcess(computer, 1), direct=direct)
+
+    def _client(self, process: KernelProcess, *, direct: bool) -> tuple[Core, Pump, _System]:
+        self.process = process
+        system = _System(Calls(process, self.computer.disk))
+        core = Core(targets.parse(self.around.addresses), dice=self.dice, direct=direct)
+        return core, Pump(core, system), system
+
+    def start(self) -> None:
+        """The pump, and every hand."""
+        self.process.spawn(self._run)
+
+    def end(self) -> None:
+        """As by kill: the peers of its connections are notified."""
+        process = self.process
+        now = max(process.at, self.computer.room.clockwork.now)
+        self.computer.room.net.stopped(process.open_files(), now, silent=False)
+        process.dead = True
+        process.bury()
+
+    async def _run(self) -> None:
+        while True:
+            self.pump.turn()
+            await Wait(poll=self._system.made, due=self.core.wake_at)
+
+    async def sleep(self, seconds: float) -> None:
+        """So long."""
+        await self._system.sleep(seconds)
+
+    async def write(self, request: Callable[[int], Request], sent: SentNumbers) -> PendingRequest:
+        """Until its outcome is known, or finally unknown."""
+        ask = await self._ask(RetryKind.WRITE, request, sent=sent)
+        if ask.error is not None and ask.error.outcome is Outcome.UNKNOWN:
+            write = ask.request
+            if isinstance(write, WriteRequest) and self.dice.chance(RESOLVES):
+                now = self._system.now()
+                token, deadline = Token(write.session, write.seq), now + self.around.timeout
+                again = self.core.resolve(token, now=now, deadline=deadline)
+                await self._settled(again)
+                return again
+        return ask
+
+    async def write_again(self, request: Callable[[int], Request], token: Token) -> PendingRequest:
+        """A write of another client, under its number."""
+        return await self._ask(RetryKind.WRITE, request, token)
+
+    async def resolve(self, token: Token) -> PendingRequest:
+        """Ask for the outcome of another client's write; without one, it never takes effect."""
+        now = self._system.now()
+        deadline = now + self.around.timeout
+        ask = self.core.resolve(token, now=now, deadline=deadline, again=False)
+        await self._settled(ask)
+        return ask
+
+    def command(self, request: Callable[[int], Request], patience: float) -> PendingRequest:
+        """A request of an operator; the program does not wait for the answer."""
+        now = self._system.now()
+        ask = self.core.submit(RetryKind.ONCE, request, now=now, deadline=now + patience)
+        self.pump.turn()
+        return ask
+
+    async def read(self, request: Callable[[int], Request]) -> PendingRequest:
+        """Wait until it is answered, or its time is over."""
+        return await self._ask(RetryKind.READ, request)
+
+    def crowd(self, questions: int, request: Callable[[int], Request]) -> None:
+        """Send all requests at once, without waiting for answers."""
+        now = self._system.now()
+        for _ in range(questions):
+            self.core.submit(RetryKind.READ, request, now=now, deadline=now + self.around.timeout)
+        self.process.go_on()
+
+    async def _ask(
+        self,
+        kind: RetryKind,
+        request: Callable[[int], Request],
+        token: Token | None = None,
+        sent: SentNumbers | None = None,
+    ) -> PendingRequest:
+        now = self._system.now()
+        deadline = now + self.around.timeout
+        observe = None if sent is None else sent.observe
+        ask = self.core.submit(
+            kind, request, now=now, deadline=deadline, token=token, observe=observe
+        )
+        await self._settled(ask)
+        return ask
+
+    async def _settled(self, ask: PendingRequest) -> None:
+        self.pump.turn()
+        while not ask.settled:
+            await Wait(done=partial(getattr, ask, "settled"))
+
+
+def take_any_cluster(core: Core) -> None:
+    """Let a client take any cluster for its own. The one that ships stays with its first."""
+    wires = core.wires
+    honest = wires.welcomed
+
+    def welcomed(link: ClientLink) -> None:
+        honest(link)
+        wires._hello = Hello(party=Party.CLIENT)  # noqa: SLF001 - what ships does not
+
+    wires._hello = Hello(party=Party.CLIENT)  # noqa: SLF001 - what ships does not
+    wires.welcomed = welcomed  # type: ignore[method-assign]  # what ships does not
