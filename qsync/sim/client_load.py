@@ -26,6 +26,8 @@ class ClientLoad:
     weights: tuple[tuple[str, int], ...]
     leased: float
     """How often a read uses the leader's lease instead of a quorum round."""
+    impatience: float = 0.0
+    """How often a client asks for the outcome of a write before it knows it."""
     naps: float = 0.0
     nap: float = NAP_S
     session_ttl: float = SESSION_TTL_S

@@ -242,7 +242,7 @@ EVERYTHING = (*NAMES, *FLAWS, *VARIETY, *HABITS, *OPERATIONS, RECOVERIES)
 _RARE = frozenset({"tune"})
 _SELDOM, _OFTEN = (0, 0, 1), (0, 1, 3, 9)
 _BY_HABIT, _HABITUAL = ("schema", "stranger"), 2
-_STRAGGLERS, _NAPS = 0.02, 0.02
+_STRAGGLERS, _NAPS, _IMPATIENCE = 0.02, 0.02, 0.5
 
 
 def draw(plan: Plan, dice: RandomStream, more: RandomStream) -> Swarm:
@@ -387,6 +387,7 @@ def _load(dice: RandomStream, timing: SwarmTiming, plan: Plan, variety: Variety)
         # Everybody reads, if there is nothing else to do.
         weights=tuple(left.items()) if any(left.values()) else (("read", 1),),
         leased=LEASED_READS if leased else 0.0,
+        impatience=_IMPATIENCE if "impatience" in variety.habits else 0.0,
         naps=_NAPS if "short_sessions" in variety.habits else 0.0,
         session_ttl=SHORT_TTL_S if "short_sessions" in variety.habits else SESSION_TTL_S,
     )

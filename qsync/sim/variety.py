@@ -15,7 +15,7 @@ LOSSES = (Fault.UNREACHABLE, Fault.SWAP, Fault.WIPE)
 
 HABITS = (
     *("floors", "schema", "stranger", "short_sessions", "own_settings", "little_room"),
-    *("members", "snapshots", "retention", "users", "readers"),
+    *("members", "snapshots", "retention", "users", "readers", "impatience"),
 )
 """What clients, operators and nodes may also do. Half of all runs have some of it.
 
@@ -31,6 +31,7 @@ are kept short, so who was away, lost its disk or joins needs a snapshot of its 
 nodes write snapshots and trim their logs by themselves, as soon as they are a little longer.
 `users`: the cluster has users, and one of them writes while operators give and take its rights.
 `readers`: of those, readers of the log come, read on and go, so that it is kept for them.
+`impatience`: clients ask for the outcome of writes that are still under way, or give them up.
 """
 RESETTLE = Fault.RESETTLE
 """The kind of trouble of `own_settings`."""
@@ -47,6 +48,8 @@ _USERS = 0.2
 """The share of all runs; drawn after all that."""
 _READERS = 0.5
 """The share of the runs in which nodes trim their logs by themselves."""
+_IMPATIENCE = 0.2
+"""The share of all runs; drawn last of all."""
 _SIZES = (1, 2, 4, 7)
 _LAZY = (ElectionMode.VOTER, ElectionMode.OFF, ElectionMode.MANUAL)
 _PACES = (1.0, 1.0, 1.5, 3.0)
@@ -150,6 +153,8 @@ def draw(plan: Plan, dice: RandomStream, *, nodes: int) -> Variety:
         retention = None
     habits = (*habits, "retention") if retention else habits
     habits += _visitors(plan, dice, retained=retention is not None)
+    if dice.random() < _IMPATIENCE and "impatience" not in plan.without:
+        habits = (*habits, "impatience")
     has = frozenset(() if common else VARIETY) - frozenset(plan.without)
     count = plan.nodes or (size if "sizes" in has and size else nodes)
     # A voter that remains after removals must campaign.
@@ -181,7 +186,7 @@ def _retention(plan: Plan, dice: RandomStream) -> RetentionLimits | None:
 
 
 def _visitors(plan: Plan, dice: RandomStream, *, retained: bool) -> tuple[str, ...]:
-    """Drawn last of all."""
+    """Drawn after that."""
     users = dice.random() < _USERS and "users" not in plan.without
     readers = dice.random() < _READERS and retained and "readers" not in plan.without
     return (*(("users",) if users else ()), *(("readers",) if readers else ()))

@@ -24,6 +24,7 @@ from qsync.sim.kernel import entrusting, mutants
 from qsync.sim.kernel.chores import Chore
 from qsync.sim.kernel.client import Hand
 from qsync.sim.kernel.disk import KernelDisk
+from qsync.sim.kernel.impatience import Impatience
 from qsync.sim.kernel.looker import Looker
 from qsync.sim.kernel.machine import Computer, MemberMachine
 from qsync.sim.kernel.operators import NodeOperators
@@ -49,6 +50,8 @@ LITTLE_ROOM, SELDOM = 200, 2.0
 """A limit of row bytes for a few rows, and how many times less often such a node folds."""
 CALM: Final = 10
 """How many times less often users and readers act in a long life."""
+EARLY: Final = 64
+"""An impatient client waits for this part of its timeout, on average."""
 CLUSTER: Final = str(uuid.UUID(int=7))
 
 
@@ -192,7 +195,7 @@ class World:
         for number in range(1, load.clients + 1):
             fresh_one = (number - 1) % load.hands == 0
             program = self._program(number, around) if fresh_one else hands[-1].program
-            hands.append(Hand(self._mind(number, load, wall), program))
+            hands.append(Hand(self._mind(number, load, wall), program, self._impatience(number)))
         if "floors" in self.swarm.variety.habits:
             looks = replace(load, weights=(("read", 1),))
             for number, address in enumerate(addresses, start=load.clients + 1):
@@ -200,6 +203,13 @@ class World:
                 program = self._program(number, one, direct=True)
                 hands.append(Hand(self._mind(number, looks, wall), program))
         return hands
+
+    def _impatience(self, number: int) -> Impatience | None:
+        load = self.swarm.load
+        if not load.impatience:
+            return None
+        dice = self.clockwork.dice(f"impatience {number}")
+        return Impatience(dice, rate=load.impatience, mean=load.timeout / EARLY)
 
     def _equip(self, machine: MemberMachine) -> None:
         """With operators, and with the parameters of its node in this run."""

@@ -125,6 +125,7 @@ def test_the_fixed_seeds_are_not_idle() -> None:
         assert total[f"{operation} ok"] > 0, operation
     assert total["schema ok"] > 0
     assert total["stranger asked"] > 0
+    assert total["asked early"] > 0
     for trouble in ("resettle", "kill", "power_cut", "pause", "isolate", "halves", "fail_fsync"):
         assert total[f"fault {trouble}"] > 0, trouble
 

@@ -19,6 +19,7 @@ from qsync.error_details import COMPACTED
 from qsync.errors import Outcome, OutcomeUnknown, QsyncError, RolledBack
 from qsync.sim import repertoire, transactions
 from qsync.sim.canon import PropertyViolation
+from qsync.sim.kernel.impatience import Impatience
 from qsync.sim.kernel.numbers import SentNumbers
 from qsync.sim.kernel.program import Program
 from qsync.sim.operations import (
@@ -47,9 +48,12 @@ _NOBODY: Final = Replica(0)
 class Hand(ScriptedClient):
     """One operation after another. `counts`: operations by name and result."""
 
-    def __init__(self, mind: OperationGenerator, program: Program) -> None:
+    def __init__(
+        self, mind: OperationGenerator, program: Program, impatience: Impatience | None = None
+    ) -> None:
         super().__init__(mind)
         self.program = program
+        self._impatience = impatience
         self._history = program.around.history
         self._number = mind.number
         self._running = False
@@ -120,17 +124,22 @@ class Hand(ScriptedClient):
         def make(id: int) -> Request:
             return WriteRequest(id, b"", 0, 0, int(flags), ops, hasty, ask.snapshot, reads)
 
-        promises = self.program.around.promises
-        sessions, sent = promises.sessions, SentNumbers()
+        sessions, sent = self.program.around.promises.sessions, SentNumbers()
         asked_in = sessions.generation
-        done = await self._sent(ask, make, sent)
-        request = done.request
+        told = [self._told(each) for each in await self._sent(ask, make, sent)]
+        for each in told:
+            sessions.told_once(sent.numbers, each.type)
+            if ask.token is not None:
+                sessions.told_of_token((each.session, each.seq), each.type, asked_in=asked_in)
+        # Whatever it heard first: a caller takes the answer that leaves no doubt.
+        return next((each for each in told if each.type != "info"), told[-1])
+
+    def _told(self, done: PendingRequest) -> OperationResult:
+        """What an answer says of a write."""
+        promises, request = self.program.around.promises, done.request
         assert isinstance(request, WriteRequest)
         session, seq = request.session, request.seq
         type_ = _type_of(done.error)
-        sessions.told_once(sent.numbers, type_)
-        if ask.token is not None:
-            sessions.told_of_token((session, seq), type_, asked_in=asked_in)
         if done.error is not None:
             if isinstance(done.error, RolledBack) and seq:
                 promises.told_gone((session, seq))
@@ -147,12 +156,16 @@ class Hand(ScriptedClient):
 
     async def _sent(
         self, ask: WriteOperation, make: Callable[[int], Request], sent: SentNumbers
-    ) -> PendingRequest:
+    ) -> list[PendingRequest]:
         if ask.token is None:
-            return await self.program.write(make, sent)
+            early = None if self._impatience is None else self._impatience.draw()
+            asks = await self.program.write(make, sent, early=early)
+            if early is not None and len(asks) > 1:
+                self.counts["asked early"] += 1
+            return asks
         if ask.ops == repertoire.GIVE_UP:
-            return await self.program.resolve(Token(*ask.token))
-        return await self.program.write_again(make, Token(*ask.token))
+            return [await self.program.resolve(Token(*ask.token))]
+        return [await self.program.write_again(make, Token(*ask.token))]
 
     async def _read(self, ask: ReadOperation) -> OperationResult:
         ((space, key),) = ask.places

@@ -7,7 +7,8 @@ from typing import Final
 
 from qsync.client.core import Core
 from qsync.client.link import ClientLink
-from qsync.client.pending_request import PendingRequest
+from qsync.client.numbering import Token
+from qsync.client.pending_request import Observe, PendingRequest
 from qsync.core.ready import Ready
 from qsync.core.ready import Write as Disked
 from qsync.core.retention import ConsumerChanges
@@ -215,6 +216,28 @@ def _retry_renumbered(core: Core) -> None:
     core._lose = lose  # type: ignore[method-assign]  # noqa: SLF001 - a mutant
 
 
+def _under_way_undoubted(core: Core) -> None:
+    """An attempt is not in doubt while the outcome of its write is asked for."""
+    honest = core.resolve
+
+    def resolve(
+        token: Token,
+        *,
+        now: float,
+        deadline: float,
+        again: bool = True,
+        observe: Observe | None = None,
+    ) -> PendingRequest:
+        asks = core._asks.values()  # noqa: SLF001 - a mutant
+        sure = [ask for ask in asks if not ask.doubted]
+        question = honest(token, now=now, deadline=deadline, again=again, observe=observe)
+        for ask in sure:
+            ask.doubted = False
+        return question
+
+    core.resolve = resolve  # type: ignore[method-assign]  # a mutant
+
+
 def _client_in_any_cluster(core: Core) -> None:
     """A client takes any cluster that answers at its addresses for its own."""
     take_any_cluster(core)
@@ -240,5 +263,6 @@ CLIENTS: Final[Mapping[str, Callable[[Core], None]]] = {
     "doubt_forgotten": _doubt_forgotten,
     "doubt_unsaid": _doubt_unsaid,
     "retry_renumbered": _retry_renumbered,
+    "under_way_undoubted": _under_way_undoubted,
     "client_in_any_cluster": _client_in_any_cluster,
 }

@@ -114,8 +114,8 @@ class Wait:
             ready_at = self.ready_at = poll.when(now)
             if ready_at <= now:
                 return True
-        if self.done is not None:
-            return self.done()
+        if self.done is not None and self.done():
+            return True
         if self.due is not None:
             self.until = self.due()
         return monotonic >= self.until

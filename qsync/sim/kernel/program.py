@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from qsync.client import targets
 from qsync.client.core import Core
 from qsync.client.link import ClientLink
-from qsync.client.numbering import Token
+from qsync.client.numbering import SEED_BYTES, Token
 from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.client.pump import Pump
 from qsync.core.inputs import Consistency
 from qsync.errors import Outcome
 from qsync.sim.history import SimHistory
 from qsync.sim.kernel.calls import Calls
+from qsync.sim.kernel.impatience import EarlyQuestion
 from qsync.sim.kernel.machine import Computer
 from qsync.sim.kernel.numbers import SentNumbers
 from qsync.sim.kernel.poll import SimulatedPoll, Wait
@@ -115,18 +116,47 @@ class Program:
         """So long."""
         await self._system.sleep(seconds)
 
-    async def write(self, request: Callable[[int], Request], sent: SentNumbers) -> PendingRequest:
-        """Until its outcome is known, or finally unknown."""
-        ask = await self._ask(RetryKind.WRITE, request, sent=sent)
-        if ask.error is not None and ask.error.outcome is Outcome.UNKNOWN:
-            write = ask.request
-            if isinstance(write, WriteRequest) and self.dice.chance(RESOLVES):
-                now = self._system.now()
-                token, deadline = Token(write.session, write.seq), now + self.around.timeout
-                again = self.core.resolve(token, now=now, deadline=deadline)
-                await self._settled(again)
-                return again
-        return ask
+    async def write(
+        self, request: Callable[[int], Request], sent: SentNumbers, *, early: EarlyQuestion | None
+    ) -> list[PendingRequest]:
+        """Until its outcome is known, or finally unknown: all that was answered about it."""
+        ask = self._submit(RetryKind.WRITE, request, sent=sent)
+        asks = [ask]
+        if early is not None:
+            asks += await self._ask_early(ask, early, sent)
+        for each in asks:
+            await self._settled(each)
+        write = ask.request
+        if (
+            all(map(_is_unknown, asks))
+            and isinstance(write, WriteRequest)
+            and self.dice.chance(RESOLVES)
+        ):
+            now = self._system.now()
+            token, deadline = Token(write.session, write.seq), now + self.around.timeout
+            asks.append(self.core.resolve(token, now=now, deadline=deadline))
+            await self._settled(asks[-1])
+        return asks
+
+    async def _ask_early(
+        self, ask: PendingRequest, early: EarlyQuestion, sent: SentNumbers
+    ) -> list[PendingRequest]:
+        """Ask for the outcome of a write that is under way, if it still is and has a token."""
+        self.pump.turn()
+        until = self._system.now() + early.after
+        await Wait(done=partial(getattr, ask, "settled"), until=until)
+        write = ask.request
+        if ask.settled or not isinstance(write, WriteRequest) or len(write.session) <= SEED_BYTES:
+            return []
+        now = self._system.now()
+        question = self.core.resolve(
+            Token(write.session, write.seq),
+            now=now,
+            deadline=now + self.around.timeout,
+            again=early.again,
+            observe=sent.observe,
+        )
+        return [question]
 
     async def write_again(self, request: Callable[[int], Request], token: Token) -> PendingRequest:
         """A write of another client, under its number."""
@@ -163,21 +193,33 @@ class Program:
         kind: RetryKind,
         request: Callable[[int], Request],
         token: Token | None = None,
+    ) -> PendingRequest:
+        ask = self._submit(kind, request, token)
+        await self._settled(ask)
+        return ask
+
+    def _submit(
+        self,
+        kind: RetryKind,
+        request: Callable[[int], Request],
+        token: Token | None = None,
         sent: SentNumbers | None = None,
     ) -> PendingRequest:
         now = self._system.now()
         deadline = now + self.around.timeout
         observe = None if sent is None else sent.observe
-        ask = self.core.submit(
+        return self.core.submit(
             kind, request, now=now, deadline=deadline, token=token, observe=observe
         )
-        await self._settled(ask)
-        return ask
 
     async def _settled(self, ask: PendingRequest) -> None:
         self.pump.turn()
         while not ask.settled:
             await Wait(done=partial(getattr, ask, "settled"))
+
+
+def _is_unknown(ask: PendingRequest) -> bool:
+    return ask.error is not None and ask.error.outcome is Outcome.UNKNOWN
 
 
 def take_any_cluster(core: Core) -> None:
