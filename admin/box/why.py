@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from admin.cluster import surveys
+from admin.cluster import short, surveys
 from admin.cluster.surveys import ClusterSurvey
 from qsync.status.limbo import MissingAck, OldestPending
 from qsync.status.record import BoxInfo, NodeStatus
@@ -135,7 +135,7 @@ def _lack(each: MissingAck, found: ClusterSurvey) -> str:
     idle = "" if each.idle is None else f", last heard {each.idle:.3g} s ago"
     # The leader knows how far it came; only the node itself knows what holds it up.
     why = surveys.trouble_of(found, each.id) or each.why
-    return f"{each.label} lacks it by {each.behind} entries: {why}{idle}"
+    return f"{each.label} lacks it by {short.how_many(each.behind, 'entry')}: {why}{idle}"
 
 
 def _unblock(oldest: OldestPending, leader: BoxInfo) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Remarks under the table of nodes: why nodes are silent, refuse writes, or wait."""
 
-from admin.cluster import sides
+from admin.cluster import short, sides
 from admin.cluster.short import seconds
 from admin.cluster.surveys import ClusterSurvey
 from admin.cluster.troubles import has_place
@@ -54,8 +54,8 @@ def details(found: ClusterSurvey) -> list[str]:
                 f"(`qsync {fix}`)"
             )
         if node.lost.entries:
-            kept = f"keeps {node.lost.entries} entries cut from its log (`qsync info lost`)"
-            lines.append(f"{node.name} {kept}")
+            kept = short.how_many(node.lost.entries, "entry")
+            lines.append(f"{node.name} keeps {kept} cut from its log (`qsync info lost`)")
     oldest = found.leader.synchro.queue.waiting if found.leader is not None else None
     if oldest is not None and oldest.missing:
         missing = ", ".join(each.label for each in oldest.missing)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from statistics import median
 
+from admin.cluster import short
 from admin.doctor.facts import Facts, Finding, critical, notice, warning
 from qsync.status import health
 
@@ -124,7 +125,7 @@ def events_written(facts: Facts) -> Iterator[Finding]:
     for node, count in facts.counted("events_unwritten"):
         yield notice(
             node.name,
-            f"could not write {count} events to its timeline.jsonl",
+            f"could not write {short.how_many(count, 'event')} to its timeline.jsonl",
             "is its directory full or read-only?",
         )
 
@@ -134,7 +135,7 @@ def audit_written(facts: Facts) -> Iterator[Finding]:
     for node, count in facts.counted("audit_unwritten"):
         yield warning(
             node.name,
-            f"could not write {count} lines to its audit.jsonl",
+            f"could not write {short.how_many(count, 'line')} to its audit.jsonl",
             "its event audit_unwritten says why; make room, or mend the file",
         )
     for node, _ in facts.counted("audit_cuts"):

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from typing_extensions import override
 
+from admin.cluster import short
 from cli.examples import examples
 from cli.exits import CheckFailed, NoFile
 from cli.options import TargetOption, json_option
@@ -137,7 +138,10 @@ def verify(
         for each in verdict.faults:
             text(f"{each.place}: {each.text}")
         older = "; older ones were rotated away" if verdict.first > 1 else ""
-        say(f"{verdict.lines} lines, {verdict.first} to {verdict.head.number}{older}")
+        say(
+            f"{short.how_many(verdict.lines, 'line')}, "
+            f"{verdict.first} to {verdict.head.number}{older}"
+        )
         if witnesses or asked:
             say(f"{len(told)} heads of it are kept by other nodes")
         text(f"head {end or 'none'}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from admin.cluster.short import how_many
 from cli.backup_keys import (
     KeyOptions,
     key_options,
@@ -67,8 +68,8 @@ def create(
         return
     size = sum(each.size for each in made.parts)
     say(
-        f"{place}: backup {made.index}, {made.rows} rows, {size} bytes, and the log up to index "
-        f"{made.last} ({_when(made.time)})"
+        f"{place}: backup {made.index}, {how_many(made.rows, 'row')}, {size} bytes, "
+        f"and the log up to index {made.last} ({_when(made.time)})"
     )
 
 
@@ -147,8 +148,9 @@ def list_(*, place: str, key: KeyOptions, prometheus: bool) -> None:
     for each in found.backups:
         reach = found.reach(each)
         text(
-            f"{each.index:>12}  {_when(each.ended)}  {each.rows} rows from {each.node}; restores "
-            f"to {each.index}..{reach}, {_when(each.index_time)} .. {_when(found.until(each))}"
+            f"{each.index:>12}  {_when(each.ended)}  {how_many(each.rows, 'row')} from {each.node}"
+            f"; restores to {each.index}..{reach}, {_when(each.index_time)} .. "
+            f"{_when(found.until(each))}"
         )
     for index in found.unfinished:
         say(f"{index:>12}  unfinished: `qsync backup create` continues it")
@@ -187,8 +189,9 @@ def verify(*, place: str, key: KeyOptions) -> None:
             text(problem)
         _tell_gaps(result.gaps)
         say(
-            f"{result.backups} backups, {result.parts} parts, {result.bytes} bytes: "
-            f"{result.rows} rows, {result.entries} entries of the log"
+            f"{how_many(result.backups, 'backup')}, {how_many(result.parts, 'part')}, "
+            f"{result.bytes} bytes: {how_many(result.rows, 'row')}, "
+            f"{how_many(result.entries, 'entry')} of the log"
         )
     if result.problems:
         raise CheckFailed(f"{place}: {result.problems[0]}")
@@ -240,12 +243,14 @@ def prune(
         )
         return
     for each in plan.backups:
-        text(f"{each.index:>12}  {_when(each.ended)}  {each.rows} rows from {each.node}")
+        text(
+            f"{each.index:>12}  {_when(each.ended)}  {how_many(each.rows, 'row')} from {each.node}"
+        )
     for index in plan.unfinished:
         text(f"{index:>12}  unfinished")
     say(
-        f"{'would remove' if dry_run else 'removed'} {len(plan.backups)} backups and "
-        f"{len(plan.log) + len(plan.orphans)} parts of the log, {plan.bytes} bytes; "
+        f"{'would remove' if dry_run else 'removed'} {how_many(len(plan.backups), 'backup')} and "
+        f"{how_many(len(plan.log) + len(plan.orphans), 'part')} of the log, {plan.bytes} bytes; "
         f"{len(plan.kept)} backups stay, from index {plan.begins} on"
     )
 

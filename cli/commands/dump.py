@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from admin.cluster import short
 from admin.lab import lab
 from cli import targets
 from cli.examples import examples
@@ -189,7 +190,7 @@ def _tell(bundle: "Bundle", unnamed: Sequence[str]) -> None:
             if each.first > 1:
                 say(f"{each.name}: the log begins at {each.first}, what is before it was trimmed")
         counted = ", ".join(f"{count} {name}" for name, count in manifest.rows.items())
-        nodes = "1 node" if len(manifest.nodes) == 1 else f"{len(manifest.nodes)} nodes"
+        nodes = short.how_many(len(manifest.nodes), "node")
         say(f"{bundle.path}: {nodes}, rows: {counted}")
 
 
@@ -239,7 +240,7 @@ def _sampling(found: "Sequence[EvidenceSource]", seconds: float, every: float) -
     addresses = [each.line.address for each in found if isinstance(each, Running)]
     if not addresses:
         raise click.UsageError("--sample watches nodes that run, and none was named")
-    say(f"watching {len(addresses)} nodes for {seconds:g} s")
+    say(f"watching {short.how_many(len(addresses), 'node')} for {seconds:g} s")
     return lambda generations, first: sample(
         addresses, generations, first, seconds=seconds, period=every
     )

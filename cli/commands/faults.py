@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from admin.cluster import fault_points
+from admin.cluster import fault_points, short
 from admin.cluster.ask import only, value
 from admin.lab import lab as labs
 from cli.examples import examples
@@ -71,4 +71,4 @@ def fault(
         after = f" ({each['seconds']:g} s)" if each["seconds"] else ""
         about = ABOUT[Fault(each["point"])] + after
         text(f"{each['point']}: {about}; struck {each['struck']} times{left}")
-    say(f"{node}: {len(armed)} fault points are armed")
+    say(f"{node}: {short.how_many(len(armed), 'fault point')} armed")

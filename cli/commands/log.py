@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from admin.cluster import log_diff, log_tail, logs
+from admin.cluster import log_diff, log_tail, logs, short
 from admin.cluster.log_tail import TailCut
 from cli import targets
 from cli.exits import CheckFailed
@@ -78,7 +78,8 @@ def verify(*, source: str, timeout: float) -> None:
             text(problem)
         trimmed = f"; trimmed before {result.begins}" if result.begins > 1 else ""
         holds = "the chain is broken" if result.problems else "the chain holds"
-        entries = f"{result.entries} entries up to index {result.last}, term {result.term}"
+        entries = short.how_many(result.entries, "entry")
+        entries += f" up to index {result.last}, term {result.term}"
         say(f"{holds}: {entries}{trimmed}")
     if result.problems:
         raise CheckFailed(f"{source}: {result.problems[0]}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
+from admin.cluster import short
 from cli import lives
 from cli.examples import examples
 from cli.exits import CheckFailed
@@ -173,7 +174,8 @@ def _conclude(found: "list[JudgedSeed]") -> None:
         )
     else:
         say(
-            f"{len(found)} seeds, {events} events, {facts} facts that clients saw, "
+            f"{short.how_many(len(found), 'seed')}, {events} events, "
+            f"{facts} facts that clients saw, "
             f"{len(broken)} broken, {len(idle)} inconclusive"
         )
     if broken:

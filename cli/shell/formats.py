@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from admin.cluster import short
 from cli.shell.values import Double, NamedRow, plain
 
 ROWS_MAX: Final = 1000
@@ -287,5 +288,5 @@ def _is_number(value: object) -> bool:
 
 
 def _counted(count: int, shown: int) -> str:
-    rows = f"({count} row{'s' if count != 1 else ''}"
+    rows = f"({short.how_many(count, 'row')}"
     return rows + (f"; {shown} shown, \\set rows {count} shows all)" if shown < count else ")")

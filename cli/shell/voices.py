@@ -6,6 +6,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Final
 
+from admin.cluster import short
 from qsync.errors import ConfigError
 
 APPEND: Final = ">>"
@@ -36,7 +37,7 @@ class ShellOutput:
         if self.file is None or self.former is None:
             return self
         self.file.close()
-        lines = f"{self.file.lines} line{'s' if self.file.lines != 1 else ''}"
+        lines = short.how_many(self.file.lines, "line")
         self.say(f"{lines} written to {self.file.path}")
         return self.former
 

@@ -79,7 +79,7 @@ def _facts(picture: ClusterPicture, node: NodeStatus) -> list[tuple[str, str]]:
         ("counters", "  ".join(f"{name} {count}" for name, count in counters)),
         (
             "archive",
-            f"{node.lost.entries} entries cut from its log"
+            f"{short.how_many(node.lost.entries, 'entry')} cut from its log"
             if node.lost.entries
             else "nothing was cut",
         ),

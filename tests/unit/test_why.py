@@ -53,14 +53,14 @@ def test_a_waiting_transaction_names_the_acks_it_lacks_from_whom_and_since_when(
     answer = why.waiting(info(), found)
     assert "0.25 s" in answer.sentence
     assert "1 of 2 acks, 1 more needed from n2" in answer.sentence
-    assert answer.facts == ("acked by n1", "n2 lacks it by 1 entries: slow")
+    assert answer.facts == ("acked by n1", "n2 lacks it by 1 entry: slow")
     assert (answer.numbers["acks"], answer.numbers["needed"]) == (1, 1)
 
 
 def test_who_hangs_is_told_with_what_it_says_of_itself() -> None:
     hangs = sample(2, disk={"busy_s": 7.7})
     answer = why.waiting(info(), ClusterSurvey(samples=(sample(1, leads=True), hangs, sample(3))))
-    assert answer.facts[1] == "n2 lacks it by 1 entries: a write of its log has not ended for 7.7 s"
+    assert answer.facts[1] == "n2 lacks it by 1 entry: a write of its log has not ended for 7.7 s"
 
 
 def test_a_voter_without_a_connection_is_to_be_started() -> None:
