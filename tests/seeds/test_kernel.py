@@ -40,6 +40,8 @@ BUDGETS = {
     "retry_renumbered": 10,
 }
 
+SELDOM = {"under_way_undoubted": 633}
+"""A whole run of this seed notices it."""
 IN_A_CROWD = "no_turn_limit"
 UNNOTICED = {"silence_unnoticed", "client_in_any_cluster", *mutants.LIFELONG}
 
@@ -115,7 +117,13 @@ def test_the_page_has_every_mutant_of_node_and_client_and_its_budget() -> None:
         name: str(budget) for name, budget in BUDGETS.items()
     }
     of_retention = RETENTION.keys()  # tests/seeds/test_kernel_retention.py
-    assert {*mutants.NODES, *mutants.CLIENTS} == {*BUDGETS, IN_A_CROWD, *UNNOTICED, *of_retention}
+    assert {*mutants.NODES, *mutants.CLIENTS} == {
+        *BUDGETS,
+        *SELDOM,
+        IN_A_CROWD,
+        *UNNOTICED,
+        *of_retention,
+    }
 
 
 def test_an_operator_is_answered_over_a_connection_of_his_own() -> None:
@@ -156,3 +164,11 @@ def test_a_seed_is_the_same_on_a_machine_of_another_name(monkeypatch: pytest.Mon
     here = play(World(plan))
     monkeypatch.setattr(platform, "node", lambda: "another.name" * 10)
     assert play(World(plan)).digest == here.digest
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("mutant", SELDOM)
+def test_a_broken_rule_that_few_runs_meet_is_noticed(mutant: str) -> None:
+    whole = Plan(seed=SELDOM[mutant])
+    assert judge(whole).conclusion is SeedConclusion.HELD
+    assert judge(replace(whole, mutant=mutant)).conclusion is SeedConclusion.BROKEN
