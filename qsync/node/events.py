@@ -106,8 +106,10 @@ class EventRecorder:
         that is in the snapshot (membership.md M6 d).
         """
         log = self._machine.replicated_log.log
-        sums = [int(log.start.crc)] if log.start.index else []
-        sums += [header[8] for raw in self._place.log.stored() for header in headers(raw)]
+        # An array: there may be millions, and as objects they would take ten times as much.
+        sums = array("I", [log.start.crc] if log.start.index else [])
+        for raw in self._place.log.stored():
+            sums.extend([header[8] for header in headers(raw)])
         self._last.ballot = ballot
         about |= {"format": FORMAT, "me": int(self._machine.config.me)}
         about["first"] = max(1, int(log.start.index))
