@@ -1,7 +1,5 @@
 """`qsync backup`: what a cluster holds, kept where its nodes are not, and made a cluster again."""
 
-import contextlib
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,13 +18,13 @@ from cli.backup_keys import (
 from cli.examples import examples
 from cli.exits import CheckFailed
 from cli.options import Duration, Size, json_option, set_options, target_option
-from cli.output import console, document, say, style, text
+from cli.output import document, say, style, text
+from cli.render.bars import bars
 
 if TYPE_CHECKING:
     from admin.backup.manifest import BackupManifest
     from admin.backup.restoring import RestorePlan
 
-Progress = Callable[[str, int, int], None]
 _place = click.argument("place", metavar="DEST")
 
 
@@ -60,7 +58,7 @@ def create(
     from admin.backup import taking  # noqa: PLC0415 - only here
 
     reached = open_place(place, key, begins=True)
-    with _bar() as progress:
+    with bars() as progress:
         options = taking.TakingOptions(node=node, bytes_per_s=rate, say=say, progress=progress)
         made = taking.take_backup(reached, target, options)
     if style().as_json:
@@ -103,7 +101,7 @@ def archive(
     from admin.backup import archiving, taking  # noqa: PLC0415 - only here
 
     reached = open_place(place, key, begins=True)
-    with _bar() as progress:
+    with bars() as progress:
         options = archiving.ArchivingOptions(
             taking=taking.TakingOptions(node=node, bytes_per_s=rate, say=say, progress=progress),
             every_s=every,
@@ -168,7 +166,7 @@ def verify(*, place: str, key: KeyOptions) -> None:
     from admin.backup import verifying  # noqa: PLC0415 - only here
 
     found = load(place, key)
-    with _bar() as progress:
+    with bars() as progress:
         result = verifying.verify(found, progress)
     if style().as_json:
         document(
@@ -227,7 +225,7 @@ def prune(
     kept = pruning.KeptBackups(last=keep_last, seconds=keep_within)
     plan = pruning.plan(found, kept, now=datetime.now(UTC).timestamp())
     if not dry_run:
-        with _bar() as progress:
+        with bars() as progress:
             pruning.prune(found, plan, progress)
     if style().as_json:
         document(
@@ -305,7 +303,7 @@ def restore(
         plan, _ = restoring.plan(found, wanted)
         _tell_plan(plan, "would restore")
         return
-    with _bar() as progress:
+    with bars() as progress:
         plan, config = restoring.restore(found, wanted, node, progress)
     _tell_plan(plan, "restored", cluster=config.cluster.id, directory=str(directory))
     if not style().as_json:
@@ -383,23 +381,3 @@ def _when(seconds: float) -> str:
     if not seconds:
         return "the beginning"
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-@contextlib.contextmanager
-def _bar() -> Iterator[Progress]:
-    """Show a progress bar on stderr (terminals only)."""
-    screen = console(stderr=True)
-    if style().as_json or not screen.is_terminal:
-        yield lambda _what, _done, _all: None
-        return
-    from rich.progress import Progress as Bars  # noqa: PLC0415 - slow to import
-
-    with Bars(console=screen, transient=True) as bars:
-        tasks = {}
-
-        def progress(what: str, done: int, all_: int) -> None:
-            if what not in tasks:
-                tasks[what] = bars.add_task(what, total=all_)
-            bars.update(tasks[what], completed=done, total=all_)
-
-        yield progress

@@ -3,7 +3,7 @@
 import contextlib
 import errno
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +15,8 @@ from cli import targets
 from cli.examples import examples
 from cli.exits import NoFile
 from cli.options import Duration, json_option
-from cli.output import console, document, say, style
+from cli.output import document, say, style
+from cli.render.bars import bars
 from qsync.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def _collected(
 
     sources, seconds, every = taking.sources, taking.seconds, taking.every
     places = [place for source in sources for place in _places(source)]
-    with witnesses.witnesses(places) as found, _bar() as progress:
+    with witnesses.witnesses(places) as found, bars(least=_BAR_ENTRIES_MIN) as progress:
         collection = collect.Dump(
             out,
             run_id=taking.run_id,
@@ -276,29 +277,3 @@ def _lab(source: str) -> lab.Lab | None:
     if Path(source).is_dir() and lab.exists(Path(source)):
         return targets.load_lab(Path(source).absolute())
     return targets.load_lab(lab.place(source)) if source in lab.names() else None
-
-
-@contextlib.contextmanager
-def _bar() -> Iterator[Callable[[str, int, int], None]]:
-    """Show a progress bar per node on stderr (terminals only)."""
-    screen = console(stderr=True)
-    if style().as_json or not screen.is_terminal:
-        yield _silent
-        return
-    from rich.progress import Progress  # noqa: PLC0415 - slow to import
-
-    with Progress(console=screen, transient=True) as bars:
-        tasks = {}
-
-        def progress(name: str, done: int, all_: int) -> None:
-            if all_ < _BAR_ENTRIES_MIN:
-                return
-            if name not in tasks:
-                tasks[name] = bars.add_task(name, total=all_)
-            bars.update(tasks[name], completed=done, total=all_)
-
-        yield progress
-
-
-def _silent(_name: str, _done: int, _all: int) -> None:
-    """Nobody looks."""

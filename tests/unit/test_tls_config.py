@@ -11,7 +11,8 @@ from qsync.errors import ConfigError
 from qsync.node import tls
 from tests.certificates import AGO, CLUSTER, Authority
 
-NOW = AGO.timestamp() + 200 * 86400
+NOW = AGO.timestamp() + 201 * 86400
+"""A day after the tests were collected: certificates that they make while they run are good."""
 
 
 @pytest.fixture(scope="module")
