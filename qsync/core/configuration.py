@@ -122,6 +122,8 @@ class Configurations:
         """The configuration in use; set where the log is followed."""
         self._founding = founding
         self._changes: list[_Change] = []
+        self._earlier: dict[Replica, Instance] = {}
+        """Members before the log begins, the last of each id, as far as this process had them."""
 
     @property
     def founding(self) -> Configuration | None:
@@ -187,7 +189,9 @@ class Configurations:
             return Standing.STRANGER  # another directory has the place
         if self.changed_at() > confirmed:
             return outside
-        was = any(each.role_of(config.me, config.instance) for each in self._in_log())
+        was = self._earlier.get(config.me) == config.instance or any(
+            each.role_of(config.me, config.instance) for each in self._in_log()
+        )
         return Standing.REMOVED if was else outside
 
     def has_removed(self, replica: Replica, confirmed: Index) -> bool:
@@ -245,6 +249,7 @@ class Configurations:
 
     def trim(self, upto: Index) -> None:
         """Forget what is before `upto`, where the log begins now; the fold begins there."""
+        self._remember(upto)
         kept: list[_Change] = []
         for change in self._changes:
             if change.index > upto:
@@ -255,8 +260,15 @@ class Configurations:
 
     def begin_at(self, body: bytes) -> None:
         """Begin at a snapshot, with the configuration in force there (membership.md M6 a)."""
+        self._remember(self.changed_at())
         self._founding = configuration_of(body, self.codec)
         self._changes = []
+
+    def _remember(self, upto: Index) -> None:
+        """Note the members up to there: who was removed is to know it when the log begins later."""
+        gone = [each.configuration for each in self._changes if each.index <= upto]
+        for configuration in gone if self._founding is None else [self._founding, *gone]:
+            self._earlier |= {each.replica: each.instance for each in configuration.members}
 
     def cut(self, above: Index) -> None:
         """Cut the log at `above`: changes and ROLLBACKs above are gone."""
