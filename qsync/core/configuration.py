@@ -70,6 +70,11 @@ def _by_id(member: Member) -> int:
     return member.replica
 
 
+def _places(configurations: Iterable[Configuration]) -> dict[Replica, Instance]:
+    """Return the members of these, the last of each id."""
+    return {each.replica: each.instance for known in configurations for each in known.members}
+
+
 def _shown(member: Member) -> str:
     return f"{int(member.replica)}" if member.votes else f"{int(member.replica)} {member.role}"
 
@@ -123,7 +128,8 @@ class Configurations:
         self._founding = founding
         self._changes: list[_Change] = []
         self._earlier: dict[Replica, Instance] = {}
-        """Members before the log begins, the last of each id, as far as this process had them."""
+        """Members of configurations that this log had: who was removed knows it when it begins
+        later. The last of each id, as far as this process had them."""
 
     @property
     def founding(self) -> Configuration | None:
@@ -204,9 +210,14 @@ class Configurations:
             return False
         return any(each.member(replica) for each in self._in_log())
 
-    def _in_log(self) -> list[Configuration]:
+    def _in_log(self, upto: Index | None = None) -> list[Configuration]:
         """Return all that this log has, the founding one first, also those that were taken back."""
-        known = [each.configuration for each in self._changes]
+        changes = (
+            self._changes
+            if upto is None
+            else [each for each in self._changes if each.index <= upto]
+        )
+        known = [each.configuration for each in changes]
         return known if self._founding is None else [self._founding, *known]
 
     def before(self, index: Index) -> Configuration | None:
@@ -249,7 +260,7 @@ class Configurations:
 
     def trim(self, upto: Index) -> None:
         """Forget what is before `upto`, where the log begins now; the fold begins there."""
-        self._remember(upto)
+        self._earlier |= _places(self._in_log(upto))
         kept: list[_Change] = []
         for change in self._changes:
             if change.index > upto:
@@ -260,15 +271,9 @@ class Configurations:
 
     def begin_at(self, body: bytes) -> None:
         """Begin at a snapshot, with the configuration in force there (membership.md M6 a)."""
-        self._remember(self.changed_at())
+        self._earlier |= _places(self._in_log())
         self._founding = configuration_of(body, self.codec)
         self._changes = []
-
-    def _remember(self, upto: Index) -> None:
-        """Note the members up to there: who was removed is to know it when the log begins later."""
-        gone = [each.configuration for each in self._changes if each.index <= upto]
-        for configuration in gone if self._founding is None else [self._founding, *gone]:
-            self._earlier |= {each.replica: each.instance for each in configuration.members}
 
     def cut(self, above: Index) -> None:
         """Cut the log at `above`: changes and ROLLBACKs above are gone."""
