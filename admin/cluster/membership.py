@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from admin.cluster import ask, leadership, surveys
+from admin.cluster import ask, leadership, sides, surveys
 from admin.cluster.surveys import ClusterSurvey, peer_of
 from qsync.client.one_node import TIMEOUT_S
 from qsync.errors import (
@@ -66,7 +66,7 @@ def members(found: ClusterSurvey) -> list[ClusterMember]:
     named = {id: (uuid, role) for id, uuid, role in _named(found)}
     there = {each.id: each for each in found.samples}
     known = {each.id: (each.name, each.address) for each in found.samples}
-    known |= {id: (name, address) for each in found.samples for id, name, address in each.nodes}
+    known |= sides.places(found.samples)
     return [*_members(found, named, there, known), *_anonymous(found, known)]
 
 

@@ -104,7 +104,7 @@ class Sampler:
     def _silent(self, ours: Sequence[NodeStatus]) -> tuple[UnreachableNode, ...]:
         """Members that do not answer; if no node does, the addresses that were given."""
         whys = {each.address: each.why for each in self._sightings.values()}
-        members = {id: (name, address) for each in ours for id, name, address in each.nodes}
+        members = sides.places(ours)
         if not members:
             return tuple(
                 UnreachableNode(

@@ -5,8 +5,9 @@ former one and are named by them; another cluster may now use an address of this
 do not count for a verdict on this cluster: their ids, terms and members are different.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
+from qsync.member import Standing
 from qsync.status.record import NodeStatus
 
 
@@ -28,6 +29,32 @@ def parted(answers: Iterable[NodeStatus]) -> tuple[list[NodeStatus], list[NodeSt
         return ours is None or node.replicaset.uuid in {ours, ""}
 
     return [each for each in heard if belongs(each)], [each for each in heard if not belongs(each)]
+
+
+def instances(nodes: Iterable[NodeStatus]) -> dict[int, str]:
+    """The instance of each member, by the leader; without one, by the longest log."""
+    newest = max((each for each in nodes if each.members), key=_age, default=None)
+    return {} if newest is None else {id: uuid for id, uuid, _ in newest.members}
+
+
+def by_id(nodes: Iterable[NodeStatus], named: Mapping[int, str]) -> dict[int, NodeStatus]:
+    """One node for each id: the member, where a removed node has the id of a later one."""
+    ordered = sorted(nodes, key=lambda each: each.uuid == named.get(each.id))
+    return {each.id: each for each in ordered}
+
+
+def places(nodes: Sequence[NodeStatus]) -> dict[int, tuple[str, str]]:
+    """Name and address of each member that any node names: where it is by the newest log.
+
+    The list of a removed node is of the moment of its removal: it counts only if all are removed.
+    """
+    present = [each for each in nodes if each.standing != Standing.REMOVED] or nodes
+    ordered = sorted(present, key=_age)
+    return {id: (name, address) for each in ordered for id, name, address in each.nodes}
+
+
+def _age(node: NodeStatus) -> tuple[bool, int, int]:
+    return node.leads, node.term, node.last
 
 
 def is_superseded(node: NodeStatus) -> bool:

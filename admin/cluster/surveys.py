@@ -109,9 +109,14 @@ def survey(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> ClusterSurvey
     while True:
         heard = [each for each in answers.values() if isinstance(each, NodeStatus)]
         ours, apart = sides.parted(heard)
-        samples = {each.id: each for each in ours}
-        members = {id: (name, address) for each in ours for id, name, address in each.nodes}
-        rest = [address for id, (_, address) in members.items() if id not in samples]
+        named = sides.instances(ours)
+        samples = sides.by_id(ours, named)
+        members = sides.places(ours)
+        rest = [
+            address
+            for id, (_, address) in members.items()
+            if id not in samples or samples[id].uuid != named.get(id, samples[id].uuid)
+        ]
         closed = closed_to_us(ours)
         if closed or not (unasked := [each for each in rest if each not in answers]):
             break
@@ -229,13 +234,21 @@ def wait_answers(address: str, *, timeout: float) -> ClusterSurvey:
 
 def node_address(found: ClusterSurvey, name: str) -> str:
     """Return the address of a node by name or id. Raises ConfigError that lists them."""
-    members = {
-        (id, each): address for node in found.samples for id, each, address in node.nodes
-    } or {(node.id, node.name): node.address for node in found.samples}
-    for (id, each), address in members.items():
+    return _node(found, name)[1]
+
+
+def node_id(found: ClusterSurvey, name: str) -> int:
+    """Return the id of a node by name or address. Raises ConfigError that lists them."""
+    return _node(found, name)[0]
+
+
+def _node(found: ClusterSurvey, name: str) -> tuple[int, str]:
+    members = {each.id: (each.name, each.address) for each in found.samples}
+    members |= sides.places(found.samples)
+    for id, (each, address) in sorted(members.items()):
         if name in {each, str(id), address}:
-            return address
-    known = ", ".join(each for _, each in members)
+            return id, address
+    known = ", ".join(each for _, (each, _) in sorted(members.items()))
     raise ConfigError(f"there is no node {name!r}; there are {known}")
 
 

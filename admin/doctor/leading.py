@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from admin.cluster import sides
 from admin.cluster.unreachable import LOG_IN
 from admin.doctor.facts import CLUSTER, Facts, Finding, critical, notice, warning
+from qsync.member import Standing
 
 ELECTIONS_PER_HOUR_MAX = 4.0
 _HOUR_S = 3600.0
@@ -111,7 +112,7 @@ def leader_agreed(facts: Facts) -> Iterator[Finding]:
     if leader is None:
         return
     for node in facts.nodes:
-        if node.leads:
+        if node.leads or node.standing == Standing.REMOVED:
             continue
         if node.leader is None:
             yield warning(

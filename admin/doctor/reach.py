@@ -93,8 +93,8 @@ def one_version(facts: Facts) -> Iterator[Finding]:
 
 def links_stand(facts: Facts) -> Iterator[Finding]:
     """All nodes that answer reach each other, in both directions."""
-    there = {node.id: node for node in facts.nodes}
-    for node in facts.nodes:
+    there = {node.id: node for node in facts.nodes if node.standing != Standing.REMOVED}
+    for node in there.values():
         for peer in node.peers:
             if peer.status == IN_TOUCH or peer.id not in there:
                 continue

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from admin.cluster import sides
 from admin.cluster.surveys import ClusterSurvey
 from admin.lab import cluster_secret, next_steps
 from admin.lab.new_directory import check_new
@@ -190,7 +191,7 @@ def joining(
         raise ConfigError(f"{fixed[0]} follows from the cluster that is joined")
     if ANON in options:
         raise ConfigError(f"{ANON} is not set: it follows from --anonymous")
-    known = {id: (name, where) for each in cluster.samples for id, name, where in each.nodes}
+    known = sides.places(cluster.samples)
     id = anonymous_id(cluster) if anonymous else next_id(cluster)
     name = options.get("node.name", f"a{id}" if anonymous else f"n{id}")
     try:

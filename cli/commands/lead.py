@@ -71,7 +71,7 @@ def demote(
     """
     found = surveys.survey(target)
     name, address = _leader_or(found, node)
-    to = 0 if heir is None else _id_of(found, heir)
+    to = 0 if heir is None else surveys.node_id(found, heir)
     if dry_run:
         _dry_run(found, name, "demote", heir=to)
     else:
@@ -113,11 +113,6 @@ def _leader_or(found: ClusterSurvey, node: str | None) -> tuple[str, str]:
     if found.leader is None:
         raise NotLeader("there is no leader, and no node was named")
     return found.leader.name, found.leader.address
-
-
-def _id_of(found: ClusterSurvey, name: str) -> int:
-    address = surveys.node_address(found, name)
-    return next(id for each in found.samples for id, _, at in each.nodes if at == address)
 
 
 def _dry_run(found: ClusterSurvey, name: str, what: str, *, heir: int = 0) -> None:

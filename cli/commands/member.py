@@ -218,8 +218,8 @@ def _done(target: list[str], what: str) -> None:
 
 
 def _member(found: ClusterSurvey, node: str) -> ClusterMember:
-    address = surveys.node_address(found, node)
-    return next(each for each in membership.members(found) if each.address == address)
+    id = surveys.node_id(found, node)
+    return next(each for each in membership.members(found) if each.id == id)
 
 
 def _pair(each: ClusterMember) -> str:

@@ -70,6 +70,11 @@ def _by_id(member: Member) -> int:
     return member.replica
 
 
+def _places(configurations: Iterable[Configuration]) -> dict[Replica, Instance]:
+    """Return the members of these, the last of each id."""
+    return {each.replica: each.instance for known in configurations for each in known.members}
+
+
 def _shown(member: Member) -> str:
     return f"{int(member.replica)}" if member.votes else f"{int(member.replica)} {member.role}"
 
@@ -122,6 +127,9 @@ class Configurations:
         """The configuration in use; set where the log is followed."""
         self._founding = founding
         self._changes: list[_Change] = []
+        self._earlier: dict[Replica, Instance] = {}
+        """Members of configurations that this log had: who was removed knows it when it begins
+        later. The last of each id, as far as this process had them."""
 
     @property
     def founding(self) -> Configuration | None:
@@ -187,7 +195,9 @@ class Configurations:
             return Standing.STRANGER  # another directory has the place
         if self.changed_at() > confirmed:
             return outside
-        was = any(each.role_of(config.me, config.instance) for each in self._in_log())
+        was = self._earlier.get(config.me) == config.instance or any(
+            each.role_of(config.me, config.instance) for each in self._in_log()
+        )
         return Standing.REMOVED if was else outside
 
     def has_removed(self, replica: Replica, confirmed: Index) -> bool:
@@ -200,9 +210,14 @@ class Configurations:
             return False
         return any(each.member(replica) for each in self._in_log())
 
-    def _in_log(self) -> list[Configuration]:
+    def _in_log(self, upto: Index | None = None) -> list[Configuration]:
         """Return all that this log has, the founding one first, also those that were taken back."""
-        known = [each.configuration for each in self._changes]
+        changes = (
+            self._changes
+            if upto is None
+            else [each for each in self._changes if each.index <= upto]
+        )
+        known = [each.configuration for each in changes]
         return known if self._founding is None else [self._founding, *known]
 
     def before(self, index: Index) -> Configuration | None:
@@ -245,6 +260,7 @@ class Configurations:
 
     def trim(self, upto: Index) -> None:
         """Forget what is before `upto`, where the log begins now; the fold begins there."""
+        self._earlier |= _places(self._in_log(upto))
         kept: list[_Change] = []
         for change in self._changes:
             if change.index > upto:
@@ -255,6 +271,7 @@ class Configurations:
 
     def begin_at(self, body: bytes) -> None:
         """Begin at a snapshot, with the configuration in force there (membership.md M6 a)."""
+        self._earlier |= _places(self._in_log())
         self._founding = configuration_of(body, self.codec)
         self._changes = []
 

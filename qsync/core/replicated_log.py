@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from election.messages import Ballot, Index, Position, Replica
 from election.ready import Note
-from qsync.core.configuration import Codec, Configuration, Configurations, configuration_of
+from qsync.core.configuration import Codec, Configuration, Configurations
 from qsync.core.entry_cache import EntryCache
 from qsync.core.limbo import Limbo
 from qsync.core.logindex import LogIndex
@@ -38,8 +38,9 @@ class ReplicatedLog:
     ) -> None:
         assert confirmed >= start.index
         self.log = LogIndex(start)
-        founding = configuration_of(start.configuration, codec) or founding
         self.configurations = Configurations(founding, codec)
+        if start.configuration:
+            self.configurations.begin_at(start.configuration)
         self.limbo = Limbo(confirmed=confirmed, owner=start.owner)
         self.entry_cache = EntryCache(base=Index(0), bytes_max=recent_bytes_max)
         self.durable_confirmed = confirmed

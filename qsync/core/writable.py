@@ -1,7 +1,7 @@
 """The reasons why this node may not write now, each with a name that people can look up."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
 
@@ -134,6 +134,11 @@ REMOVED = Reason(
     text="this node was removed from the cluster",
     lifts="add it again with `qsync member add`, on a new directory",
 )
+
+
+def removed(*, by: str) -> Reason:
+    """A member refuses it. It was away while it was removed, so its own log does not say."""
+    return replace(REMOVED, text=f"{REMOVED.text}: {by}")
 
 
 def split_brain(*, text: str) -> Reason:

@@ -1,9 +1,11 @@
 """The values that a node broadcasts for `box.watch`: small, and seldom changed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from qsync.core.writable import Reason
+from qsync.node import outside
 from qsync.node.limbo_status import is_busy
 from qsync.node.status import state
 from qsync.node.view import NodeView
@@ -17,9 +19,8 @@ def values(node: NodeView) -> Mapping[str, Callable[[], object]]:
     return {name: partial(make, node) for name, make in _BROADCAST.items()}
 
 
-def box_status(machine: "Machine") -> dict[str, object]:
-    """Return whether the node may write and, if not, the weightiest reason."""
-    reasons = machine.reasons()
+def box_status(machine: "Machine", reasons: Sequence[Reason]) -> dict[str, object]:
+    """Return whether the node may write and, if not, the weightiest of the reasons."""
     return {
         "is_ro": bool(reasons),
         "is_ro_cfg": machine.config.read_only,
@@ -51,7 +52,7 @@ def box_synchro(machine: "Machine") -> dict[str, object]:
 
 
 def _box_status(node: NodeView) -> dict[str, object]:
-    return box_status(node.replica.machine)
+    return box_status(node.replica.machine, outside.reasons_of(node))
 
 
 def _box_election(node: NodeView) -> dict[str, object]:

@@ -14,7 +14,7 @@ from election.messages import Replica
 from qsync import features
 from qsync.config import PeerConfig
 from qsync.core.inputs import Connected, Disconnected, Input
-from qsync.errors import QsyncError
+from qsync.errors import NotMember, QsyncError
 from qsync.node import keepalive
 from qsync.node.addresses import AddressBook
 from qsync.node.connection import ClosedBy, Connection, nonblocking
@@ -59,6 +59,8 @@ class PeerLink:
     pending: Socket | None = None
     message: str = ""
     refused: bool = False
+    not_member: str = ""
+    """The words of the peer if it refused us as no member, the last time that it answered."""
     forgotten: bool = False
     """It belongs to no peer any more; its events do not matter."""
 
@@ -123,6 +125,11 @@ class Links:
                 if moved:
                     self._abandon(known, f"it is at {peer.dialled} now")
                     known.failures, known.next_dial = 0, self._now()
+
+    def refusal(self) -> str | None:
+        """Return which peer refuses this node as no member, in its words; None if none does."""
+        found = (each for each in self.links.values() if each.not_member)
+        return next((f"{each.peer.name} refuses it: {each.not_member}" for each in found), None)
 
     def part(self, why: str) -> None:
         """Close all links, and dial no more."""
@@ -237,6 +244,7 @@ class Links:
             except QsyncError as error:
                 if dialer.superseded_by:
                     self.hear_superseded(dialer.superseded_by, str(link.peer.dialled))
+                link.not_member = error.message if isinstance(error, NotMember) else ""
                 if dialer.is_old_copy:
                     self.hear_old_copy(error.message)
                 self._reactor.close(connection, str(error))
@@ -248,7 +256,7 @@ class Links:
             connection.frames = SealedFrames(limits.HANDSHAKE_BYTES_MAX)
             keepalive.watched(connection.sock)
             link.status, link.failures, link.message = LinkStatus.UP, 0, ""
-            link.refused = False
+            link.refused, link.not_member = False, ""
             self._step(
                 Connected(
                     peer=Replica(link.peer.id),

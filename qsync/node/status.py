@@ -1,13 +1,14 @@
 """Fills the record of a node's status, all its parts at the same moment."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from qsync import features, upgrading
+from qsync.core.writable import Reason
 from qsync.member import MemberRole, Standing
-from qsync.node import limbo_status, member_status, mishaps, retention_status
+from qsync.node import limbo_status, member_status, mishaps, outside, retention_status
 from qsync.node.tls import tls_status
 from qsync.node.view import NodeView
 from qsync.record import instance_text
@@ -144,9 +145,9 @@ def status(node: NodeView) -> NodeStatus:
     """Return the record. It never fails as a whole: parts that fail are named in its `errors`."""
     machine, config, identity = node.replica.machine, node.config, node.identity
     replicated_log, raft, log = machine.replicated_log, machine.raft, machine.replicated_log.log
-    usage, reasons = node.reactor.effects.usage(), machine.reasons()
+    usage, reasons = node.reactor.effects.usage(), outside.reasons_of(node)
     parts, members = _Parts(node), _members(machine)
-    standing = machine.operations.changes.standing
+    standing = outside.standing_of(node)
     found = NodeStatus(
         id=config.node.id,
         uuid=identity.instance,
@@ -156,7 +157,7 @@ def status(node: NodeView) -> NodeStatus:
         vclock={int(origin): int(lsn) for origin, lsn in log.vclock().items()},
         ro=bool(reasons),
         ro_reason=reasons[0].why.value if reasons else None,
-        ro_reasons=_reasons(node),
+        ro_reasons=_reasons(node, reasons),
         status=_state(node),
         uptime=node.uptime(),
         version=__version__,
@@ -258,12 +259,12 @@ def is_recruit(machine: "Machine") -> bool:
     }
 
 
-def _reasons(node: NodeView) -> tuple[ReadOnlyInfo, ...]:
+def _reasons(node: NodeView, reasons: Iterable[Reason]) -> tuple[ReadOnlyInfo, ...]:
     return tuple(
         ReadOnlyInfo(
             why=each.why.value, text=each.text, lifts=each.lifts, node=node.config.node.name
         )
-        for each in node.replica.machine.reasons()
+        for each in reasons
     )
 
 

@@ -8,10 +8,17 @@ from pathlib import Path
 import trio
 
 import qsync
+from admin.cluster import membership, remarks, surveys
+from admin.doctor import checks
+from admin.doctor.facts import Facts
 from admin.lab.ports import free_ports
 from election.messages import Replica
 from qsync.config import NodeConfig
 from qsync.config.secret import fresh
+from qsync.node.broadcast import values
+from qsync.node.node import Node
+from qsync.node.status import status
+from tests.node.test_fault_hooks import aside
 from tests.node.three import configs, leaders, link, running, until
 
 
@@ -64,6 +71,39 @@ async def test_who_was_removed_is_refused_by_the_leader_and_by_its_followers(
             )
             assert not any(each.server.hears(3) for each in members)
             await until(lambda: len(leaders(members)) == 1, "they go on without it")
+
+
+async def test_who_was_removed_while_it_was_away_learns_it_from_the_members_and_says_so(
+    tmp_path: Path,
+) -> None:
+    found = configs(tmp_path, changed={3: {"election.mode": "voter"}})
+    async with running(found[:2]) as members:
+        await until(lambda: len(leaders(members)) == 1, "one of the two leads")
+        async with qsync.connect_async([str(each.address) for each in found[:2]]) as db:
+            await db.members.remove(3, timeout=60)
+        async with running(found[2:]) as (gone,):
+            leader = leaders(members)[0].config.node
+            await until(lambda: "not in the configuration" in link(gone, leader.id), "refused")
+            says_that_it_is_out(gone)
+            seen = await aside(partial(surveys.survey, [gone.address]))
+            assert [each.standing for each in membership.members(seen)][2] == "removed"
+            assert "n3 was removed from the cluster" in "".join(remarks.details(seen))
+            wrong = checks.wrong(checks.run(Facts(survey=seen)))
+            assert [str(each) for each in wrong] == []
+
+
+def says_that_it_is_out(gone: Node) -> None:
+    """A node that was away while it was removed has nothing of that in its log."""
+    told = status(gone)
+    assert told.voters[2][0] == 3, "by its own log it is a voter"
+    assert (told.standing, told.ro_reason) == ("removed", "removed")
+    assert "refuses it: replica 3 is not in the configuration {1, 2}" in told.ro_texts[0]
+    assert values(gone)["box.status"]() == {
+        "is_ro": True,
+        "is_ro_cfg": False,
+        "ro_reason": "removed",
+        "status": "running",
+    }
 
 
 FLIPS = 60

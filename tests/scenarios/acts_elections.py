@@ -139,7 +139,7 @@ def watch(stage: Stage, words: list[str]) -> None:
 
 BROADCAST: Mapping[str, Callable[[Machine], dict[str, object]]] = {
     "box.election": box_election,
-    "box.status": box_status,
+    "box.status": lambda machine: box_status(machine, machine.reasons()),
     "box.synchro": box_synchro,
 }
 

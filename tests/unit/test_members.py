@@ -6,13 +6,15 @@ from pathlib import Path
 import cbor2
 import pytest
 
-from election.messages import Replica
-from qsync.core.configuration import Configuration, all_of
+from election.messages import Index, Replica
+from election.quorum import Quorum
+from qsync.core.config import CoreConfig
+from qsync.core.configuration import Configuration, Configurations, all_of
 from qsync.core.peers import Peers, follow_members, forget_stranger
 from qsync.core.progress import Membership, Progress
 from qsync.data.members import CODEC, member_of, row_of
 from qsync.errors import Damaged
-from qsync.member import MEMBERS_MAX, Member, MemberRole
+from qsync.member import MEMBERS_MAX, Member, MemberRole, Standing
 from qsync.record import Instance, instance_text
 from qsync.store.opening import Founder, found
 
@@ -83,6 +85,23 @@ def test_who_was_removed_stays_a_peer_for_as_long_as_it_is_connected() -> None:
     gone.connected = False
     forget_stranger(peers, gone, without)
     assert sorted(peers) == [2]
+
+
+@pytest.mark.parametrize(
+    ("instance", "standing"),
+    [
+        pytest.param(OLD.instance, Standing.REMOVED, id="the member"),
+        pytest.param(Instance(99), Standing.STRANGER, id="another directory with its id"),
+    ],
+)
+def test_who_was_removed_knows_it_after_a_snapshot(instance: Instance, standing: Standing) -> None:
+    configurations = Configurations(Configuration((ONE, OLD)), CODEC)
+    configurations.begin_at(CODEC.encode((ONE,), before=(ONE,)))
+    configurations.followed = configurations.in_force
+    me = CoreConfig(
+        me=OLD.replica, voters=(), synchro_quorum=Quorum("N / 2 + 1"), instance=instance
+    )
+    assert configurations.standing_of(me, Index(9)) is standing
 
 
 def test_a_learner_that_answers_still_does_not_count() -> None:

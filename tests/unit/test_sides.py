@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
-from admin.cluster import ask, documents, sides, surveys
+from admin.cluster import ask, documents, membership, sides, surveys
 from admin.cluster.surveys import ClusterHealth, ClusterSurvey
 from admin.doctor import checks
 from admin.doctor.facts import Facts
@@ -76,6 +77,52 @@ def test_the_cluster_that_goes_on_is_judged_whichever_node_is_asked(
     verdict = surveys.judge(found)
     assert verdict.health is ClusterHealth.HEALTHY
     assert "2 of 2 voters" in verdict.sentence
+
+
+def knows(found: NodeStatus, *members: tuple[int, str]) -> NodeStatus:
+    """The node, with this configuration in its log."""
+    return replace(found, members=tuple((id, uuid, "voter") for id, uuid in members))
+
+
+def test_a_node_that_took_the_id_of_a_removed_one_is_the_one_that_is_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The removed one still runs, and the seeds name it; the new one is known to the others."""
+    now, known = [(1, "u1"), (3, "u4")], [[1, "n1", AT[1]], [3, "n4", AT[4]]]
+    one = knows(node(1, "c", (1, 3), nodes=known), *now)
+    new = node(3, "c", (1, 3), name="n4", uuid="u4", address=AT[4], nodes=known)
+    gone = knows(node(3, "c", (1, 2, 3), standing="removed"), (1, "u1"), (2, "u2"))
+    there = {AT[1]: one, AT[3]: gone, AT[4]: knows(new, *now)}
+    for seeds in ((1, 3), (3, 1), (4, 1, 3), (1, 3, 4)):
+        found = asked(monkeypatch, there, *(AT[id] for id in seeds))
+        assert [each.name for each in found.samples] == ["n1", "n4"]
+
+
+def test_a_removed_node_does_not_say_who_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was told of node 2, which was removed after it, and stopped."""
+    there = {AT[id]: knows(node(id, "c", (1, 4)), (1, "u1"), (4, "u4")) for id in (1, 4)}
+    gone = node(3, "c", (1, 2, 3), standing="removed", leader=None)
+    found = asked(monkeypatch, there | {AT[3]: gone}, AT[1], AT[3])
+    assert [each.name for each in found.samples] == ["n1", "n3", "n4"]
+    assert not found.silent
+    alone = asked(monkeypatch, {AT[3]: gone}, AT[3])
+    assert [each.name for each in alone.silent] == ["n1", "n2"], "nobody else says who is there"
+
+
+@pytest.mark.parametrize("late", [{"standing": "removed"}, {"last": 50}])
+def test_a_member_is_where_the_newest_log_says(
+    monkeypatch: pytest.MonkeyPatch, late: dict[str, object]
+) -> None:
+    """Node 2 has moved. Node 3 was removed before that, or is behind: its list is of before."""
+    known = [[1, "n1", AT[1]], [2, "n2", AT[4]], [3, "n3", AT[3]]]
+    there = {AT[id]: node(id, "c", (1, 2, 3), nodes=known) for id in (1, 2)}
+    found = asked(monkeypatch, there | {AT[3]: node(3, "c", (1, 2, 3), **late)}, AT[1], AT[3])
+    assert surveys.node_address(found, "n2") == AT[4]
+    assert {each.name: each.address for each in membership.members(found)} == {
+        "n1": AT[1],
+        "n2": AT[4],
+        "n3": AT[3],
+    }
 
 
 def test_who_stands_apart_is_named_in_words_and_in_json(monkeypatch: pytest.MonkeyPatch) -> None:

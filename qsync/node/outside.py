@@ -1,0 +1,36 @@
+"""What a node says of itself: by its log, and by members that refuse it as one that was removed.
+
+Who was away while it was removed has nothing of that in its log, and no leader will send it more:
+the members refuse its connection (`NOT_MEMBER`). This is for people. What the node does goes by its
+log alone: a removal that is not decided may still be taken back (membership.md M4 d).
+"""
+
+from typing import Final
+
+from qsync.core.writable import Reason, removed
+from qsync.member import Standing
+from qsync.node.view import NodeView
+
+_REMOVED: Final = Standing.REMOVED
+_MEMBER: Final = frozenset({Standing.VOTER, Standing.LEARNER, Standing.JOINING})
+
+
+def standing_of(node: NodeView) -> Standing:
+    """Return the standing of a node: removed also if only the members that refuse it know."""
+    return node.replica.machine.operations.changes.standing if _why(node) is None else _REMOVED
+
+
+def reasons_of(node: NodeView) -> list[Reason]:
+    """Return why it may not write, the weightiest reason first; empty if it may."""
+    reasons, why = node.replica.machine.reasons(), _why(node)
+    return reasons if why is None else [removed(by=why), *reasons]
+
+
+def _why(node: NodeView) -> str | None:
+    """Return who refuses a member by its own log, and why; None while it has a leader."""
+    machine = node.replica.machine
+    if machine.leader is not None or machine.raft.leader is not None:
+        return None
+    if machine.operations.changes.standing not in _MEMBER:
+        return None
+    return node.links.refusal()
