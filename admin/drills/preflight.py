@@ -7,13 +7,12 @@ from admin.drills import targets
 from admin.drills.failures import DrillStopped
 from admin.drills.hooks import guards as hook_guards
 from admin.drills.hooks.cluster import HookedCluster
-from admin.drills.model import ALL, LEADER, Drill, Step
+from admin.drills.model import ALL, CRASH, LEADER, Drill, Step
 from admin.drills.place import DrillPlace
 from admin.drills.probes import PROBES
 from admin.drills.targets import Names
 from admin.drills.values import Options
 from admin.drills.verbs.catalogue import VERBS
-from admin.drills.verbs.crashing import CRASH
 from admin.lab.lab import Lab, LabNode
 from admin.lab.secure import is_secure
 from qsync.config import NodeConfig
