@@ -242,7 +242,7 @@ def test_a_fault_whose_hook_left_the_file_is_not_healed_and_says_what_is_missing
 ) -> None:
     log = UndoLog.create(tmp_path, "d")
     log.owe(UndoStep(undo="resume", node="n1"))
-    with pytest.raises(DrillNotHealed, match="resume n1: .* has no hook `resume`"):
+    with pytest.raises(DrillNotHealed, match=r"resume n1: .* has no hook `resume`"):
         undo_pending(cluster(tmp_path), log)
     assert log.pending == [UndoStep(undo="resume", node="n1")]
 
