@@ -312,13 +312,15 @@ local function at_end(conn, kind, f)
     mine[#mine + 1] = { kind = kind, f = f }
 end
 
+-- The outcome is decided: a function that fails is reported, and changes it for nobody.
 local function ended(conn, kind)
     local session = conn == 0 and fibers.session() or conn
     local mine = endings[session] or {}
     endings[session] = nil
     for _, each in ipairs(mine) do
         if each.kind == kind then
-            each.f(function() return ask(0, "refuse", "box.on_commit iterator") end)
+            local ok, err = safe_pcall(each.f, function() return ask(0, "refuse", "box.on_commit iterator") end)
+            if not ok then api.emit("a function of box.on_" .. kind .. " failed: " .. text_of(err)) end
         end
     end
 end
