@@ -233,8 +233,16 @@ function space_methods:format(columns)
 end
 
 function space_methods:frommap(map)
-    local row = {}
-    for at, field in ipairs(self:format()) do row[at] = map[field.name] == nil and NULL or map[field.name] end
+    local row, known = {}, {}
+    for at, field in ipairs(self:format()) do
+        known[field.name] = true
+        row[at] = map[field.name] == nil and NULL or map[field.name]
+    end
+    for name in pairs(map) do
+        if not known[name] then
+            raw_error("space " .. self.name .. " has no field '" .. tostring(name) .. "' in its format", 0)
+        end
+    end
     return raw_setmetatable(row, ARRAY)
 end
 

@@ -193,6 +193,14 @@ def test_print_shows_values_as_lua_would_write_them(bench: Bench) -> None:
     assert bench.said[-1] == "1"
 
 
+def test_a_tuple_from_a_map_has_no_field_that_the_format_lacks(bench: Bench) -> None:
+    bench.answers["space"] = lambda *_: space()
+    with pytest.raises(LuaFailed, match="space t has no field 'nmae'"):
+        bench.run("return box.space.t:frommap{nmae = 'ann'}")
+    bench.answers["space"] = lambda *_: space("t", "id", "ok", "name")
+    assert bench.one("return box.space.t:frommap{id = 1, ok = false}") == [1, False, None]
+
+
 def test_a_trigger_that_fails_changes_neither_the_outcome_nor_the_other_triggers(
     bench: Bench,
 ) -> None:
