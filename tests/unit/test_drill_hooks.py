@@ -200,6 +200,16 @@ def test_another_cluster_than_that_of_the_file_is_left_alone(
     assert complaint in stopped(cluster(tmp_path), drill(Step(verb="mend")), found)
 
 
+def test_a_file_that_gives_a_node_the_address_of_another_is_refused(tmp_path: Path) -> None:
+    text = GOOD.replace("10.0.0.1:3301", "x").replace("10.0.0.2:3301", "10.0.0.1:3301")
+    place = cluster(tmp_path, text.replace('"x"', '"10.0.0.2:3301"'))
+    said = stopped(place, drill(Step(verb="mend")), answers())
+    assert "10.0.0.2:3301 is the address of n2, and the file has it for n1" in said
+    elsewhere = cluster(tmp_path, GOOD.replace("10.0.0.1:3301", "db1:3301").replace("ssh", "true"))
+    names = targets.resolve(drill(), ["n1", "n2", "n3"], "n1")
+    preflight.allow(drill(Step(verb="mend")), elsewhere, names, answers())
+
+
 def test_a_minority_may_be_down_and_lose_data_unless_the_drill_says_more(tmp_path: Path) -> None:
     here = GOOD.replace("ssh", "true") + "  wipe: 'true'\n"
     place = cluster(tmp_path, here)
