@@ -26,14 +26,27 @@ def hooks(_: click.Context, __: click.Parameter, incomplete: str) -> list[Comple
 
 
 def topics(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Guides with their titles, and commands."""
+    """Guides with their titles, and commands; after a command, those within it."""
     from cli import guides  # noqa: PLC0415 - reads every guide
 
-    found = [(each.topic, each.title) for each in guides.all_guides()]
-    root = ctx.find_root()
-    if isinstance(root.command, click.Group):
-        found += [(name, "command") for name in root.command.list_commands(root)]
+    words = ctx.params.get("topic") or ()
+    found = [] if words else [(each.topic, each.title) for each in guides.all_guides()]
+    command = command_named(ctx.find_root(), words)
+    if command is not None and isinstance(command.command, click.Group):
+        found += [(name, "command") for name in command.command.list_commands(command)]
     return list(_beginning(found, incomplete))
+
+
+def command_named(root: click.Context, words: Iterable[str]) -> click.Context | None:
+    """The command with that name, such as `member add`."""
+    found = root
+    for word in words:
+        group = found.command
+        command = group.get_command(found, word) if isinstance(group, click.Group) else None
+        if command is None:
+            return None
+        found = click.Context(command, info_name=word, parent=found)
+    return found
 
 
 def errors(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:

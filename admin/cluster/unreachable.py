@@ -64,7 +64,8 @@ def nobody_answers(silent: Sequence[UnreachableNode]) -> QsyncError:
     denied = next((each for each in silent if each.denied), None)
     if denied is None:
         return Unavailable("no node answers", details=details)
-    return AccessDenied(f"no node lets us ask: {denied.why}", hint=LOG_IN, details=details)
+    why = denied.why.removeprefix(f"{AccessDenied.code}: ")  # this error says it already
+    return AccessDenied(f"no node lets us ask: {why}", hint=LOG_IN, details=details)
 
 
 def hearsay(heard: Sequence[NodeStatus], silent: Sequence[UnreachableNode]) -> str | None:

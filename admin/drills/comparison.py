@@ -6,8 +6,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from admin.drills import report
-from admin.drills.expectations import scale_of, show
+from admin.drills.expectations import NOT_PASSED, scale_of, show
 from admin.drills.probes import MeasureUnit
+from admin.drills.record import RunEnd
 from admin.drills.report_tables import table, text
 from qsync.errors import ConfigError
 
@@ -48,6 +49,12 @@ class RunSeries:
         return by_rto[(len(by_rto) - 1) // 2]
 
     @property
+    def not_passed(self) -> float:
+        """The share of the runs that did not pass."""
+        bad = sum(text(each, "verdict") != RunEnd.PASSED for each in self.reports)
+        return bad / len(self.reports)
+
+    @property
     def medians(self) -> dict[str, float]:
         """The median of every measure."""
         found = spread([_measures(each) for each in self.reports])
@@ -68,9 +75,13 @@ def read_series(path: Path) -> RunSeries:
 
 
 def compare(before: RunSeries, after: RunSeries, threshold: float) -> list[MeasureComparison]:
-    """Compare every measure that both have. Lower is better for all of them."""
+    """Compare every measure that both have. Lower is better for all of them.
+
+    If a run did not pass, the share of such runs is compared too: what a run could not measure is
+    in no other row.
+    """
     old, new = before.medians, after.medians
-    return [
+    measured = [
         MeasureComparison(
             name=name,
             before=old[name],
@@ -80,6 +91,7 @@ def compare(before: RunSeries, after: RunSeries, threshold: float) -> list[Measu
         for name in old
         if name in new
     ]
+    return measured + _not_passed(before, after)
 
 
 def spread(runs: Sequence[Mapping[str, float | None]]) -> dict[str, dict[str, float]]:
@@ -95,6 +107,13 @@ def spread(runs: Sequence[Mapping[str, float | None]]) -> dict[str, dict[str, fl
                 "max": values[-1],
             }
     return found
+
+
+def _not_passed(before: RunSeries, after: RunSeries) -> list[MeasureComparison]:
+    old, new = before.not_passed, after.not_passed
+    if not old and not new:
+        return []
+    return [MeasureComparison(name=NOT_PASSED, before=old, after=new, worse=new > old)]
 
 
 def _worse(before: float, after: float, threshold: float, scale: MeasureUnit) -> bool:

@@ -11,6 +11,9 @@ from admin.drills.probes import MeasureUnit
 from admin.drills.record import RunEnd, RunRecord
 from admin.workload.catalogue import LOADS
 
+NOT_PASSED = "not_passed"
+"""In a comparison: the share of the runs that did not pass."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectationResult:
@@ -97,6 +100,8 @@ def show(value: float | None, scale: MeasureUnit) -> str:
 
 def scale_of(name: str) -> MeasureUnit:
     """Return the unit of a measure; labels of steps are times."""
+    if name == NOT_PASSED:
+        return MeasureUnit.COUNT
     return MEASURES[name].scale if name in MEASURES else MeasureUnit.SECONDS
 
 

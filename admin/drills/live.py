@@ -1,11 +1,12 @@
 """The cluster of real nodes that a drill breaks, and the log of faults to undo."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
 from admin.drills import targets
-from admin.drills.model import Condition, Step
+from admin.drills.failures import DrillStopped
+from admin.drills.model import CRASH, Condition, Step
 from admin.drills.place import DrillPlace
 from admin.drills.targets import Names
 from admin.drills.undo_log import UndoLog, UndoStep
@@ -34,6 +35,7 @@ class LiveCluster:
     load: Workload
     begin_anew: Callable[[], None]
     dice: Random
+    never_touch: tuple[str, ...] = ()
     background: dict[str, Callable[[], None]] = field(default_factory=dict)
 
     @property
@@ -51,18 +53,29 @@ class LiveCluster:
     def nodes_of(self, step: Step) -> list[str]:
         """Return the nodes that a step is for.
 
-        Raises NotLeader if it needs a leader and none exists.
+        Raises NotLeader if it needs a leader and none exists, DrillStopped if the leader is a node
+        that is never touched.
         """
         leader = self.leader()
         nodes = [name for word in step.on for name in targets.now(self.names, word, leader)]
         if step.on and not nodes:
             raise NotLeader(f"{step.describe()}: no leader")
+        self._check_touched(step, nodes)
         return nodes
 
     def beside(self, step: Step, option: str = "with") -> tuple[str, ...]:
         """Return the nodes that a step names with `with`, or another option."""
         word = step.options.get(option)
-        return () if word is None else targets.now(self.names, str(word), self.leader())
+        nodes = () if word is None else targets.now(self.names, str(word), self.leader())
+        if option == CRASH:
+            self._check_touched(step, nodes)
+        return nodes
+
+    def _check_touched(self, step: Step, nodes: Sequence[str]) -> None:
+        if forbidden := set(nodes) & set(self.never_touch):
+            raise DrillStopped(
+                f"{step.describe()}: never_touch names {', '.join(sorted(forbidden))}"
+            )
 
     def owe(self, remedy: str | None, *nodes: str) -> list[LabNode]:
         """Return the nodes, after the undo log on disk has their coming fault."""

@@ -12,6 +12,8 @@ Value = str | float | bool
 
 LEADER, ALL = "leader", "all"
 """Keywords for nodes in a step: the current leader, and every node."""
+CRASH = "crash"
+"""The option that names the node that dies during a step."""
 CHECKS = {
     "linearizable": "every key is linearizable",
     "replicas_identical": "all replicas have the same rows",

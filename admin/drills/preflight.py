@@ -7,13 +7,12 @@ from admin.drills import targets
 from admin.drills.failures import DrillStopped
 from admin.drills.hooks import guards as hook_guards
 from admin.drills.hooks.cluster import HookedCluster
-from admin.drills.model import Drill, Step
+from admin.drills.model import ALL, CRASH, LEADER, Drill, Step
 from admin.drills.place import DrillPlace
 from admin.drills.probes import PROBES
 from admin.drills.targets import Names
 from admin.drills.values import Options
 from admin.drills.verbs.catalogue import VERBS
-from admin.drills.verbs.crashing import CRASH
 from admin.lab.lab import Lab, LabNode
 from admin.lab.secure import is_secure
 from qsync.config import NodeConfig
@@ -124,20 +123,30 @@ def _allow_lab(drill: Drill, lab: Lab) -> None:
 
 
 def most_down(method: Sequence[Step], names: Names) -> int:
-    """Return how many nodes are down at once at the worst moment: killed or paused."""
+    """Return how many nodes are down at once at the worst moment: killed or paused.
+
+    A leader that goes down has a successor: each such step takes another node.
+    """
     down: set[tuple[str, str]] = set()
     most = 0
-    for step in method:
+    for number, step in enumerate(method):
         verb, nodes = VERBS[step.verb].spec, _nodes(step, names)
         if verb.downs and verb.undone_by is not None:
-            down |= {(verb.undone_by, node) for node in nodes}
+            down |= {(verb.undone_by, _lasting(node, number)) for node in nodes}
         elif verb.ends_all:
             down.clear()
+        elif ALL in step.on:
+            down = {each for each in down if each[0] != verb.name}
         else:
             down -= {(verb.name, node) for node in nodes}
         meanwhile = 1 if verb.in_turn or _crashes(step) else 0
         most = max(most, len({node for _, node in down}) + meanwhile)
-    return most
+    return min(most, len(names[ALL]))
+
+
+def _lasting(node: str, number: int) -> str:
+    """Return the name of a node that a step takes down; a leader has one by the step."""
+    return f"{LEADER} of step {number}" if node == LEADER else node
 
 
 def tag_of(node: LabNode) -> str:

@@ -130,6 +130,7 @@ class DrillRunner:
                     load=self.load,
                     begin_anew=partial(self._begin_anew, feed),
                     dice=Random(f"drill {self.drill.seed}"),  # noqa: S311 - replays, hides nothing
+                    never_touch=self.drill.guards.never_touch,
                 )
                 whole = self._whole(watch)
         finally:

@@ -25,23 +25,11 @@ def help_command(ctx: click.Context, /, *, topic: tuple[str, ...]) -> None:
     if not topic:
         _list(guides.all_guides())
         return
-    command = _command(ctx.find_root(), topic)
+    command = completions.command_named(ctx.find_root(), topic)
     if command is not None:
         text(command.get_help())
     else:
         _show(guides.guide(" ".join(topic)))
-
-
-def _command(root: click.Context, words: tuple[str, ...]) -> click.Context | None:
-    """The command with that name, such as `member add`."""
-    found = root
-    for word in words:
-        group = found.command
-        command = group.get_command(found, word) if isinstance(group, click.Group) else None
-        if command is None:
-            return None
-        found = click.Context(command, info_name=word, parent=found)
-    return found
 
 
 def _list(found: list[Guide]) -> None:

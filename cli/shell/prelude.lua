@@ -233,8 +233,16 @@ function space_methods:format(columns)
 end
 
 function space_methods:frommap(map)
-    local row = {}
-    for at, field in ipairs(self:format()) do row[at] = map[field.name] == nil and NULL or map[field.name] end
+    local row, known = {}, {}
+    for at, field in ipairs(self:format()) do
+        known[field.name] = true
+        row[at] = map[field.name] == nil and NULL or map[field.name]
+    end
+    for name in pairs(map) do
+        if not known[name] then
+            raw_error("space " .. self.name .. " has no field '" .. tostring(name) .. "' in its format", 0)
+        end
+    end
     return raw_setmetatable(row, ARRAY)
 end
 
@@ -312,13 +320,15 @@ local function at_end(conn, kind, f)
     mine[#mine + 1] = { kind = kind, f = f }
 end
 
+-- The outcome is decided: a function that fails is reported, and changes it for nobody.
 local function ended(conn, kind)
     local session = conn == 0 and fibers.session() or conn
     local mine = endings[session] or {}
     endings[session] = nil
     for _, each in ipairs(mine) do
         if each.kind == kind then
-            each.f(function() return ask(0, "refuse", "box.on_commit iterator") end)
+            local ok, err = safe_pcall(each.f, function() return ask(0, "refuse", "box.on_commit iterator") end)
+            if not ok then api.emit("a function of box.on_" .. kind .. " failed: " .. text_of(err)) end
         end
     end
 end

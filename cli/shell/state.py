@@ -47,7 +47,8 @@ def hint(message: str, *, source: str, gone: Iterable[str], spaces: Iterable[str
         return _no_function(called.group(1))
     field = _FIELD.search(message)
     if field is not None:
-        return _no_space(field.group(1), source, sorted(spaces))
+        name = field.group(1)
+        return _no_member(name, source) or _no_space(name, source, sorted(spaces))
     if "malformed number" in message and re.search(r"\d+U?LL", message):
         return "numbers have 64 bits here: leave the LL away"
     return ""
@@ -60,6 +61,19 @@ def _no_function(name: str) -> str:
     there = dict.fromkeys((*SPACE, *(each.rpartition(".")[2] for each in BOX)))
     near = difflib.get_close_matches(name, there, n=1)
     return f"did you mean {near[0]!r}?" if near else ""
+
+
+def _no_member(name: str, source: str) -> str:
+    """Suggest a name for an unknown part of `box`, such as `box.spaec`."""
+    from cli.shell.known import BOX  # noqa: PLC0415 - it loads all that can be called
+
+    found = re.search(rf"\b(box(?:\.\w+)*)\.{re.escape(name)}\b", source)
+    if found is None or found.group(1) == "box.space":
+        return ""
+    start = f"{found.group(1)}."
+    there = {each.removeprefix(start).partition(".")[0] for each in BOX if each.startswith(start)}
+    near = difflib.get_close_matches(name, sorted(there), n=1)
+    return f"did you mean {start}{near[0]}?" if near else ""
 
 
 def _no_space(name: str, source: str, spaces: list[str]) -> str:

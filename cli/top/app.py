@@ -29,7 +29,7 @@ from cli.top.view import (
     Wish,
     press,
 )
-from qsync.errors import QsyncError
+from qsync.errors import QsyncError, Unavailable
 from qsync.wire.verbs import ClearRequest, DemoteRequest, PromoteRequest, Request
 
 _FONTS = re.compile(r"@font-face\s*\{.*?\}", re.DOTALL)
@@ -166,8 +166,12 @@ class App:
         self._wake.set()
 
     def _address(self, name: str) -> str:
-        samples = self.picture.survey.samples
-        return next(at for each in samples for _, other, at in each.nodes if other == name)
+        found = self.picture.survey
+        known = {each.name: each.address for each in found.silent}
+        known |= {other: at for each in found.samples for _, other, at in each.nodes}
+        if name not in known:
+            raise Unavailable(f"no node knows {name} any more")
+        return known[name]
 
     def _save(self) -> str:
         size = self._console.size

@@ -199,6 +199,11 @@ def test_a_stop_condition_ends_a_drill_healed_and_a_guard_keeps_it_from_beginnin
     drill("run", write(tmp_path, strict), "--target", home.dir, "--out", tmp_path / "no", code=7)
     assert _pids(home) == pids
     assert list((tmp_path / "no").iterdir()) == []
+    later = write(tmp_path, strict.replace("kill: victim", "kill: leader"))
+    drill("run", later, "--target", home.dir, "--out", tmp_path / "later", code=7)
+    report = json.loads((tmp_path / "later/report.json").read_text())
+    assert report["stopped"].startswith("kill leader: never_touch names n")
+    assert _pids(home) == pids
 
 
 def test_a_fault_point_is_armed_by_hand_seen_in_status_and_disarmed(home: lab.Lab) -> None:

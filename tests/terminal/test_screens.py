@@ -1,10 +1,13 @@
 """The dashboard and the status as they stand on a terminal, as files; `--rewrite` renews them."""
 
 import io
+import os
 import re
 import statistics
+import termios
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -50,6 +53,27 @@ async def test_the_dashboard_looks_as_it_was_approved(
     assert isinstance(out, io.StringIO)
     text = cast.seen(out.getvalue(), width, height)
     cast.compare(f"top-{name}-{width}x{height}", text, rewrite=rewrite)
+
+
+async def test_a_node_is_asked_where_it_was_also_when_nobody_answers() -> None:
+    gone = UnreachableNode(id=0, name="127.0.0.1:1", address="127.0.0.1:1", why="refused")
+    nobody = PictureModel().show(Moment(time=cast.NOON, silent=(gone,)))
+    app = App(cast.console(80, 24), Still(nobody), ViewState(), fps=4)
+    keyboard, terminal = os.openpty()
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(partial(app.run, keys_from=terminal))
+            with trio.fail_after(30):
+                while termios.tcgetattr(terminal)[3] & termios.ICANON:
+                    await trio.lowlevel.checkpoint()  # what is typed before is dropped
+                os.write(keyboard, b"jp")
+                while "UNAVAILABLE" not in app.view.message:
+                    await trio.lowlevel.checkpoint()
+            assert app.view.message.startswith("promote 127.0.0.1:1: UNAVAILABLE")
+            os.write(keyboard, b"q")
+    finally:
+        os.close(keyboard)
+        os.close(terminal)
 
 
 @pytest.mark.parametrize("size", cast.SIZES, ids=lambda size: f"{size[0]}x{size[1]}")

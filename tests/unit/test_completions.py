@@ -47,6 +47,16 @@ def test_guides_and_commands_are_completed_with_what_they_are_about() -> None:
     assert "luster" in str(found["secure-a-cluster"])
 
 
+def test_after_a_command_the_help_completes_what_is_within_it() -> None:
+    def names(*words: str, incomplete: str = "") -> list[str]:
+        return [each.value for each in completed("help", *words, incomplete=incomplete)]
+
+    assert names("member", incomplete="re") == ["remove", "replace"]
+    assert "secure-a-cluster" not in names("member")
+    assert names("status") == [], "a command without commands ends the topic"
+    assert names("secure-a-cluster") == []
+
+
 def test_codes_of_errors_are_completed_with_what_they_mean() -> None:
     (found,) = completed("explain", incomplete="NOT_L")
     assert found.value == "NOT_LEADER"

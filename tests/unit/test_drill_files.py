@@ -121,6 +121,20 @@ def test_who_dies_meanwhile_and_who_is_restarted_in_turn_counts_as_down_once() -
     assert "target 'other' is not used" not in preflight.complaints(drill)
 
 
+def test_whoever_leads_after_a_leader_is_down_is_another_node() -> None:
+    def most(*method: str) -> int:
+        text = "drill: d\ntitle: t\nhypothesis: h\nmethod:\n"
+        drill = reader.parse(text + "".join(f"  - {each}\n" for each in method), where="d.yaml")
+        return preflight.most_down(drill.method, preflight.preview(drill, None, 3, None))
+
+    assert most("{kill: leader}") == 1
+    assert most("{kill: leader}", "{kill: leader}") == 2
+    assert most("{kill: leader}", "{start: leader}", "{kill: leader}") == 2, "it starts no other"
+    assert most("{kill: leader}", "heal", "{kill: leader}") == 1
+    assert most("{kill: leader}", "{start: all}", "{kill: leader}") == 1
+    assert most("{kill: leader}", "{kill: all}") == 3
+
+
 def test_lint_finds_what_can_be_read_and_means_nothing() -> None:
     idle = reader.parse(
         "drill: idle\ntitle: t\nhypothesis: h\ntargets: {a: {role: any}}\nmethod: [{wait: 1s}]",

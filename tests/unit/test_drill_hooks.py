@@ -7,14 +7,14 @@ import pytest
 
 from admin.cluster.surveys import ClusterSurvey
 from admin.drills import preflight, targets
-from admin.drills.failures import DrillStopped
+from admin.drills.failures import DrillNotHealed, DrillStopped
 from admin.drills.hooks import reader, running, templates
 from admin.drills.hooks.cluster import HookedCluster
 from admin.drills.hooks.running import HookFailed
 from admin.drills.hooks.scopes import HOOKABLE, WITHOUT_HOOK
 from admin.drills.model import Drill, Guards, Step
-from admin.drills.undo_log import UndoStep
-from admin.drills.verbs.catalogue import VERBS, commands
+from admin.drills.undo_log import UndoLog, UndoStep
+from admin.drills.verbs.catalogue import VERBS, commands, undo_pending
 from admin.drills.verbs.verb import Remedy, Takes
 from qsync.errors import ConfigError
 from qsync.status.members import ElectionStatus
@@ -92,6 +92,8 @@ def stopped(place: HookedCluster, wanted: Drill, found: ClusterSurvey) -> str:
         ("q2", '"q 2"', "may hold letters, digits"),
         ("q2", "-q2", "does not begin with -"),
         ("10.0.0.2:3301", "10.0.0.2", "needs `address: HOST:PORT`"),
+        ("10.0.0.2:3301", "[-oProxyCommand=x]:3301", "does not begin with -"),
+        ("10.0.0.2:3301", "[]:3301", "needs `address: HOST:PORT`"),
         ("timeout: 9s", "timeout: 0s", "is not longer than 0"),
         ("  mend: ssh {host} whole {cluster}\n", "", "is undone by `mend`, and no hook does that"),
         ("run: [", "walk: [", "there is no such part of a hook"),
@@ -198,6 +200,16 @@ def test_another_cluster_than_that_of_the_file_is_left_alone(
     assert complaint in stopped(cluster(tmp_path), drill(Step(verb="mend")), found)
 
 
+def test_a_file_that_gives_a_node_the_address_of_another_is_refused(tmp_path: Path) -> None:
+    text = GOOD.replace("10.0.0.1:3301", "x").replace("10.0.0.2:3301", "10.0.0.1:3301")
+    place = cluster(tmp_path, text.replace('"x"', '"10.0.0.2:3301"'))
+    said = stopped(place, drill(Step(verb="mend")), answers())
+    assert "10.0.0.2:3301 is the address of n2, and the file has it for n1" in said
+    elsewhere = cluster(tmp_path, GOOD.replace("10.0.0.1:3301", "db1:3301").replace("ssh", "true"))
+    names = targets.resolve(drill(), ["n1", "n2", "n3"], "n1")
+    preflight.allow(drill(Step(verb="mend")), elsewhere, names, answers())
+
+
 def test_a_minority_may_be_down_and_lose_data_unless_the_drill_says_more(tmp_path: Path) -> None:
     here = GOOD.replace("ssh", "true") + "  wipe: 'true'\n"
     place = cluster(tmp_path, here)
@@ -233,6 +245,46 @@ def test_a_command_that_fails_hangs_or_cannot_be_run_is_kept_with_what_it_said(
     left = run("/bin/sh", "-c", "sleep 600 & echo $!")
     assert left.error is None, "what goes on in the background is not waited for"
     assert run("kill", left.output.strip()).error is None
+
+
+def test_a_fault_whose_hook_left_the_file_is_not_healed_and_says_what_is_missing(
+    tmp_path: Path,
+) -> None:
+    log = UndoLog.create(tmp_path, "d")
+    log.owe(UndoStep(undo="resume", node="n1"))
+    with pytest.raises(DrillNotHealed, match=r"resume n1: .* has no hook `resume`"):
+        undo_pending(cluster(tmp_path), log)
+    assert log.pending == [UndoStep(undo="resume", node="n1")]
+
+
+@pytest.mark.parametrize(
+    ("action", "tables", "code"),
+    [
+        ("mend", "-S) echo -P INPUT ACCEPT ;; *) exit 1", 0),
+        ("mend", "-S) echo -N qsync-drill", 1),
+        ("mend", "-S) echo another app holds the lock >&2; exit 4", 4),
+        ("cut", "-C) exit 1", 0),
+        ("cut", "-C|-I) exit 4", 4),
+        ("cut", "-A) exit 4", 4),
+    ],
+)
+def test_the_preset_cuts_and_mends_links_only_if_the_rules_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: str, tables: str, code: int
+) -> None:
+    for name, text in {
+        "ssh": 'for last; do :; done; exec /bin/sh -c "$last"',
+        "sudo": 'exec "$@"',
+        "iptables": f'case "$1" in {tables} ;; esac',
+    }.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    file = reader.load(reader.preset("systemd"))
+    one, two, _ = file.nodes
+    fields = file.of_link(one, two) if action == "cut" else file.of_node(one)
+    command = file.hooks[action].command.filled(fields)
+    run = running.run_command(action, command, timeout=60, folder=tmp_path)
+    assert run.code == code, run.output
 
 
 def test_what_is_undone_everywhere_is_tried_at_every_node(tmp_path: Path) -> None:

@@ -229,6 +229,20 @@ def test_a_regression_is_what_grew_beyond_the_threshold(tmp_path: Path) -> None:
         comparison.read_series(tmp_path)
 
 
+def test_a_run_that_did_not_pass_is_worse_than_one_that_did(tmp_path: Path) -> None:
+    for name, lost in (("before", ()), ("after", (41,))):
+        run = replace(recorded(), proof=replace(GOOD, lost=lost), terms={1: ("n1",)})
+        place = tmp_path / name
+        place.mkdir()
+        found = report.as_json(expectations.judge(run)) | {"measures": {"rto": 1.0}}
+        (place / "report.json").write_text(json.dumps(found))
+    before, after = (comparison.read_series(tmp_path / each) for each in ("before", "after"))
+    worse = [each.describe() for each in comparison.compare(before, after, 0.25) if each.worse]
+    assert worse == ["not_passed           0 -> 1  WORSE"]
+    both = (before, before), (after, after), (after, before)
+    assert not any(each.worse for pair in both for each in comparison.compare(*pair, 0.25))
+
+
 # ----------------------------------------------------------------------------------- the undo log
 
 

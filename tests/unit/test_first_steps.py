@@ -8,10 +8,11 @@ import pytest
 
 from admin.cluster.leadership import in_words
 from admin.cluster.surveys import ClusterSurvey
+from admin.cluster.unreachable import nobody_answers, unreachable
 from admin.lab import lab
 from cli import main
 from qsync.client.connection import reason
-from qsync.errors import NoSuchSpace
+from qsync.errors import AccessDenied, NoSuchSpace, Unavailable
 from qsync.status import decode
 
 NOBODY = "127.0.0.1:1"
@@ -46,6 +47,20 @@ def test_where_nobody_answers_it_says_why_and_how_to_have_a_cluster(
     assert told.count("Connection refused") == told.count(f"{NOBODY}: ") == 1
     assert "Errno" not in told
     assert "`qsync lab up` starts a cluster" in told
+
+
+def test_where_no_node_lets_us_ask_the_code_is_said_once() -> None:
+    silent = [
+        unreachable(0, "", address, answer=answer, closed=None)
+        for address, answer in {
+            "h:1": Unavailable("h:1: Connection refused"),
+            "h:2": AccessDenied("this cluster has users: log in"),
+        }.items()
+    ]
+    assert str(nobody_answers(silent)) == (
+        "ACCESS_DENIED: no node lets us ask: this cluster has users: log in "
+        "(show who you are: QSYNC_USER and QSYNC_PASSWORD, and QSYNC_CA where nodes speak TLS)"
+    )
 
 
 def test_a_name_that_is_none_is_told_with_those_there_are(

@@ -193,6 +193,36 @@ def test_print_shows_values_as_lua_would_write_them(bench: Bench) -> None:
     assert bench.said[-1] == "1"
 
 
+def test_a_tuple_from_a_map_has_no_field_that_the_format_lacks(bench: Bench) -> None:
+    bench.answers["space"] = lambda *_: space()
+    with pytest.raises(LuaFailed, match="space t has no field 'nmae'"):
+        bench.run("return box.space.t:frommap{nmae = 'ann'}")
+    bench.answers["space"] = lambda *_: space("t", "id", "ok", "name")
+    assert bench.one("return box.space.t:frommap{id = 1, ok = false}") == [1, False, None]
+
+
+def test_a_trigger_that_fails_changes_neither_the_outcome_nor_the_other_triggers(
+    bench: Bench,
+) -> None:
+    bench.answers["is_in_txn"] = lambda *_: True
+    source = """
+    local told = {}
+    box.begin()
+    box.on_commit(function() error('boo') end)
+    box.on_commit(function() told[#told + 1] = 'second' end)
+    local committed = pcall(box.commit)
+    local value = box.atomic(function() box.on_commit(function() error{code = 1} end) return 7 end)
+    local ok, why = pcall(box.atomic, function()
+        box.on_rollback(function() error('hides it') end)
+        error('why', 0)
+    end)
+    return committed, told, value, ok, why
+    """
+    assert bench.run(source) == [True, ["second"], 7, False, "why"]
+    assert bench.said[0] == "a function of box.on_commit failed: shell:4: boo"
+    assert len(bench.said) == 3
+
+
 # ----------------------------------------------------------------------------------------- errors
 
 

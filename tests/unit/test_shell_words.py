@@ -148,6 +148,21 @@ def test_common_mistakes_have_a_hint(message: str, told: str) -> None:
     assert bool(found) == bool(told)
 
 
+@pytest.mark.parametrize(
+    ("source", "name", "told"),
+    [
+        ("box.spaec.accounts:get(1)", "spaec", "did you mean box.space?"),
+        ("box.shema.user.list()", "shema", "did you mean box.schema?"),
+        ("box.schema.usr.list()", "usr", "did you mean box.schema.user?"),
+        ("box.space.schema:get(1)", "schema", "there is no space 'schema'; there are accounts"),
+        ("mine.spaec.x", "spaec", ""),
+    ],
+)
+def test_a_misspelt_part_of_box_has_a_hint(source: str, name: str, told: str) -> None:
+    message = f"attempt to index a nil value (field '{name}')"
+    assert state.hint(message, source=source, gone=(), spaces=["accounts"]) == told
+
+
 def test_locals_of_a_chunk_are_known_to_be_gone() -> None:
     assert state.locals_of("local a = 1\n  local function b() end\nc = 2") == {"a", "b"}
 

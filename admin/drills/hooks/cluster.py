@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from admin.drills.hooks.model import HookedNode, HookFile
+from admin.drills.hooks.model import DrillHook, HookedNode, HookFile
 from admin.drills.hooks.running import HookFailed, HookRun, failure, run_command
 from admin.drills.hooks.scopes import HOOKABLE, HookScope, hook_name, texts
 from admin.drills.model import Step
@@ -68,11 +68,14 @@ class HookedCluster:
 
     def command(self, action: str, fields: Mapping[str, str]) -> str:
         """Return the command as one would type it."""
-        return shlex.join(self.file.hooks[hook_name(action)].command.filled(fields))
+        return shlex.join(self._hook(action).command.filled(fields))
 
     def perform(self, action: str, fields: Mapping[str, str]) -> None:
-        """Run the hook of an action. Raises HookFailed; the run is recorded in every case."""
-        hook = self.file.hooks[hook_name(action)]
+        """Run the hook of an action; record the run in every case.
+
+        Raises HookFailed, and ConfigError if there is no such hook.
+        """
+        hook = self._hook(action)
         run = run_command(
             hook.action,
             hook.command.filled(fields),
@@ -82,6 +85,13 @@ class HookedCluster:
         self.runs.append(run)
         if run.error is not None:
             raise failure(run)
+
+    def _hook(self, action: str) -> DrillHook:
+        """Return a hook. The file may have lost it since a drill that is to be healed now."""
+        name = hook_name(action)
+        if name not in self.file.hooks:
+            raise ConfigError(f"{self.file.path} has no hook `{name}`")
+        return self.file.hooks[name]
 
     def fields_of(
         self, step: Step, nodes: Sequence[str], links: Sequence[tuple[str, str]] = ()

@@ -82,6 +82,14 @@ def _is_the_cluster(place: HookedCluster, found: ClusterSurvey) -> None:
             f"{', '.join(sorted(named))}, the cluster {', '.join(sorted(there))}",
             hint="`nodes:` has to list every member and no other node",
         )
+    owners = {address: name for name, address in there.items()}
+    for node in place.nodes:
+        if owners.get(node.address, node.name) != node.name:
+            raise DrillStopped(
+                f"{node.address} is the address of {owners[node.address]}, and the file has it "
+                f"for {node.name}",
+                hint=f"{place.file.path}: the hooks would break another node than the drill means",
+            )
 
 
 def _can_be_run(drill: Drill, place: HookedCluster) -> None:

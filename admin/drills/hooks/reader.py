@@ -92,10 +92,15 @@ def _nodes(written: YamlValue) -> list[HookedNode]:
                 )
             fields[own.key] = value.read(templates.safe_value) or ""
         host, colon, port = fields.get("address", "").rpartition(":")
+        host = host.strip("[]")
         if not colon or not host or not port.isdecimal():
             one.complain("needs `address: HOST:PORT`, where the node listens")
             continue
-        own_fields = {"node": name.key, "host": host.strip("[]"), "port": port}
+        try:
+            own_fields = {"node": name.key, "host": templates.safe_value(host), "port": port}
+        except ValueError as error:
+            one.complain(f"has the host {host!r}: it {error}")
+            continue
         found.append(
             HookedNode(name=name.key, address=fields["address"], fields=own_fields | fields)
         )

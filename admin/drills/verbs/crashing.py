@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from admin.drills.live import LiveCluster
-from admin.drills.model import Step
+from admin.drills.model import CRASH, Step
 from admin.drills.undo_log import UndoStep
 from admin.drills.values import TARGET, Options
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from admin.drills.simulated import SimulatedCluster
     from qsync.sim.kernel.machine import MemberMachine
 
-CRASH: Final = "crash"
-"""The option that names the node that dies."""
 OPTION: Final[Options] = {CRASH: TARGET}
 WITHIN_S = 0.3
 """The latest time of its death after the start of the step; the seed draws the moment."""
