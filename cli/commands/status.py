@@ -5,11 +5,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from admin.cluster import ask, documents, surveys
+from cli import targets
 from cli.examples import examples
 from cli.exits import CheckFailed
-from cli.options import Duration, json_option, target_argument, target_option, timeout_option
+from cli.options import (
+    Duration,
+    TargetOption,
+    json_option,
+    target_argument,
+    target_option,
+    timeout_option,
+)
 from cli.output import WIDTH_ELSEWHERE, complain, console, document, style
 from cli.output import value as print_value
 from qsync.errors import Unavailable
@@ -62,22 +71,49 @@ def status(*, target: list[str], watch: float | None, fail_on: str | None, timeo
         time.sleep(watch)
 
 
-@click.command(epilog="Example: qsync info synchro.queue.len --target 127.0.0.1:3302")
-@click.argument("path", required=False)
+@click.command(
+    epilog=examples("qsync info 127.0.0.1:3302 synchro.queue.len", "qsync info election.leader")
+)
+@click.argument("words", nargs=-1, metavar="[TARGET] [PATH]")
 @target_option
 @timeout_option("2s")
 @json_option
-def info(*, path: str | None, target: list[str], timeout: float) -> None:
+@click.pass_context
+def info(
+    ctx: click.Context, /, *, words: tuple[str, ...], target: list[str], timeout: float
+) -> None:
     """Print the status of one node, or the part of it at PATH, as JSON.
 
-    Asks the first node of the target that answers; a single address selects the node.
+    Asks the first node of the target that answers; a single address selects the node. One word
+    alone is the target if it names one, else the path.
     """
+    named, path = _target_and_path(ctx, words)
+    target = target if named is None else named
     address = ask.first_to_answer(target, timeout=timeout)
     answer = ask.only(ask.value(address, InfoRequest(1, path), timeout=timeout))
     if style().as_json:
         document("info", path=path, value=answer)
     else:
         print_value(answer)
+
+
+def _target_and_path(
+    ctx: click.Context, words: tuple[str, ...]
+) -> tuple[list[str] | None, str | None]:
+    """Tell the two arguments of `info` apart. Raises UsageError."""
+    if len(words) > 2:  # noqa: PLR2004 - a target and a path
+        raise click.UsageError(f"a target and a path are wanted, not {len(words)} words")
+    given = ctx.get_parameter_source("target") is ParameterSource.COMMANDLINE
+    if len(words) == 2:  # noqa: PLR2004 - both
+        if given:
+            raise click.UsageError("the target is given twice: as TARGET and with --target")
+        return TargetOption().convert(words[0], None, ctx), words[1]
+    if not words or given:
+        return None, next(iter(words), None)
+    try:
+        return targets.resolve(words[0]), None
+    except ValueError:
+        return None, words[0]
 
 
 def _show(target: list[str], fail_on: str | None, timeout: float, *, clear: bool) -> None:

@@ -97,6 +97,10 @@ def test_info_gives_the_part_at_a_path(home: Path) -> None:
     assert json.loads(qsync("info", "settings.election.timeout", "--target", home)) == "1s"
     assert "started" in {each["event"] for each in json.loads(qsync("info", "events", "-t", home))}
     qsync("info", "nothing", "--target", home, code=1)
+    assert json.loads(qsync("info", home, "synchro.quorum")) == 2
+    assert json.loads(qsync("info", home))["synchro"]["quorum"] == 2
+    qsync("info", home, "synchro.quorum", "--target", home, code=2)
+    qsync("info", home, "synchro", "quorum", code=2)
 
 
 def test_data_verbs_do_what_they_say(home: Path, accounts: str) -> None:
