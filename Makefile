@@ -82,7 +82,7 @@ drills: $(VENV)/.installed ## the whole catalogue on real processes, 3 and 5 nod
 
 test: format-check lint imports types ## what to run before a change goes out: a few minutes, two cores
 	@echo "== tests (slow rings in their short form: tests/rings.yaml)"
-	@$(BIN)/python -m pytest tests -q -n auto -m "not full and not soak" --durations=10 --durations-min=4 $(ARGS)
+	@HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest tests -q -n auto -m "not full and not soak" --durations=10 --durations-min=4 $(ARGS)
 
 test-all: format-check lint imports tidy types other-form ## everything CI runs, in CI's order: half an hour
 	@echo "== simulator, under another hash seed"

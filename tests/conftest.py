@@ -24,6 +24,7 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # No deadline: on a shared machine the slowest example says nothing about the code.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("house"), max_examples=25)
 settings.register_profile("long", settings.get_profile("house"), max_examples=20_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 

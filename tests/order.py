@@ -23,6 +23,8 @@ LONG = ("terminal", "live")
 """Folders whose files take long: one with many tests begins early, and is not the last to run."""
 ALONE = ("model", "seeds")
 """Folders of tests that share nothing with each other."""
+PARTS = ("tests/repo/test_wheel.py", "tests/repo/test_site.py")
+"""Of the tests of the tree those that parse no sources: all others share what is parsed once."""
 TOGETHER = ("tests/seeds/test_long_lives.py",)
 """Files there whose tests share what takes long to make."""
 
@@ -33,8 +35,9 @@ def cost(folder: str, *, slow: bool, tests: int) -> tuple[bool, int, int]:
 
 
 def shared(test: str) -> str:
-    """What has to stay together with the test of this id: Spark, a file, or that test alone."""
+    """What has to stay together with the test of this id: a tier, a file, or that test alone."""
     file, _, _ = test.partition("::")
     tier = PurePosixPath(file).parts[1]
-    alone = tier in ALONE and file not in TOGETHER
-    return test if alone else tier if tier == "spark" else file
+    if tier in ALONE and file not in TOGETHER:
+        return test
+    return tier if tier == "spark" or (tier == "repo" and file not in PARTS) else file

@@ -82,6 +82,8 @@ def test_only_what_a_newcomer_types_leaves_tests_out() -> None:
     ("test", "together"),
     [
         ("tests/spark/test_tiers.py::test_one", "spark"),
+        ("tests/repo/test_tidy.py::test_one", "repo"),
+        ("tests/repo/test_wheel.py::test_one", "tests/repo/test_wheel.py"),
         ("tests/live/test_top.py::test_one[a::b]", "tests/live/test_top.py"),
         ("tests/seeds/test_seeds.py::test_one[1-10]", "tests/seeds/test_seeds.py::test_one[1-10]"),
         ("tests/seeds/test_long_lives.py::test_one", "tests/seeds/test_long_lives.py"),

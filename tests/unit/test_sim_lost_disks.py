@@ -95,12 +95,14 @@ class _Cluster:
                 node.log.in_force = configuration
 
 
+@pytest.mark.pure
 def test_the_old_disk_comes_back_while_nobody_counts_the_new_one() -> None:
     cluster = _Cluster()
     cluster.swap()()
     assert cluster.victim.instance == _directory(1, 0)
 
 
+@pytest.mark.pure
 def test_the_old_disk_stays_away_when_the_new_one_votes_and_a_voter_is_missing() -> None:
     cluster = _Cluster()
     undo = cluster.swap()
@@ -110,6 +112,7 @@ def test_the_old_disk_stays_away_when_the_new_one_votes_and_a_voter_is_missing()
     assert cluster.victim.up
 
 
+@pytest.mark.pure
 def test_one_log_that_counts_the_new_disk_is_enough_to_keep_it() -> None:
     cluster = _Cluster()
     undo = cluster.swap()
@@ -118,6 +121,7 @@ def test_one_log_that_counts_the_new_disk_is_enough_to_keep_it() -> None:
     assert cluster.victim.instance == _directory(1, 1)
 
 
+@pytest.mark.pure
 def test_what_a_node_that_is_down_knows_may_count_the_new_disk() -> None:
     cluster = _Cluster()
     undo = cluster.swap()
@@ -126,6 +130,7 @@ def test_what_a_node_that_is_down_knows_may_count_the_new_disk() -> None:
     assert cluster.victim.instance == _directory(1, 1)
 
 
+@pytest.mark.pure
 def test_of_a_whole_cluster_the_new_disk_may_be_the_one_that_is_lost() -> None:
     cluster = _Cluster()
     undo = cluster.swap()
