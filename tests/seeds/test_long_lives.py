@@ -65,6 +65,7 @@ def test_a_life_in_which_disks_are_lost_never_needs_all_of_them() -> None:
     assert ("replication.synchro_quorum", "N") in spared.world.swarm.tunings()
 
 
+@pytest.mark.timeout(300)
 def test_a_long_life_is_the_same_again() -> None:
     def digests(seed: int) -> list[str]:
         life = LongLife(Plan(seed=seed, life=1000 * HOUR), period_s=60.0, night_s=400.0)
@@ -203,6 +204,7 @@ def test_a_life_is_no_short_run(other: list[str], capsys: pytest.CaptureFixture[
     assert f"--life and {other[0]} do not go together" in capsys.readouterr().err
 
 
+@pytest.mark.timeout(300)
 def test_hours_of_a_cluster_keep_every_promise() -> None:
     _keeps_every_promise(Plan(seed=1, life=4 * HOUR))
 

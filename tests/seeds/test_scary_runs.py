@@ -34,6 +34,7 @@ def frightening(seed: int, folder: Path) -> Counter[str]:
     return seen
 
 
+@pytest.mark.timeout(300)
 def test_frightening_runs_raise_no_alarm(tmp_path: Path) -> None:
     seen: Counter[str] = sum((frightening(seed, tmp_path) for seed in SHORT), Counter())
     wanted = ("wipe", "kill", "isolate", "terms", "rolled back", "unknown")

@@ -106,6 +106,7 @@ def test_a_seed_that_once_failed_holds(seed: int, nodes: int | None, events: int
     assert found.finding is None, complaint(found)
 
 
+@pytest.mark.timeout(300)
 def test_the_fixed_seeds_are_not_idle() -> None:
     """A run in which nothing happens proves nothing."""
     total: dict[str, int] = {}

@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from qsync.client.core import Core
 from qsync.client.link import ClientLink
 from qsync.client.numbering import Token
 from qsync.client.pending_request import Observe, PendingRequest
@@ -18,7 +17,7 @@ from qsync.node.links import PeerLink
 from qsync.node.node import Node
 from qsync.sim.kernel.broken_retention import RETENTION
 from qsync.sim.kernel.machine import MemberMachine
-from qsync.sim.kernel.program import Program, take_any_cluster
+from qsync.sim.kernel.program import Program
 from qsync.sim.mutants import catalogue
 from qsync.store.writer import Done
 from qsync.wire import requests
@@ -34,7 +33,7 @@ def plant(name: str, machines: Sequence[MemberMachine], programs: Sequence[Progr
             machine.rebuild = partial(both, machine.rebuild, NODES[name])
     elif name in CLIENTS:
         for program in programs:
-            CLIENTS[name](program.core)
+            CLIENTS[name](program)
     else:
         catalogue.plant(name, machines)
 
@@ -178,8 +177,9 @@ def _consumers_never_go(node: Node) -> None:
 # -- clients
 
 
-def _doubt_forgotten(core: Core) -> None:
+def _doubt_forgotten(program: Program) -> None:
     """The error of the last attempt counts as the outcome of all attempts."""
+    core = program.core
     honest = core._refused  # noqa: SLF001 - a mutant
 
     def refused(link: ClientLink, ask: PendingRequest, error: QsyncError, now: float) -> None:
@@ -189,8 +189,9 @@ def _doubt_forgotten(core: Core) -> None:
     core._refused = refused  # type: ignore[method-assign]  # noqa: SLF001 - a mutant
 
 
-def _doubt_unsaid(core: Core) -> None:
+def _doubt_unsaid(program: Program) -> None:
     """A write with an unknown outcome is reported as failed."""
+    core = program.core
     honest = core._settle  # noqa: SLF001 - a mutant
 
     def settle(ask: PendingRequest, now: float, outcome: list[object] | QsyncError) -> None:
@@ -201,8 +202,9 @@ def _doubt_unsaid(core: Core) -> None:
     core._settle = settle  # type: ignore[method-assign]  # noqa: SLF001 - a mutant
 
 
-def _retry_renumbered(core: Core) -> None:
+def _retry_renumbered(program: Program) -> None:
     """A write is sent again under a new number after its connection broke."""
+    core = program.core
     honest = core._lose  # noqa: SLF001 - a mutant
 
     def lose(link: ClientLink, why: str, now: float) -> None:
@@ -216,8 +218,9 @@ def _retry_renumbered(core: Core) -> None:
     core._lose = lose  # type: ignore[method-assign]  # noqa: SLF001 - a mutant
 
 
-def _under_way_undoubted(core: Core) -> None:
+def _under_way_undoubted(program: Program) -> None:
     """An attempt is not in doubt while the outcome of its write is asked for."""
+    core = program.core
     honest = core.resolve
 
     def resolve(
@@ -238,9 +241,9 @@ def _under_way_undoubted(core: Core) -> None:
     core.resolve = resolve  # type: ignore[method-assign]  # a mutant
 
 
-def _client_in_any_cluster(core: Core) -> None:
+def _client_in_any_cluster(program: Program) -> None:
     """A client takes any cluster that answers at its addresses for its own."""
-    take_any_cluster(core)
+    program.take_any_cluster()
 
 
 LIFELONG: Final[Mapping[str, Callable[[Node], None]]] = {
@@ -259,7 +262,7 @@ NODES: Final[Mapping[str, Callable[[Node], None]]] = {
     **RETENTION,
     **LIFELONG,
 }
-CLIENTS: Final[Mapping[str, Callable[[Core], None]]] = {
+CLIENTS: Final[Mapping[str, Callable[[Program], None]]] = {
     "doubt_forgotten": _doubt_forgotten,
     "doubt_unsaid": _doubt_unsaid,
     "retry_renumbered": _retry_renumbered,

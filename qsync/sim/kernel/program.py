@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from qsync.client import targets
 from qsync.client.core import Core
-from qsync.client.link import ClientLink
 from qsync.client.numbering import SEED_BYTES, Token
 from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.client.pump import Pump
@@ -87,6 +86,7 @@ class Program:
         self.around = around
         self.dice = dice
         self.computer = computer
+        self._stays = True
         self.core, self.pump, self._system = self._client(KernelProcess(computer, 1), direct=direct)
 
     def _client(self, process: KernelProcess, *, direct: bool) -> tuple[Core, Pump, _System]:
@@ -94,6 +94,11 @@ class Program:
         system = _System(Calls(process, self.computer.disk))
         core = Core(targets.parse(self.around.addresses), dice=self.dice, direct=direct)
         return core, Pump(core, system), system
+
+    def take_any_cluster(self) -> None:
+        """Take any cluster for its own from now on. The client that ships stays with its first."""
+        self._stays = False
+        self._forget_cluster()
 
     def start(self) -> None:
         """The pump, and every hand."""
@@ -109,8 +114,16 @@ class Program:
 
     async def _run(self) -> None:
         while True:
-            self.pump.turn()
+            self._turn()
             await Wait(poll=self._system.made, due=self.core.wake_at)
+
+    def _turn(self) -> None:
+        self.pump.turn()
+        if not self._stays:
+            self._forget_cluster()
+
+    def _forget_cluster(self) -> None:
+        self.core.wires._hello = Hello(party=Party.CLIENT)  # noqa: SLF001 - what ships does not
 
     async def sleep(self, seconds: float) -> None:
         """So long."""
@@ -142,7 +155,7 @@ class Program:
         self, ask: PendingRequest, early: EarlyQuestion, sent: SentNumbers
     ) -> list[PendingRequest]:
         """Ask for the outcome of a write that is under way, if it still is and has a token."""
-        self.pump.turn()
+        self._turn()
         until = self._system.now() + early.after
         await Wait(done=partial(getattr, ask, "settled"), until=until)
         write = ask.request
@@ -174,7 +187,7 @@ class Program:
         """A request of an operator; the program does not wait for the answer."""
         now = self._system.now()
         ask = self.core.submit(RetryKind.ONCE, request, now=now, deadline=now + patience)
-        self.pump.turn()
+        self._turn()
         return ask
 
     async def read(self, request: Callable[[int], Request]) -> PendingRequest:
@@ -213,23 +226,10 @@ class Program:
         )
 
     async def _settled(self, ask: PendingRequest) -> None:
-        self.pump.turn()
+        self._turn()
         while not ask.settled:
             await Wait(done=partial(getattr, ask, "settled"))
 
 
 def _is_unknown(ask: PendingRequest) -> bool:
     return ask.error is not None and ask.error.outcome is Outcome.UNKNOWN
-
-
-def take_any_cluster(core: Core) -> None:
-    """Let a client take any cluster for its own. The one that ships stays with its first."""
-    wires = core.wires
-    honest = wires.welcomed
-
-    def welcomed(link: ClientLink) -> None:
-        honest(link)
-        wires._hello = Hello(party=Party.CLIENT)  # noqa: SLF001 - what ships does not
-
-    wires._hello = Hello(party=Party.CLIENT)  # noqa: SLF001 - what ships does not
-    wires.welcomed = welcomed  # type: ignore[method-assign]  # what ships does not

@@ -7,7 +7,7 @@ from typing import Final
 from qsync.client.link import ConnectionPhase
 from qsync.sim import properties
 from qsync.sim.dice import RandomStream
-from qsync.sim.kernel.program import Program, take_any_cluster
+from qsync.sim.kernel.program import Program
 from qsync.sim.operations import Token
 from qsync.sim.world import World
 
@@ -55,7 +55,7 @@ class RemainingClients:
         self._loyal = [each for each in chosen if self._dice.random() < LOYAL]
         for program in chosen:
             if program not in self._loyal:
-                take_any_cluster(program.core)
+                program.take_any_cluster()
         self.count = len(chosen)
 
     def remembered(self) -> RememberedRequests:
