@@ -2,7 +2,8 @@
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 from election.messages import Index, Term
@@ -166,21 +167,23 @@ class EntryReads(ABC):
             )
 
     @abstractmethod
-    def _rows(self, first: Index) -> Iterator[Row]:
+    def _rows(self, first: Index) -> Generator[Row, None, None]:
         """Records from the one on that holds `first`; none when `first` is above `last`.
 
-        What is damaged above `last` may come too.
+        What is damaged above `last` may come too. It holds a file until it is closed: a compiled
+        generator that nobody closes never lets go of it.
         """
 
     def stored(self) -> Iterator[bytes]:
         """Return everything up to `last` in order, a record at a time."""
         newest, begins = b"", self.begins
-        for first, batch in self._rows(begins):
-            if first > self.last:
-                break
-            if newest:
-                yield newest
-            newest = batch if first >= begins else split(batch, after=begins - 1)[1]
+        with closing(self._rows(begins)) as rows:
+            for first, batch in rows:
+                if first > self.last:
+                    break
+                if newest:
+                    yield newest
+                newest = batch if first >= begins else split(batch, after=begins - 1)[1]
         if newest:
             yield split(newest, after=self.last)[0]
 
@@ -189,13 +192,19 @@ class EntryReads(ABC):
         if last < first:
             return []
         assert last <= self.last, (last, self.last)
-        return entries(self._rows(first), first=first, last=last)
+        with closing(self._rows(first)) as rows:
+            return entries(rows, first=first, last=last)
 
     def batches(self, first: Index, last: Index, *, bytes_max: int) -> Iterator[EntryBatch]:
         """`first..last` in batches of at most `bytes_max`, or of one entry that is larger."""
         assert last <= self.last, (last, self.last)
-        return batches(self._rows(first), first=first, last=last, bytes_max=bytes_max)
+        return self._batches(first, last, bytes_max)
+
+    def _batches(self, first: Index, last: Index, bytes_max: int) -> Iterator[EntryBatch]:
+        with closing(self._rows(first)) as rows:
+            yield from batches(rows, first=first, last=last, bytes_max=bytes_max)
 
     def read(self, first: Index, *, bytes_max: int) -> bytes:
         """Return whole records from the one that holds `first` on. Raises Compacted."""
-        return joined((batch for _, batch in self._rows(first)), bytes_max=bytes_max)
+        with closing(self._rows(first)) as rows:
+            return joined((batch for _, batch in rows), bytes_max=bytes_max)

@@ -2,7 +2,7 @@
 
 import shutil
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -267,8 +267,9 @@ class LmdbLog(UntrimmedLog):
         """Why what is written now would not be found by a restart; None when all is well."""
         return self._env.gone()
 
-    def _rows(self, first: Index) -> Iterator[chain.Row]:
-        return self._stored(first) if first <= self.last else iter(())
+    def _rows(self, first: Index) -> Generator[chain.Row, None, None]:
+        if first <= self.last:
+            yield from self._stored(first)
 
     def _stored(self, first: int = 1) -> Iterator[chain.Row]:
         """The records from the one that holds `first` on."""

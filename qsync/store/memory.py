@@ -243,7 +243,7 @@ class MemoryLog(chain.EntryReads):
         """The place of the record that holds `index`."""
         return bisect_right(self._records, (index, _MORE)) - 1
 
-    def _rows(self, first: Index) -> Iterator[chain.Row]:
+    def _rows(self, first: Index) -> Generator[chain.Row, None, None]:
         if first > self.last:
             return
         self._reach(first)

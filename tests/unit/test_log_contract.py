@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -25,6 +26,11 @@ def log(disk: Disk) -> Log:
     opened = disk.open()
     opened.recover()
     return opened
+
+
+def open_files() -> int:
+    """How many there are in this process."""
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 def contents(log: Log) -> list[Entry]:
@@ -217,3 +223,18 @@ def test_whole_records_are_read_from_the_one_that_holds_an_entry(log: Log) -> No
     assert log.read(Index(1), bytes_max=1 << 20) == record.encode(made)
     assert log.read(Index(9), bytes_max=1 << 20) == record.encode(made[6:])
     assert log.read(Index(10), bytes_max=1 << 20) == b""
+
+
+def test_a_reader_that_stops_early_holds_no_file(log: Log) -> None:
+    """A leader sends one batch after another from the disk: each would hold a file for ever."""
+    made = some(9)
+    for at in range(0, 9, 3):
+        log.write(write(made[at : at + 3]))
+    contents(log)
+    before = open_files()
+    for _ in range(5):
+        assert log.entries(Index(1), Index(1)) == made[:1]
+        assert record.decode(log.read(Index(4), bytes_max=1)) == made[3:6]
+        assert next(iter(log.batches(Index(1), Index(9), bytes_max=1))).last == 1
+        assert record.decode(next(iter(log.stored()))) == made[:3]
+    assert open_files() == before

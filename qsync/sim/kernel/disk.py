@@ -1,7 +1,7 @@
 """A simulated machine's directory with the store's interface: it stalls, fails and loses data."""
 
 import uuid
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -57,7 +57,7 @@ class KernelLog(MemoryLog):
         self._disk.commit(write)
 
     @override
-    def _rows(self, first: Index) -> Iterator[chain.Row]:
+    def _rows(self, first: Index) -> Generator[chain.Row, None, None]:
         if self.unreadable:
             raise StoreError("input/output error while the log was read")
         return super()._rows(first)

@@ -1,7 +1,7 @@
 """The log in segments: see `contract.Log`. A write is one record, one `pwrite`, one `fdatasync`."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -286,7 +286,7 @@ class SegmentLog(chain.EntryReads):
         if writer is not None:
             writer.close()
 
-    def _rows(self, first: Index) -> Iterator[chain.Row]:
+    def _rows(self, first: Index) -> Generator[chain.Row, None, None]:
         """Return what counts of the records from the one with `first` on. Raises Compacted."""
         if first > self.last:
             return
