@@ -77,6 +77,7 @@ def commands(page: str) -> list[str]:
     return [re.sub(r"(?m)^\$ ", "", block) for block in blocks]
 
 
+@pytest.mark.pure
 def test_the_tutorial_goes_as_it_is_told(tmp_path: Path) -> None:
     done = told_of_a_lab("tutorial/first-failover.md", tmp_path)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
