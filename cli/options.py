@@ -1,7 +1,7 @@
 """Options that many commands share, so that they are spelt and behave the same everywhere."""
 
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -14,6 +14,7 @@ from qsync.form import form
 
 P = ParamSpec("P")
 R = TypeVar("R")
+GIVEN_TWICE: Final = "the target is given twice: as TARGET and with --target"
 _NAMED = "qsync.named"
 
 
@@ -165,7 +166,7 @@ def _either(ctx: click.Context, param: click.Parameter, value: list[str]) -> lis
     if named is None:
         return value
     if ctx.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE:
-        raise click.UsageError("the target is given twice: as TARGET and with --target")
+        raise click.UsageError(GIVEN_TWICE)
     return named
 
 

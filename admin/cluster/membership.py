@@ -65,8 +65,7 @@ def members(found: ClusterSurvey) -> list[ClusterMember]:
     """All places that any node knows, by id."""
     named = {id: (uuid, role) for id, uuid, role in _named(found)}
     there = {each.id: each for each in found.samples}
-    known = {each.id: (each.name, each.address) for each in found.samples}
-    known |= sides.places(found.samples)
+    known = sides.known_places(found.samples)
     return [*_members(found, named, there, known), *_anonymous(found, known)]
 
 

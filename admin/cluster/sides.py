@@ -53,6 +53,11 @@ def places(nodes: Sequence[NodeStatus]) -> dict[int, tuple[str, str]]:
     return {id: (name, address) for each in ordered for id, name, address in each.nodes}
 
 
+def known_places(nodes: Sequence[NodeStatus]) -> dict[int, tuple[str, str]]:
+    """As `places`, with the nodes themselves, which no list may name: one that is to join."""
+    return {each.id: (each.name, each.address) for each in nodes} | places(nodes)
+
+
 def _age(node: NodeStatus) -> tuple[bool, int, int]:
     return node.leads, node.term, node.last
 

@@ -243,12 +243,11 @@ def node_id(found: ClusterSurvey, name: str) -> int:
 
 
 def _node(found: ClusterSurvey, name: str) -> tuple[int, str]:
-    members = {each.id: (each.name, each.address) for each in found.samples}
-    members |= sides.places(found.samples)
-    for id, (each, address) in sorted(members.items()):
+    members = sorted(sides.known_places(found.samples).items())
+    for id, (each, address) in members:
         if name in {each, str(id), address}:
             return id, address
-    known = ", ".join(each for _, (each, _) in sorted(members.items()))
+    known = ", ".join(each for _, (each, _) in members)
     raise ConfigError(f"there is no node {name!r}; there are {known}")
 
 

@@ -12,6 +12,7 @@ from cli import targets
 from cli.examples import examples
 from cli.exits import CheckFailed
 from cli.options import (
+    GIVEN_TWICE,
     Duration,
     TargetOption,
     json_option,
@@ -106,7 +107,7 @@ def _target_and_path(
     given = ctx.get_parameter_source("target") is ParameterSource.COMMANDLINE
     if len(words) == 2:  # noqa: PLR2004 - both
         if given:
-            raise click.UsageError("the target is given twice: as TARGET and with --target")
+            raise click.UsageError(GIVEN_TWICE)
         return TargetOption().convert(words[0], None, ctx), words[1]
     if not words or given:
         return None, next(iter(words), None)

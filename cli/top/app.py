@@ -10,7 +10,7 @@ import trio
 from rich.console import Console, RenderableType
 from rich.live import Live as LiveScreen
 
-from admin.cluster import leadership
+from admin.cluster import leadership, sides
 from admin.cluster.moment import MomentWriter
 from admin.cluster.picture import ClusterPicture
 from cli.top import keys
@@ -168,7 +168,7 @@ class App:
     def _address(self, name: str) -> str:
         found = self.picture.survey
         known = {each.name: each.address for each in found.silent}
-        known |= {other: at for each in found.samples for _, other, at in each.nodes}
+        known |= dict(sides.places(found.samples).values())
         if name not in known:
             raise Unavailable(f"no node knows {name} any more")
         return known[name]

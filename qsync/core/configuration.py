@@ -210,14 +210,9 @@ class Configurations:
             return False
         return any(each.member(replica) for each in self._in_log())
 
-    def _in_log(self, upto: Index | None = None) -> list[Configuration]:
+    def _in_log(self) -> list[Configuration]:
         """Return all that this log has, the founding one first, also those that were taken back."""
-        changes = (
-            self._changes
-            if upto is None
-            else [each for each in self._changes if each.index <= upto]
-        )
-        known = [each.configuration for each in changes]
+        known = [each.configuration for each in self._changes]
         return known if self._founding is None else [self._founding, *known]
 
     def before(self, index: Index) -> Configuration | None:
@@ -260,13 +255,13 @@ class Configurations:
 
     def trim(self, upto: Index) -> None:
         """Forget what is before `upto`, where the log begins now; the fold begins there."""
-        self._earlier |= _places(self._in_log(upto))
-        kept: list[_Change] = []
+        known, kept = self._in_log(), list[_Change]()
         for change in self._changes:
             if change.index > upto:
                 kept.append(change)
             elif change.taken_back_by is None or change.taken_back_by > upto:
                 self._founding = change.configuration
+        self._earlier |= _places(known[: len(known) - len(kept)])
         self._changes = kept
 
     def begin_at(self, body: bytes) -> None:

@@ -145,9 +145,7 @@ class Program:
             and isinstance(write, WriteRequest)
             and self.dice.chance(RESOLVES)
         ):
-            now = self._system.now()
-            token, deadline = Token(write.session, write.seq), now + self.around.timeout
-            asks.append(self.core.resolve(token, now=now, deadline=deadline))
+            asks.append(self._question(Token(write.session, write.seq), again=True))
             await self._settled(asks[-1])
         return asks
 
@@ -161,15 +159,16 @@ class Program:
         write = ask.request
         if ask.settled or not isinstance(write, WriteRequest) or len(write.session) <= SEED_BYTES:
             return []
+        return [self._question(Token(write.session, write.seq), again=early.again, sent=sent)]
+
+    def _question(
+        self, token: Token, *, again: bool, sent: SentNumbers | None = None
+    ) -> PendingRequest:
+        """Ask for the outcome of a write; `again`: do it if nobody has done it."""
         now = self._system.now()
-        question = self.core.resolve(
-            Token(write.session, write.seq),
-            now=now,
-            deadline=now + self.around.timeout,
-            again=early.again,
-            observe=sent.observe,
-        )
-        return [question]
+        observe = None if sent is None else sent.observe
+        deadline = now + self.around.timeout
+        return self.core.resolve(token, now=now, deadline=deadline, again=again, observe=observe)
 
     async def write_again(self, request: Callable[[int], Request], token: Token) -> PendingRequest:
         """A write of another client, under its number."""
@@ -177,9 +176,7 @@ class Program:
 
     async def resolve(self, token: Token) -> PendingRequest:
         """Ask for the outcome of another client's write; without one, it never takes effect."""
-        now = self._system.now()
-        deadline = now + self.around.timeout
-        ask = self.core.resolve(token, now=now, deadline=deadline, again=False)
+        ask = self._question(token, again=False)
         await self._settled(ask)
         return ask
 
