@@ -29,7 +29,7 @@ class MachineClocks:
 
     def elapsed(self, now: float, *, asleep_since: float | None) -> float:
         """Including the time in which it was suspended."""
-        slept = self.slept + (0.0 if asleep_since is None else now - asleep_since)
+        slept = self.slept + (0.0 if asleep_since is None else max(0.0, now - asleep_since))
         return (now - slept) * self.rate + self.ahead + slept
 
     def when_is(self, monotonic: float) -> float:

@@ -303,7 +303,8 @@ class MemberMachine(MemberView):
     def suspend(self) -> None:
         """The machine sleeps, and with it its monotonic clock."""
         self.pause()
-        self.asleep_since = self.room.clockwork.now
+        # Its process may be ahead of the room, by a sleep in a call that is counted already.
+        self.asleep_since = max(self.room.clockwork.now, self.process.at)
 
     def spare(self) -> None:
         """No fault happens to it at any call."""
@@ -319,7 +320,7 @@ class MemberMachine(MemberView):
         """SIGCONT."""
         since, self.asleep_since = self.asleep_since, None
         if since is not None:
-            self.clocks.slept += self.room.clockwork.now - since
+            self.clocks.slept += max(0.0, self.room.clockwork.now - since)
         self.process.stopped = False
         self.process.go_on()
 
