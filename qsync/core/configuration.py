@@ -125,6 +125,8 @@ class Configurations:
         self.codec = codec
         self.followed = founding
         """The configuration in use; set where the log is followed."""
+        self.leaves = False
+        """The one followed leaves this directory out; that it is confirmed is to be written."""
         self._founding = founding
         self._changes: list[_Change] = []
         self._earlier: dict[Replica, Instance] = {}

@@ -72,13 +72,14 @@ class Connected:
     """Our connection to a peer is up. `epoch` grows with each one.
 
     The peer said in the handshake on which directory it runs, and which features of the log its
-    release knows.
+    release knows. `anonymous`: it follows without being a member, and was admitted for that.
     """
 
     peer: Replica
     epoch: int
     instance: Instance = ONE_INSTANCE
     features: frozenset[str] = KNOWN
+    anonymous: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from election.messages import Index, Replica, Term
 from qsync.core.config import CoreConfig
 from qsync.core.configuration import Configuration
+from qsync.core.entitlement import entitled
 from qsync.core.messages import (
     Append,
     AppendResponse,
@@ -177,12 +178,15 @@ class Leader:
     # -- sending
 
     def replicate(self, send: Send) -> None:
-        """Send every follower all it lacks, within its window, beside our own write."""
-        last = self.replicated_log.log.last
+        """Send every follower all it lacks and may have, within its window."""
+        log = self.replicated_log.log
         for progress in self.followers.values():
             if not progress.connected:
                 continue
-            progress.keep_within(self.replicated_log.log)
+            progress.keep_within(log)
+            last = entitled(progress, self.replicated_log)
+            if last < log.last and not progress.ends_at(last, log):
+                continue
             match progress.state:
                 case ReplicationState.PROBE:
                     progress.probed(now=self.replicated_log.now)
@@ -192,7 +196,7 @@ class Leader:
                 case ReplicationState.SNAPSHOT:
                     progress.offered(now=self.replicated_log.now)
                     # The beginning of our log: confirmed, and outside every stretch (M6 a).
-                    start = self.replicated_log.log.start
+                    start = log.start
                     assert 0 < start.index <= self.replicated_log.confirmed
                     offer = InstallSnapshot(
                         term=self.term, leader=self.config.me, epoch=progress.epoch, start=start
@@ -209,11 +213,12 @@ class Leader:
         while progress.sent < last:
             if log.bytes_between(progress.match, progress.sent) > config.append_window_bytes:
                 break
-            upto = log.fit(
+            fitting = log.fit(
                 progress.sent + 1,
                 entries_max=config.append_entries_max,
                 bytes_max=config.append_bytes_max,
             )
+            upto = min(fitting, last)
             self._send_batch(progress, upto, send)
             progress.streamed(upto)
 

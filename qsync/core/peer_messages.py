@@ -21,7 +21,7 @@ from qsync.core.messages import (
     TransferLeadership,
 )
 from qsync.core.peers import forget_stranger
-from qsync.core.progress import Progress
+from qsync.core.progress import Membership, Progress
 from qsync.core.read_requests import ReadRequests
 from qsync.core.replica_state import ReplicaState
 
@@ -208,7 +208,8 @@ class PeerMessages:
             epoch=event.epoch, connected=True, last=replicated_log.log.last, now=replicated_log.now
         )
         progress.instance, progress.features = event.instance, event.features
-        progress.take_role(None)  # what it said over the former connection does not count
+        # What it said over the former connection does not count.
+        progress.membership = Membership.ANONYMOUS if event.anonymous else Membership.STRANGER
         progress.take_role(replicated_log.configurations.role_of(event.peer, event.instance))
         state.raft.campaign.absent.discard(event.peer)
         if all(map(self._is_there, state.raft.electorate.peers)):

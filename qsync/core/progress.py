@@ -21,6 +21,8 @@ class Membership(Enum):
     RECRUIT = 3
     """A voter that may have forgotten acks, or has not said yet that it has not."""
     VOTER = 4
+    ANONYMOUS = 5
+    """No member, and admitted to follow all the same."""
 
 
 class ReplicationState(Enum):
@@ -94,6 +96,11 @@ class Progress:
         return self.membership is Membership.VOTER or self.membership is Membership.RECRUIT
 
     @property
+    def is_outside(self) -> bool:
+        """Whether the configuration in force does not name its directory."""
+        return self.membership is Membership.STRANGER or self.membership is Membership.ANONYMOUS
+
+    @property
     def is_replicating(self) -> bool:
         """Whether it is known where the logs agree."""
         return self.state is ReplicationState.REPLICATE
@@ -107,6 +114,8 @@ class Progress:
     def take_role(self, role: MemberRole | None) -> None:
         """Give it the role of its directory in the configuration in force; None: a stranger."""
         match role:
+            case None if self.membership is Membership.ANONYMOUS:
+                pass
             case None:
                 self.membership = Membership.STRANGER
             case MemberRole.LEARNER | MemberRole.JOINING:
@@ -147,6 +156,17 @@ class Progress:
         if self.sent < log.start.index:
             self.sent = log.start.index
             self.state = ReplicationState.PROBE
+
+    def ends_at(self, last: Index, log: LogIndex) -> bool:
+        """Send nothing behind that entry. Return whether it lacks something up to there.
+
+        A probe has entries too, where the checksum of the entry that it asks for is not known.
+        """
+        if self.match >= last or last < log.start.index:
+            return False
+        if self.state is ReplicationState.PROBE:
+            self.sent = min(self.sent, last)
+        return True
 
     def offered(self, *, now: float) -> None:
         """Note that a snapshot was offered."""

@@ -153,7 +153,7 @@ class ReplicaState:
         configurations = self.replicated_log.configurations
         if configurations.in_force is not configurations.followed:
             self.follow_configuration()
-        elif self.raft.electorate.outgoing:
+        elif self.raft.electorate.outgoing or configurations.leaves:
             self._follow_removal()
         raft, leader = self.raft.state, self.leader
         if leader is not None and (raft.role is not Role.LEADER or raft.ballot.term != leader.term):
@@ -175,6 +175,9 @@ class ReplicaState:
             return
         configurations.followed = configuration
         if configuration is not None:
+            configurations.leaves = (
+                configuration.role_of(self.config.me, self.config.instance) is None
+            )
             votes = is_named(self.config, configuration)
             self.set_configuration(replace(self.config, voters=configuration.replicas, votes=votes))
             follow_members(self.peers, configuration, me=self.config.me)
@@ -199,6 +202,9 @@ class ReplicaState:
         )
         if was and not electorate.outgoing:
             self.raft.campaign.drop_round()
+        if configurations.leaves and configurations.changed_at() <= confirmed:
+            # No leader sends it more, so there is no entry that this could be written with.
+            configurations.leaves, self.replicated_log.pending_writes.overdue = False, True
 
     def _new_follower(self) -> Follower:
         follower = Follower(self.config, self.replicated_log, term=self.raft.term)

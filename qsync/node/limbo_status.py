@@ -134,7 +134,7 @@ def _lacking(machine: "Machine", neighbours: Neighbours, voter: Replica) -> Miss
 def _why(progress: "Progress", broken: str | None) -> str:
     if broken is not None:
         return f"no connection: {broken}"
-    if progress.membership is Membership.STRANGER:
+    if progress.is_outside:
         return "it is not a member: the configuration does not name its directory"
     if progress.membership is Membership.RECRUIT:
         return "it has not caught up since its log was damaged, so its acks do not count"

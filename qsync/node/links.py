@@ -263,6 +263,7 @@ class Links:
                     epoch=link.epoch,
                     instance=read_instance(dialer.greeting.instance),
                     features=features.told_in(dialer.greeting.features),
+                    anonymous=self.book.anonymous.has(Replica(link.peer.id)),
                 )
             )
         return len(payloads)

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from election.messages import Index, Replica
-from qsync.core.progress import Membership
 from qsync.node.links import LinkStatus
 from qsync.node.view import NodeView
 from qsync.status.members import (
@@ -107,7 +106,7 @@ def peers(node: NodeView) -> tuple[PeerStatus, ...]:
                 lag=last - progress.match if leads else None,
                 idle=now - progress.heard_at if heard else None,
                 recruit=not progress.counts if leads else None,
-                stranger=progress.membership is Membership.STRANGER if leads else None,
+                stranger=progress.is_outside if leads else None,
                 snapshot=node.transfers.to(replica) if leads else None,
             )
         )

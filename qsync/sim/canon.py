@@ -51,6 +51,7 @@ PROPERTIES = {
     18: "every node can read its entries",
     19: "stored state is bounded",
     20: "one history in a cluster",
+    21: "no log for a node that is no member",
 }
 """The ten of protocol.md, and: no exception of our own code (0); a healed cluster comes to rest
 (11); client histories are linearizable (12); operators get answers (13); any two quorums have a
@@ -60,7 +61,8 @@ that was confirmed before (17, security.md); no node receives an entry that its 
 (18, protocol.md 7); the state of a node, besides the rows of its clients, does not grow with the
 length of its life (19); a cluster recovered from one survivor has the survivor's whole log, terms
 above all older ones, one voter at first, no peer and no client of the old cluster, and none of its
-sessions (20, membership.md M8).
+sessions (20, membership.md M8); a leader sends no entry to a node that is no member, and to a
+removed one none behind its removal (21, membership.md M4 f).
 """
 
 

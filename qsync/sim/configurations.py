@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from election.messages import Index, Replica
 from election.quorum import majority
 from qsync.core.configuration import Configuration, Voters, configuration_of
+from qsync.core.messages import Append, InstallSnapshot, Message
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.errors import StoreError
 from qsync.record import CONFIG, EntryKind, Instance, read_ref
 from qsync.replica import Replica as Core
+from qsync.sim import properties
 from qsync.sim.canon import PropertyViolation
 
 
@@ -122,6 +124,30 @@ class ConfigurationRules:
         open_ = [each for each in decisive if each > max(confirmed, promoted_at)]
         if len(open_) > 1:
             raise PropertyViolation(14, f"leader {me} makes changes at {open_}, none is decided")
+
+    def sent(self, me: Replica, core: Core, peer: Replica, message: Message) -> None:
+        """Property 21: who left gets nothing behind its removal, once that is confirmed (M4 f)."""
+        match message:
+            case Append() if message.last > message.prev_index:
+                last = message.last
+            case InstallSnapshot():
+                last = message.start.index
+            case _:
+                return
+        replicated_log = core.machine.replicated_log
+        followed = replicated_log.configurations.followed
+        if followed is None or followed.member(peer) is not None:
+            return
+        standing = [each for each in fold(replicated_log) if not each.rolled_back_by]
+        if any(each.index > replicated_log.confirmed for each in standing):
+            return
+        instance = core.machine.peers[peer].instance
+        base = self._before(replicated_log)
+        left, was = 0, base is not None and base.role_of(peer, instance) is not None
+        for change in standing:
+            is_ = change.configuration.role_of(peer, instance) is not None
+            left, was = (change.index if was and not is_ else left), is_
+        properties.left_gets_nothing(me, peer, last=last, left=left)
 
     def begin_anew(self, configuration: Configuration) -> None:
         """What the voters of the cluster that ended said and counted by is over."""

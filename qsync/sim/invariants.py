@@ -136,8 +136,9 @@ class Invariants:
         self._marks[me] = NodeCursor(core)
 
     def said(self, me: Replica, core: Core, peer: Replica, message: Message) -> None:
-        """Properties 5 and 7: votes are durable and stand, acks are of what is durable."""
+        """Properties 5, 7, 21: votes are durable and stand, acks are of what is durable."""
         disk = self.durable[me]
+        self.rules.sent(me, core, peer, message)
         acks(me, message, core.machine.replicated_log, disk)
         if votes(me, peer, message, disk):
             assert isinstance(message, RequestVoteResponse)

@@ -381,6 +381,15 @@ def number_ended(request: tuple[bytes, int], what: str) -> NoReturn:
     )
 
 
+def left_gets_nothing(me: int, peer: int, *, last: int, left: int) -> None:
+    """Property 21: entries for a node that was removed end with its removal (M4 f)."""
+    if last > left:
+        raise PropertyViolation(
+            21,
+            f"leader {me} sends entries up to {last} to node {peer}, which was removed at {left}",
+        )
+
+
 def counts_by_its_log(me: int, *, mine: object, wanted: object) -> None:
     """membership.md M1 b, M6 a: the voters are those of the log, also of a trimmed one."""
     if mine != wanted:

@@ -11,7 +11,7 @@ from election.messages import Replica
 from qsync.config import NodeConfig
 from qsync.core.progress import counted
 from qsync.core.retention import HoldKind
-from qsync.member import MemberRole
+from qsync.member import MemberAction, MemberRole
 from qsync.node.node import Node, open_node
 from qsync.node.status import status
 from tests.node import three
@@ -64,6 +64,8 @@ async def test_it_follows_counts_nowhere_and_is_made_a_member_when_that_is_asked
         await three.until(lambda: status(one).standing == "learner", "it is a learner")
         leader.queries.retention.sweep(leader.reactor.effects.now())
         assert known(leader) == []
+        await aside(lambda: remove(leader, one))
+        await it_gets_no_more(leader, one)
         await its_lease_ends(leader, another)
 
 
@@ -97,6 +99,26 @@ def add(leader: Node, one: Node) -> None:
     assert newcomer.standing == membership.STRANGER
     learner = MemberRole.LEARNER
     membership.add(found, newcomer, role=learner, force=False, timeout=20, progress=lambda _: None)
+
+
+def remove(leader: Node, one: Node) -> None:
+    """Out of the configuration, while it runs and is connected."""
+    found = surveys.survey([leader.address])
+    member = next(each for each in membership.members(found) if each.id == one.config.node.id)
+    membership.change(found, MemberAction.REMOVE, member, timeout=20)
+
+
+async def it_gets_no_more(leader: Node, one: Node) -> None:
+    """It is connected, and was anonymous once: it gets its removal, and no row after that."""
+    await three.until(lambda: status(one).standing == "removed", "it knows that it was removed")
+    log = one.replica.machine.replicated_log
+    assert log.log.last == log.configurations.changed_at()
+    async with qsync.connect_async(leader.address) as db:
+        await db.space("t").insert([2, "not for it"])
+    peer, written = leader.replica.machine.peers[Replica(31)], leader.reactor.effects.now()
+    await three.until(lambda: peer.heard_at > written, "it answers a heartbeat after that")
+    assert peer.connected
+    assert log.log.last == log.configurations.changed_at()
 
 
 async def its_lease_ends(leader: Node, config: NodeConfig) -> None:

@@ -10,6 +10,7 @@ from qsync.core.configuration import Configuration
 from qsync.core.leader import Leader
 from qsync.core.progress import Membership, quorumth
 from qsync.core.ready import Ready
+from qsync.core.rounds import Send
 from qsync.record import Entry
 from qsync.replica import Replica as Core
 from qsync.sim.mutants.counting import every_leader_is
@@ -63,6 +64,20 @@ class _FormerQuorum(Leader):
         matches: list[float] = [self.replicated_log.written] if self.config.votes else []
         matches += [each.match for each in self.followers.values() if each.counts]
         return Index(int(quorumth(matches, quorum)) if len(matches) >= quorum else 0)
+
+
+class _ServesAll(Leader):
+    @override
+    def replicate(self, send: Send) -> None:
+        """Whoever is connected gets all."""
+        outside = [
+            each for each in self.followers.values() if each.membership is Membership.STRANGER
+        ]
+        for each in outside:
+            each.membership = Membership.ANONYMOUS
+        super().replicate(send)
+        for each in outside:
+            each.membership = Membership.STRANGER
 
 
 class _OnlyAsVoter(Voter):
@@ -131,6 +146,12 @@ MEMBERS = (
         rule="membership.md M4 d",
         without="a voter does not campaign once its removal is appended",
         remodel=_goes_at_once,
+    ),
+    Mutant(
+        name="removed_gets_the_log",
+        rule="membership.md M4 f",
+        without="a leader sends its log to every node that is connected, a member or not",
+        remodel=partial(every_leader_is, kind=_ServesAll),
     ),
     Mutant(
         name="votes_only_as_voter",

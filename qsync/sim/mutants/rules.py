@@ -42,7 +42,7 @@ RULES: Final[Mapping[str, str]] = {
         "a removed voter may campaign until it knows that its removal is confirmed"
     ),
     "membership.md M4 e": "a node votes although its own log does not name it as a voter",
-    "membership.md M4 f": "a removed node is informed",
+    "membership.md M4 f": "a removed node gets its removal, and nothing after it",
     "membership.md M5": "a lost disk is a stranger; a damaged log is repaired",
     "membership.md M6 a": "a snapshot has the configuration in force at its entry",
     "membership.md M6 b": "a snapshot comes from the leader and is ahead of the confirmed index",
@@ -92,7 +92,6 @@ UNBROKEN: Final[Mapping[str, str]] = {
     "membership.md M3 e": (
         "the same rule as for any transaction: protocol.md 5, `rollback_inherited`"
     ),
-    "membership.md M4 f": "for people: the terms of a node that missed it are harmless",
     "membership.md M6 e": "it follows from M6 a to d",
     "membership.md M6 f": "asserted when a replica starts",
     "membership.md M6 g": "asserted where a log is trimmed",

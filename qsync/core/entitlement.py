@@ -1,0 +1,34 @@
+"""Which part of the log a leader sends to a node that is no member (membership.md M4 f)."""
+
+from election.messages import Index
+from qsync.core.configuration import Configuration
+from qsync.core.progress import Membership, Progress
+from qsync.core.replicated_log import ReplicatedLog
+
+
+def entitled(progress: Progress, replicated_log: ReplicatedLog) -> Index:
+    """Return up to where a peer may have the log: all of it, unless the peer is no member.
+
+    Who was removed gets the removal, so that it knows, and nothing behind it once that is
+    confirmed. Who was no member since this log begins gets nothing, unless it follows as an
+    anonymous replica. Another directory of a member gets all: it may be given the place (M5).
+    """
+    last = replicated_log.log.last
+    if progress.membership is not Membership.STRANGER:
+        return last
+    configurations = replicated_log.configurations
+    now = configurations.followed
+    if now is None or now.member(progress.peer) is not None:
+        return last
+    if configurations.changed_at() > replicated_log.confirmed:
+        return last  # it may be taken back
+    left, was = Index(0), _names(configurations.founding, progress)
+    for index, configuration in configurations.standing():
+        before, was = was, _names(configuration, progress)
+        if before and not was:
+            left = index
+    return left
+
+
+def _names(known: Configuration | None, progress: Progress) -> bool:
+    return known is not None and known.role_of(progress.peer, progress.instance) is not None
