@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from admin.cluster.short import how_many
 from cli.backup_keys import (
     KeyOptions,
     key_options,
@@ -20,6 +19,7 @@ from cli.exits import CheckFailed
 from cli.options import Duration, Size, json_option, set_options, target_option
 from cli.output import document, say, style, text
 from cli.render.bars import bars
+from qsync.units import how_many
 
 if TYPE_CHECKING:
     from admin.backup.manifest import BackupManifest
