@@ -299,9 +299,8 @@ def restore(
     node = new_cluster.NewNode(directory=directory, options=options)
     found = load(place, key)
     if dry_run:
-        new_cluster.check_empty(directory)
-        plan, _ = restoring.plan(found, wanted)
-        _tell_plan(plan, "would restore")
+        node.check()
+        _tell_plan(restoring.preview(found, wanted), "would restore")
         return
     with bars() as progress:
         plan, config = restoring.restore(found, wanted, node, progress)
@@ -342,7 +341,8 @@ def _tell_plan(plan: "RestorePlan", what: str, **more: object) -> None:
     if more:
         say(f"the new cluster is {more['cluster']}; its terms begin at {plan.term}")
     for each in plan.dropped:
-        say(f"{each} fits no single node and was dropped: set it again when the others are there")
+        done = "was" if more else "would be"
+        say(f"{each} fits no single node and {done} dropped: set it again with the others there")
 
 
 def _members(made: "BackupManifest") -> dict[str, object]:

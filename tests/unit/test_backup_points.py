@@ -140,6 +140,31 @@ def test_sessions_members_and_misfit_settings_do_not_come_along() -> None:
     assert spaces.folded == Index(history.last)
 
 
+def test_a_dry_run_names_the_settings_that_the_restore_drops(tmp_path: Path) -> None:
+    """Of the rows of the backup and of the log behind it, at every point, rolled back or not."""
+    history, place = MadeHistory(Random(1)), Folder(tmp_path / "place")
+    for value in ("3", None, "4", "1"):
+        history.write([[17, {"replication.synchro_quorum": value}]], [])
+        history.confirm()
+    history.write([[17, {"replication.synchro_quorum": "5"}]], [])
+    history.write([[17, {"replication.synchro_timeout": "4s"}]], [])
+    history.confirm()
+    history.write([[17, {"replication.synchro_quorum": None}]], [])
+    history.roll_back()
+    history.live(5)
+    kept(place, history)
+    found, seen = catalogue.load(place), set[tuple[str, ...]]()
+    member = Member(Replica(1), Instance(77), name="n1", address="127.0.0.1:1")
+    for index in range(1, history.last + 1):
+        told = restoring.preview(found, WantedPoint(index=index))
+        assert told.dropped == found_anew(folded(history, index)[0], member)
+        seen.add(told.dropped)
+    assert seen == {(), *((f"replication.synchro_quorum = {each}",) for each in "345")}
+    assert found.backups[-1].index, "some were in its rows"
+    newest = restoring.preview(found, WantedPoint())
+    assert newest.dropped == ("replication.synchro_quorum = 5",)
+
+
 def test_only_what_goes_on_for_a_cluster_descends_from_it() -> None:
     """A restore may stand beside the cluster that it is of, and is not to stop that."""
     history = MadeHistory(Random(1))
