@@ -33,13 +33,15 @@ from qsync.store.snapshot import SnapshotHead, decode_chunk, decode_head
 class RestorePlan:
     """What a restore makes. `index`: up to which entry; `clipped`: what was asked for, and why not.
 
-    `term` and `generation`: in which the new cluster begins. `left_out`: entries that are kept
-    behind that index. `dropped`: settings that do not fit a single node.
+    `went_back`: an entry behind it that is not younger than the moment that was asked for, by a
+    clock that went back. `term` and `generation`: in which the new cluster begins. `left_out`:
+    entries that are kept behind that index. `dropped`: settings that do not fit a single node.
     """
 
     point: RestorePoint
     index: int
     clipped: str
+    went_back: int | None
     term: int
     generation: int
     left_out: int
@@ -78,6 +80,7 @@ def plan(found: Catalogue, wanted: WantedPoint) -> tuple[RestorePlan, DecidedLog
         point=point,
         index=log.last,
         clipped=clipped,
+        went_back=None if wanted.time is None else points.went_back(found, point, wanted.time),
         term=first_term_of(generation),
         generation=generation,
         left_out=max(0, point.reach - log.last),

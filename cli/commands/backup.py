@@ -323,6 +323,7 @@ def _tell_plan(plan: "RestorePlan", what: str, **more: object) -> None:
             index=plan.index,
             asked=plan.point.index,
             clipped=plan.clipped,
+            went_back=plan.went_back,
             entries=plan.index - backup.index,
             left_out=plan.left_out,
             term=plan.term,
@@ -333,6 +334,11 @@ def _tell_plan(plan: "RestorePlan", what: str, **more: object) -> None:
         return
     if plan.clipped:
         say(plan.clipped)
+    if plan.went_back is not None:
+        say(
+            f"a clock went back: entry {plan.went_back} is left out, with all behind index "
+            f"{plan.index}, though its time is not after that moment; --to-index can name it"
+        )
     say(
         f"{what} index {plan.index} of cluster {plan.origin}: backup {backup.index} with "
         f"{backup.rows} rows, and {plan.index - backup.index} entries of the log behind it; "
