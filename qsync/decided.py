@@ -13,9 +13,10 @@ from qsync.core.limbo import RolledBackRange
 from qsync.core.logstart import EMPTY, LogStart
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.trimming import start_at
+from qsync.data import body, keys
 from qsync.data.members import CODEC
 from qsync.data.state import DataState
-from qsync.record import CONFIG, Entry, EntryKind, encode
+from qsync.record import CONFIG, HEADER_SIZE, Entry, EntryKind, encode
 from qsync.replaying import REPLAY_STEP, next_stop, replay
 from qsync.store.contract import Log, RecoveredLog, Spaces
 from qsync.store.snapshot import SnapshotHead, chunks
@@ -88,6 +89,20 @@ class DecidedLog:
                 state.folded_to(fold)
             at = end
             progress(at)
+
+    def written_to(self, space: int) -> Iterator[tuple[bytes, bytes | None]]:
+        """The rows that it puts into a space up to the index to restore, in order, by their keys.
+
+        None for a row that is deleted; what was rolled back is left out.
+        """
+        log, prefix = self.replicated_log, keys.prefix(space, 0)
+        for entry in self._from(log.log.start.index + 1):
+            if entry.index > self.last:
+                return
+            if entry.kind == EntryKind.TXN and log.limbo.stretch_at(entry.index) is None:
+                for written, key, row in body.decode(entry.raw[HEADER_SIZE:])[3]:
+                    if written == space:
+                        yield prefix + key, row
 
     def _noted(self) -> Iterator[list[Entry]]:
         """All batches; what the fates need of them is kept."""

@@ -36,6 +36,12 @@ class QsyncError(Exception):
         self.details = details or {}
         self.hint = hint or ("" if leader else self.hint_alone) or self.hint
 
+    def name_leader(self, address: str | None) -> None:
+        """Add the address of the leader, which its raiser did not know."""
+        self.leader = address
+        if address and self.hint == self.hint_alone:
+            self.hint = type(self).hint
+
     def __str__(self) -> str:
         return f"{self.code}: {self.message}" + (f" ({self.hint})" if self.hint else "")
 

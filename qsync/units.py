@@ -1,4 +1,4 @@
-"""Durations and sizes as people write them: `250ms`, `5s`, `64MiB`."""
+"""Durations, sizes and counts as people write them: `250ms`, `64MiB`, `2 rows`."""
 
 import re
 from decimal import Decimal
@@ -60,6 +60,13 @@ def show_size(bytes_: int) -> str:
         if bytes_ and bytes_ % _BYTES[unit] == 0:
             return f"{bytes_ // _BYTES[unit]}{unit}"
     return f"{bytes_}B"
+
+
+def how_many(count: int, noun: str) -> str:
+    """The number and its noun, in the plural unless there is one: `1 entry`, `2 backups`."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count} {noun[:-1]}ies" if noun.endswith("y") else f"{count} {noun}s"
 
 
 def _split(text: str, *, what: str, example: str) -> tuple[str, str]:

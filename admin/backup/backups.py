@@ -128,8 +128,7 @@ class Backups:
     ) -> RestorePlan:
         """Return what `restore` would make, as its `--dry-run`. Changes nothing."""
         found = catalogue.load(self._opened())
-        plan, _ = restoring.plan(found, self._wanted(to_index, to_time, backup))
-        return plan
+        return restoring.preview(found, self._wanted(to_index, to_time, backup))
 
     def _opened(self) -> BackupPlace:
         place = places.open_place(self.place)

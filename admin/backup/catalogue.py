@@ -70,6 +70,11 @@ class Catalogue:
         chain = self.settled_chain(backup)
         return max([backup.index_time, *(each.latest for each in chain)])
 
+    def youngest(self, index: int) -> float:
+        """Return the latest time of an entry up to there that a prune may remove; 0 of none."""
+        times = [each.latest for each in self.log if each.last <= index]
+        return max([0.0, *times, *(each.youngest for each in self.backups if each.index <= index)])
+
     def backup(self, name: str) -> BackupManifest:
         """Return a backup by its name: the index of its rows. Raises NoBackup."""
         for each in self.backups:

@@ -45,7 +45,8 @@ class BackupManifest:
     `start`: the record of where a log goes on behind the rows, as hexadecimal text; `index`,
     `term` and `crc` are those of that entry. `begun` and `ended`: wall clock of the machine that
     made it, in seconds. `index_time`: of the entry at `index`, by the clock of its leader; `time`:
-    the latest one up to `last`.
+    the latest one up to `last`; `youngest`: the latest one up to `index` that the place told of,
+    0 in backups of former releases.
     """
 
     cluster: str
@@ -65,6 +66,7 @@ class BackupManifest:
     parts: tuple[Part, ...]
     log: tuple[str, ...]
     release: str
+    youngest: float = 0.0
     format: int = FORMAT
 
 

@@ -49,6 +49,11 @@ class NewNode:
     directory: Path
     options: Mapping[str, str] = field(default_factory=dict)
 
+    def check(self) -> None:
+        """Raises DirectoryNotEmpty, ConfigError if it cannot be made of a backup."""
+        self.config(str(uuid.uuid4()), descends=False)
+        check_empty(self.directory)
+
     def config(self, cluster: str, *, descends: bool) -> tuple[NodeConfig, Secret]:
         """A draft of its configuration, and the secret that is put beside it. Raises ConfigError.
 

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from admin.backup.failures import BackupPlaceLost, NoBackup
 from qsync.errors import ConfigError, DiskFull
-from qsync.store.private import make_private, replace_with
+from qsync.store.private import FILE_OF_ALL, make_private, replace_with
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
 UNREADY: Final = ".new"
 """A file that is being written; it is never read."""
-_FILE_MODE: Final = 0o666
-"""Less what the umask takes away, as any file."""
 _PASSWORD: Final = re.compile(r"(?<=://)([^/@:]*):[^/]*@")
 """In a URL, of who reaches it: the cluster's log and its status name places, for all to read."""
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -95,7 +93,7 @@ class Folder:
                 make_private(self._path)  # as a node's directory: it has all that is in one
                 _keep_name(self._path.parent)
             _make_folders(path.parent)
-            replace_with(unready, path, content, mode=_FILE_MODE)
+            replace_with(unready, path, content, mode=FILE_OF_ALL)
             _keep_name(path.parent)
 
     def remove(self, name: str) -> None:

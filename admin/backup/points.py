@@ -1,23 +1,22 @@
 """Finds a point to restore: a backup, the log behind it, an exact index."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from admin.backup import catalogue
+from admin.backup import catalogue, names
 from admin.backup.catalogue import Catalogue
 from admin.backup.failures import BackupGap, NoBackup
 from admin.backup.manifest import BackupManifest, LogManifest
 from qsync.core.logstart import LogStart
-from qsync.record import Entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedPoint:
     """The wanted entry or moment; without either the newest point.
 
-    `time`: seconds since 1970. What was written later, by the clock of the leader of that time, is
-    left out, with all that follows it. `backup`: begin with that one.
+    `time`: seconds since 1970. The first entry that was written later, by the clock of its leader,
+    is left out, with all that follows it, also what a clock that went back says is older. So it is
+    the same entry whichever backups are there. `backup`: begin with that one.
     """
 
     index: int | None = None
@@ -58,37 +57,43 @@ def shown_time(seconds: float) -> str:
 def find(found: Catalogue, wanted: WantedPoint) -> RestorePoint:
     """Find the newest backup below the point, and the log from there. Raises NoBackup, BackupGap.
 
-    Of a moment it reads the part of the log in which that lies. Raises BackupDamaged.
+    Of a moment it reads the part of the log in which the first younger entry is. Raises
+    BackupDamaged.
     """
     if not found.backups:
         why = f": {found.damage[0]}" if found.damage else ""
         raise NoBackup(f"there is no finished backup at {found.place.url}{why}")
     backups = found.backups if wanted.backup is None else [found.backup(wanted.backup)]
-    fitting = [each for each in backups if _is_before(each, wanted)]
+    index = _index(found, wanted)
+    fitting = [each for each in backups if index is None or each.index <= index]
     if not fitting:
-        oldest = backups[0]
         raise BackupGap(
-            f"{wanted} is before the oldest backup, which begins at index {oldest.index}, "
-            f"{shown_time(oldest.index_time)}"
+            f"{wanted} is before the oldest backup, which begins at index {backups[0].index}, "
+            f"{shown_time(backups[0].index_time)}"
         )
     for each in reversed(fitting):
-        chain = found.settled_chain(each)
         reach = found.reach(each)
-        index = _index(found, each, chain, wanted)
-        if index <= reach:
-            kept = _deciding(chain, index)
+        if index is None or index <= reach:
+            chain = found.settled_chain(each)
+            upto = reach if index is None else index
             return RestorePoint(
                 backup=each,
                 start=catalogue.start_of(each),
-                chain=tuple(kept),
-                index=index,
+                chain=tuple(_deciding(chain, upto)),
+                index=upto,
                 reach=reach,
             )
-    newest = fitting[-1]
-    raise BackupGap(
-        f"{wanted} is not reached: the log behind the backup at index {newest.index} is kept up "
-        f"to {found.reach(newest)}"
-    )
+    raise BackupGap(f"{wanted} is not reached: {_end_of(found, fitting[-1])}")
+
+
+def went_back(found: Catalogue, point: RestorePoint, time: float) -> int | None:
+    """An entry behind the point that is not younger than the moment: a clock went back there."""
+    for part in found.log:
+        if part.last > point.index and part.earliest <= time:
+            for entry in catalogue.read_log(found.place, part):
+                if entry.index > point.index and entry.time <= time:
+                    return entry.index
+    return None
 
 
 def gaps(found: Catalogue) -> list[tuple[int, int]]:
@@ -101,45 +106,54 @@ def gaps(found: Catalogue) -> list[tuple[int, int]]:
     return missing
 
 
-def _is_before(backup: BackupManifest, wanted: WantedPoint) -> bool:
-    if wanted.index is not None:
-        return backup.index <= wanted.index
-    return wanted.time is None or backup.index_time <= wanted.time
-
-
-def _index(
-    found: Catalogue, backup: BackupManifest, chain: list[LogManifest], wanted: WantedPoint
-) -> int:
-    if wanted.index is not None:
+def _index(found: Catalogue, wanted: WantedPoint) -> int | None:
+    """The index before the first younger entry, or the one asked for; None: as far as it goes."""
+    if wanted.time is None:
         return wanted.index
-    if wanted.time is not None:
-        for entry in _later(found, backup, chain, wanted.time):
-            return entry.index - 1
-        _check_no_gap(found, backup, wanted.time)
-    return found.reach(backup)
+    end = max(found.reach(each) for each in found.backups)
+    first = _first_younger(found, wanted.time)
+    return end if first is None else min(first - 1, end)
 
 
-def _check_no_gap(found: Catalogue, backup: BackupManifest, time: float) -> None:
-    """Nothing that is known to be missing was written before that moment. Raises BackupGap."""
+def _first_younger(found: Catalogue, time: float) -> int | None:
+    """The first entry that was written after that moment, of all that the place tells of.
+
+    Clocks may go back, so neither the newest backup from before that moment nor any later entry
+    decides it. Raises BackupGap when it was pruned, BackupDamaged.
+    """
+    younger = [
+        each.index for each in found.backups if each.index_time > time and not _covers(found, each)
+    ]
+    for part in found.log:
+        if part.latest > time and part.first < min(younger, default=names.NEVER):
+            entries = catalogue.read_log(found.place, part)
+            younger.append(next(int(each.index) for each in entries if each.time > time))
+    first = min(younger, default=None)
+    for backup in found.backups:
+        if backup.youngest > time and (first is None or backup.index < first):
+            raise BackupGap(
+                f"{shown_time(time)} is before the oldest backup: an entry that is no longer kept, "
+                f"before index {backup.index}, was written at {shown_time(backup.youngest)}",
+                hint="--to-index names a later point",
+            )
+    return first
+
+
+def _covers(found: Catalogue, backup: BackupManifest) -> bool:
+    """The log has the entry itself, with its exact time."""
+    return any(each.first <= backup.index <= each.last for each in found.log)
+
+
+def _end_of(found: Catalogue, backup: BackupManifest) -> str:
+    """How far the log behind a backup goes, in words."""
     reach = found.reach(backup)
     after = next((each for each in found.backups if each.index > reach), None)
-    if after is None or (after.index == reach + 1 and after.index_time > time):
-        return
-    raise BackupGap(
-        f"{shown_time(time)} is not reached: no log is kept of {reach + 1}..{after.index}, which "
-        f"was written up to {shown_time(after.index_time)}"
+    if after is None:
+        return f"the log behind the backup at index {backup.index} is kept up to {reach}"
+    return (
+        f"no log is kept of {reach + 1}..{after.index}, which was written up to "
+        f"{shown_time(after.index_time)}"
     )
-
-
-def _later(
-    found: Catalogue, backup: BackupManifest, chain: list[LogManifest], time: float
-) -> Iterator[Entry]:
-    """Return entries that were written after that moment, beginning with the first."""
-    for each in chain:
-        if each.latest > time:
-            for entry in catalogue.read_log(found.place, each):
-                if entry.time > time and entry.index > backup.index:
-                    yield entry
 
 
 def _deciding(chain: list[LogManifest], index: int) -> list[LogManifest]:

@@ -19,24 +19,29 @@ from admin.backup.rows import frames_of
 from election.messages import Term
 from qsync.config import NodeConfig
 from qsync.core.generation import first_term_of, generation_of
+from qsync.data import schema
+from qsync.data.founding import unfit_settings
 from qsync.decided import DecidedLog
 from qsync.errors import Damaged
 from qsync.record import CHAIN_SEED, Entry
+from qsync.store import longkeys, seals
 from qsync.store.contract import Spaces
-from qsync.store.snapshot import decode_head
+from qsync.store.snapshot import SnapshotHead, decode_chunk, decode_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestorePlan:
     """What a restore makes. `index`: up to which entry; `clipped`: what was asked for, and why not.
 
-    `term` and `generation`: in which the new cluster begins. `left_out`: entries that are kept
-    behind that index. `dropped`: settings that do not fit a single node.
+    `went_back`: an entry behind it that is not younger than the moment that was asked for, by a
+    clock that went back. `term` and `generation`: in which the new cluster begins. `left_out`:
+    entries that are kept behind that index. `dropped`: settings that do not fit a single node.
     """
 
     point: RestorePoint
     index: int
     clipped: str
+    went_back: int | None
     term: int
     generation: int
     left_out: int
@@ -75,12 +80,27 @@ def plan(found: Catalogue, wanted: WantedPoint) -> tuple[RestorePlan, DecidedLog
         point=point,
         index=log.last,
         clipped=clipped,
+        went_back=None if wanted.time is None else points.went_back(found, point, wanted.time),
         term=first_term_of(generation),
         generation=generation,
         left_out=max(0, point.reach - log.last),
         origin=backup.cluster,
     )
     return made, log
+
+
+def preview(found: Catalogue, wanted: WantedPoint) -> RestorePlan:
+    """What `restore` would make and say. Changes nothing. Raises what that raises of a backup."""
+    sealing.check_opens(found.place)
+    made, log = plan(found, wanted)
+    settings = dict(_stored_settings(found, made.point))
+    for key, row in log.written_to(schema.SETTINGS):
+        if row is None:
+            settings.pop(key, None)
+        else:
+            settings[key] = row
+    dropped = tuple(text for _, text in unfit_settings(sorted(settings.items())))
+    return replace(made, dropped=dropped)
 
 
 def restore(
@@ -125,20 +145,8 @@ def take_rows(found: Catalogue, point: RestorePoint, spaces: Spaces, progress: P
     backup = point.backup
     if not backup.index:
         return
-    done, all_ = 0, sum(each.size for each in backup.parts)
-
-    def pieces() -> Iterator[bytes]:
-        nonlocal done
-        for each in backup.parts:
-            yield catalogue.read_part(found.place, each)
-            done += each.size
-            progress("rows", done, all_)
-
-    frames = frames_of(pieces())
     try:
-        head = decode_head(next(frames, b""))
-        if head.start != point.start:
-            raise BackupDamaged(f"the rows of backup {backup.index} are those of another one")
+        head, frames = _rows_of(found, point, progress)
         rows = spaces.importing(head)
         try:
             for frame in frames:
@@ -149,3 +157,41 @@ def take_rows(found: Catalogue, point: RestorePoint, spaces: Spaces, progress: P
         spaces.install(rows)
     except Damaged as error:
         raise BackupDamaged(f"the rows of backup {backup.index}: {error.message}") from error
+
+
+def _rows_of(
+    found: Catalogue, point: RestorePoint, progress: Progress
+) -> tuple[SnapshotHead, Iterator[bytes]]:
+    """The head of the backup's rows, and their unverified chunks. Raises BackupDamaged, Damaged."""
+    backup = point.backup
+
+    def pieces() -> Iterator[bytes]:
+        done, all_ = 0, sum(each.size for each in backup.parts)
+        for each in backup.parts:
+            yield catalogue.read_part(found.place, each)
+            done += each.size
+            progress("rows", done, all_)
+
+    frames = frames_of(pieces())
+    head = decode_head(next(frames, b""))
+    if head.start != point.start:
+        raise BackupDamaged(f"the rows of backup {backup.index} are those of another one")
+    return head, frames
+
+
+def _stored_settings(found: Catalogue, point: RestorePoint) -> Iterator[tuple[bytes, bytes]]:
+    """The rows of `_settings` in the backup; they are in order, and the rest is not read."""
+    if not point.backup.index:
+        return
+    begin, end = schema.keys_of(schema.SETTINGS)
+    try:
+        _, frames = _rows_of(found, point, lambda *_: None)
+        for frame in frames:
+            for stored, value in decode_chunk(frame).rows:
+                key, row = longkeys.read((stored, value[: -seals.SEAL_SIZE]))
+                if key >= end:
+                    return
+                if key >= begin:
+                    yield key, row
+    except Damaged as error:
+        raise BackupDamaged(f"the rows of backup {point.backup.index}: {error.message}") from error

@@ -95,6 +95,7 @@ def take_backup(place: BackupPlace, seeds: Sequence[str], options: TakingOptions
             parts=tuple(rows.parts),
             log=tuple(each.part.name for each in log.parts),
             release=__version__,
+            youngest=found.youngest(start.index),
         )
     place.write(names.backup(made.index), manifest.encode(made))
     return made

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from admin.cluster import short, surveys
+from admin.cluster import surveys
 from admin.cluster.surveys import ClusterSurvey
 from qsync.status.limbo import MissingAck, OldestPending
 from qsync.status.record import BoxInfo, NodeStatus
+from qsync.units import how_many
 
 SCHEMA = "qsync/why/1"
 
@@ -135,7 +136,7 @@ def _lack(each: MissingAck, found: ClusterSurvey) -> str:
     idle = "" if each.idle is None else f", last heard {each.idle:.3g} s ago"
     # The leader knows how far it came; only the node itself knows what holds it up.
     why = surveys.trouble_of(found, each.id) or each.why
-    return f"{each.label} lacks it by {short.how_many(each.behind, 'entry')}: {why}{idle}"
+    return f"{each.label} lacks it by {how_many(each.behind, 'entry')}: {why}{idle}"
 
 
 def _unblock(oldest: OldestPending, leader: BoxInfo) -> tuple[str, ...]:

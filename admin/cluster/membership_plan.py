@@ -6,6 +6,7 @@ from admin.cluster import ask, fields
 from admin.cluster.membership import OUT, SILENT, STRANGER, VOTER, ClusterMember, request_of
 from admin.cluster.surveys import ClusterSurvey
 from qsync.member import MemberAction, MemberRole
+from qsync.units import how_many
 from qsync.wire import replies
 
 _NUMBERS = ("voters", "voters_after", "quorum", "quorum_after", "heard", "lag")
@@ -76,7 +77,7 @@ def in_words(numbers: Mapping[str, object]) -> str:
     if numbers["action"] == MemberAction.MOVE:
         return f"dialled at {numbers['to']} instead of {numbers['from']}"
     before, after = numbers["voters"], numbers["voters_after"]
-    count = f"{numbers['changes']} change{'' if numbers['changes'] == 1 else 's'}"
+    count = how_many(fields.integer(numbers, "changes"), "change")
     if numbers.get("in"):
         words = (
             f"{str(numbers['out'])[:8]} goes out, {str(numbers['in'])[:8]} comes in: {count} of "

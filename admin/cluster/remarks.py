@@ -1,12 +1,13 @@
 """Remarks under the table of nodes: why nodes are silent, refuse writes, or wait."""
 
-from admin.cluster import short, sides
+from admin.cluster import sides
 from admin.cluster.short import seconds
 from admin.cluster.surveys import ClusterSurvey
 from admin.cluster.troubles import has_place
 from qsync.member import Standing
 from qsync.status.members import FOLLOWS, SnapshotStatus
 from qsync.status.record import NodeStatus
+from qsync.units import how_many
 
 
 def advice(found: ClusterSurvey) -> list[str]:
@@ -54,7 +55,7 @@ def details(found: ClusterSurvey) -> list[str]:
                 f"(`qsync {fix}`)"
             )
         if node.lost.entries:
-            kept = short.how_many(node.lost.entries, "entry")
+            kept = how_many(node.lost.entries, "entry")
             lines.append(f"{node.name} keeps {kept} cut from its log (`qsync info lost`)")
     oldest = found.leader.synchro.queue.waiting if found.leader is not None else None
     if oldest is not None and oldest.missing:

@@ -1,4 +1,4 @@
-"""Numbers in few characters, as tables and screens show them; and beside what they count."""
+"""Numbers in few characters, as tables and screens show them."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -47,13 +47,6 @@ def size(bytes_: float) -> str:
             return f"{bytes_:.0f}{unit}" if whole else f"{bytes_:.1f}{unit}"
         bytes_ /= _KIBI
     return f"{bytes_:.1f}T"
-
-
-def how_many(count: int, noun: str) -> str:
-    """The number and its noun, in the plural unless there is one: `1 entry`, `2 backups`."""
-    if count == 1:
-        return f"1 {noun}"
-    return f"{count} {noun[:-1]}ies" if noun.endswith("y") else f"{count} {noun}s"
 
 
 def clock(time: float) -> str:

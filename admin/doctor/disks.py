@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from statistics import median
 
-from admin.cluster import short
 from admin.doctor.facts import Facts, Finding, critical, notice, warning
 from qsync.status import health
+from qsync.units import how_many
 
 USUAL_S_MAX = 0.05
 """A durable write that takes longer makes every commit slow."""
@@ -125,7 +125,7 @@ def events_written(facts: Facts) -> Iterator[Finding]:
     for node, count in facts.counted("events_unwritten"):
         yield notice(
             node.name,
-            f"could not write {short.how_many(count, 'event')} to its timeline.jsonl",
+            f"could not write {how_many(count, 'event')} to its timeline.jsonl",
             "is its directory full or read-only?",
         )
 
@@ -135,7 +135,7 @@ def audit_written(facts: Facts) -> Iterator[Finding]:
     for node, count in facts.counted("audit_unwritten"):
         yield warning(
             node.name,
-            f"could not write {short.how_many(count, 'line')} to its audit.jsonl",
+            f"could not write {how_many(count, 'line')} to its audit.jsonl",
             "its event audit_unwritten says why; make room, or mend the file",
         )
     for node, _ in facts.counted("audit_cuts"):

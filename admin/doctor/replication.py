@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from admin.cluster import short, sides, surveys, troubles
+from admin.cluster import sides, surveys, troubles
 from admin.doctor.facts import Facts, Finding, critical, notice, warning
 from qsync.member import Standing
+from qsync.units import how_many
 
 AGE_SHARE_MAX = 0.5
 """Share of the timeout after which a pending transaction is rolled back."""
@@ -69,7 +70,7 @@ def outcomes_known(facts: Facts) -> Iterator[Finding]:
     for node, count in facts.counted("unknown"):
         yield notice(
             node.name,
-            f"{short.how_many(count, 'write')} timed out with an unknown outcome since its start",
+            f"{how_many(count, 'write')} timed out with an unknown outcome since its start",
             "clients learn it by retrying with the token (`qsync explain OUTCOME_UNKNOWN`); "
             "if this grows, the quorum is not there",
         )
@@ -89,7 +90,7 @@ def nothing_lost(facts: Facts) -> Iterator[Finding]:
         elif node.lost.entries:
             yield notice(
                 node.name,
-                f"keeps {short.how_many(node.lost.entries, 'entry')} cut from its log",
+                f"keeps {how_many(node.lost.entries, 'entry')} cut from its log",
                 "`qsync info lost` shows them; look at them once, they change nothing",
             )
 

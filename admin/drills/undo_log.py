@@ -10,6 +10,7 @@ from admin.drills.failures import DrillRuns
 from admin.lab import processes
 from admin.lab.processes import OsProcess
 from qsync.errors import ConfigError
+from qsync.units import how_many
 
 FILE = "drill.journal"
 
@@ -48,7 +49,8 @@ class UndoLog:
             raise DrillRuns(f"{found.path}: the drill {found.drill} runs on the same nodes")
         if found is not None and found.pending:
             raise DrillRuns(
-                f"{found.path}: the drill {found.drill} left {len(found.pending)} things broken",
+                f"{found.path}: the drill {found.drill} left "
+                f"{how_many(len(found.pending), 'thing')} broken",
                 hint="`qsync drill heal` mends them",
             )
         made = cls(directory)

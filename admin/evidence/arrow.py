@@ -16,6 +16,7 @@ from admin.evidence.bundle import NAMED, Bundle, BundlePart, in_one_step
 from admin.evidence.manifest import ANEW, NoEvidence
 from admin.evidence.rows import kind_name
 from admin.evidence.tables import RUN, TABLES, ColumnType, Row
+from qsync.store.private import FILE_OF_OWNER
 from qsync.wire import packed
 
 if TYPE_CHECKING:
@@ -94,10 +95,10 @@ def write(place: Path, found: pa.RecordBatch) -> None:
         pq.write_table(table, fresh, compression="zstd", write_page_checksum=True)
 
 
-def write_rows(place: Path, table: str, rows: Iterable[Row]) -> None:
+def write_rows(place: Path, table: str, rows: Iterable[Row], *, mode: int = FILE_OF_OWNER) -> None:
     """Write rows to a Parquet file atomically, this many at a time."""
     with (
-        in_one_step(place) as fresh,
+        in_one_step(place, mode=mode) as fresh,
         pq.ParquetWriter(
             fresh, schema(table), compression="zstd", write_page_checksum=True
         ) as writer,

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import json
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TypeAlias
 from admin.evidence import checksums
 from admin.evidence.manifest import MANIFEST, Manifest, NoEvidence
 from admin.evidence.tables import FITS, RUN, TABLES, Row
+from qsync.store.private import FILE_OF_OWNER
 
 DUMPS = ("nodes", "directories")
 """Sources whose manifest counts rows only when everything is there."""
@@ -212,10 +214,10 @@ def _misfit(part: BundlePart, number: int, name: str, value: object) -> NoEviden
     return NoEvidence(f"{part.path}:{number} is no row: {name} is {type_} and not {value!r:.80}")
 
 
-def write_part(path: Path, rows: Iterable[Row]) -> int:
+def write_part(path: Path, rows: Iterable[Row], *, mode: int = FILE_OF_OWNER) -> int:
     """Write a whole file in one step; return how many rows it has."""
     count = 0
-    with in_one_step(path) as fresh, fresh.open("w", encoding="utf-8") as file:
+    with in_one_step(path, mode=mode) as fresh, fresh.open("w", encoding="utf-8") as file:
         for row in rows:
             shown = {name: value for name, value in row.items() if value is not None}
             file.write(json.dumps(shown, separators=(",", ":")) + "\n")
@@ -224,11 +226,16 @@ def write_part(path: Path, rows: Iterable[Row]) -> int:
 
 
 @contextlib.contextmanager
-def in_one_step(path: Path) -> Iterator[Path]:
-    """Open a file to write, which gets its name when it is complete, or else is removed."""
+def in_one_step(path: Path, *, mode: int = FILE_OF_OWNER) -> Iterator[Path]:
+    """Make a file to write, which gets its name when it is complete, or else is removed.
+
+    `mode`: who may read it; its owner alone by default, since rows tell what users stored.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.new")
+    fresh.unlink(missing_ok=True)  # a kill has left it
     try:
+        os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
         yield fresh
         fresh.replace(path)
     except BaseException:

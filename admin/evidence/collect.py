@@ -65,7 +65,7 @@ class Dump:
 
         In this order everything that was said to be confirmed has to be in the logs.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.writer.make_folder(self.folder)
         accounts = [self._account(each) for each in known]
         self._go_on(accounts)
         inside = self._inside(known, accounts)

@@ -25,6 +25,7 @@ from admin.evidence.parts import check_parquet
 from admin.evidence.tables import TABLES, Row
 from admin.lab.new_directory import check_new
 from qsync.record import HEADER_SIZE
+from qsync.store.private import FILE_OF_ALL
 
 KEPT_SETTINGS: Final = ("replication", "fence_seconds")
 """Those that a rule reads."""
@@ -107,11 +108,11 @@ def _rows(part: BundlePart, run_id: str) -> Iterator[Row]:
 
 def _write(place: Path, part: BundlePart, rows: Iterable[Row]) -> None:
     if not part.is_parquet:
-        write_part(place, rows)
+        write_part(place, rows, mode=FILE_OF_ALL)
         return
     from admin.evidence import arrow  # noqa: PLC0415 - comes with the extra
 
-    arrow.write_rows(place, part.table, rows)
+    arrow.write_rows(place, part.table, rows, mode=FILE_OF_ALL)
 
 
 def _with(row: Row, **ways: Callable[[object], object]) -> Row:

@@ -11,6 +11,7 @@ from admin.evidence.manifest import Manifest
 from admin.evidence.parts import EntryPart, Whose
 from admin.evidence.redacting import Redactor
 from admin.evidence.tables import Row
+from qsync.store.private import FILE_OF_ALL, FILE_OF_OWNER, make_private
 
 
 class PartFormat(StrEnum):
@@ -37,6 +38,17 @@ class EvidenceWriter:
         """How many bytes of every body to ask for first."""
         return parts.opening_of(self.kept is PartFormat.PARQUET and self.redactor is None)
 
+    def make_folder(self, folder: Path) -> None:
+        """Make the folder of a bundle; one that is there stays as it is. Raises OSError."""
+        if self.redactor is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+        elif not folder.exists():
+            make_private(folder)
+
+    @property
+    def _mode(self) -> int:
+        return FILE_OF_OWNER if self.redactor is None else FILE_OF_ALL
+
     def write_log(self, place: Path, part: EntryPart, whose: Whose) -> None:
         """Write a part of a log in one step. Raises TooShort."""
         if self.redactor is None:
@@ -55,7 +67,7 @@ class EvidenceWriter:
         """Write a small table as lines; return how many rows it has."""
         if self.redactor is not None:
             found = self.redactor.rows(table, found)
-        return write_part(folder / f"{table}{LINES}", found)
+        return write_part(folder / f"{table}{LINES}", found, mode=self._mode)
 
     def manifest_of(self, manifest: Manifest) -> Manifest:
         """Return the manifest as it is written: redacted, if the rows are."""
@@ -63,8 +75,8 @@ class EvidenceWriter:
 
     def _write(self, place: Path, table: str, found: Iterable[Row]) -> None:
         if place.suffix == LINES:
-            write_part(place, found)
+            write_part(place, found, mode=self._mode)
             return
         from admin.evidence import arrow  # noqa: PLC0415 - comes with the extra
 
-        arrow.write_rows(place, table, found)
+        arrow.write_rows(place, table, found, mode=self._mode)

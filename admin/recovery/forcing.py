@@ -21,6 +21,7 @@ from admin.recovery.survivor import Survivor
 from election.roles import ElectionMode
 from qsync.core.generation import first_term_of, generation_of
 from qsync.core.settings import overlaid
+from qsync.data import schema
 from qsync.data.ancestors import Ancestor
 from qsync.data.founding import confirms_nothing_alone, shared_settings
 from qsync.decided import DecidedLog, copy_rows, start_of_rows
@@ -147,7 +148,8 @@ def force(
 
 def _promise(left: Survivor, rows: Spaces) -> float:
     """How long a promise lasts by the survivor's file, and by what the cluster shares there."""
-    shared = {name: value for _, name, value in shared_settings(rows)}
+    stored = rows.scan(*schema.keys_of(schema.SETTINGS))
+    shared = {name: value for _, name, value in shared_settings(stored)}
     return float(overlaid(core_config(left.config), shared).promise)
 
 

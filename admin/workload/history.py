@@ -1,12 +1,15 @@
 """The history of a run, operations and answers, in Jepsen's vocabulary and one clock."""
 
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+
+from qsync.store.private import FILE_OF_OWNER
 
 
 class OutcomeType(StrEnum):
@@ -195,8 +198,9 @@ def parse(texts: Iterable[str]) -> Iterator[HistoryLine]:
 
 
 def save(lines: Iterable[HistoryLine], path: Path) -> None:
-    """Write lines to a file, one JSON object each."""
-    with path.open("w", encoding="utf-8") as file:
+    """Write lines to a file, one JSON object each. A new file is its owner's alone."""
+    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_OF_OWNER)
+    with os.fdopen(opened, "w", encoding="utf-8") as file:
         file.writelines(line.as_json() + "\n" for line in lines)
 
 

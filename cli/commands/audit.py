@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 from typing_extensions import override
 
-from admin.cluster import short
 from cli.examples import examples
 from cli.exits import CheckFailed, NoFile
 from cli.options import TargetOption, json_option
@@ -16,6 +15,7 @@ from cli.output import document, say, style, text, value
 from cli.printable import one_line
 from qsync import audit as trails
 from qsync.audit import AuditHead
+from qsync.units import how_many
 
 _SOURCE = click.argument("source", metavar="FILE|DIR", type=click.Path(path_type=Path))
 _SHOWN_FIRST = ("n", "time", "event", "user", "address", "before", "hash")
@@ -138,10 +138,7 @@ def verify(
         for each in verdict.faults:
             text(f"{each.place}: {each.text}")
         older = "; older ones were rotated away" if verdict.first > 1 else ""
-        say(
-            f"{short.how_many(verdict.lines, 'line')}, "
-            f"{verdict.first} to {verdict.head.number}{older}"
-        )
+        say(f"{how_many(verdict.lines, 'line')}, {verdict.first} to {verdict.head.number}{older}")
         if witnesses or asked:
             say(f"{len(told)} heads of it are kept by other nodes")
         text(f"head {end or 'none'}")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from admin.cluster.short import how_many
 from cli.backup_keys import (
     KeyOptions,
     key_options,
@@ -20,6 +19,7 @@ from cli.exits import CheckFailed
 from cli.options import Duration, Size, json_option, set_options, target_option
 from cli.output import document, say, style, text
 from cli.render.bars import bars
+from qsync.units import how_many
 
 if TYPE_CHECKING:
     from admin.backup.manifest import BackupManifest
@@ -299,9 +299,8 @@ def restore(
     node = new_cluster.NewNode(directory=directory, options=options)
     found = load(place, key)
     if dry_run:
-        new_cluster.check_empty(directory)
-        plan, _ = restoring.plan(found, wanted)
-        _tell_plan(plan, "would restore")
+        node.check()
+        _tell_plan(restoring.preview(found, wanted), "would restore")
         return
     with bars() as progress:
         plan, config = restoring.restore(found, wanted, node, progress)
@@ -324,6 +323,7 @@ def _tell_plan(plan: "RestorePlan", what: str, **more: object) -> None:
             index=plan.index,
             asked=plan.point.index,
             clipped=plan.clipped,
+            went_back=plan.went_back,
             entries=plan.index - backup.index,
             left_out=plan.left_out,
             term=plan.term,
@@ -334,6 +334,11 @@ def _tell_plan(plan: "RestorePlan", what: str, **more: object) -> None:
         return
     if plan.clipped:
         say(plan.clipped)
+    if plan.went_back is not None:
+        say(
+            f"a clock went back: entry {plan.went_back} is left out, with all behind index "
+            f"{plan.index}, though its time is not after that moment; --to-index can name it"
+        )
     say(
         f"{what} index {plan.index} of cluster {plan.origin}: backup {backup.index} with "
         f"{backup.rows} rows, and {plan.index - backup.index} entries of the log behind it; "
@@ -342,7 +347,8 @@ def _tell_plan(plan: "RestorePlan", what: str, **more: object) -> None:
     if more:
         say(f"the new cluster is {more['cluster']}; its terms begin at {plan.term}")
     for each in plan.dropped:
-        say(f"{each} fits no single node and was dropped: set it again when the others are there")
+        done = "was" if more else "would be"
+        say(f"{each} fits no single node and {done} dropped: set it again with the others there")
 
 
 def _members(made: "BackupManifest") -> dict[str, object]:

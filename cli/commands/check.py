@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from cli.check_engines import ON_SPARK, CheckOptions, EngineOptions, judge_sources
 from cli.check_outputs import CheckOutputs, lacks_extra
@@ -36,6 +37,8 @@ _LEVELS = (
 )
 _ENGINES = ("auto", "quick", "spark")
 _NARROWEST = 76
+_WITH_FOLLOW = frozenset({"sources", "follows", "seconds", "spark", "conf"})
+_WITH_LABELS = frozenset({"labels", "engine", "quick", "spark_from", "spark", "conf"})
 
 
 def _choices() -> str:
@@ -190,11 +193,10 @@ def check(
         raise click.UsageError("--quick is --engine quick, and goes without --engine spark")
     engine = "quick" if quick else engine
     if follows:
-        odd = (engine != "auto", spark_from, labels, format_, model, html, violations, out, steps)
-        if any(odd) or not sources:
-            raise click.UsageError(
-                "--follow names a cluster, and goes with --for, --master, --conf"
-            )
+        words = "--follow names a cluster, and goes with --for, --master, --conf"
+        _refuse_others(_WITH_FOLLOW, words)
+        if not sources:
+            raise click.UsageError(words)
         from cli.commands.follow import follow  # noqa: PLC0415 - only here
 
         named = [str(each) for each in sources]
@@ -208,8 +210,8 @@ def check(
     left = CheckOutputs.of_options(html, violations, out)
     asked = EngineOptions(engine, spark_from, spark, set_options(conf))
     if labels is not None:
-        if sources or format_ or model or html or violations or out:
-            raise click.UsageError("--labels names its files and formats")
+        words = "--labels names its files, and goes with --engine, --spark-from, --master, --conf"
+        _refuse_others(_WITH_LABELS, words)
         return _compare(labels, asked)
     if not sources:
         raise click.UsageError("name a history, or --labels CSV")
@@ -220,6 +222,16 @@ def check(
         choice, found = judge_sources(places, how, asked)
         reports = [replace(one, file=str(path)) for one, path in zip(found, sources, strict=True)]
     return _conclude(reports, left, choice)
+
+
+def _refuse_others(known: frozenset[str], words: str) -> None:
+    """Refuse what was given and is not `known`: it would be ignored."""
+    context = click.get_current_context()
+    for param in context.command.params:
+        given = context.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE
+        if given and param.expose_value and param.name not in known:
+            what = param.opts[0] if isinstance(param, click.Option) else "FILE"
+            raise click.UsageError(f"{words}, not with {what}")
 
 
 def _conclude(reports: "list[HistoryReport]", left: CheckOutputs, choice: "EngineChoice") -> int:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from admin.cluster import short
 from admin.lab import lab
 from cli import targets
 from cli.examples import examples
@@ -18,6 +17,7 @@ from cli.options import Duration, json_option
 from cli.output import document, say, style
 from cli.render.bars import bars
 from qsync.errors import Unavailable
+from qsync.units import how_many
 
 if TYPE_CHECKING:
     from admin.evidence.bundle import Bundle
@@ -191,7 +191,7 @@ def _tell(bundle: "Bundle", unnamed: Sequence[str]) -> None:
             if each.first > 1:
                 say(f"{each.name}: the log begins at {each.first}, what is before it was trimmed")
         counted = ", ".join(f"{count} {name}" for name, count in manifest.rows.items())
-        nodes = short.how_many(len(manifest.nodes), "node")
+        nodes = how_many(len(manifest.nodes), "node")
         say(f"{bundle.path}: {nodes}, rows: {counted}")
 
 
@@ -241,7 +241,7 @@ def _sampling(found: "Sequence[EvidenceSource]", seconds: float, every: float) -
     addresses = [each.line.address for each in found if isinstance(each, Running)]
     if not addresses:
         raise click.UsageError("--sample watches nodes that run, and none was named")
-    say(f"watching {short.how_many(len(addresses), 'node')} for {seconds:g} s")
+    say(f"watching {how_many(len(addresses), 'node')} for {seconds:g} s")
     return lambda generations, first: sample(
         addresses, generations, first, seconds=seconds, period=every
     )

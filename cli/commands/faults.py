@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from admin.cluster import fault_points, short
+from admin.cluster import fault_points
 from admin.cluster.ask import only, value
 from admin.lab import lab as labs
 from cli.examples import examples
@@ -13,6 +13,7 @@ from cli.output import document, say, style, text
 from cli.targets import load_lab
 from qsync.faultpoints import POINTS
 from qsync.faults import ABOUT, Fault
+from qsync.units import how_many
 from qsync.wire.verbs import InfoRequest
 
 
@@ -71,4 +72,4 @@ def fault(
         after = f" ({each['seconds']:g} s)" if each["seconds"] else ""
         about = ABOUT[Fault(each["point"])] + after
         text(f"{each['point']}: {about}; struck {each['struck']} times{left}")
-    say(f"{node}: {short.how_many(len(armed), 'fault point')} armed")
+    say(f"{node}: {how_many(len(armed), 'fault point')} armed")

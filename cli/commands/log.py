@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from admin.cluster import log_diff, log_tail, logs, short
+from admin.cluster import log_diff, log_tail, logs
 from admin.cluster.log_tail import TailCut
 from cli import targets
 from cli.exits import CheckFailed
@@ -18,6 +18,7 @@ from qsync.client.one_node import NodeConnection
 from qsync.errors import DirectoryLocked, StoreError
 from qsync.record import Entry
 from qsync.socket_files import FILE
+from qsync.units import how_many
 
 _SOURCE = click.argument("source", default=targets.default, metavar="[NODE|DIR]")
 
@@ -78,7 +79,7 @@ def verify(*, source: str, timeout: float) -> None:
             text(problem)
         trimmed = f"; trimmed before {result.begins}" if result.begins > 1 else ""
         holds = "the chain is broken" if result.problems else "the chain holds"
-        entries = short.how_many(result.entries, "entry")
+        entries = how_many(result.entries, "entry")
         entries += f" up to index {result.last}, term {result.term}"
         say(f"{holds}: {entries}{trimmed}")
     if result.problems:

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from admin.cluster import short
 from cli.examples import examples
 from cli.options import json_option, set_options
 from cli.output import document, say, style, text
+from qsync.units import how_many
 
 if TYPE_CHECKING:
     from admin.recovery.forcing import Recovered
@@ -102,7 +102,7 @@ def recover(
     if made is not None:
         say(
             f"{new} is a new cluster {made.cluster} of one member, generation {made.generation}: "
-            f"{short.how_many(made.rows, 'row')} as of index {made.index}"
+            f"{how_many(made.rows, 'row')} as of index {made.index}"
         )
         if ca_dir is not None:
             say(f"{new}/tls has certificates of the new cluster: node.crt, and root.crt for you")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from admin.cluster import short
 from cli import lives
 from cli.examples import examples
 from cli.exits import CheckFailed
@@ -15,6 +14,7 @@ from cli.explorations import explore
 from cli.options import Duration, json_option
 from cli.output import document, say, style, text
 from cli.plans import PlanOptions, jobs_option, lists, members, plan_of, plan_options, plans_of
+from qsync.units import how_many
 
 if TYPE_CHECKING:
     from admin.soak.judge import Judge, JudgedSeed
@@ -174,7 +174,7 @@ def _conclude(found: "list[JudgedSeed]") -> None:
         )
     else:
         say(
-            f"{short.how_many(len(found), 'seed')}, {events} events, "
+            f"{how_many(len(found), 'seed')}, {events} events, "
             f"{facts} facts that clients saw, "
             f"{len(broken)} broken, {len(idle)} inconclusive"
         )

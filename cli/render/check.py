@@ -9,7 +9,7 @@ from rich.text import Text
 from admin.checker.operation import FOREVER, Operation
 from admin.checker.quick import CheckedInvariant, HistoryReport
 from admin.checker.verdict import EXAMPLES_MAX, Result, Violation
-from admin.cluster import short
+from qsync.units import how_many
 
 WIDE = 100
 """From this width on, a row also has the statement of its invariant."""
@@ -24,7 +24,7 @@ _MARKS = {
 def heading(report: HistoryReport) -> str:
     """Which history or bundle it is, and its verdict."""
     kinds = ", ".join(report.kinds) or "nothing known"
-    history = f"{report.format}, {kinds}, {short.how_many(len(report.operations), 'operation')}"
+    history = f"{report.format}, {kinds}, {how_many(len(report.operations), 'operation')}"
     known = history if report.operations else "no operations of clients"
     return f"{report.file}: {report.result}  ({known}, {report.seconds:.3f} s)"
 

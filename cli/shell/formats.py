@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from admin.cluster import short
 from cli.shell.values import Double, NamedRow, plain
+from qsync.units import how_many
 
 ROWS_MAX: Final = 1000
 """How many rows of one value are shown by default."""
@@ -288,5 +288,5 @@ def _is_number(value: object) -> bool:
 
 
 def _counted(count: int, shown: int) -> str:
-    rows = f"({short.how_many(count, 'row')}"
+    rows = f"({how_many(count, 'row')}"
     return rows + (f"; {shown} shown, \\set rows {count} shows all)" if shown < count else ")")

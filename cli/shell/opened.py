@@ -2,6 +2,7 @@
 
 from admin.box.session import Box
 from cli.shell.voices import ShellOutput
+from qsync.units import how_many
 
 
 def roll_back(box: Box, voices: ShellOutput) -> None:
@@ -9,7 +10,7 @@ def roll_back(box: Box, voices: ShellOutput) -> None:
     txn = box.txn
     if txn is not None:
         box.rollback()
-        voices.say(f"the open transaction was rolled back, with {_operations(txn.size)}")
+        voices.say(f"the open transaction was rolled back, with {how_many(txn.size, 'operation')}")
 
 
 def lose(box: Box, voices: ShellOutput) -> None:
@@ -17,8 +18,5 @@ def lose(box: Box, voices: ShellOutput) -> None:
     txn = box.txn
     if txn is not None:
         box.rollback()
-        voices.say(f"the open transaction was not committed: {_operations(txn.size)} lost")
-
-
-def _operations(count: int) -> str:
-    return f"{count} operation{'' if count == 1 else 's'}"
+        lost = how_many(txn.size, "operation")
+        voices.say(f"the open transaction was not committed: {lost} lost")

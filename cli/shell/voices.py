@@ -6,8 +6,8 @@ from io import FileIO
 from pathlib import Path
 from typing import Final
 
-from admin.cluster import short
 from qsync.errors import ConfigError
+from qsync.units import how_many
 
 APPEND: Final = ">>"
 r"""`\o >> FILE` appends to a file instead of overwriting it."""
@@ -37,7 +37,7 @@ class ShellOutput:
         if self.file is None or self.former is None:
             return self
         self.file.close()
-        lines = short.how_many(self.file.lines, "line")
+        lines = how_many(self.file.lines, "line")
         self.say(f"{lines} written to {self.file.path}")
         return self.former
 

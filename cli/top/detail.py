@@ -8,6 +8,7 @@ from admin.cluster.short import seconds
 from cli.top import draw
 from cli.top.draw import DIM, HEAD, UNEASY, Lines
 from qsync.status.record import NodeStatus
+from qsync.units import how_many
 
 _VOTES_SHOWN = 3
 _KEY_WIDTH = 10
@@ -79,7 +80,7 @@ def _facts(picture: ClusterPicture, node: NodeStatus) -> list[tuple[str, str]]:
         ("counters", "  ".join(f"{name} {count}" for name, count in counters)),
         (
             "archive",
-            f"{short.how_many(node.lost.entries, 'entry')} cut from its log"
+            f"{how_many(node.lost.entries, 'entry')} cut from its log"
             if node.lost.entries
             else "nothing was cut",
         ),

@@ -12,6 +12,7 @@ from typing import Final
 from election.messages import Replica
 from qsync.client import login
 from qsync.client.login import Credentials
+from qsync.client.lookups import Unresolved
 from qsync.errors import ConfigError, FailureReason, ForeignCluster, Unavailable
 from qsync.tls.errors import TlsFailed
 from qsync.tls.names import CertifiedName
@@ -42,7 +43,7 @@ def unavailable(address: str, error: BaseException) -> Unavailable:
     """Return the error for requests to the node at that address."""
     cause = _cause(error)
     late = isinstance(cause, TimeoutError)
-    why = LATE if late else reason(error)
+    why = LATE if late and not isinstance(cause, Unresolved) else reason(error)
     failure = Unavailable(f"{address}: {why}", details={"nodes": {address: why}})
     if late:
         failure.reason = FailureReason.TIMED_OUT

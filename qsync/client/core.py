@@ -302,6 +302,7 @@ class Core:
     def _broken(self, link: ClientLink, error: QsyncError, now: float) -> None:
         if isinstance(error, AccessDenied | WrongVersion):
             # No other node will say anything else.
+            retry_policy.name_refuser(error, link, hinted=self.wires.route.hinted)
             links = self.wires.links()
             for ask in list(self._asks.values()):
                 elsewhere = any(ask.id in each.inflight for each in links if each is not link)

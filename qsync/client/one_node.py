@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from election.messages import Replica
-from qsync.client import local_sockets, login, security, targets
+from qsync.client import local_sockets, login, lookups, security, targets
 from qsync.client.connection import HUNG_UP, PLAIN_HELLO, ClientConnection, unavailable
 from qsync.client.login import Credentials
 from qsync.client.security import ClientTls
@@ -108,9 +108,10 @@ class NodeConnection:
         try:
             if self._path is not None:
                 return local_sockets.connected(self._path, self._timeout)
-            made = socket.create_connection(targets.split(self.address), timeout=self._timeout)
+            made = lookups.connected(*targets.split(self.address), self._timeout)
         except (OSError, ValueError, ConfigError) as error:
             raise unavailable(self.address, error) from None
+        made.settimeout(self._timeout)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return made
 

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, Protocol
 
-from qsync.client import local_sockets, targets
+from qsync.client import local_sockets, lookups, targets
 from qsync.client.connection import reason
 from qsync.client.core import Core
 from qsync.client.effects import Close, Dial, Send
 from qsync.client.links import certify
+from qsync.client.lookups import Door, Lookup
 from qsync.client.response_timeout import FAR
 from qsync.client.security import ClientTls
 from qsync.client.sockets import ClientSocket
@@ -23,9 +24,6 @@ from qsync.socket_files import named
 from qsync.tls.errors import TlsFailed
 from qsync.tls.plain import StreamSocket
 from qsync.wire import limits
-
-Door = tuple[int, Any]
-"""Family and address of a socket."""
 
 
 class ClientPoll(Protocol):
@@ -56,8 +54,11 @@ class ClientSystem(Protocol):
     def poll(self) -> ClientPoll:
         """Watches sockets."""
 
-    def resolved(self, address: str) -> list[Door]:
-        """Return all addresses of a name, its families in turn. Raises OSError."""
+    def resolved(self, address: str) -> list[Door] | Lookup:
+        """Return all addresses of a name, its families in turn, or where they will be.
+
+        Raises OSError.
+        """
 
 
 class _Sockets:
@@ -73,15 +74,14 @@ class _Sockets:
         """A poll."""
         return select.poll()
 
-    def resolved(self, address: str) -> list[Door]:
-        """Return all addresses of a name, its families in turn. Raises OSError and ConfigError."""
+    def resolved(self, address: str) -> list[Door] | Lookup:
+        """Return all addresses of a name, or where they will be. Raises OSError, ConfigError."""
         path = local_sockets.path_of(address)
         if path is not None:
             local_sockets.check(path)
             return [(socket.AF_UNIX, path)]
         host, port = targets.split(address)
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        return [(family, where) for family, _, _, _, where in found]
+        return lookups.known(host, port) or Lookup(host, port)
 
 
 SYSTEM: Final[ClientSystem] = _Sockets()
@@ -108,6 +108,7 @@ class Pump:
         """The same, below TLS."""
         self._links: dict[int, int] = {}
         self._unsent: dict[int, bytearray] = {}
+        self._lookups: dict[int, Lookup] = {}
         self._dialling: dict[int, list[Door]] = {}
         self._addresses: dict[int, str] = {}
 
@@ -133,6 +134,8 @@ class Pump:
         """Close the sockets of the process that has forked this one, without a word on them."""
         for plain in self._plain.values():
             plain.close()
+        for lookup in self._lookups.values():
+            lookup.close()
 
     def turn(self) -> None:
         """Do whatever can be done without waiting."""
@@ -162,12 +165,29 @@ class Pump:
 
     def _dial(self, link: int, address: str) -> None:
         try:
-            self._dialling[link] = self._system.resolved(address)
-            self._addresses[link] = address
+            found = self._system.resolved(address)
         except (OSError, ConfigError, UnicodeError) as error:  # a name that cannot be one
             self.core.lost(link, reason(error), self._now())
-        else:
-            self._dial_next(link, None)
+            return
+        self._addresses[link] = address
+        if isinstance(found, Lookup):
+            self._lookups[link] = found
+            self._links[found.end.fileno()] = link
+            self._poll.register(found.end.fileno(), select.POLLIN)
+            return
+        self._dialling[link] = found
+        self._dial_next(link, None)
+
+    def _looked_up(self, link: int) -> None:
+        address, lookup = self._addresses[link], self._lookups[link]
+        self._close(link)
+        try:
+            self._dialling[link] = lookup.doors()
+        except (OSError, UnicodeError) as error:
+            self.core.lost(link, reason(error), self._now())
+            return
+        self._addresses[link] = address
+        self._dial_next(link, None)
 
     def _dial_next(self, link: int, error: OSError | None) -> None:
         """Begin to connect to the next address of the name, without waiting."""
@@ -241,6 +261,9 @@ class Pump:
         ready = self._poll.poll(wait)
         for fileno, events in ready:
             link = self._links.get(fileno, 0)
+            if link in self._lookups:
+                self._looked_up(link)
+                continue
             if link in self._dialling:
                 self._connected(link)
                 continue
@@ -283,6 +306,11 @@ class Pump:
 
     def _close(self, link: int) -> None:
         made = self._sockets.pop(link, None)
+        lookup = self._lookups.pop(link, None)
+        if lookup is not None:
+            self._poll.unregister(lookup.end.fileno())
+            self._links.pop(lookup.end.fileno(), None)
+            lookup.close()
         self._plain.pop(link, None)
         self._unsent.pop(link, None)
         self._dialling.pop(link, None)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from qsync.client.closed import ClientClosed
+from qsync.client.link import ClientLink
 from qsync.client.numbering import Token
 from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.core.conclusions import AttemptResult, Conclusion, conclude
@@ -52,6 +53,17 @@ def for_caller(ask: PendingRequest, error: QsyncError) -> QsyncError:
         return error
     why = f"an attempt is in doubt, and the last one met {error.code}: {error.message}"
     return unknown(ask, why)
+
+
+def name_refuser(error: QsyncError, link: ClientLink, *, hinted: str | None) -> None:
+    """Say that it is the leader that refuses, where another node has sent us there.
+
+    That node may have let us in: by its socket everybody is admin, at its own address nobody.
+    """
+    if link.address == hinted:
+        error.name_leader(link.address)
+        who = f"{link.name} at {link.address}" if link.name else link.address
+        error.message = f"the node named as leader, {who}, refused: {error.message}"
 
 
 def _heard(error: QsyncError) -> AttemptResult:

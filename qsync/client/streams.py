@@ -1,14 +1,19 @@
 """The streams of asynchronous clients: connected, and over TLS where that is wanted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Final
 
 import anyio
 import anyio.abc
 
-from qsync.client import local_sockets, targets
+from qsync.client import local_sockets, lookups, targets
+from qsync.client.lookups import Door, Lookup
 from qsync.client.security import ClientTls
 from qsync.socket_files import named
 from qsync.tls.names import CertifiedName
+
+STAGGER_S: Final = 0.25
+"""The delay before the next address of a host is tried beside the earlier ones (RFC 8305)."""
 
 
 async def open_stream(
@@ -26,7 +31,7 @@ async def open_stream(
         with named(path) as name:
             return await anyio.connect_unix(name)
     host, port = targets.split(address)
-    plain = await anyio.connect_tcp(host, port)
+    plain = await _connected(await _doors(host, port))
     if tls is None:
         return plain
     from qsync.client import secured  # noqa: PLC0415 - only where TLS is spoken
@@ -36,3 +41,48 @@ async def open_stream(
     except BaseException:
         await anyio.aclose_forcefully(plain)
         raise
+
+
+async def _doors(host: str, port: int) -> list[Door]:
+    """All addresses of a host. Not by the event loop, whose threads asyncio waits for at its end.
+
+    Raises OSError, UnicodeError.
+    """
+    found = lookups.known(host, port)
+    if found is not None:
+        return found
+    lookup = Lookup(host, port)
+    try:
+        await anyio.wait_readable(lookup.end)
+        return lookup.doors()
+    finally:
+        lookup.close()
+
+
+async def _connected(doors: Sequence[Door]) -> anyio.abc.SocketStream:
+    """The first connection that any of the addresses accepts. Raises OSError."""
+    won: list[anyio.abc.SocketStream] = []
+    failed: list[OSError] = [OSError("no such host")]
+
+    async def attempt(host: str, port: int, over: anyio.Event) -> None:
+        try:
+            made = await anyio.connect_tcp(host, port)
+        except OSError as error:
+            failed.append(error)
+        else:
+            if won:
+                await anyio.aclose_forcefully(made)
+            else:
+                won.append(made)
+                group.cancel_scope.cancel()
+        over.set()
+
+    async with anyio.create_task_group() as group:
+        for _, where in doors:
+            over = anyio.Event()
+            group.start_soon(attempt, where[0], where[1], over)
+            with anyio.move_on_after(STAGGER_S):
+                await over.wait()
+    if won:
+        return won[0]
+    raise failed[-1]

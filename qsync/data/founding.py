@@ -50,10 +50,9 @@ def found_anew(
         key for key, _ in spaces.scan(*schema.keys_of(schema.ANCESTORS)) if key not in descends
     ]
     dropped: list[str] = []
-    for key, name, value in shared_settings(spaces):
-        if confirms_nothing_alone(name, value):
-            deletes.append(key)
-            dropped.append(f"{name} = {value}")
+    for key, text in unfit_settings(spaces.scan(*schema.keys_of(schema.SETTINGS))):
+        deletes.append(key)
+        dropped.append(text)
     cluster = schema.Schema(schema.SYSTEM).space(schema.CLUSTER).primary
     own = cluster.key([int(member.replica)], whole=True)
     spaces.fold(
@@ -67,11 +66,18 @@ def found_anew(
     return tuple(dropped)
 
 
-def shared_settings(spaces: FoundingRows) -> Iterator[tuple[bytes, str, str]]:
-    """Key, name and value of each option that the cluster of these rows shares."""
-    for key, row in spaces.scan(*schema.keys_of(schema.SETTINGS)):
+def shared_settings(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, str, str]]:
+    """Key, name and value of each option that a cluster shares, by the rows of `_settings`."""
+    for key, row in rows:
         name, value = map(str, tuples.stored(row))
         yield key, name, value
+
+
+def unfit_settings(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, str]]:
+    """Key and text of each of these options that a cluster with one member drops."""
+    for key, name, value in shared_settings(rows):
+        if confirms_nothing_alone(name, value):
+            yield key, f"{name} = {value}"
 
 
 def confirms_nothing_alone(name: str, value: str) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from qsync.data import keys
 from qsync.data.keys import KeyPart, Misfit
 from qsync.errors import DuplicateKey, WrongKey
+from qsync.units import how_many
 
 _SHOWN_CHARACTERS_MAX = 100
 """Of a key, in a refusal."""
@@ -38,9 +39,8 @@ class Index:
         if not isinstance(values, (list, tuple)):
             raise WrongKey(f'index "{self.name}": a key is an array of its parts')
         if whole and len(values) != len(self.parts):
-            raise WrongKey(
-                f'index "{self.name}" has {len(self.parts)} parts, the key has {len(values)}'
-            )
+            parts = how_many(len(self.parts), "part")
+            raise WrongKey(f'index "{self.name}" has {parts}, the key has {len(values)}')
         try:
             key = self.prefix + keys.encode(self.parts, values)
         except Misfit as error:

@@ -180,7 +180,11 @@ def open_storage(config: NodeConfig, *, files: WhoseFiles = WhoseFiles.UNSAID) -
         former, log = log, upgrade(directory, log)
         if log is not former:
             recovered = log.recover()
-        settle(directory.data, begins=recovered.start.index)
+        settle(
+            directory.data,
+            begins=recovered.start.index,
+            confirmed=min(recovered.confirmed, recovered.last),
+        )
         arriving = pending(directory.data)
         remove_incoming(
             directory.path / SNAPSHOTS, keep=Index(0) if arriving is None else arriving.start.index

@@ -91,7 +91,7 @@ class NodeQueries:
     @property
     def busy(self) -> bool:
         """Whether there is anything to look at after a batch."""
-        return self.watching.busy or self.tracing.armed
+        return self.watching.busy or self.tracing.armed or self.transfers.receiver.is_needless
 
     @property
     def waits(self) -> bool:
@@ -143,6 +143,8 @@ class NodeQueries:
             self.tracing.turn()
         if self.watching.busy:
             self.watching.turn()
+        if self.transfers.receiver.is_needless:
+            self.transfers.receiver.wake()
 
     def tick(self) -> None:
         """Look at the questions whose time may be over."""

@@ -384,5 +384,5 @@ class ClientRequests:
 
     def _fail(self, connection: Connection, number: int, error: errors.QsyncError) -> None:
         if error.leader is None and isinstance(error, errors.NotLeader | errors.ReadOnly):
-            error.leader = self._leader_address()
+            error.name_leader(self._leader_address())
         self._send(connection, replies.failed(number, error))

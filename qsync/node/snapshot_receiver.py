@@ -81,6 +81,20 @@ class SnapshotReceiver:
         """The leader whose snapshot is being taken or installed; None when none is."""
         return None if self._offer is None else self._offer.leader
 
+    @property
+    def is_needless(self) -> bool:
+        """Whether the log has meanwhile got what the snapshot that came in part would bring."""
+        received = self.received
+        return (
+            received is not None
+            and not self._is_installing
+            and received.head.start.index <= self._replica.machine.replicated_log.confirmed
+        )
+
+    def wake(self) -> None:
+        """Have a needless snapshot removed."""
+        self._wake.set()
+
     def offered(self, offer: InstallSnapshot) -> None:
         """Take the core's order for the rows of the leader's snapshot; it is repeated."""
         if self._is_installing:
@@ -122,9 +136,15 @@ class SnapshotReceiver:
 
     async def run(self) -> None:
         """Ask, take and install until cancelled."""
+        is_new = self._storage.snapshots is not None
         while True:
             try:
-                if self._must_ask:
+                if is_new:
+                    is_new = False
+                    self.received = await in_thread(self._effects, self._pending)
+                elif self.is_needless:
+                    await self._abandon()
+                elif self._must_ask:
                     self._must_ask = False
                     await self._ask()
                 elif self.arrivals.chunks and not self._is_installing:
@@ -141,6 +161,16 @@ class SnapshotReceiver:
             fields = {"from": self.leader, "why": error.message}
             self._timeline.append("snapshot_failed", fields)
         self.arrivals = _Arrivals(self.arrivals.ask + 1, failed=error.message)
+
+    async def _abandon(self) -> None:
+        """Remove what came: its entry came with the log (membership.md M6 c), or is behind that."""
+        received, offer = self.received, self._offer
+        assert received is not None
+        if offer is not None and offer.start.index <= received.head.start.index:
+            self._offer = offer = None
+        self._must_ask = offer is not None
+        self.arrivals = _Arrivals(self.arrivals.ask + 1)
+        await self._discard(received)
 
     async def _ask(self) -> None:
         offer = self._offer

@@ -36,6 +36,7 @@ from qsync.store.snapshot import (
 if TYPE_CHECKING:
     from lmdb import Transaction
 
+NOTHING: Final = Index(0)
 HEAD_FILE: Final = "snapshot"
 _TAKEN_KEY: Final = b"taken"
 _TAKEN = struct.Struct(">Q")
@@ -164,6 +165,11 @@ class StoredImport:
         self._sums, self._taken, self.finished = Sums(), 0, False
         self._open()
 
+    def remove(self) -> None:
+        """Forget what was taken, for good. Raises StoreError."""
+        self.close()
+        discard(self._data)
+
     def close(self) -> None:
         """Release it; what was taken stays."""
         env, self._opened = self._opened, None
@@ -205,11 +211,12 @@ def put_in_place(data: Path) -> None:
         raise faults.typed(error, data) from error
 
 
-def settle(data: Path, *, begins: Index) -> None:
+def settle(data: Path, *, begins: Index, confirmed: Index = NOTHING) -> None:
     """At a start, before rows are opened: complete or forget what was under way.
 
     `begins`: behind which index the log begins. Where that is the one of rows that wait, the log
-    was restarted for them. Rows that are not ahead of where it begins are not needed.
+    was restarted for them. Rows that are not ahead of it, or of what the log has up to `confirmed`,
+    are not needed.
     """
     try:
         head = pending(data)
@@ -223,7 +230,7 @@ def settle(data: Path, *, begins: Index) -> None:
         if former(data).exists():
             _remove(former(data))
         head = pending(data)
-        if head is None or head.start.index <= begins:
+        if head is None or head.start.index <= max(begins, confirmed):
             discard(data)
     except OSError as error:
         raise faults.typed(error, data) from error

@@ -72,6 +72,10 @@ class MemoryImport:
         """Forget what was taken."""
         self._rows, self._taken, self.finished = [], 0, False
 
+    def remove(self) -> None:
+        """Forget what was taken, for good."""
+        self.discard()
+
     def close(self) -> None:
         """Close it; what was taken stays."""
 

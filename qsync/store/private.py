@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Final
 
 _OWNER_ONLY: Final = 0o700
-_FILE_OF_OWNER: Final = 0o600
+FILE_OF_OWNER: Final = 0o600
+FILE_OF_ALL: Final = 0o666
+"""Less what the umask takes away."""
 
 
 def make_private(path: Path) -> None:
@@ -29,7 +31,7 @@ def make_private(path: Path) -> None:
             path.chmod(mode & ~stat.S_IRWXO)
 
 
-def write_private(path: Path, content: bytes, *, mode: int = _FILE_OF_OWNER) -> None:
+def write_private(path: Path, content: bytes, *, mode: int = FILE_OF_OWNER) -> None:
     """Write a file whole or not at all, at no time readable by more people than it is meant for.
 
     `mode`: who that is; its owner alone by default. A file that is there is replaced. Raises

@@ -90,8 +90,8 @@ class ReceivedSnapshot:
             self._file.put_in_place()
 
     def discard(self) -> None:
-        """Forget all of it. Raises StoreError."""
-        self.rows.discard()
+        """Forget all of it, for good. Raises StoreError."""
+        self.rows.remove()
         self.close()
         if self._file is not None:
             self._file.remove()

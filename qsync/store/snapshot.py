@@ -128,6 +128,9 @@ class RowsImport(Protocol):
     def discard(self) -> None:
         """Forget what was taken. Raises StoreError."""
 
+    def remove(self) -> None:
+        """Forget what was taken, for good. Raises StoreError."""
+
     def close(self) -> None:
         """Release it; what was taken stays."""
 

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,14 @@ from qsync.client.local_sockets import VARIABLE
 from qsync.client.one_node import NodeConnection
 from qsync.client.one_node_aio import AsyncNodeConnection
 from qsync.client.security import PASSWORD, USER
-from qsync.errors import AccessDenied, ConfigError, QsyncError, Unavailable
+from qsync.errors import AccessDenied, ConfigError, NotLeader, QsyncError, Unavailable
+from qsync.node.node import Node
 from qsync.socket_files import FILE
 from qsync.wire.verbs import RightsRequest
+from tests.live import real
+from tests.node import three
 from tests.node.knocking import config
+from tests.node.test_fault_hooks import aside
 
 PASS = "correct horse"
 
@@ -76,6 +81,43 @@ async def test_every_client_is_admin_by_the_socket_and_nobody_by_the_network(
         monkeypatch.chdir(deep / "n1")
         assert targets.default() == f"unix:{FILE}"
         assert await trio.to_thread.run_sync(targets.resolve, targets.default()) == [address]
+
+
+async def test_a_leader_that_refuses_whom_a_follower_sent_is_named(tmp_path: Path) -> None:
+    """By the socket of the follower a client is admin; at the leader it is nobody."""
+    async with three.running(three.configs(tmp_path)) as nodes:
+        await aside(lambda: real.until(lambda: any(map(leads, nodes)), "one leads"))
+        leader = next(filter(leads, nodes))
+        follower = next(each for each in nodes if each is not leader)
+        async with qsync.connect_async(leader.address) as db:
+            await db.schema.create_space("t", format=[("id", "unsigned")])
+            await db.users.create("root", PASS)
+        state = follower.replica.state
+        known = lambda: state.schemas.shown.rights is not None  # noqa: E731 - to be waited for
+        await aside(lambda: real.until(known, "the follower knows it"))
+        local = f"unix:{tmp_path / follower.config.node.name}"
+        for direct, error in ((False, AccessDenied), (True, NotLeader)):
+            with pytest.raises(error) as refused:
+                async with qsync.connect_async(local, direct=direct) as db:
+                    await db.space("t").insert([1])
+            assert refused.value.leader == leader.address
+            assert "who leads" not in refused.value.hint
+        command = ["insert", "t", "[1]", "--target", local]
+        done = await trio.run_process(
+            [sys.executable, "-m", "qsync", *command],
+            capture_stdout=True,
+            capture_stderr=True,
+            check=False,
+        )
+        where = f"{leader.config.node.name} at {leader.address}"
+        said = done.stderr.decode()
+        assert f"the node named as leader, {where}, refused: this cluster has users" in said
+        assert f"the leader is {leader.address}" in said
+
+
+def leads(node: Node) -> bool:
+    leader = node.replica.machine.leader
+    return leader is not None and leader.open
 
 
 @pytest.fixture

@@ -8,13 +8,16 @@ import pytest
 import trio
 
 import qsync
+from admin.backup.rows import frames_of
 from election.messages import Index
 from qsync.config import NodeConfig
 from qsync.core.trimming import start_at, trim_log
 from qsync.node.node import Node, open_node
 from qsync.store import snapshot
+from qsync.store.receiving import INCOMING, ReceivedSnapshot
 from qsync.store.segments.beginning import BEGINNING
-from qsync.store.snapfiles import snapshot_files, write_snapshot
+from qsync.store.snapfiles import SNAPSHOTS, snapshot_files, write_snapshot
+from qsync.store.spaces import SpaceStore
 from tests.live import real
 from tests.node import three as three_nodes
 from tests.node.test_fault_hooks import aside
@@ -105,6 +108,82 @@ async def test_a_node_that_was_away_takes_a_snapshot(tmp_path: Path) -> None:
     async with open_node(config) as third:
         assert third.storage.log.start.index == file.index
         assert third.replica.state.count("t", 0, "all", []) == ROWS
+
+
+def half_received(config: NodeConfig, sender: Node) -> tuple[Index, int]:
+    """The first half of a snapshot comes to a node that stops then: its index, and bytes."""
+    if found := snapshot_files(sender.storage.directory.path / SNAPSHOTS):
+        head, *made = frames_of([found[-1].path.read_bytes()])
+    else:
+        head, *made = rows_of(sender)
+    directory = Path(config.node.dir)
+    spaces = SpaceStore(directory / "data")
+    received = ReceivedSnapshot(spaces, directory / SNAPSHOTS, snapshot.decode_head(head).alone())
+    for chunk in made[: len(made) // 2]:
+        received.take_chunk(chunk)
+    received.close()
+    spaces.close()
+    assert remains(directory)
+    assert received.bytes_taken > 1000
+    return received.head.start.index, received.bytes_taken
+
+
+def rows_of(node: Node) -> list[bytes]:
+    """Head and chunks of a node's folded rows."""
+    storage, replicated_log = node.storage, node.replica.machine.replicated_log
+    storage.spaces.sync()
+    view = storage.spaces.view()
+    start = start_at(replicated_log, view.folded)
+    made = [each.encode() for each in snapshot.chunks(view)]
+    head = snapshot.SnapshotHead(start=start, sums=view.sums)
+    view.close()
+    return [head.encode(), *made]
+
+
+def remains(directory: Path) -> list[str]:
+    """What is there of a snapshot that came in part."""
+    found = [*directory.glob("data.new"), *(directory / SNAPSHOTS).glob(f"*{INCOMING}")]
+    return [each.name for each in found]
+
+
+async def test_a_snapshot_that_came_in_part_goes_when_the_log_has_brought_its_entry(
+    tmp_path: Path,
+) -> None:
+    found = three_nodes.configs(tmp_path, replication__timeout="100ms", store__fold_interval="5ms")
+    with trio.fail_after(40):
+        async with open_node(found[0]) as first, open_node(found[1]):
+            async with qsync.connect_async(first.address) as db:
+                await db.schema.create_space("t", format=[("id", "unsigned"), ("v", "string")])
+                for number in range(ROWS):
+                    await db.space("t").insert([number, "v" * 30])
+            spaces = first.storage.spaces
+            await aside(lambda: real.until(lambda: spaces.folded > ROWS, "all is folded"))
+            index, _ = half_received(found[2], first)
+            async with open_node(found[2]) as third:
+                own = third.replica.machine.replicated_log
+                await aside(lambda: real.until(lambda: own.confirmed >= index, "the log came"))
+                gone = lambda: not remains(tmp_path / "n3")  # noqa: E731 - to be waited for
+                await aside(lambda: real.until(gone, "it is removed"))
+                assert third.timeline.counts["snapshot_installed"] == 0
+                assert third.transfers.receiver.received is None
+            half_received(found[2], first)
+            async with open_node(found[2]):
+                assert not remains(tmp_path / "n3"), "at a start, too"
+
+
+async def test_a_snapshot_that_came_in_part_is_continued(tmp_path: Path) -> None:
+    async with two_of_three(tmp_path) as (nodes, config):
+        assert nodes[0].replica.machine.replicated_log.log.start.index
+        index, came = half_received(config, nodes[0])
+        async with open_node(config) as third:
+            await same([*nodes, third])
+            assert third.replica.machine.replicated_log.log.start.index == index
+            assert not remains(tmp_path / "n3")
+        events = [each for node in nodes for each in node.timeline.latest(1000)]
+        (sent,) = [each["bytes"] for each in events if each["event"] == "snapshot_sent"]
+        (file,) = snapshot_files(tmp_path / "n3" / SNAPSHOTS)
+        assert isinstance(sent, int)
+        assert sent + came < file.path.stat().st_size + 500
 
 
 async def test_a_node_with_a_damaged_log_takes_a_snapshot_and_counts_again(tmp_path: Path) -> None:

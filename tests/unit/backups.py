@@ -5,7 +5,7 @@ later terms. Beside it stands a model that knows nothing of limbos: a list of wh
 """
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,6 +48,8 @@ class MadeHistory:
     does: dict[int, list[Change]] = field(default_factory=dict)
     stretches: list[tuple[int, int]] = field(default_factory=list)
     """First victim, and the ROLLBACK."""
+    clock: Callable[[int], float] = lambda written: 1000.0 + written // 2
+    """The time of an entry, by the number of those before it."""
 
     def __post_init__(self) -> None:
         self.store = MemorySpaces()
@@ -159,7 +161,7 @@ class MadeHistory:
                 lsn=lsn,
                 kind=kind,
                 flags=flags,
-                time=1000.0 + self.last // 2,
+                time=self.clock(self.last),
                 body=body,
                 previous=self.log[-1].crc if self.log else CHAIN_SEED,
             )
@@ -243,6 +245,7 @@ def keep_rows(
         parts=tuple(parts),
         log=tuple(each.part.name for each in chain),
         release="0",
+        youngest=found.youngest(index),
     )
     found.place.write(names.backup(index), manifest.encode(made))
     found.backups.append(made)

@@ -89,6 +89,24 @@ def test_a_restore_says_what_it_does_before_and_after(
     assert "is not empty" in capsys.readouterr().err
 
 
+def test_a_dry_run_says_what_is_dropped_and_refuses_what_a_restore_would(
+    tmp_path: Path, history: MadeHistory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    history.write([[17, {"replication.synchro_quorum": "3"}]], [])
+    history.confirm()
+    found = begin(Folder(tmp_path / "place"))
+    keep_log(found, history, 0, history.last)
+    command = ["backup", "restore", str(tmp_path / "place"), str(tmp_path / "n1")]
+    assert run([*command, "--dry-run"]) == Exit.DONE
+    assert "synchro_quorum = 3 fits no single node and would be dropped" in capsys.readouterr().err
+    assert run([*command, "--dry-run", "--json"]) == Exit.DONE
+    assert told(capsys)["dropped"] == ["replication.synchro_quorum = 3"]
+    assert run([*command, "--dry-run", "--set", "peers=1:a@b:1"]) == Exit.USAGE
+    assert "a new cluster of one node" in capsys.readouterr().err
+    assert run(command) == Exit.DONE
+    assert "synchro_quorum = 3 fits no single node and was dropped" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [

@@ -9,7 +9,7 @@ import fsspec
 import pytest
 from fsspec import AbstractFileSystem
 
-from admin.backup import catalogue, new_cluster, places, points, restoring, verifying
+from admin.backup import catalogue, new_cluster, places, points, pruning, restoring, verifying
 from admin.backup.failures import (
     BackupDamaged,
     BackupGap,
@@ -140,6 +140,31 @@ def test_sessions_members_and_misfit_settings_do_not_come_along() -> None:
     assert spaces.folded == Index(history.last)
 
 
+def test_a_dry_run_names_the_settings_that_the_restore_drops(tmp_path: Path) -> None:
+    """Of the rows of the backup and of the log behind it, at every point, rolled back or not."""
+    history, place = MadeHistory(Random(1)), Folder(tmp_path / "place")
+    for value in ("3", None, "4", "1"):
+        history.write([[17, {"replication.synchro_quorum": value}]], [])
+        history.confirm()
+    history.write([[17, {"replication.synchro_quorum": "5"}]], [])
+    history.write([[17, {"replication.synchro_timeout": "4s"}]], [])
+    history.confirm()
+    history.write([[17, {"replication.synchro_quorum": None}]], [])
+    history.roll_back()
+    history.live(5)
+    kept(place, history)
+    found, seen = catalogue.load(place), set[tuple[str, ...]]()
+    member = Member(Replica(1), Instance(77), name="n1", address="127.0.0.1:1")
+    for index in range(1, history.last + 1):
+        told = restoring.preview(found, WantedPoint(index=index))
+        assert told.dropped == found_anew(folded(history, index)[0], member)
+        seen.add(told.dropped)
+    assert seen == {(), *((f"replication.synchro_quorum = {each}",) for each in "345")}
+    assert found.backups[-1].index, "some were in its rows"
+    newest = restoring.preview(found, WantedPoint())
+    assert newest.dropped == ("replication.synchro_quorum = 5",)
+
+
 def test_only_what_goes_on_for_a_cluster_descends_from_it() -> None:
     """A restore may stand beside the cluster that it is of, and is not to stop that."""
     history = MadeHistory(Random(1))
@@ -193,6 +218,43 @@ def test_a_gap_in_the_log_is_named(tmp_path: Path) -> None:
     before = history.log[early - 4].time
     assert points.find(loaded, WantedPoint(time=before)).index == history.at_time(before) < early
     assert points.find(loaded, WantedPoint(time=2e9)).index == history.last
+
+
+def jumping(written: int) -> float:
+    """A clock that goes back 60 s, then forward, then back again."""
+    return 1000.0 + 3 * written - (60 if written > 40 else 0) + (90 if 70 < written < 75 else 0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_moment_is_the_same_point_whichever_backups_are_there(tmp_path: Path, seed: int) -> None:
+    """Also over clocks that go back; a moment that is not known any more is refused."""
+    history = MadeHistory(Random(seed), clock=jumping)
+    history.live(100)
+    places = [Folder(tmp_path / str(number)) for number in range(4)]
+    for place, bases in zip(places, ((0.0,), (0.0, 0.5), (0.0, 0.5, 0.8), (0.5, 0.8)), strict=True):
+        kept(place, history, bases=bases)
+    pruned = catalogue.load(places[3])
+    made = pruning.plan(pruned, pruning.KeptBackups(last=1), now=5.0)
+    assert made.log
+    pruning.prune(pruned, made, lambda *_: None)
+    oldest = pruned.backups[-1].index
+    moments, refused, back = sorted({each.time for each in history.log}), 0, 0
+    for time in moments:
+        wanted, index = WantedPoint(time=time), history.at_time(time)
+        for place in places[:3]:
+            plan, _ = restoring.plan(catalogue.load(place), wanted)
+            assert (plan.point.index, plan.index) == (index, history.clip(index))
+            later = [each.index for each in history.log[index:] if each.time <= time]
+            assert plan.went_back == min(later, default=None)
+            back += bool(later)
+        if index >= oldest:
+            assert points.find(catalogue.load(places[3]), wanted).index == index
+        else:
+            refused += 1
+            with pytest.raises(BackupGap, match="is before the oldest backup"):
+                points.find(catalogue.load(places[3]), wanted)
+    assert 10 < refused < len(moments)
+    assert back > 30
 
 
 def test_what_was_cut_off_before_all_was_decided_is_not_restored(tmp_path: Path) -> None:

@@ -97,6 +97,9 @@ def test_what_is_no_history_is_an_error_of_usage(
     assert "this is not a history" in capsys.readouterr().err
     listed = file(tmp_path, "labels.csv", "file,format,label\n")
     assert run(["check", "--quick", odd, "--labels", listed]) == 2
+    for name, value in (("--level", "serializable"), ("--steps", "3"), ("--model", "kv")):
+        assert run(["check", "--quick", "--labels", listed, name, value]) == 2, name
+        assert f"not with {name}" in capsys.readouterr().err
 
 
 def test_a_folder_of_evidence_is_checked_by_its_history(

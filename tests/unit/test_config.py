@@ -457,6 +457,14 @@ def test_a_shown_size_reads_back_the_same(bytes_: int) -> None:
     assert units.size(units.show_size(bytes_)) == bytes_
 
 
+@pytest.mark.parametrize(
+    ("count", "noun", "words"),
+    [(0, "row", "0 rows"), (1, "entry", "1 entry"), (2, "entry", "2 entries")],
+)
+def test_one_thing_is_counted_in_the_singular(count: int, noun: str, words: str) -> None:
+    assert units.how_many(count, noun) == words
+
+
 def test_preferred_voters_are_named_once_each_and_by_names() -> None:
     assert load({}).election.preferred == ()
     assert load({"election.preferred": "n2, 3"}).election.preferred == ("n2", "3")

@@ -255,7 +255,7 @@ def test_what_is_owed_is_on_disk_before_it_is_done_and_until_it_is_undone(tmp_pa
     assert found is not None
     assert found.pending == [UndoStep(undo="mend")]
     assert found.drill == "kill"
-    with pytest.raises(DrillRuns, match="left 1 things broken"):
+    with pytest.raises(DrillRuns, match="left 1 thing broken"):
         UndoLog.create(tmp_path, "again")
     undo_log.settle(UndoStep(undo="mend"))
     undo_log.close()

@@ -4,6 +4,7 @@ import builtins
 import errno
 import json
 import os
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from admin.evidence.bundle import Bundle, write_part
 from admin.evidence.bundle import write as write_bundle
 from admin.evidence.manifest import Manifest
 from admin.evidence.tables import Row
+from admin.workload.history import save
 from cli.main import run
 from qsync.errors import Unavailable
 from qsync.store.log import LmdbLog
@@ -39,6 +41,45 @@ def test_a_dump_says_what_it_has(
     found = json.loads(capsys.readouterr().out)
     assert found["rows"] == {"wal": 9, "status": 0, "digests": 0}
     assert found["nodes"] == [{"name": "n2", "last": 9}]
+
+
+@pytest.fixture
+def no_umask() -> Iterator[None]:
+    former = os.umask(0)
+    yield
+    os.umask(former)
+
+
+def modes(folder: Path) -> set[str]:
+    """Of the files with rows."""
+    files = [each for each in folder.rglob("*") if each.suffix in {".jsonl", ".parquet"}]
+    assert len(files) > 1
+    return {f"{stat.S_IMODE(each.stat().st_mode):o}" for each in files}
+
+
+@pytest.mark.usefixtures("no_umask")
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_a_dump_is_its_owner_s_alone_unless_it_is_redacted(
+    copy: str, tmp_path: Path, form: str
+) -> None:
+    """A folder that was there stays as it was, and the files in it are private all the same."""
+    shared = tmp_path / "shared"
+    shared.mkdir(mode=0o755)
+    for out, mode in ((tmp_path / "out", 0o700), (shared, 0o755)):
+        assert run(["dump", copy, "--out", str(out), "--format", form]) == 0
+        assert stat.S_IMODE(out.stat().st_mode) == mode
+        assert modes(out) == {"600"}
+    for source, *more in ((str(tmp_path / "out"),), (copy, "--format", form)):
+        public = tmp_path / f"public{len(more)}"
+        assert run(["dump", source, "--out", str(public), "--redact", *more]) == 0
+        assert stat.S_IMODE(public.stat().st_mode) == 0o777
+        assert modes(public) == {"666"}
+
+
+@pytest.mark.usefixtures("no_umask")
+def test_a_history_is_its_owner_s_alone(tmp_path: Path) -> None:
+    save([], tmp_path / "history.jsonl")
+    assert stat.S_IMODE((tmp_path / "history.jsonl").stat().st_mode) == 0o600
 
 
 def test_running_nodes_are_watched_before_their_logs_are_read(

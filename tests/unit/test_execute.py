@@ -237,6 +237,12 @@ def test_what_a_client_gets_wrong_is_refused(book: Book, op: list[object], error
         book.write([2, "t", pack(50, "fine")], op)
 
 
+def test_a_key_with_too_many_parts_is_told_how_many_the_index_has(book: Book) -> None:
+    with pytest.raises(WrongKey) as refused:
+        book.write([5, "t", 0, [1, 2]])
+    assert refused.value.message == 'index "primary" has 1 part, the key has 2'
+
+
 def limited(**limits: int) -> DataState:
     book = Book()
     book.space()

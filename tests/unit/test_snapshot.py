@@ -299,6 +299,18 @@ def test_rows_that_wait_are_used_only_by_a_log_that_begins_there(tmp_path: Path)
     spaces.close()
 
 
+@pytest.mark.parametrize("confirmed", [8, 9])
+def test_an_import_of_what_the_log_has_is_forgotten_at_a_start(
+    tmp_path: Path, confirmed: int
+) -> None:
+    """And no other one: it will be continued."""
+    target, _ = imported(tmp_path)
+    target.close()
+    data = tmp_path / "n" / "data"
+    importing.settle(data, begins=Index(3), confirmed=Index(confirmed))
+    assert importing.beside(data).exists() == (confirmed == 8)
+
+
 def test_an_import_that_is_behind_is_forgotten(tmp_path: Path) -> None:
     target, _ = imported(tmp_path)
     target.close()

@@ -13,6 +13,7 @@ from admin.checker.quick import HistoryReport
 from admin.checker.report.places import PlacedViolation, placed
 from admin.checker.report.story import tell
 from admin.evidence.bundle import Bundle, in_one_step, is_bundle
+from qsync.store.private import FILE_OF_ALL
 
 FILE = "part-00000.parquet"
 WITNESS = pa.struct([("table", pa.string()), ("row", pa.string())])
@@ -38,7 +39,7 @@ SCHEMA = pa.schema(
 def write(reports: Iterable[HistoryReport], folder: Path) -> int:
     """Write one row per violation to one file, which is replaced; return the number of rows."""
     rows = [row for report in reports for row in rows_of_report(report)]
-    with in_one_step(folder / FILE) as fresh:
+    with in_one_step(folder / FILE, mode=FILE_OF_ALL) as fresh:
         pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), fresh, compression="zstd")
     return len(rows)
 

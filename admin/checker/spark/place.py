@@ -1,12 +1,12 @@
 """Where Spark runs: in this process's Java, on a cluster, behind Connect, or in a given session."""
 
 import os
-import socket
 from dataclasses import dataclass
 from enum import Enum, auto
 from urllib.parse import urlsplit
 
 from admin.checker.spark.failures import NoSpark
+from qsync.client.lookups import connected
 
 LOCAL = "local[*]"
 LOOPBACK = "127.0.0.1"
@@ -68,7 +68,7 @@ class SparkUrl:
         addresses = self._addresses()
         for address in addresses:
             try:
-                socket.create_connection(address, timeout=_REACH_S).close()
+                connected(*address, _REACH_S).close()
             except OSError as error:
                 why = error
             else:
