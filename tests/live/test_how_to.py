@@ -303,6 +303,27 @@ def test_the_scheduled_check_keeps_no_report_of_another_time(tmp_path: Path) -> 
     assert "qsync check ended with 2: kept/evidence-" in done.stderr
 
 
+def test_a_token_is_kept_before_the_answer_as_it_is_told(
+    qsync_cluster: Playground, tmp_path: Path
+) -> None:
+    """Both programs of the page, in one process with what they leave to the reader."""
+    page = (HOW_TO / "resolve-an-unknown-write.md").read_text("utf-8")
+    resolving, keeping = re.findall(r"(?ms)^```python\n(.*?)^```$", page)
+    (tmp_path / "program.py").write_text(
+        "import threading\n\nimport qsync\n\n"
+        f"db = qsync.connect({list(qsync_cluster.addresses)!r})\n"
+        "db.schema.create_space(\n"
+        "    'accounts', format=[('id', 'unsigned'), ('balance', 'integer')], is_sync=True\n"
+        ")\naccounts = db.space('accounts')\naccounts.replace([1, 100])\nkeep = print\n"
+        f"{resolving}{keeping}committing.join()\n"
+        "print(db.resolve(tx.token, again=False).duplicate, accounts.get(1))\ndb.close()\n",
+        "utf-8",
+    )
+    done = shell("python program.py", tmp_path)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert re.fullmatch(r"[0-9a-f]+:\d+\nTrue \[1, 80\]\n", done.stdout)
+
+
 def test_a_cluster_serves_the_tests_of_a_project_as_it_is_told(tmp_path: Path) -> None:
     page = (HOW_TO / "use-it-in-tests.md").read_text("utf-8")
     (code,) = re.findall(r"(?ms)^```python\n(.*?)^```$", page)
