@@ -314,7 +314,10 @@ def _nobody_leads(found: ClusterSurvey) -> ClusterVerdict:
     answer = f"{answering} of {found.voters} voters answer"
     empty = [each.name for each in found.voting if each.recruit]
     heard = hearsay(found.samples, found.silent)
+    denied = [each.name for each in found.silent if each.denied]
+    health = ClusterHealth.DOWN
     if heard is not None:
+        health = ClusterHealth.DEGRADED
         sentence = f"Degraded: {heard}."
     elif all(sides.is_superseded(each) for each in found.samples):
         sentence = f"Down: {sides.sentence_of_all(found.samples)}."
@@ -322,6 +325,13 @@ def _nobody_leads(found: ClusterSurvey) -> ClusterVerdict:
         sentence = (
             f"Down: {answer}, all of them strangers: nobody has founded a cluster in their "
             "directories."
+        )
+    elif answering < majority <= answering + len(denied):
+        health = ClusterHealth.DEGRADED
+        sentence = (
+            f"Degraded: no leader among those that answer, {answering} of {found.voters} voters; "
+            f"{listed(denied)} may have one, and this is not to be seen from here: they do not let "
+            "us ask."
         )
     elif answering < majority:
         need = majority - answering
@@ -339,7 +349,7 @@ def _nobody_leads(found: ClusterSurvey) -> ClusterVerdict:
         )
         sentence = f"Down: nobody who answers leads term {term}: {answer}; {why}."
     return ClusterVerdict(
-        health=ClusterHealth.DOWN if heard is None else ClusterHealth.DEGRADED,
+        health=health,
         can_commit=False,
         margin=answering - majority,
         leader=None,

@@ -12,6 +12,7 @@ from admin.cluster import sides
 from admin.cluster.surveys import ClusterSurvey
 from admin.lab import cluster_secret, next_steps
 from admin.lab.new_directory import check_new
+from admin.lab.processes import clearing_up
 from qsync.config import Address, NodeConfig
 from qsync.config.secret import Secret
 from qsync.errors import ConfigError
@@ -36,7 +37,8 @@ def directory(keep: Path | None, *, of: str) -> Iterator[Path]:
     try:
         yield made
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        with clearing_up():
+            shutil.rmtree(made, ignore_errors=True)
 
 
 FILE = "node.yaml"

@@ -175,15 +175,16 @@ class Lab:
 
     def stop_all(self) -> None:
         """End every process. All get the signal first, so that they stop at the same time."""
-        running = [process for node in self.nodes if (process := node.process) is not None]
-        for process in running:
-            process.send(signal.SIGTERM)
-            process.send(signal.SIGCONT)
-        for process in running:
-            process.end(grace=GRACE_S)
-        proxy = self.proxy
-        if proxy is not None:
-            proxy.end(grace=GRACE_S)
+        with processes.clearing_up():
+            running = [process for node in self.nodes if (process := node.process) is not None]
+            for process in running:
+                process.send(signal.SIGTERM)
+                process.send(signal.SIGCONT)
+            for process in running:
+                process.end(grace=GRACE_S)
+            proxy = self.proxy
+            if proxy is not None:
+                proxy.end(grace=GRACE_S)
 
     def wipe(self, node: LabNode) -> None:
         """Delete the data of a stopped node, as if its disk were new."""

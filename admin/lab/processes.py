@@ -9,6 +9,7 @@ import os
 import resource
 import select
 import signal
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -118,6 +119,23 @@ def start_noted(
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, former)
     return started
+
+
+@contextlib.contextmanager
+def clearing_up() -> Iterator[None]:
+    """Ctrl-C, SIGTERM and SIGHUP are ignored in the block, which ends what was begun.
+
+    An impatient user presses Ctrl-C again, and would leave processes and directories behind.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are for the main thread alone
+        return
+    former = {number: signal.signal(number, signal.SIG_IGN) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, action in former.items():
+            signal.signal(number, action)
 
 
 def start(

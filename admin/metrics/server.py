@@ -34,7 +34,7 @@ HANDSHAKE_GAP_S = 0.02
 """Between the beginnings of two TLS handshakes: each costs the node as much as many requests."""
 _READ_BYTES = 4096
 _METHODS = (b"GET", b"HEAD", b"OPTIONS")
-_METHOD_NOT_ALLOWED, _TOO_LONG, _TOO_MANY = 405, 413, 503
+_METHOD_NOT_ALLOWED, _TOO_LONG, _HEAD_TOO_LONG, _TOO_MANY = 405, 413, 431, 503
 
 Survive = Callable[[Exception], None]
 """Notes a mistake of ours in serving one connection; raises it if the node cannot go on."""
@@ -141,6 +141,13 @@ async def _connection(pages: HttpPages, talk: "_Talk") -> None:
         pass
 
 
+def _in_words(error: h11.RemoteProtocolError) -> str:
+    """What is wrong with a request; h11 adds a `bytearray(...)` of the whole line."""
+    if error.error_status_hint == _HEAD_TOO_LONG:
+        return f"the head of the request is longer than {REQUEST_BYTES_MAX} bytes"
+    return str(error).partition(": bytearray(")[0]
+
+
 def _note(node: Node, error: Exception) -> None:
     mishaps.survive(node.replica, node.timeline, error, "serving a reader of metrics")
 
@@ -215,7 +222,7 @@ class _Talk:
                 request = await self._request()
         except h11.RemoteProtocolError as error:
             if self._http.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
-                await self.refuse(error.error_status_hint, str(error))
+                await self.refuse(error.error_status_hint, _in_words(error))
             return False
         if patience.cancelled_caught or request is None:
             return False
@@ -263,7 +270,7 @@ class _Talk:
         if request.method not in _METHODS:
             allowed = b", ".join(_METHODS).decode()
             wrong = as_json({"error": f"only {allowed} are answered"})
-            answer = HttpAnswer(_METHOD_NOT_ALLOWED, wrong)
+            answer = HttpAnswer(_METHOD_NOT_ALLOWED, wrong, headers=(("Allow", allowed),))
         elif self._token is not None and not self._token.is_shown(list(request.headers)):
             answer = pages.answer_stranger(target)
         else:

@@ -107,6 +107,15 @@ def options(value: object, known: Sequence[str], of: str) -> dict[str, object]:
     return {str(name): each for name, each in value.items() if each is not KEEP}
 
 
+def no_options(value: object, of: str) -> None:
+    """Refuse options that would be ignored; whatever else comes after the arguments is."""
+    if isinstance(value, dict) and value:
+        raise WrongOperation(
+            f"{of} has no options, and so no {next(iter(value))!r}",
+            hint="box.begin(), the write, and box.commit{timeout = .., is_sync = ..}",
+        )
+
+
 def reading(value: object) -> RangeOptions:
     """`{iterator = 'GE', limit = 10, offset = 0, after = tuple, consistency = 'local'}`."""
     given = options(value, READ_OPTIONS, "select")

@@ -126,25 +126,30 @@ class DataVerbs:
         return by_field_names(space, found[0]) if found else None
 
     async def _insert(self, box: Box, args: Sequence[object]) -> object:
+        arguments.no_options(arguments.at(args, 3), "insert")
         space = await self.space(box, args)
         return by_field_names(space, await space.insert(arguments.row(arguments.at(args, 2))))
 
     async def _replace(self, box: Box, args: Sequence[object]) -> object:
+        arguments.no_options(arguments.at(args, 3), "replace")
         space = await self.space(box, args)
         return by_field_names(space, await space.replace(arguments.row(arguments.at(args, 2))))
 
     async def _update(self, box: Box, args: Sequence[object]) -> object:
+        arguments.no_options(arguments.at(args, 4), "update")
         space = await self.space(box, args)
         key, given = arguments.key(arguments.at(args, 2)), arguments.at(args, 3)
         return by_field_names(space, await space.update(key, arguments.changes(given)))
 
     async def _upsert(self, box: Box, args: Sequence[object]) -> object:
+        arguments.no_options(arguments.at(args, 4), "upsert")
         space = await self.space(box, args)
         row, given = arguments.row(arguments.at(args, 2)), arguments.at(args, 3)
         await space.upsert(row, arguments.changes(given))
         return NOTHING
 
     async def _delete(self, box: Box, args: Sequence[object]) -> object:
+        arguments.no_options(arguments.at(args, 3), "delete")
         space = await self.space(box, args)
         return by_field_names(space, await space.delete(arguments.key(arguments.at(args, 2))))
 

@@ -171,7 +171,7 @@ REFUSED: Final[Mapping[str, Refusal]] = {
         "election_fencing_mode = 'off', 'soft' or 'strict'",
     ),
     "cfg.txn_synchro_timeout": ("it has another name", "replication_synchro_timeout"),
-    "cfg.txn_timeout": ("a transaction is held by the client", "the timeout of each call"),
+    "cfg.txn_timeout": ("a transaction is held by the client", "box.commit{timeout = ..}"),
     "cfg.replicaset_uuid": ("an identity is in the directory", _FILE),
     "cfg.replicaset_name": ("an identity is in the directory", _FILE),
     "cfg.instance_uuid": ("an identity is in the directory", _FILE),

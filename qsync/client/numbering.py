@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from qsync.client import operations
 from qsync.error_details import OUTCOMES_MAX
 from qsync.errors import ConfigError, ProtocolError, QsyncError
-from qsync.wire import cbor, replies
+from qsync.wire import cbor, limits, replies
 from qsync.wire.verbs import WriteFlags, WriteRequest
 
 SEED_BYTES: Final = 7
@@ -38,7 +38,8 @@ def parse_token(text: str) -> Token:
         token = Token(bytes.fromhex(session), int(number))
     except ValueError:
         token = Token(b"", 0)
-    if colon and token.session and token.seq > 0:
+    fits = 0 < len(token.session) <= limits.SESSION_BYTES_MAX
+    if colon and fits and 0 < token.seq <= limits.U64_MAX:
         return token
     raise ConfigError(f"{text!r} is no token", hint="it looks like 0a1b...:7")
 

@@ -1,6 +1,7 @@
 """`qsync campaign` as a person runs it: what it counts, how it ends, and that nothing stays."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -84,6 +85,32 @@ def test_an_interrupted_campaign_leaves_no_process(tmp_path: Path, number: signa
         _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, err
     assert not running_below(kept)
+
+
+def test_who_holds_ctrl_c_down_leaves_no_process_and_no_directory(tmp_path: Path) -> None:
+    """The second interrupt came while the first one was clearing up."""
+    with subprocess.Popen(
+        [*QSYNC, "--minutes", "30", "--seed", "3"],
+        cwd=ROOT,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        end = time.monotonic() + PATIENCE_S
+        while not (found := list(tmp_path.glob("qsync-campaign-*/lab/n3/log"))):
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        directory = found[0].parents[2]
+        while process.poll() is None:
+            assert time.monotonic() < end
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.02)
+        _, err = process.communicate()
+    assert process.returncode in {130, -signal.SIGINT}, err
+    assert not running_below(directory)
+    assert not directory.exists()
 
 
 @pytest.mark.parametrize(

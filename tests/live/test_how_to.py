@@ -16,6 +16,7 @@ import qsync
 from admin.lab import lab as labs
 from admin.lab.playground import Playground
 from admin.lab.ports import free_ports
+from cli.commands.lab import TAGGED
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -54,7 +55,7 @@ def told_of_a_lab(page: str, folder: Path) -> subprocess.CompletedProcess[str]:
     home, lab = folder / "state", folder / "state" / "qsync" / "labs" / "lab"
     blocks = commands(page)
     assert blocks[0].startswith("qsync lab up\n")
-    addresses = labs.create(lab, name="lab", nodes=3, links=True).addresses
+    addresses = labs.create(lab, name="lab", nodes=3, options=TAGGED, links=True).addresses
     for name, program in PROGRAM.findall((DOCS / page).read_text("utf-8")):
         here = ADDRESS.sub(lambda found: addresses[int(found[1]) - 3301], program)
         (folder / name).write_text(here, "utf-8")
@@ -104,6 +105,14 @@ def test_who_comes_from_etcd_is_told_what_works(tmp_path: Path) -> None:
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert done.stdout.count('["/app/colour", "blue"]') == 4
     assert "True True False" in done.stdout
+
+
+def test_timeouts_are_rehearsed_as_it_is_told(tmp_path: Path) -> None:
+    """The drill runs with the election timeout of the page, and not with that of labs."""
+    done = told_of_a_lab("how-to/tune-timeouts.md", tmp_path)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    (stopped,) = re.findall(r"leader-pause passed: writes were back after ([\d.]+) s", done.stderr)
+    assert float(stopped) > 1.4, "a follower waits for 2 s since the last heartbeat"
 
 
 def test_drills_run_in_ci_as_it_is_told(tmp_path: Path) -> None:
@@ -292,6 +301,27 @@ def test_the_scheduled_check_keeps_no_report_of_another_time(tmp_path: Path) -> 
     assert done.returncode == 2
     assert list((tmp_path / "kept").rglob("*.html")) == []
     assert "qsync check ended with 2: kept/evidence-" in done.stderr
+
+
+def test_a_token_is_kept_before_the_answer_as_it_is_told(
+    qsync_cluster: Playground, tmp_path: Path
+) -> None:
+    """Both programs of the page, in one process with what they leave to the reader."""
+    page = (HOW_TO / "resolve-an-unknown-write.md").read_text("utf-8")
+    resolving, keeping = re.findall(r"(?ms)^```python\n(.*?)^```$", page)
+    (tmp_path / "program.py").write_text(
+        "import threading\n\nimport qsync\n\n"
+        f"db = qsync.connect({list(qsync_cluster.addresses)!r})\n"
+        "db.schema.create_space(\n"
+        "    'accounts', format=[('id', 'unsigned'), ('balance', 'integer')], is_sync=True\n"
+        ")\naccounts = db.space('accounts')\naccounts.replace([1, 100])\nkeep = print\n"
+        f"{resolving}{keeping}committing.join()\n"
+        "print(db.resolve(tx.token, again=False).duplicate, accounts.get(1))\ndb.close()\n",
+        "utf-8",
+    )
+    done = shell("python program.py", tmp_path)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert re.fullmatch(r"[0-9a-f]+:\d+\nTrue \[1, 80\]\n", done.stdout)
 
 
 def test_a_cluster_serves_the_tests_of_a_project_as_it_is_told(tmp_path: Path) -> None:

@@ -375,6 +375,11 @@ REFUSED = {
     "box.schema.create_space('x', {user = 'ann'})": "there are no users",
     "box.space.things:create_index('h', {type = 'HASH'})": "there is no index type 'HASH'",
     "box.ctl.replica_gc('nobody')": "NO_SUCH_MEMBER",
+    "box.space.things:insert({81, 'a'}, {timeout = 1})": "insert has no options, and so",
+    "box.space.things:put({81, 'a'}, {is_async = true})": "replace has no options",
+    "box.space.things:update(81, {{'=', 2, 'b'}}, {timeout = 1})": "update has no options",
+    "box.space.things:upsert({81, 'a'}, {{'=', 2, 'b'}}, {timeout = 1})": "upsert has no options",
+    "box.space.things:delete(81, {timeout = 1})": "delete has no options",
 }
 
 
@@ -387,6 +392,7 @@ def test_what_cannot_be_had_is_refused_and_not_ignored(here: Lab) -> None:
         "box.begin{txn_isolation = 'best-effort', is_sync = false} box.commit{is_lazy = false}",
         "box.schema.create_space('plain', {engine = 'memtx', temporary = false})",
         "box.space.plain:create_index('pk', {type = 'TREE'})",
+        "box.space.things:replace({81, 'a'}, nil) box.space.things:delete(81, 'as Tarantool', {})",
     )
     run(here, *[word for call in taken for word in ("-e", call)])
 

@@ -117,7 +117,8 @@ async def test_head_and_options_give_the_code_without_a_body() -> None:
         assert (code, body) == (200, "")
         assert int(headers["content-length"]) > 0
         assert (await guest.ask("/replica", "OPTIONS"))[::2] == (503, "")
-        assert (await guest.ask("/metrics", "DELETE"))[0] == 405
+        code, headers, _ = await guest.ask("/metrics", "DELETE")
+        assert (code, headers["allow"]) == (405, "GET, HEAD, OPTIONS")
         assert (await guest.ask("/leader"))[0] == 200
 
 
@@ -148,6 +149,24 @@ async def test_what_is_no_request_is_refused_and_the_connection_ends(
         await stream.aclose()
         async with await dial(listener) as other:
             assert (await Guest(other).ask("/health"))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("sent", "why"),
+    [
+        (b"<b> / HTTP/1.1\r\n\r\n", "illegal request line"),
+        (b"GET / HTTP/1.1\r\nno colon\r\n\r\n", "illegal header line"),
+        (b"GET / HTTP/1.1\r\n\r\n", "Missing mandatory Host: header"),
+        (
+            b"GET / HTTP/1.1\r\nX: " + LONG,
+            f"the head of the request is longer than {server.REQUEST_BYTES_MAX} bytes",
+        ),
+    ],
+)
+async def test_what_is_wrong_with_a_request_is_said_in_words(sent: bytes, why: str) -> None:
+    async with serving() as listener, await dial(listener) as stream:
+        await stream.send_all(sent)
+        assert json.loads((await Guest(stream).read())[2]) == {"error": why}
 
 
 async def test_a_head_whose_body_is_malformed_ends_its_connection_alone() -> None:

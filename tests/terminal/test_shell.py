@@ -251,6 +251,30 @@ def test_a_write_that_is_left_waiting_is_unknown_and_told_about_later(
     shell.until(r"the replace that was interrupted")
 
 
+def test_an_interrupted_write_whose_outcome_stays_unknown_is_asked_for(
+    shell: Screen, here: Lab
+) -> None:
+    leader = shell.text.partition("pets/")[2][:2]
+    others = [node for node in here.nodes if node.name != leader]
+    shell.enter("box.begin()")
+    shell.until(r"\(tx\)>")
+    shell.enter("box.space.things:replace{11, 'later'}")
+    shell.until(r"\(1 row\)")
+    for node in others:
+        here.pause(node)
+    try:
+        shell.enter("box.commit{timeout = 3}")
+        shell.until(r"commit\{timeout = 3\}\n")
+        shell.type("\x03")
+        shell.until(r"INTERRUPTED_UNKNOWN: interrupted while commit was running")
+        shell.until(r"the commit that was interrupted: OUTCOME_UNKNOWN")
+        shell.until(r"its outcome will be shown here; \\retry asks at once")
+    finally:
+        for node in others:
+            here.resume(node)
+    shell.until(r"the write of token")
+
+
 def test_a_cluster_in_production_wants_the_name_typed(tmp_path: Path) -> None:
     with (
         real.running(tmp_path / "prod", nodes=1, cluster__tag="production") as found,

@@ -152,6 +152,19 @@ def test_a_minority_says_whom_to_bring_back() -> None:
     assert "no majority: 1 of 3 voters answer; bring back 1 of n1, n3" in verdict.sentence
 
 
+def test_a_minority_does_not_call_members_gone_that_it_may_not_ask() -> None:
+    """They may have a leader: to bring them back would be the wrong advice."""
+    one, other = ALONE.silent
+    verdict = judge(replace(ALONE, silent=(replace(one, denied=True), other)))
+    assert verdict.health is ClusterHealth.DEGRADED
+    assert not verdict.can_commit
+    assert "1 of 3 voters; n1 may have one, and this is not to be seen" in verdict.sentence
+    nodes = [[n, f"n{n}", f"127.0.0.1:330{n}"] for n in range(1, 6)]
+    of_five = sample(2, leader=None, leader_name=None, nodes=nodes)
+    few = replace(ALONE, samples=(of_five,), silent=(replace(one, denied=True), other))
+    assert judge(few).health is ClusterHealth.DOWN, "two of five cannot elect a leader either"
+
+
 def test_a_leader_that_cannot_write_is_down() -> None:
     stuck = sample(1, leads=True, ro=True, ro_reason="synchro")
     verdict = judge(ClusterSurvey(samples=(stuck, sample(2), sample(3))))

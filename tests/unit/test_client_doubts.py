@@ -6,6 +6,7 @@ from qsync.client import calls, operations
 from qsync.client.numbering import Token, parse_token
 from qsync.error_details import RECORDED
 from qsync.errors import (
+    ConfigError,
     Conflict,
     DuplicateKey,
     GivenUp,
@@ -60,6 +61,17 @@ def test_without_the_operation_a_token_is_given_up_in_doubt(own: bool) -> None:
     assert own == (token == (first.session, first.seq))
     stage.refuse(link, sent, GivenUp("not done", details={RECORDED: True}))
     assert isinstance(error_of(ask), GivenUp)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "0a1b", "0a1b:", ":7", "0a1b:0", "xyz:7", f"0a1b:{1 << 64}", f"{'0a' * 65}:7"],
+)
+def test_what_no_node_could_read_is_no_token(text: str) -> None:
+    """Such a number was sent, and its refusal shown as one more unknown outcome."""
+    with pytest.raises(ConfigError, match="is no token"):
+        parse_token(text)
+    assert parse_token(f"0a1b:{(1 << 64) - 1}").seq == (1 << 64) - 1
 
 
 def test_that_a_session_is_not_known_leaves_what_is_resolved_unknown() -> None:

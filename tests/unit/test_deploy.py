@@ -88,6 +88,17 @@ def test_the_unit_waits_until_a_node_serves_and_watches_it() -> None:
     assert service["ProtectSystem"] == "strict"
 
 
+def test_variables_that_are_named_for_a_node_count(in_pods: Founded) -> None:
+    """One underscore too few, and a node starts as if there were none."""
+    page = (tree.ROOT / "docs" / "how-to" / "run-nodes.md").read_text("utf-8")
+    file = in_pods.place / "n1" / "node.yaml"
+    for text in (UNIT, page):
+        named = re.findall(r"\b(QSYNC_\w+)=(\w+)", text)
+        assert named
+        for name, value in named:
+            assert NodeConfig.load(file, {name: value}) != NodeConfig.load(file, {}), name
+
+
 # ---------------------------------------------------------------------------------- containers
 
 
