@@ -48,6 +48,9 @@ def resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Resolver]:
     monkeypatch.setattr(socket, "getaddrinfo", made)
     yield made
     made.over.set()
+    for each in threading.enumerate():
+        if each.name == "qsync-lookup":
+            each.join(20)  # the next test would share the answer
 
 
 def run_async(backend: str, work: Callable[[], Any]) -> None:
