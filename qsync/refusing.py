@@ -15,6 +15,7 @@ from qsync.core.inputs import Consistency, ReadAsked
 from qsync.core.ready import Ticket
 from qsync.data.request import Op, Request
 from qsync.data.schema import Schema
+from qsync.error_details import RECORDED
 from qsync.replica import Replica
 
 RESTS_ON_DATA = (
@@ -50,6 +51,8 @@ def waiting(replica: Replica, request: Request, error: errors.QsyncError) -> Pen
     """Return what the refusal of a request waits for; None if it may be sent at once."""
     if not isinstance(error, RESTS_ON_DATA) or replica.machine.leader is None:
         return None
+    if error.details.get(RECORDED):
+        return None  # the request was refused before, in an entry that is confirmed and trimmed
     replicated_log = replica.machine.replicated_log
     last = replicated_log.log.position
     decided = replica.refusal(request) if last.index > replicated_log.visible else error

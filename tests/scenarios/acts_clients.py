@@ -72,8 +72,9 @@ def session_id(stage: Stage, name: str) -> bytes:
     """Of the session that a client opened first under that name; it never uses another one."""
     for actor in stage.running:
         replicated_log = actor.machine.replicated_log
+        begins = Index(replicated_log.log.start.index + 1)
         for session in said.sessions_opened(
-            replicated_log.entries(Index(1), replicated_log.log.last)
+            replicated_log.entries(begins, replicated_log.log.last)
         ):
             if said.session_name(session) == name:
                 return session
