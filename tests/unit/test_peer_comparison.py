@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.bench.peers import etcd_wire, picture
+from tests.bench.peers import etcd_wire, picture, programs
 from tests.bench.peers.comparison import Comparison, Contestant
 from tests.bench.peers.etcd_wire import EtcdWire
 from tests.bench.peers.tarantool_wire import TarantoolWire
@@ -153,3 +153,11 @@ def test_the_picture_is_well_formed_and_says_the_ratios() -> None:
     drawn = picture.svg(compared(), to="etcd")
     texts = [node.text for node in ET.fromstring(drawn).iter() if node.text]
     assert texts.count("2.00") == 2
+
+
+def test_without_go_the_client_of_etcd_is_missing_and_its_packages_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(PeerFailed, match="apt-get install golang-go golang-etcd-server-dev"):
+        programs.etcd_client()

@@ -21,7 +21,7 @@ from pathlib import Path
 from tests.bench.peers import picture
 from tests.bench.peers.cluster import FAILURES, PeerCluster
 from tests.bench.peers.comparison import Comparison, Contestant
-from tests.bench.peers.etcd_cluster import EtcdCluster
+from tests.bench.peers.etcd_cluster import EtcdCluster, EtcdGoCluster
 from tests.bench.peers.pysyncobj_cluster import PySyncObjCluster
 from tests.bench.peers.qsync_cluster import QsyncCluster, compiled, pure
 from tests.bench.peers.tarantool_cluster import TarantoolCluster
@@ -29,7 +29,7 @@ from tests.bench.peers.workloads import WORKLOADS, PeerFailed
 
 PURE, COMPILED = "qsync", "qsync-compiled"
 FAILOVER = "failover"
-NAMES = (PURE, COMPILED, "etcd", "tarantool", "pysyncobj")
+NAMES = (PURE, COMPILED, "etcd", "etcd-go", "tarantool", "pysyncobj")
 
 
 def options(argv: list[str] | None = None) -> argparse.Namespace:
@@ -69,6 +69,7 @@ def contestant(name: str, folder: Path, told: argparse.Namespace) -> PeerCluster
         return QsyncCluster(own, priority=told.priority, name=name, tree=made)
     kinds: dict[str, Callable[..., PeerCluster]] = {
         "etcd": EtcdCluster,
+        "etcd-go": EtcdGoCluster,
         "tarantool": TarantoolCluster,
         "pysyncobj": PySyncObjCluster,
     }

@@ -1,14 +1,21 @@
 """etcd: three members with its defaults, asked over gRPC."""
 
+import json
 from pathlib import Path
 
 from admin.lab.ports import LOOPBACK, free_ports
 from admin.lab.processes import OsProcess
 from tests.bench.peers import programs
-from tests.bench.peers.cluster import START_S, WirePeer, wait_until
+from tests.bench.peers.cluster import RUN_MARGIN_S, START_S, WirePeer, wait_until
 from tests.bench.peers.etcd_wire import EtcdWire
 from tests.bench.peers.load import PeerLine
-from tests.bench.peers.workloads import KEY_BYTES, Operation, PeerFailed
+from tests.bench.peers.workloads import (
+    KEY_BYTES,
+    Measured,
+    Operation,
+    PeerFailed,
+    PeerWorkload,
+)
 
 _QUOTA_BYTES = 6_000_000_000
 
@@ -73,6 +80,25 @@ class EtcdCluster(WirePeer):
         line = PeerLine(self.peer, self.addresses[number])
         with line.socket:
             return _answered(line, line.wire.ask(Operation.GET, [bytes(KEY_BYTES)], b""))
+
+
+class EtcdGoCluster(EtcdCluster):
+    """etcd as its users ask it: by its own client in Go, which costs more than frames by hand."""
+
+    name = "etcd-go"
+
+    def __init__(self, folder: Path, *, priority: int, fetch: bool) -> None:
+        super().__init__(folder, priority=priority, fetch=fetch)
+        self._client = programs.etcd_client()
+        self.notes = ["asked by etcd's own client in Go"]
+
+    def measure(self, workload: PeerWorkload, seconds: float) -> Measured:
+        """One run. Raises PeerFailed."""
+        asked = (workload.operation, workload.connections, workload.outstanding)
+        sizes = (workload.value_bytes, workload.keys, seconds)
+        command = [str(self._client), self.addresses[self.leader()], *map(str, asked + sizes)]
+        command += [str(node.pid) for node in self.nodes]
+        return Measured(**json.loads(self.loaded(command, {}, within=seconds + RUN_MARGIN_S)))
 
 
 def _answered(line: PeerLine, id: int) -> bool:

@@ -1,13 +1,14 @@
 """Where the programs of the peers are: on the path, or from packages unpacked into a cache folder.
 
 Nothing is installed: `apt-get download` and `dpkg -x` put Debian's packages below the cache, and
-uv or pip puts PySyncObj there.
+uv or pip puts PySyncObj there. etcd's own client in Go is built if Go and its sources are here.
 """
 
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.bench.peers.workloads import PeerFailed
@@ -18,6 +19,9 @@ PACKAGES = {
 }
 """Debian's package of a program, and where the program is in it."""
 FETCH_TIMEOUT_S = 120
+GO_SOURCES = Path("/usr/share/gocode")
+"""Where Debian's `golang-etcd-server-dev` puts etcd's client, and all that it needs."""
+GO_PACKAGES = "golang-go golang-etcd-server-dev"
 
 
 def cache() -> Path:
@@ -62,6 +66,20 @@ def pysyncobj(*, fetch: bool) -> dict[str, str]:
     return env
 
 
+def etcd_client() -> Path:
+    """The load that asks etcd by its own client, built into the cache. Raises PeerFailed."""
+    go = shutil.which("go")
+    if go is None or not (GO_SOURCES / "src" / "go.etcd.io" / "etcd" / "clientv3").is_dir():
+        raise PeerFailed(f"no client in Go; on Debian: apt-get install {GO_PACKAGES}")
+    source = Path(__file__).with_name("etcd_load.go")
+    built = cache() / "etcd-load"
+    built.parent.mkdir(parents=True, exist_ok=True)
+    # Go itself finds out whether it has to compile anything.
+    env = {"GO111MODULE": "off", "GOPATH": str(GO_SOURCES), "GOCACHE": str(cache() / "go-build")}
+    _run([go, "build", "-o", str(built), str(source)], source.parent, env)
+    return built
+
+
 def _succeeds(command: list[str], env: dict[str, str]) -> bool:
     done = subprocess.run(command, env={**os.environ, **env}, capture_output=True, check=False)
     return done.returncode == 0
@@ -74,11 +92,12 @@ def _unpack(package: str, folder: Path) -> None:
         _run(["dpkg", "-x", str(archive), str(folder)], folder)
 
 
-def _run(command: list[str], folder: Path) -> None:
+def _run(command: list[str], folder: Path, env: Mapping[str, str] | None = None) -> None:
     try:
         done = subprocess.run(
             command,
             cwd=folder,
+            env={**os.environ, **(env or {})},
             capture_output=True,
             text=True,
             timeout=FETCH_TIMEOUT_S,
