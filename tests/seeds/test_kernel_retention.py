@@ -33,7 +33,7 @@ BY_A_KILL = "snapshots_unsettled"
 NOTICED = {
     "trims_without_snapshot": 3,
     "trims_for_nobody": 26,
-    "trims_past_readers": 4,
+    "trims_past_readers": 39,
     "lets_readers_go": 4,
     "keeps_one_snapshot": 26,
     "snapshot_not_flushed": 3,

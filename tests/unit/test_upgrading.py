@@ -10,7 +10,7 @@ from qsync.core.machine import Machine
 from tests.scenarios import acts
 from tests.scenarios.stage import Stage
 
-RUNS, STEPS = 100, 14
+RUNS, STEPS = 100, 18
 HELD = "a node holds what it does not know"
 
 
@@ -43,6 +43,9 @@ class Upgraded:
                 self.do(f"elect {self.dice.choice(running)}" if me in running else "deliver")
             case "join" if 4 not in running:
                 self.do(f"newcomer 4 features={self.dice.choice(['', 'x'])}")
+            case "join":
+                for actor in [each for each in self.stage.running if each.machine.leader]:
+                    self.do(f"member {actor.me} add 4 learner")
             case _:
                 for actor in self.stage.running:
                     if actor.machine.leader is not None:
