@@ -6,6 +6,8 @@ BIN    := $(VENV)/bin
 ARGS   ?=
 SEEDS  ?= 1-2000
 RESUME ?= .soak.json
+# One more than there are cores: tests of real clusters wait a good deal.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 REPEAT ?= 1
 DRILLS ?= $(notdir $(basename $(wildcard admin/drills/catalogue/*.yaml)))
 OUT    ?= $(shell mktemp -d)
@@ -82,7 +84,7 @@ drills: $(VENV)/.installed ## the whole catalogue on real processes, 3 and 5 nod
 
 test: format-check lint imports types ## what to run before a change goes out: a few minutes, two cores
 	@echo "== tests (slow rings in their short form: tests/rings.yaml)"
-	@HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest tests -q -n auto -m "not full and not soak" --durations=10 --durations-min=4 $(ARGS)
+	@HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest tests -q -n $(WORKERS) -m "not full and not soak" --durations=10 --durations-min=4 $(ARGS)
 
 test-all: format-check lint imports tidy types other-form ## everything CI runs, in CI's order: half an hour
 	@echo "== simulator, under another hash seed"
