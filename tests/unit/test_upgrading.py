@@ -41,11 +41,8 @@ class Upgraded:
                 self.do(f"restart {me} features={'x' if release == 'new' else ''}")
             case "elect" if len(running) > 1:
                 self.do(f"elect {self.dice.choice(running)}" if me in running else "deliver")
-            case "join" if 4 not in running:
-                self.do(f"newcomer 4 features={self.dice.choice(['', 'x'])}")
             case "join":
-                for actor in [each for each in self.stage.running if each.machine.leader]:
-                    self.do(f"member {actor.me} add 4 learner")
+                self._join(running)
             case _:
                 for actor in self.stage.running:
                     if actor.machine.leader is not None:
@@ -56,6 +53,14 @@ class Upgraded:
             held = features.enabled(actor.core.settings)
             self.enabled += bool(held)
             assert held <= actor.config.features, HELD
+
+    def _join(self, running: list[int]) -> None:
+        """A newcomer is there, and then a learner."""
+        if 4 not in running:
+            self.do(f"newcomer 4 features={self.dice.choice(['', 'x'])}")
+            return
+        for actor in [each for each in self.stage.running if each.machine.leader]:
+            self.do(f"member {actor.me} add 4 learner")
 
 
 def upgrades() -> int:
