@@ -177,9 +177,9 @@ class InteractiveShell(Shell):
         self.voices.say(str(error))
         if error.leader:
             self.voices.say(f"  the leader is {error.leader}")
-        if isinstance(error, OutcomeUnknown) and error.token == self.box.unknown:
-            self._ask_on(error.token)
-        elif isinstance(error, InterruptedUnknown):
+        if self._asks_on(error):
+            return
+        if isinstance(error, InterruptedUnknown):
             self.voices.say("  it continues; its outcome will be shown here")
         elif not isinstance(error, ChunkInterrupted) and error.details.get("why"):
             self.voices.say("  \\explain says more")
@@ -210,11 +210,15 @@ class InteractiveShell(Shell):
         if errand.left:
             self._tell(errand)
 
-    def _ask_on(self, token: str) -> None:
-        """Go on asking for the outcome of the last unknown write, and say so."""
+    def _asks_on(self, error: BaseException) -> bool:
+        """Go on asking for the outcome of the last unknown write, and say so; False for others."""
+        token = error.token if isinstance(error, OutcomeUnknown) else ""
+        if not token or token != self.box.unknown:
+            return False
         self.nursery.start_soon(self._follow_up, self.box, token)
         self.voices.say("  its outcome will be shown here; \\retry asks at once,")
         self.voices.say("  \\resolve too, and sees that it never is if nobody has done it")
+        return True
 
     async def _follow_up(self, box: Box, token: str) -> None:
         """Retry with the same number until the outcome is known: it takes effect at most once."""
@@ -230,8 +234,7 @@ class InteractiveShell(Shell):
         """Report the outcome of an interrupted write."""
         if errand.error is not None:
             self.voices.say(f"the {errand.verb} that was interrupted: {errand.error}")
-            if isinstance(errand.error, OutcomeUnknown) and errand.error.token == self.box.unknown:
-                self._ask_on(errand.error.token)
+            self._asks_on(errand.error)
             return
         last = self.box.last
         at = f"term {last.term}, index {last.index}" if last is not None else "done"

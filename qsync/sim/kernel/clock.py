@@ -29,8 +29,12 @@ class MachineClocks:
 
     def elapsed(self, now: float, *, asleep_since: float | None) -> float:
         """Including the time in which it was suspended."""
-        slept = self.slept + (0.0 if asleep_since is None else max(0.0, now - asleep_since))
+        slept = self.slept_by(now, asleep_since)
         return (now - slept) * self.rate + self.ahead + slept
+
+    def slept_by(self, now: float, asleep_since: float | None) -> float:
+        """For how long it was suspended by then; it may be suspended from a later time on."""
+        return self.slept + (0.0 if asleep_since is None else max(0.0, now - asleep_since))
 
     def when_is(self, monotonic: float) -> float:
         """The time of the room at which the monotonic clock shows that."""

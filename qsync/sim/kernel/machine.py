@@ -318,9 +318,8 @@ class MemberMachine(MemberView):
 
     def resume(self) -> None:
         """SIGCONT."""
-        since, self.asleep_since = self.asleep_since, None
-        if since is not None:
-            self.clocks.slept += max(0.0, self.room.clockwork.now - since)
+        self.clocks.slept = self.clocks.slept_by(self.room.clockwork.now, self.asleep_since)
+        self.asleep_since = None
         self.process.stopped = False
         self.process.go_on()
 
