@@ -50,8 +50,7 @@ def plan(
     """
     last: dict[bytes, bytes | None] = {}
     taken: list[LoggedTransaction] = []
-    table: Table = {}
-    folded, rows, planned, left = upto, 0, 0, STEP
+    folded, rows, left = upto, 0, STEP
     for txn in txns:
         if txn.index > upto:
             break
@@ -62,17 +61,16 @@ def plan(
             break
         if txn.damage:
             raise Damaged(txn.damage)
-        last.update(txn.writes)
+        for key, value in txn.writes:
+            last[key] = value
         rows += len(txn.writes)
         taken.append(txn)
         left -= 1 + len(txn.writes)
         if left <= 0:
-            known.plan(taken[planned:], rolled, table)
-            planned, left = len(taken), STEP
+            left = STEP
             yield
-    known.plan(taken[planned:], rolled, table)
-    table = known.planned(table)
     yield
+    table = yield from known.planning(taken, rolled, step=STEP)
     keys = yield from _in_order(last)
     puts, deletes = yield from _of_sessions(table)
     yield from _of_keys(keys, last, puts, deletes)

@@ -9,7 +9,7 @@ confirmed prefix and equal on all replicas.
 """
 
 import struct
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Generator, Iterable, Mapping, Sequence
 
 from election.messages import Index, Position, Term
 from qsync.data import body, keys, tuples
@@ -125,13 +125,12 @@ class Sessions:
     def record(self, txn: LoggedTransaction) -> None:
         """A transaction joined the log."""
         if txn.changes:
-            _advance(self.head, txn, rolled_back=False)
+            _change(self.head, txn)
+        known = self.head.get(txn.session)
+        if known is not None:
+            known.record(txn.seq, txn.low, (txn.index, txn.term, body.refused_by(txn.body)))
+        if txn.changes:
             _sweep(self.head, txn)
-        elif txn.session:
-            known = self.head.get(txn.session)
-            if known is not None:
-                fate = body.refused_by(txn.body)
-                known.record(txn.seq, txn.low, (txn.index, txn.term, fate))
 
     def cut(self, txns: Iterable[LoggedTransaction]) -> None:
         """Entries left the log; `txns` are those above the folded index that stay."""
@@ -139,20 +138,47 @@ class Sessions:
         for txn in txns:
             self.record(txn)
 
-    def plan(self, txns: Iterable[LoggedTransaction], rolled: Container[int], after: Table) -> None:
-        """Add to `after` the sessions that these transactions change, as they are then."""
-        for txn in txns:
-            if not (txn.session or txn.changes):
-                continue
-            for name in (txn.session, *(change.session for change in txn.changes)):
-                if name and name not in after:
-                    known = self.folded.get(name)
-                    after[name] = known.copy() if known else None
-            _advance(after, txn, rolled_back=txn.index in rolled)
+    def planning(
+        self, txns: Sequence[LoggedTransaction], rolled: Container[int], *, step: int
+    ) -> Generator[None, None, Table]:
+        """The sessions that these transactions change, as they are afterwards.
 
-    def planned(self, after: Table) -> Table:
-        """Return which changes the rows of `_session` lack."""
+        So many transactions a step. What a later one forgets again is not recorded before.
+        """
+        after: Table = {}
+        lows: dict[bytes, int] = {}
+        for at in range(0, len(txns), step):
+            self._copy_changed(txns[at : at + step], after, lows)
+            yield
+        for at in range(0, len(txns), step):
+            for txn in txns[at : at + step]:
+                if txn.changes:
+                    _change(after, txn)
+                known, low = after.get(txn.session), lows.get(txn.session, 0)
+                if known is not None and txn.seq >= low:
+                    fate = ROLLED_BACK if txn.index in rolled else body.refused_by(txn.body)
+                    known.record(txn.seq, low, (txn.index, txn.term, fate))
+            yield
         return {name: s for name, s in after.items() if s is not None or name in self.folded}
+
+    def _copy_changed(
+        self, txns: Iterable[LoggedTransaction], after: Table, lows: dict[bytes, int]
+    ) -> None:
+        """Add the sessions that these change, as they were, and what each forgets at the end."""
+        folded = self.folded
+        for txn in txns:
+            name, low = txn.session, txn.low
+            if name:
+                before = lows.get(name, -1)
+                if before < low:
+                    lows[name] = low
+                if before < 0 and name not in after:
+                    known = folded.get(name)
+                    after[name] = None if known is None else known.copy()
+            for change in txn.changes:
+                if change.session not in after:
+                    known = folded.get(change.session)
+                    after[change.session] = None if known is None else known.copy()
 
     def folded_to(self, after: Mapping[bytes, Session | None]) -> None:
         """The planned sessions are in the store."""
@@ -186,16 +212,13 @@ def write(name: bytes, session: Session | None) -> Write:
     return _PREFIX + key_of(name), None if session is None else _row(name, session)
 
 
-def _advance(table: Table, txn: LoggedTransaction, *, rolled_back: bool) -> None:
+def _change(table: Table, txn: LoggedTransaction) -> None:
+    """Sessions that the transaction opens, and None for those that it expires."""
     for name, opened in txn.changes:
         if not opened:
             table[name] = None
         elif table.get(name) is None:
             table[name] = Session(opened=txn.index)
-    known = table.get(txn.session)
-    if known is not None:
-        fate = ROLLED_BACK if rolled_back else body.refused_by(txn.body)
-        known.record(txn.seq, txn.low, (txn.index, txn.term, fate))
 
 
 def _sweep(table: Table, txn: LoggedTransaction) -> None:

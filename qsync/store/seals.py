@@ -1,7 +1,7 @@
 """Checksums of stored rows, and sums over them that say in a few numbers what a space holds."""
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from operator import mul
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -34,6 +34,12 @@ def opened(key: bytes, stored: bytes) -> bytes | None:
 def seal_of(stored: bytes) -> int:
     """The checksum that a stored row carries, right or wrong."""
     return int.from_bytes(stored[-SEAL_SIZE:], "little")
+
+
+def _numbers(stored: Sequence[bytes]) -> tuple[int, ...]:
+    """The checksums that stored rows carry."""
+    ends = b"".join([each[-SEAL_SIZE:] for each in stored])
+    return struct.unpack(f"<{len(stored)}I", ends)
 
 
 class Sum(NamedTuple):
@@ -90,14 +96,28 @@ class SealChanges:
             former = seal_of(was)
             self.count(key, 0, number - former, number * number - former * former)
 
+    def put_many(
+        self, keys: Sequence[bytes], numbers: Sequence[int], was: Sequence[bytes | None]
+    ) -> None:
+        """The same for many rows."""
+        if len({key[:GROUP_SIZE] for key in keys}) != 1:
+            for key, number, former in zip(keys, numbers, was, strict=True):
+                self.put(key, number, was=former)
+            return
+        gone = _numbers([each for each in was if each is not None])
+        self.count(
+            keys[0],
+            len(numbers) - len(gone),
+            sum(numbers) - sum(gone),
+            sum(map(mul, numbers, numbers)) - sum(map(mul, gone, gone)),
+        )
+
     def verify(self, rows: list[tuple[bytes, bytes]]) -> bool:
         """Count rows as they are stored, in key order; false when one of them does not verify."""
-        ends: list[bytes] = []
         for key, stored in rows:
             if crc32(stored, crc32(key)) != RESIDUE or len(stored) < SEAL_SIZE:
                 return False
-            ends.append(stored[-SEAL_SIZE:])
-        numbers = struct.unpack(f"<{len(rows)}I", b"".join(ends))
+        numbers = _numbers([stored for _, stored in rows])
         if rows and rows[0][0][:GROUP_SIZE] == rows[-1][0][:GROUP_SIZE]:
             # All are of one group: most pages hold rows of one space.
             self.count(rows[0][0], len(rows), sum(numbers), sum(map(mul, numbers, numbers)))

@@ -1,6 +1,7 @@
 """The folded spaces in LMDB: every row with a checksum, and wiped when they cannot be trusted."""
 
 from collections.abc import Generator, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
@@ -317,21 +318,36 @@ class _Change:
             yield
 
     def _put(self, txn: "Transaction[bytes]", rows: "_Database") -> Iterator[None]:
-        replace, put, passed = txn.replace, self.all.put, self._passed
-        left, room = self._rows_max, STEP_BYTES
-        for name, content in self._puts:
-            key = longkeys.stored_key(name)
-            value = longkeys.stored_value(name, content)
-            number = crc32(value, crc32(key))
-            was = replace(key, value + PACK(number), db=rows)
-            put(key, number, was=was)
-            if key <= passed:
-                self.behind.put(key, number, was=was)
-            left -= 1
-            room -= len(value)
-            if left <= 0 or room <= 0:
-                left, room = self._rows_max, STEP_BYTES
+        rest = iter(self._puts)
+        with txn.cursor(db=rows) as cursor:
+            # Opening a cursor takes a third of the time of a write.
+            replace = cursor.replace
+            while True:
+                keys: list[bytes] = []
+                numbers: list[int] = []
+                was: list[bytes | None] = []
+                room = STEP_BYTES
+                for name, content in islice(rest, self._rows_max):
+                    key = longkeys.stored_key(name)
+                    value = longkeys.stored_value(name, content)
+                    number = crc32(value, crc32(key))
+                    was.append(replace(key, value + PACK(number)))
+                    keys.append(key)
+                    numbers.append(number)
+                    room -= len(value)
+                    if room <= 0:
+                        break
+                if not keys:
+                    return
+                self._count(keys, numbers, was)
                 yield
+
+    def _count(self, keys: list[bytes], numbers: list[int], was: list[bytes | None]) -> None:
+        self.all.put_many(keys, numbers, was)
+        if self._passed:
+            for key, number, former in zip(keys, numbers, was, strict=True):
+                if key <= self._passed:
+                    self.behind.put(key, number, was=former)
 
 
 class _Scrub:
