@@ -149,7 +149,8 @@ class Sessions:
         lows: dict[bytes, int] = {}
         for at in range(0, len(txns), step):
             self._copy_changed(txns[at : at + step], after, lows)
-            yield
+            if len(txns) > step:
+                yield
         for at in range(0, len(txns), step):
             for txn in txns[at : at + step]:
                 if txn.changes:
@@ -158,7 +159,8 @@ class Sessions:
                 if known is not None and txn.seq >= low:
                     fate = ROLLED_BACK if txn.index in rolled else body.refused_by(txn.body)
                     known.record(txn.seq, low, (txn.index, txn.term, fate))
-            yield
+            if at + step < len(txns):
+                yield
         return {name: s for name, s in after.items() if s is not None or name in self.folded}
 
     def _copy_changed(
