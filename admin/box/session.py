@@ -19,6 +19,7 @@ from qsync.client.async_.transaction import AsyncTransaction
 from qsync.client.options import WriteOptions
 from qsync.client.rows import Key, Receipt
 from qsync.errors import QsyncError
+from qsync.units import how_many
 from qsync.wire.verbs import Name
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ class Box(BoxSession):
         """
         if self.txn is not None:
             raise NoTransaction(
-                f"a transaction with {self.txn.size} operations is open already",
+                f"a transaction with {how_many(self.txn.size, 'operation')} is open already",
                 hint="commit it or roll it back first",
             )
         self.txn = self.data.transaction(**given)

@@ -205,7 +205,7 @@ def _tests(found: ClusterSurvey) -> Iterable[str]:
         if each.status == "superseded":
             against.append("superseded")
         if each.last < last:
-            against.append(f"{last - each.last} entries behind the longest log")
+            against.append(f"{how_many(last - each.last, 'entry')} behind the longest log")
         verdict = "; ".join(against) if against else "eligible"
         yield f"{each.name} (term {each.term}, last {each.last}): {verdict}"
     for silent in found.silent:

@@ -17,6 +17,7 @@ from qsync.errors import (
 )
 from qsync.member import MemberAction, MemberRole, Standing
 from qsync.status.record import NodeStatus
+from qsync.units import how_many
 from qsync.wire.session import Greeting
 from qsync.wire.verbs import ChangeMemberRequest
 
@@ -217,7 +218,11 @@ def _wait_until_voter(
             return
         peer = peer_of(now, one.id)
         lag = None if peer is None else peer.lag
-        line = f"{one.name} is not connected" if lag is None else f"{one.name} lacks {lag} entries"
+        line = (
+            f"{one.name} is not connected"
+            if lag is None
+            else f"{one.name} lacks {how_many(lag, 'entry')}"
+        )
         if time.monotonic() > deadline:
             raise QuorumTimeout(
                 f"{line}, and has not caught up yet",

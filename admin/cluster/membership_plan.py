@@ -89,8 +89,8 @@ def in_words(numbers: Mapping[str, object]) -> str:
             f"{numbers['quorum_after']} of them must have a transaction ({numbers['quorum']} now), "
             f"{numbers['heard']} are heard"
         )
-    lag = numbers["lag"]
-    return words + (f"; it lacks {lag} entries, and waits for them first" if lag else "")
+    lag = fields.integer(numbers, "lag") if numbers["lag"] else 0
+    return words + (f"; it lacks {how_many(lag, 'entry')}, and waits for them first" if lag else "")
 
 
 def _changes(action: MemberAction, one: ClusterMember, role: MemberRole) -> int:

@@ -44,7 +44,8 @@ def details(found: ClusterSurvey) -> list[str]:
         ]
         lines += reading(node)
         lines += [
-            f"{node.name} has the fault point {fault.point} armed; it struck {fault.struck} times"
+            f"{node.name} has the fault point {fault.point} armed; it struck "
+            f"{how_many(fault.struck, 'time')}"
             for fault in node.faults
         ]
         if node.stranger:

@@ -43,8 +43,8 @@ def rows_sound(facts: Facts) -> Iterator[Finding]:
         elif node.spaces.rebuilds:
             yield warning(
                 node.name,
-                f"has rebuilt its rows from its log, {node.spaces.rebuilds} times since it "
-                "was started: they were not what had been stored",
+                f"has rebuilt its rows from its log, {how_many(node.spaces.rebuilds, 'time')} "
+                "since it was started: they were not what had been stored",
                 "check its disk and memory; `qsync info events` tells what was found",
             )
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from admin.doctor.facts import CLUSTER, Facts, Finding, notice, warning
+from qsync.units import how_many
 
 SKEW_S_MAX = 2.0
 """Longer than a round of questions to all nodes takes."""
@@ -72,6 +73,6 @@ def refusals_few(facts: Facts) -> Iterator[Finding]:
             why = ", ".join(f"{name} {n}" for name, n in sorted(node.refused.items()))
             yield notice(
                 node.name,
-                f"refused {count} connections since its start: {why}",
+                f"refused {how_many(count, 'connection')} since its start: {why}",
                 "something that does not speak our protocol, or a node of another cluster, dials",
             )

@@ -60,7 +60,8 @@ def rolled_back(facts: Facts) -> Iterator[Finding]:
     for node, count in facts.counted("transactions_rolled_back"):
         yield notice(
             node.name,
-            f"rolled back {count} transactions since its start; their clients were told",
+            f"rolled back {how_many(count, 'transaction')} since its start; their clients "
+            "were told",
             "no quorum acked in time: see `qsync info events` for when, and who was away then",
         )
 
@@ -107,7 +108,7 @@ def replicas_keep_up(facts: Facts) -> Iterator[Finding]:
         if not node.leads and lag > LAG_ENTRIES_MAX:
             yield warning(
                 node.name,
-                f"is {lag} entries behind the leader",
+                f"is {how_many(lag, 'entry')} behind the leader",
                 "it catches up by itself; if the number grows, its disk or link is slower than "
                 "the writers",
             )
@@ -215,7 +216,7 @@ def joins_end(facts: Facts) -> Iterator[Finding]:
             yield warning(
                 node.name,
                 f"has run for {node.uptime / 60:.0f} min, is to become a voter when it has caught "
-                f"up, and is {lag} entries behind the leader",
+                f"up, and is {how_many(lag, 'entry')} behind the leader",
                 "if the number falls, wait; if not, its disk or link is slower than the writers: "
                 f"`qsync top {node.address}`, or give it up: `qsync member remove {node.name}`",
             )

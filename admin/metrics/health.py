@@ -5,6 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from qsync.status import health
 from qsync.status.record import NodeStatus
+from qsync.units import how_many
 
 OK, UNAVAILABLE, BAD_REQUEST = 200, 503, 400
 Check = Callable[[NodeStatus, int | None], str | None]
@@ -76,7 +77,7 @@ def _follows(node: NodeStatus, lag: int | None) -> str | None:
     if node.leader is None or node.behind is None:
         return "it follows no leader"
     if lag is not None and node.behind > lag:
-        return f"it is {node.behind} entries behind, more than {lag}"
+        return f"it is {how_many(node.behind, 'entry')} behind, more than {lag}"
     return None
 
 

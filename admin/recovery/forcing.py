@@ -29,6 +29,7 @@ from qsync.node.assembly import core_config
 from qsync.store.contract import Spaces
 from qsync.store.spaces import SpaceStore
 from qsync.store.superseded import supersede
+from qsync.units import how_many
 
 _OF_THE_OLD = ("peers", "cluster.id", "node.dir", "cluster.secret")
 _MODE: Final = "election.mode"
@@ -64,8 +65,8 @@ def check(found: RecoverySurvey, *, lose: int, others_are_stopped: bool) -> None
         assert furthest is not None
         instead = "" if better is None else f"go on from {better.name}, or "
         raise RecoveryRefused(
-            f"{furthest.name} has {found.lost} entries that {found.name} lacks, and --lose allows "
-            f"{lose}",
+            f"{furthest.name} has {how_many(found.lost, 'entry')} that {found.name} lacks, and "
+            f"--lose allows {lose}",
             hint=f"{instead}say --lose {found.lost}",
         )
     if not others_are_stopped and found.others:

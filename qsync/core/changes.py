@@ -22,6 +22,7 @@ from qsync.core.progress import Membership, Progress
 from qsync.core.ready import Ticket, TimerKind
 from qsync.core.replica_state import ReplicaState
 from qsync.member import MemberRole, Standing
+from qsync.units import how_many
 
 
 class StepFate(Enum):
@@ -238,7 +239,7 @@ class Changes:
         lag = (
             "is not connected"
             if progress is None
-            else f"lacks {self._presence.lag(progress)} entries"
+            else f"lacks {how_many(self._presence.lag(progress), 'entry')}"
         )
         self._end(f"node {under_way.change.replica} {lag}: it has not caught up")
 

@@ -6,6 +6,7 @@ from qsync.core.member_change import MemberChange, is_adding_voter, needed
 from qsync.core.progress import Progress
 from qsync.core.replica_state import ReplicaState
 from qsync.record import Instance
+from qsync.units import how_many
 
 FRESH_BEATS = 2
 """A newcomer must have answered within this many heartbeats (membership.md M4 a)."""
@@ -61,8 +62,8 @@ class Presence:
             if progress is None or progress.instance != member.instance or not progress.connected:
                 return f"node {change.replica} is not connected, so it has not caught up"
             if not self.answers(progress):
-                lag = self.lag(progress)
-                return f"node {change.replica} has not answered lately; it lacks {lag} entries"
+                lag = how_many(self.lag(progress), "entry")
+                return f"node {change.replica} has not answered lately; it lacks {lag}"
         asks = needed(after, self._state.config.synchro_quorum)
         heard = len(self.heard(after))
         if set(before.voters) != set(after.voters) and heard < asks:

@@ -3,7 +3,7 @@
 Some leave a valid log: only the outcomes of clients show them.
 """
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Generator, Iterable, Sequence
 from dataclasses import replace
 
 from typing_extensions import override
@@ -107,8 +107,11 @@ class _Unrefused(Sessions):
 
 class _Unfolded(Sessions):
     @override
-    def planned(self, after: Table) -> Table:
+    def planning(
+        self, txns: Sequence[LoggedTransaction], rolled: Container[int], *, step: int
+    ) -> Generator[None, None, Table]:
         """Nothing of them goes to the disk."""
+        yield from super().planning(txns, rolled, step=step)
         return {}
 
 
