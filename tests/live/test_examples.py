@@ -35,7 +35,8 @@ def emptied(cluster: Playground, *spaces: str) -> tuple[str, ...]:
 
 
 def test_every_example_is_run_here() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {"bank", "job_queue", "config_store"}
+    names = {"bank", "config_store", "job_queue", "leader_lock"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == names
 
 
 def test_the_examples_do_what_they_say(
@@ -54,6 +55,12 @@ def test_the_examples_do_what_they_say(
         refused, heard = capsys.readouterr().out.splitlines()
         assert refused == "refused: colour is not at version 1 any more"
         assert heard == f"heard: {settings}"
+        anyio.run(example("leader_lock").main, qsync_cluster.addresses, backend=backend)
+        assert capsys.readouterr().out.splitlines() == [
+            "w2 takes over from w1",
+            "refused: w1 has lost reports",
+            "tuesday was written by w2",
+        ]
 
 
 def test_workers_of_the_queue_lose_no_job_with_their_leader(qsync_cluster: Playground) -> None:
