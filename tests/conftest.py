@@ -1,5 +1,6 @@
 """What all tests share: the cheapest run first, and a picture of what a run needs."""
 
+import gc
 import os
 import signal
 from collections import Counter
@@ -58,6 +59,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """What `make test` leaves out is said in one place."""
     if rings.is_full(item.nodeid):
         item.add_marker(pytest.mark.full)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays until the end: the collector need not look at it."""
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

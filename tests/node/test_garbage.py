@@ -13,9 +13,11 @@ from qsync.node.tickets import Tickets
 
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
+    """Nothing is frozen when a test begins, and what the suite froze is so again behind it."""
     usual = gc.get_threshold()
-    yield
     gc.unfreeze()
+    yield
+    gc.freeze()
     gc.set_threshold(*usual)
     gc.enable()
 
