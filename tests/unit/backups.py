@@ -4,6 +4,7 @@ The log is made by hand: synchronous transactions, rollbacks of what was pending
 later terms. Beside it stands a model that knows nothing of limbos: a list of what each entry does.
 """
 
+import functools
 import io
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -11,7 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from admin.backup import catalogue, manifest, names
+import pytest
+
+from admin.backup import catalogue, deriving, manifest, names
 from admin.backup.catalogue import Catalogue
 from admin.backup.log_archive import LogArchive
 from admin.backup.manifest import BackupManifest
@@ -181,6 +184,16 @@ class MadeSource(BackupSource):
         found = self.history.log[first - 1 : min(last, first - 1 + self.most)]
         assert before is None or record.decode(record.encode(found), previous=before)
         return found
+
+
+def derived_once() -> Iterator[None]:
+    """The body of a fixture: a key that was derived from a secret is not derived again.
+
+    That takes a quarter of a second, on purpose, and tests open the same place again and again.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deriving, "derived", functools.cache(deriving.derived))
+        yield
 
 
 def begin(place: BackupPlace) -> Catalogue:

@@ -22,9 +22,19 @@ from cli.main import run
 from qsync import audit
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError, WrongFormat
-from tests.unit.backups import CLUSTER, MadeHistory, begin, keep_log, keep_rows, shown_rows
+from tests.unit.backups import (
+    CLUSTER,
+    MadeHistory,
+    begin,
+    derived_once,
+    keep_log,
+    keep_rows,
+    shown_rows,
+)
 
 SECRET = "correct horse battery staple"
+
+fast = pytest.fixture(scope="module", autouse=True)(derived_once)
 
 
 @pytest.fixture(scope="module")

@@ -19,9 +19,11 @@ from admin.doctor import facts
 from cli.exits import Exit
 from cli.main import run
 from qsync.errors import ConfigError
-from tests.unit.backups import MadeHistory, begin, keep_log, keep_rows, shown_rows
+from tests.unit.backups import MadeHistory, begin, derived_once, keep_log, keep_rows, shown_rows
 
 SECRET = "correct horse battery staple"
+
+fast = pytest.fixture(scope="module", autouse=True)(derived_once)
 
 
 @pytest.fixture(scope="module")
