@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cli.main import run
-from tests.spark.planted import FAULTS, clean_runs, planted, save
+from tests.spark.planted import FAULTS, clean_run, planted, save
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,7 +40,7 @@ def verdicts(found: dict[str, Any]) -> list[object]:
 def test_both_engines_that_auto_may_take_give_one_document(
     session: "SparkSession", tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bundles = [save(each, tmp_path).path for each in (clean_runs()[0], *map(planted, SOME))]
+    bundles = [save(each, tmp_path).path for each in (clean_run(0), *map(planted, SOME))]
     history = tmp_path / "history.jsonl"
     line = '{"index": %d, "time": 0, "process": 1, "type": "%s", "f": "write", "value": 1}\n'
     history.write_text(line % (0, "invoke") + line % (1, "ok"))

@@ -25,7 +25,7 @@ from admin.evidence.bundle import Bundle, write
 from admin.evidence.manifest import Manifest, NodeFacts, NoEvidence
 from admin.evidence.tables import TABLES, ColumnType, Row
 from qsync.errors import ConfigError
-from tests.spark.planted import FAULTS, cases, clean_runs, planted, save
+from tests.spark.planted import FAULTS, cases, clean_run, planted, save
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,7 +41,7 @@ BAD = GOOD.replace(":ok :f :read :value 1", ":ok :f :read :value 2")
 
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    return save(clean_runs()[0], tmp_path_factory.mktemp("clean"))
+    return save(clean_run(0), tmp_path_factory.mktemp("clean"))
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,7 @@ from admin.evidence.tables import TABLES, Row
 from tests.oracle import client_promises, feeds, receipts, rolled_back_reads, shape
 from tests.oracle.entry_checksum import checksum
 from tests.oracle.table import RUN_ORACLE
-from tests.spark.planted import cases, clean_runs, save
+from tests.spark.planted import cases, clean_run, save
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -66,7 +66,7 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> list[Bundle]:
 
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    return save(clean_runs()[0], tmp_path_factory.mktemp("clean"))
+    return save(clean_run(0), tmp_path_factory.mktemp("clean"))
 
 
 @pytest.mark.parametrize("span", WIDE)

@@ -23,7 +23,7 @@ from admin.evidence.writing import EvidenceWriter, PartFormat
 from admin.lab.failures import DirectoryNotEmpty
 from cli.main import run
 from qsync.record import Entry
-from tests.spark.planted import FAULTS, clean_runs, planted, save, verdicts
+from tests.spark.planted import FAULTS, clean_run, planted, save, verdicts
 from tests.spark.spoiling import Fault
 from tests.unit.pretender import entries, pretending
 from tests.unit.test_evidence import Scripted
@@ -81,7 +81,7 @@ def test_equal_things_are_called_equally_under_one_key_only() -> None:
 
 @pytest.mark.parametrize("number", [0, 3])
 def test_a_clean_run_is_judged_alike(number: int, tmp_path: Path) -> None:
-    clear = save(clean_runs()[number], tmp_path / "clear")
+    clear = save(clean_run(number), tmp_path / "clear")
     assert told(redact(clear, tmp_path / "out").path) == told(clear.path)
 
 

@@ -18,7 +18,7 @@ from tests.spark.planted import (
     CLEAN_SEEDS,
     FAULTS,
     built,
-    clean_runs,
+    clean_run,
     page,
     planted,
     save,
@@ -43,13 +43,13 @@ def test_a_planted_fault_breaks_exactly_what_it_should(fault: Fault) -> None:
 
 @pytest.mark.parametrize("number", range(len(CLEAN_SEEDS)))
 def test_a_clean_run_breaks_nothing(number: int) -> None:
-    assert not named(verdicts(built(clean_runs()[number])), Result.FAIL)
+    assert not named(verdicts(built(clean_run(number))), Result.FAIL)
 
 
 @pytest.mark.parametrize("number", range(len(CLEAN_SEEDS)))
 def test_a_clean_run_of_which_the_logs_were_trimmed_breaks_nothing(number: int) -> None:
     """Every log elsewhere, one not at all: what is there is judged, and what is not is named."""
-    case = trimmed(clean_runs()[number])
+    case = trimmed(clean_run(number))
     found = verdicts(built(case))
     assert not named(found, Result.FAIL)
     note = next(each.note for each in found if each.invariant == "log-terms")
@@ -57,7 +57,7 @@ def test_a_clean_run_of_which_the_logs_were_trimmed_breaks_nothing(number: int) 
 
 
 def test_a_fault_behind_the_beginning_of_trimmed_logs_is_noticed() -> None:
-    case = trimmed(clean_runs()[0])
+    case = trimmed(clean_run(0))
     case.log(2)[-1]["crc"] = 77
     found = named(verdicts(built(case)), Result.FAIL)
     assert {"log-chain", "log-matching"} <= found
@@ -130,7 +130,7 @@ def test_transactions_that_append_are_work() -> None:
 def test_the_command_judges_a_bundle_and_names_what_is_broken(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    clean = save(clean_runs()[-1], tmp_path).path
+    clean = save(clean_run(len(CLEAN_SEEDS) - 1), tmp_path).path
     assert run(["check", "--quick", str(clean), "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["invariants"]
     assert {each["id"]: each["title"] for each in listed}.items() >= {
