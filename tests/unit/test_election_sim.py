@@ -3,6 +3,7 @@
 import random
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import pytest
 
@@ -18,7 +19,7 @@ from election.messages import (
     Term,
 )
 from election.raft import Raft
-from election.ready import Letter
+from election.ready import NOTHING, ElectionReady, Letter
 from election.roles import ElectionMode, ElectionTiming, Role
 
 TIMING = ElectionTiming(election_timeout=1.0, disconnect_timeout=0.8, promise=0.8)
@@ -26,9 +27,9 @@ TIMINGS = (TIMING, ElectionTiming(election_timeout=0.2, disconnect_timeout=0.8, 
 STEPS = 500
 CALM_STEPS = 3000
 WHATS = ("deliver", "write", "tick", "beat", "crash", "order", "cut", "timer")
-WILD = (40, 25, 15, 10, 3, 2, 1, 4)
-PROMPT = (35, 20, 25, 12, 1.6, 3, 0.4, 10)
-"""How often what happens, of a hundred."""
+WILD = tuple(accumulate((40, 25, 15, 10, 3, 2, 1, 4)))
+PROMPT = tuple(accumulate((35, 20, 25, 12, 1.6, 3, 0.4, 10)))
+"""How often what happens, of a hundred, each with those before it."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class World:
     def storm(self) -> None:
         """One random thing."""
         me = self.dice.choice(self.voters)
-        match self.dice.choices(WHATS, PROMPT if self.prompt else WILD)[0]:
+        match self.dice.choices(WHATS, cum_weights=PROMPT if self.prompt else WILD)[0]:
             case "deliver":
                 for _ in range(min(len(self.wire), self.dice.randrange(9))):
                     self._deliver(lossy=True)
@@ -274,22 +275,26 @@ class World:
         for me, node in self.nodes.items():
             raft = node.raft
             ready = raft.ready()
-            assert ready.ballot is not None or not ready.after
-            if ready.ballot is not None:
-                node.writes.append((ready.ballot, ready.after))
-            self._post(node, ready.now)
-            for timer in ready.timers:
-                node.timers.pop(timer.kind, None)
-                if timer.earliest is not None:
-                    wait = self.dice.uniform(timer.earliest, timer.latest)
-                    node.timers[timer.kind] = self.now + wait
-            if ready.elected:
-                node.leases.clear()
-                if self.prompt:
-                    self._check_leases(me)
+            if ready is not NOTHING:
+                self._do(me, node, ready)
             if raft.role is Role.LEADER:
                 assert self.leaders.setdefault(raft.term, me) == me, "two leaders of one term"
                 assert node.disk == raft.ballot, "leads on a ballot that is not durable"
+
+    def _do(self, me: Replica, node: Node, ready: ElectionReady) -> None:
+        assert ready.ballot is not None or not ready.after
+        if ready.ballot is not None:
+            node.writes.append((ready.ballot, ready.after))
+        self._post(node, ready.now)
+        for timer in ready.timers:
+            node.timers.pop(timer.kind, None)
+            if timer.earliest is not None:
+                wait = self.dice.uniform(timer.earliest, timer.latest)
+                node.timers[timer.kind] = self.now + wait
+        if ready.elected:
+            node.leases.clear()
+            if self.prompt:
+                self._check_leases(me)
 
     def _check_leases(self, elected: Replica) -> None:
         """No older leader may think that its followers still keep their promises."""
