@@ -1,17 +1,15 @@
 """What all tests share: the cheapest run first, and a picture of what a run needs."""
 
 import gc
-import os
 import signal
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from qsync import form
-from tests import order, rings
+from tests import examples, order, rings
 
 if TYPE_CHECKING:
     from xdist.scheduler import LoadScopeScheduling
@@ -23,12 +21,6 @@ ROOT = Path(__file__).parent
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# No deadline: on a shared machine the slowest example says nothing about the code.
-settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", settings.get_profile("house"), max_examples=25)
-settings.register_profile("long", settings.get_profile("house"), max_examples=20_000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
-
 
 def pytest_configure() -> None:
     """Nothing is shown about sources that are not the ones that run."""
@@ -39,7 +31,7 @@ def pytest_configure() -> None:
 
 def pytest_report_header() -> str:
     """What the verdict is about."""
-    return f"qsync: {form.form()}"
+    return f"qsync: {form.form()}; {examples.scaled(examples.USUAL)} examples of each property"
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from admin.cluster import ask
 from admin.lab import lab
 from qsync.status import decode
+from tests.examples import scaled
 from tests.fuzz.asked import CORPUS, PAYLOADS
 from tests.fuzz.hostile import framed
 from tests.live.real import put, running
@@ -75,7 +76,7 @@ def test_rough_clients_end_their_own_connections_only(one: lab.Lab) -> None:
     before = memory_mib(one)
     pid = one.nodes[0].process
 
-    @settings(max_examples=100)
+    @settings(max_examples=scaled(100))
     @given(st.lists(ASKED, min_size=1, max_size=4), st.randoms())
     def check(payloads: list[bytes], dice: Random) -> None:
         with client(one) as sock:
@@ -94,7 +95,7 @@ def test_rough_clients_end_their_own_connections_only(one: lab.Lab) -> None:
 def test_strangers_that_never_say_hello_are_dropped_by_their_bytes(one: lab.Lab) -> None:
     before = memory_mib(one)
 
-    @settings(max_examples=50)
+    @settings(max_examples=scaled(50))
     @given(st.lists(st.one_of(st.binary(max_size=200), st.binary().map(framed)), max_size=5))
     def check(said: list[bytes]) -> None:
         sock, _ = stranger(one.addresses[0])

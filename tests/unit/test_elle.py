@@ -12,6 +12,7 @@ from admin.checker.elle import IsolationLevel, anomalies, check_appends
 from admin.checker.elle.graph import FREE, Edge, Graph, add_time
 from admin.checker.operation import CompletionType, Operation
 from admin.checker.verdict import Result
+from tests.examples import scaled
 
 KINDS = {"ok": CompletionType.OK, "fail": CompletionType.FAIL, "info": CompletionType.INFO}
 
@@ -216,7 +217,7 @@ def runs(draw: st.DrawFn) -> list[Operation]:
     ]
 
 
-@settings(max_examples=500)
+@settings(max_examples=scaled(500))
 @given(runs())
 def test_histories_are_judged_as_a_naive_checker_does(operations: list[Operation]) -> None:
     for level, strict in (
@@ -229,7 +230,7 @@ def test_histories_are_judged_as_a_naive_checker_does(operations: list[Operation
         ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=scaled(300))
 @given(
     st.integers(1, 7),
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6), st.sampled_from([1, 2, 4]))),

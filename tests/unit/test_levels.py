@@ -11,6 +11,7 @@ from admin.checker.elle.cycles import cycles
 from admin.checker.elle.levels import PROHIBITED
 from admin.checker.operation import FOREVER, Operation
 from admin.checker.verdict import Result
+from tests.examples import scaled
 from tests.unit import naive_engines
 from tests.unit.naive_levels import all_read, allowed
 from tests.unit.test_elle import CASES, history
@@ -188,7 +189,7 @@ def fresh(count: int) -> range:
 
 
 def test_histories_of_good_and_bad_databases_are_judged_as_by_brute_force() -> None:
-    for seed in (*range(150), *fresh(150)):
+    for seed in (*range(scaled(150)), *fresh(scaled(150))):
         judged_alike(seed)
 
 

@@ -32,6 +32,7 @@ from admin.checker.linear import (
 from admin.checker.linear.coding import Coding
 from admin.checker.operation import FOREVER, CompletionType, Operation
 from admin.checker.verdict import Result
+from tests.examples import scaled
 from tests.unit import histories
 from tests.unit.naive import (
     BANKS,
@@ -228,31 +229,31 @@ def agrees(operations: list[Operation], model: Model, start: object, step: Naive
             assert not has_order(each.witness, start, step), "an explanation must fail by itself"
 
 
-@settings(max_examples=400)
+@settings(max_examples=scaled(400))
 @given(spans(REGISTERS))
 def test_registers_are_judged_as_a_naive_checker_does(operations: list[Operation]) -> None:
     agrees(operations, Register(), None, naive_register)
 
 
-@settings(max_examples=400)
+@settings(max_examples=scaled(400))
 @given(spans(TEXTS))
 def test_texts_are_judged_as_a_naive_checker_does(operations: list[Operation]) -> None:
     agrees(operations, Text(), "", naive_text)
 
 
-@settings(max_examples=200)
+@settings(max_examples=scaled(200))
 @given(spans(SETS))
 def test_sets_are_judged_as_a_naive_checker_does(operations: list[Operation]) -> None:
     agrees(operations, GrowingSet(), frozenset(), naive_set)
 
 
-@settings(max_examples=200)
+@settings(max_examples=scaled(200))
 @given(spans(COUNTERS))
 def test_counters_are_judged_as_a_naive_checker_does(operations: list[Operation]) -> None:
     agrees(operations, Counter(), 0, naive_counter)
 
 
-@settings(max_examples=200)
+@settings(max_examples=scaled(200))
 @given(spans(BANKS))
 def test_banks_are_judged_as_a_naive_checker_does(operations: list[Operation]) -> None:
     agrees(operations, Bank.of({"a": 5, "b": 5}, overdraft=True), (5, 5), naive_bank)
@@ -269,7 +270,7 @@ def unique_writes(operations: list[Operation]) -> Iterator[Operation]:
             yield each
 
 
-@settings(max_examples=400)
+@settings(max_examples=scaled(400))
 @given(spans(st.one_of(*[REGISTERS] * 2, st.tuples(st.just("read"), st.integers(1, 3)))))
 def test_the_zone_test_agrees_with_a_naive_checker(operations: list[Operation]) -> None:
     unique = list(unique_writes(operations))
@@ -278,7 +279,7 @@ def test_the_zone_test_agrees_with_a_naive_checker(operations: list[Operation]) 
         assert (zones.clash(unique) is None) == has_order(unique, None, naive_register)
 
 
-@settings(max_examples=400)
+@settings(max_examples=scaled(400))
 @given(spans(st.one_of(SETS, st.tuples(st.just("read"), st.lists(small, unique=True)))))
 def test_the_order_of_answers_agrees_with_a_naive_checker(operations: list[Operation]) -> None:
     first = {each.value: each for each in reversed(operations) if each.f == "add"}

@@ -12,6 +12,7 @@ from election.messages import Ballot, Index, Replica, Term
 from qsync import record
 from qsync.record import Entry
 from qsync.store.contract import NO_BALLOT, Log
+from tests.examples import scaled
 from tests.unit.logs import DISKS, MEMBER, Disk, some, write
 
 
@@ -161,7 +162,7 @@ steps = st.lists(st.one_of(writes, st.just(("reopen", 0, False, 0.0))), max_size
 
 
 @pytest.mark.parametrize("disk_kind", sorted(DISKS))
-@settings(max_examples=40)
+@settings(max_examples=scaled(40))
 @given(steps=steps, data=st.data())
 def test_any_sequence_of_writes_cuts_and_reopenings_is_as_in_the_model(
     disk_kind: str, steps: list[tuple[str, int, bool, float]], data: st.DataObject

@@ -15,6 +15,7 @@ from qsync.errors import Compacted, Damaged, StoreError
 from qsync.record import Entry
 from qsync.store.contract import NO_BALLOT, Log
 from qsync.store.memory import MemoryLog
+from tests.examples import scaled
 from tests.unit.logs import DISKS, MEMBER, Disk, lmdb_log, some, start_behind, write
 
 TRIMMED = sorted(set(DISKS) - {"lmdb"})
@@ -218,7 +219,7 @@ moves = st.lists(
 
 
 @pytest.mark.parametrize("disk_kind", TRIMMED)
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(moves=moves)
 def test_any_sequence_with_trims_and_new_beginnings_is_as_in_the_model(
     disk_kind: str, moves: list[tuple[str, float]]

@@ -10,6 +10,7 @@ from qsync.data.memtable import SORT_KEYS_MIN
 from qsync.data.overlay import MEMTABLE_BYTES, Overlay, OverlayLimits, VersionView
 from qsync.data.request import LoggedTransaction, Write
 from qsync.store.memory import MemorySpaces
+from tests.examples import scaled
 
 KEYS = [b"%d" % number for number in range(6)]
 WRITES = st.dictionaries(st.sampled_from(KEYS), st.none() | st.sampled_from([b"x", b"yy"]))
@@ -134,7 +135,7 @@ class Generations(RuleBasedStateMachine):
 
 
 TestGenerations = Generations.TestCase
-TestGenerations.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestGenerations.settings = settings(max_examples=scaled(150), stateful_step_count=40, deadline=None)
 
 
 def test_a_memtable_is_dropped_whole_when_its_last_entry_is_folded() -> None:

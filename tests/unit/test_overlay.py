@@ -12,6 +12,7 @@ from qsync.data.overlay import OverlayLimits, merge
 from qsync.data.request import EXPIRED, NEW, KnownRequest, Request
 from qsync.data.state import DataState
 from qsync.store.memory import MemorySpaces
+from tests.examples import scaled
 from tests.unit.book import OPEN, Book, pack, rows
 
 NUMBERS = st.integers(0, 5)
@@ -257,7 +258,7 @@ class Histories(RuleBasedStateMachine):
 
 
 TestHistories = Histories.TestCase
-TestHistories.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestHistories.settings = settings(max_examples=scaled(60), stateful_step_count=30, deadline=None)
 
 
 def test_merging_prefers_the_upper_run_and_hides_what_it_deletes() -> None:

@@ -22,6 +22,7 @@ from qsync.store.contract import Spaces
 from qsync.store.mark import boot_id
 from qsync.store.memory import MemorySpaces
 from qsync.store.spaces import SpaceStore
+from tests.examples import scaled
 
 LOW, HIGH = b"\0", b"\xff" * 600
 
@@ -240,7 +241,7 @@ folds = st.lists(
 
 
 @pytest.mark.parametrize("store_kind", sorted(STORES))
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(folds=folds, lo=keys, hi=keys, reverse=st.booleans())
 def test_any_folds_and_any_scan_are_as_in_a_sorted_dict(
     store_kind: str,
