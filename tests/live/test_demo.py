@@ -41,7 +41,7 @@ def demo(*args: str) -> dict[str, object]:
 
 
 def test_a_leader_killed_under_load_costs_no_acknowledged_write(tmp_path: Path) -> None:
-    found = demo("--seconds", "6", "--keep", str(tmp_path / "kept"))
+    found = demo("--seconds", "4", "--keep", str(tmp_path / "kept"))
     acked = found["acked"]
     assert isinstance(acked, int)
     assert acked > 100
