@@ -55,8 +55,14 @@ class Comparing:
         """The index at which folding must stop to compare."""
         return self._goal[1] if self._goal is not None else None
 
+    def next_stop(self) -> Index | None:
+        """The same, once the sums are taken if the rows are there: a snapshot may have come."""
+        self.folded()
+        return self.stop
+
     def tick(self, now: float) -> None:
-        """As the leader, asks for a comparison when it is time and the last one was passed."""
+        """Take sums that are due. The leader asks for a comparison when the last one was passed."""
+        self.folded()
         machine = self._replica.machine
         leader = machine.leader
         if not self._interval or now < self._due or leader is None or not leader.established:

@@ -118,7 +118,7 @@ class Folding:
 
     async def _burst(self, goal: Index | None = None) -> bool:
         """Fold one transaction, a slice at a time; return false when there is nothing to fold."""
-        stop, folded = self.comparing.stop, self._replica.raw.folded
+        stop, folded = self.comparing.next_stop(), self._replica.raw.folded
         if stop is not None and stop >= folded:
             goal = stop if goal is None else min(goal, stop)
         fold = await self._in_steps(self._replica.folding(self._store.fold_rows_max * STEPS, goal))

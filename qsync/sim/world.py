@@ -314,7 +314,18 @@ class World:
         if busy:
             return f"waiting: {busy}"
         waiting = self.waiting()
-        return f"operators wait: {waiting}" if waiting else self.looker.at_rest()
+        if waiting:
+            return f"operators wait: {waiting}"
+        stopped = [node.me for node in self.nodes if _stops_where_it_is(node)]
+        if stopped:
+            return f"{stopped} stop folding at an index that their rows have already"
+        return self.looker.at_rest()
+
+
+def _stops_where_it_is(machine: MemberMachine) -> bool:
+    """Whether folding waits for a comparison that should have been made."""
+    stop = machine.node.folding.comparing.stop
+    return stop is not None and stop <= machine.disk.spaces.folded
 
 
 def _place(founders: Members, node: NodePart) -> Member:

@@ -8,6 +8,7 @@ import trio
 
 import qsync
 from admin.cluster import ask
+from election.messages import Index
 from qsync.data import schema
 from qsync.node.node import Node, open_node
 from qsync.status import decode
@@ -112,3 +113,19 @@ async def test_nobody_compares_when_it_is_switched_off(tmp_path: Path) -> None:
 
         await aside(lambda: real.until(all_folded, "much was folded"))
         assert [compared(node) for node in nodes] == [0, 0, 0]
+
+
+async def test_rows_that_a_snapshot_brought_to_the_index_of_a_comparison_are_folded_on(
+    tmp_path: Path,
+) -> None:
+    # A snapshot is not a fold: so the index to stop at is where the rows are already.
+    async with three(tmp_path, every="0s") as nodes:
+        node = followers(nodes)[0]
+        comparing, spaces = node.folding.comparing, node.storage.spaces
+        here = comparing._goal = (node.replica.machine.term, Index(spaces.folded))
+        assert comparing.stop == here[1] <= spaces.folded
+
+        def went_on() -> bool:
+            return comparing.stop is None and spaces.folded > here[1] + 50
+
+        await aside(lambda: real.until(went_on, "much more was folded"))
