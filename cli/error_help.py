@@ -310,8 +310,10 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "The log is kept for every member that is connected.", "Stop that node first, then repeat."
     ),
     "TRANSACTION": ErrorHelp(
-        "`begin` inside a transaction, `commit` outside of one, or the transaction timed out.",
-        "Commit or roll back the open one; begin before you commit.",
+        "`begin` inside a transaction, or a use of one that is over: it was committed, was rolled "
+        "back, or timed out.",
+        "Commit or roll back the open one; begin another one. In Python `error.outcome` says what "
+        "became of the one that is over.",
     ),
     "NOT_SUPPORTED": ErrorHelp(
         "This release does not have it yet, so nothing was done. Today that is `box.backup`.",

@@ -3,6 +3,7 @@
 ERROR_MODULES = (
     "qsync.errors",
     "qsync.client.closed",
+    "qsync.client.draft",
     "admin.lab.failures",
     "admin.lab.ports",
     "admin.drills.demo",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from qsync.client.blocking import Client, connect
     from qsync.client.changes import Change, ChangeKind, Effect
     from qsync.client.closed import ClientClosed
+    from qsync.client.draft import NoTransaction
     from qsync.client.rows import Receipt
     from qsync.client.sync.space import Space
     from qsync.client.sync.transaction import Transaction
@@ -78,6 +79,7 @@ __all__ = [
     "ForeignCluster",
     "NoSuchIndex",
     "NoSuchSpace",
+    "NoTransaction",
     "Node",
     "NotLeader",
     "NotMember",
@@ -120,6 +122,7 @@ _HOMES = {
     "Client": "qsync.client.blocking",
     "ClientClosed": "qsync.client.closed",
     "Effect": "qsync.client.changes",
+    "NoTransaction": "qsync.client.draft",
     "Node": "qsync.node.embedded:EmbeddedNode",
     "Receipt": "qsync.client.rows",
     "Space": "qsync.client.sync.space",

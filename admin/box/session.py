@@ -16,6 +16,7 @@ from admin.box.space import BoxSchema, BoxSpace
 from qsync.client import login, targets
 from qsync.client.async_.feeds import AsyncFeed
 from qsync.client.async_.transaction import AsyncTransaction
+from qsync.client.draft import NoTransaction
 from qsync.client.options import WriteOptions
 from qsync.client.rows import Key, Receipt
 from qsync.errors import QsyncError
@@ -109,13 +110,6 @@ class CfgOptions(TypedDict, total=False):
 
 
 T = TypeVar("T")
-
-
-class NoTransaction(QsyncError):
-    """A transaction is open that should not be, or none is open that should be."""
-
-    code = "TRANSACTION"
-    number = 78
 
 
 class Box(BoxSession):

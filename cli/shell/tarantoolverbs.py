@@ -4,12 +4,13 @@ import time
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from admin.box.session import Box, NoTransaction
+from admin.box.session import Box
 from cli.shell import arguments, injections
 from cli.shell.dataverbs import NOTHING, Verb
 from cli.shell.refused import refusal_of
 from cli.shell.runtime import MultipleValues
 from cli.shell.values import plain
+from qsync.client.draft import NoTransaction
 from qsync.errors import DuplicateKey, WrongOperation, WrongTuple
 
 ONCE: Final = "_once"

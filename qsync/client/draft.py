@@ -11,8 +11,15 @@ from qsync.client.options import Changes, WriteOptions
 from qsync.client.pending_request import PendingRequest
 from qsync.client.rows import Key, Receipt, Values, key_of
 from qsync.data.request import ReadKind
-from qsync.errors import QsyncError, RolledBack
+from qsync.errors import Outcome, QsyncError
 from qsync.wire.verbs import Name, WriteRequest
+
+
+class NoTransaction(QsyncError):
+    """A transaction is open that should not be, or none is open that should be."""
+
+    code = "TRANSACTION"
+    number = 78
 
 
 class TransactionDraft:
@@ -49,9 +56,11 @@ class TransactionDraft:
         del self.ops[count:]
 
     def check(self) -> None:
-        """Check that the transaction is open. Raises when it is over."""
+        """Check that the transaction is open. Raises NoTransaction, with its outcome."""
         if self.over:
-            raise RolledBack("the transaction is over", hint="begin another one")
+            error = NoTransaction("the transaction is over", hint="begin another one")
+            error.outcome = self._outcome()
+            raise error
 
     def saw_key(self, space: Name, index: Name, key: Key, seen: Position) -> None:
         """Note that a tuple was read at an index; it must not change until the commit."""
@@ -83,6 +92,13 @@ class TransactionDraft:
 
     def _begun(self, ask: PendingRequest) -> None:
         self._ask = ask
+
+    def _outcome(self) -> Outcome:
+        if self.receipt is not None:
+            return Outcome.COMMITTED
+        if self._ask is None:
+            return Outcome.ROLLED_BACK
+        return Outcome.UNKNOWN if self._ask.error is None else self._ask.error.outcome
 
     def _basis(self) -> Basis:
         """Return what the commit rests on: all reads must be as they were at the oldest place.

@@ -9,7 +9,6 @@ import trio
 import qsync
 from admin.box import Box, open_box
 from admin.box.ctl import StillConnected, TimedOut
-from admin.box.session import NoTransaction
 from admin.cluster import surveys
 from admin.lab.lab import Lab
 from qsync.client.changes import Change
@@ -71,7 +70,7 @@ async def test_spaces_and_transactions_do_what_their_words_say(box: Box) -> None
     assert await primary.insert([1, "a"]) == [1, "a"]
     assert await primary.update(1, [("=", 2, "b")]) == [1, "b"]
     box.begin()
-    with pytest.raises(NoTransaction):
+    with pytest.raises(qsync.NoTransaction):
         box.begin()
     await primary.replace([2, "c"])
     with pytest.raises(qsync.DuplicateKey):

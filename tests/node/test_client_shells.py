@@ -446,6 +446,30 @@ def test_atomic_tries_again_after_a_conflict() -> None:
         assert db.space("s").get(1) == [1, 6]
 
 
+def test_atomic_does_not_repeat_what_the_function_has_committed_itself() -> None:
+    """The rest of the function is refused; that must not run the committed part again."""
+
+    def change(tx: Transaction) -> None:
+        tx.space("s").replace([1, 5])
+        tx.commit()
+        tx.space("s").replace([2, 5])
+
+    def change_and_raise(tx: Transaction) -> None:
+        tx.space("s").replace([1, 5])
+        tx.commit()
+        raise Conflict("something else")
+
+    with serving() as (server,), qsync.connect(server.address) as db:
+        db.space("s").replace([1, 4])
+        before = server.store.times_applied
+        with pytest.raises(qsync.NoTransaction) as caught:
+            db.atomic(change)
+        assert caught.value.outcome is Outcome.COMMITTED
+        with pytest.raises(Conflict):
+            db.atomic(change_and_raise)
+        assert server.store.times_applied - before == 2
+
+
 def test_nobody_there_is_unavailable_within_the_time_given_to_connect() -> None:
     with serving() as (server,):
         address = server.address

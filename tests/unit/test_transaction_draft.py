@@ -1,10 +1,15 @@
 """What a client library keeps of a transaction until its commit."""
 
+import pytest
+
 from election.messages import Index, Position, Term
-from qsync.client.draft import TransactionDraft
+from qsync.client.draft import NoTransaction, TransactionDraft, retryable
 from qsync.client.numbering import SEED_BYTES
 from qsync.client.pending_request import PendingRequest, RetryKind
+from qsync.client.rows import Receipt
 from qsync.data.sessions import PLACE_BYTES
+from qsync.errors import Conflict, Outcome, OutcomeUnknown, QsyncError
+from qsync.record import Lsn
 from qsync.wire.verbs import WriteRequest
 
 ONE = ["k", "accounts", 0, [1]]
@@ -68,3 +73,54 @@ def test_a_transaction_has_the_number_that_its_commit_has_now() -> None:
     assert draft.token == f"{(seed + place).hex()}:7"
     ask.request = request._replace(session=seed[::-1] + place, seq=1)
     assert draft.token == f"{(seed[::-1] + place).hex()}:1"
+
+
+def committing() -> tuple[TransactionDraft, PendingRequest]:
+    """A transaction whose commit is under way."""
+    draft = TransactionDraft({})
+    draft.write(["anything"])
+    call = draft.end({})
+    assert call is not None
+    assert call.begun is not None
+    ask = PendingRequest(RetryKind.WRITE, call.make(1), b"", now=0.0, deadline=1.0)
+    call.begun(ask)
+    return draft, ask
+
+
+def use_after_the_end(draft: TransactionDraft) -> NoTransaction:
+    with pytest.raises(NoTransaction, match="is over") as caught:
+        draft.write(["more"])
+    return caught.value
+
+
+def test_a_committed_transaction_that_is_used_again_was_not_rolled_back() -> None:
+    """A program that repeats what was rolled back would do it twice."""
+    draft, _ = committing()
+    draft.receipt = Receipt(term=Term(1), index=Index(2), lsn=Lsn(2), acks=2, seconds=0.1)
+    error = use_after_the_end(draft)
+    assert error.outcome is Outcome.COMMITTED
+    assert not retryable(error)
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        (None, Outcome.UNKNOWN),
+        (OutcomeUnknown("no answer"), Outcome.UNKNOWN),
+        (Conflict("changed"), Outcome.ROLLED_BACK),
+    ],
+)
+def test_a_use_after_a_commit_has_the_outcome_of_the_commit(
+    answer: QsyncError | None, outcome: Outcome
+) -> None:
+    draft, ask = committing()
+    ask.error = answer
+    error = use_after_the_end(draft)
+    assert error.outcome is outcome
+    assert not retryable(error)
+
+
+def test_a_use_after_a_rollback_was_rolled_back() -> None:
+    draft = TransactionDraft({})
+    draft.over = True
+    assert use_after_the_end(draft).outcome is Outcome.ROLLED_BACK

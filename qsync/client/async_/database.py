@@ -163,16 +163,17 @@ class AsyncDatabase(AsyncNode, ABC):
         **given: Unpack[WriteOptions],
     ) -> T:
         """Run `function(tx)` and commit; again while others changed what it had read."""
-        for left in range(attempts - 1, -1, -1):
+        while True:
+            tx = self.transaction(**given)
+            attempts -= 1
             try:
-                async with self.transaction(**given) as tx:
+                async with tx:
                     result = await function(tx)
             except QsyncError as error:
-                if not left or not draft.retryable(error):
+                if attempts <= 0 or tx.receipt is not None or not draft.retryable(error):
                     raise
             else:
                 return result
-        raise AssertionError(attempts)
 
     def watch(
         self,

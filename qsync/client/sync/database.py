@@ -164,16 +164,17 @@ class Database(NodeCalls, ABC):
         **given: Unpack[WriteOptions],
     ) -> T:
         """Run `function(tx)` and commit; again while others changed what it had read."""
-        for left in range(attempts - 1, -1, -1):
+        while True:
+            tx = self.transaction(**given)
+            attempts -= 1
             try:
-                with self.transaction(**given) as tx:
+                with tx:
                     result = function(tx)
             except QsyncError as error:
-                if not left or not draft.retryable(error):
+                if attempts <= 0 or tx.receipt is not None or not draft.retryable(error):
                     raise
             else:
                 return result
-        raise AssertionError(attempts)
 
     def watch(
         self,
