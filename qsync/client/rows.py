@@ -1,8 +1,8 @@
 """Tuples, keys and receipts, as callers see them and on the wire."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, cast
+from typing import Final, Literal
 
 import cbor2
 
@@ -50,7 +50,7 @@ class Receipt:
 
 def encode_row(row: Values) -> bytes:
     """Encode a tuple. Raises WrongTuple."""
-    if isinstance(row, str | bytes | bytearray) or not isinstance(row, Iterable):
+    if not isinstance(row, list | tuple) and _is_no_list(row):
         raise WrongTuple(f"a tuple is a list of fields, not {type(row).__name__}")
     try:
         return cbor2.dumps(row if isinstance(row, list) else list(row), canonical=False)
@@ -89,13 +89,24 @@ def level_of(consistency: str, at_least: Receipt | None) -> ReadLevel:
 
 def changes_of(changes: Iterable[Sequence[object]]) -> list[object]:
     """Return update operations, `(operator, field, value...)` each. Raises WrongTuple."""
-    found: list[object] = [list(change) for change in changes if not isinstance(change, str)]
-    for change in cast("list[list[object]]", found):
-        if len(change) < _CHANGE_PARTS_MIN or not isinstance(change[0], str):
-            raise WrongTuple(f"{change!r} is no update operation", hint='such as ("+", "count", 1)')
+    if _is_no_list(changes):
+        raise WrongTuple(f"{changes!r} is no list of update operations", hint=_CHANGES)
+    found: list[object] = []
+    for change in changes:
+        parts = [] if _is_no_list(change) else list(change)
+        if len(parts) < _CHANGE_PARTS_MIN or not isinstance(parts[0], str):
+            raise WrongTuple(f"{change!r} is no update operation", hint=_CHANGES)
+        found.append(parts)
     return found
 
 
+def _is_no_list(value: object) -> bool:
+    """Return whether it is a single value, or has no order or more than values."""
+    return isinstance(value, _NO_LISTS) or not isinstance(value, Iterable)
+
+
+_NO_LISTS: Final = (str, bytes, bytearray, memoryview, Mapping, set, frozenset)
+_CHANGES: Final = 'a list of them, such as [("+", "count", 1)]'
 _CHANGE_PARTS_MIN: Final = 2
 _LEVELS: Final[dict[str, ReadLevel]] = {
     Consistency.LEASE: ReadLevel(Consistency.LEASE),
