@@ -6,18 +6,20 @@ An index can be written to like its space. That is what people who chain
 `create_space(...):create_index(...)` mean.
 """
 
-from typing import TypedDict, Unpack
+from typing import Final, TypedDict, Unpack
 
 from admin.box import shapes
 from admin.box.base import BoxSession
 from admin.box.shapes import IndexShape, Shape
 from qsync.client import calls, operations, options
 from qsync.client.operations import Operation
-from qsync.client.options import Changes, RangeOptions, ReadOptions
+from qsync.client.options import Changes, CountOptions, PageOptions, RangeOptions, ReadOptions
 from qsync.client.rows import Key, Receipt, Row, Values
 from qsync.data.request import Op
 from qsync.errors import NoSuchIndex
 from qsync.wire.verbs import Name
+
+_NONE: Final = frozenset[str]()
 
 
 class BoxSpace:
@@ -57,6 +59,7 @@ class BoxSpace:
         """Return one tuple by a complete key of a unique index, or None."""
         txn = self._box.txn
         if txn is not None:
+            options.check(given, _NONE)
             return await txn.space(self.name).get(key, index=self._by)
         given.setdefault("consistency", self._box.consistency)
         return await self._box.data.space(self.name).get(key, index=self._by, **given)
@@ -66,12 +69,12 @@ class BoxSpace:
         given.setdefault("index", self._by)
         txn = self._box.txn
         if txn is not None:
-            return await txn.space(self.name).select(key, **given)
+            return await txn.space(self.name).select(key, **_page_of(given))
         given.setdefault("consistency", self._box.consistency)
         return await self._box.data.space(self.name).select(key, **given)
 
-    async def count(self, key: Key = None, **given: Unpack[RangeOptions]) -> int:
-        """Return how many tuples `select` would return."""
+    async def count(self, key: Key = None, **given: Unpack[CountOptions]) -> int:
+        """Return how many tuples `select` would return without a limit."""
         if self._box.txn is not None:
             return len(await self.select(key, **given))
         given.setdefault("index", self._by)
@@ -191,3 +194,15 @@ class BoxSchema:
     async def dump(self) -> dict[str, object]:
         """Return all spaces as the node describes them."""
         return await self._box.data.run(calls.schema())
+
+
+def _page_of(given: RangeOptions) -> PageOptions:
+    """Return the options of a read in a transaction, which says itself how fresh it is."""
+    options.check(given, options.PAGE)
+    return {
+        "index": given.get("index", 0),
+        "iterator": given.get("iterator"),
+        "limit": given.get("limit"),
+        "offset": given.get("offset", 0),
+        "after": given.get("after"),
+    }

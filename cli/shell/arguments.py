@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from cli.shell.settings import consistency
 from cli.shell.values import KEEP, NamedRow, plain
-from qsync.client.options import RangeOptions, ReadOptions, WriteOptions
+from qsync.client.options import CountOptions, RangeOptions, ReadOptions, WriteOptions
 from qsync.client.rows import ReadConsistency, Values
 from qsync.errors import WrongKey, WrongOperation, WrongTuple
 
@@ -23,6 +23,7 @@ ISOLATIONS: Final = (
 UNCONFIRMED: Final = "read-committed"
 """The isolation level that reads data which may still be rolled back."""
 READ_OPTIONS: Final = ("iterator", "limit", "offset", "after", "fullscan", "consistency")
+COUNT_OPTIONS: Final = ("iterator", "fullscan", "consistency")
 SPACE_OPTIONS: Final = (
     *("is_sync", "format", "if_not_exists", "is_local", "id", "engine", "field_count"),
     *("temporary", "user", "type"),
@@ -128,6 +129,17 @@ def reading(value: object) -> RangeOptions:
         found["offset"] = number(given["offset"], "offset")
     if "after" in given:
         found["after"] = row(given["after"])
+    if "consistency" in given:
+        found["consistency"] = _consistency(given["consistency"])
+    return found
+
+
+def counting(value: object) -> CountOptions:
+    """`{iterator = 'GE', consistency = 'local'}`."""
+    given = options(value, COUNT_OPTIONS, "count")
+    found: CountOptions = {}
+    if "iterator" in given:
+        found["iterator"] = _iterator(given["iterator"])
     if "consistency" in given:
         found["consistency"] = _consistency(given["consistency"])
     return found

@@ -107,7 +107,7 @@ class DataVerbs:
 
     async def _count(self, box: Box, args: Sequence[object]) -> object:
         space = await self.space(box, args)
-        given, key = arguments.reading(arguments.at(args, 3)), arguments.key(arguments.at(args, 2))
+        given, key = arguments.counting(arguments.at(args, 3)), arguments.key(arguments.at(args, 2))
         implied = await implied_rows(box, space.name) if key is None else []
         if implied:
             return len(joined([list(row) for row in await space.select(key, **given)], implied))

@@ -77,6 +77,8 @@ class Commit:
             raise ConfigError(
                 f"there is no wait {self.wait!r}", hint="complete, submit or none (all text)"
             )
+        if self.is_sync not in _SYNCS:
+            raise ConfigError(f"is_sync is true, false or None, not {self.is_sync!r}")
         return _WAITS[self.wait] | _SYNCS[self.is_sync]
 
 
@@ -110,7 +112,7 @@ def write(
     ops: Operations, commit: Commit = AS_SPACES_SAY, basis: Basis = NO_BASIS
 ) -> ClientCall[Receipt]:
     """Write one transaction."""
-    flags, token = commit.flags, parse_token(commit.token) if commit.token else None
+    flags, token = commit.flags, None if commit.token is None else parse_token(commit.token)
     kept = list(ops)
 
     def make(id: int) -> Request:
@@ -164,16 +166,25 @@ def range_of(
     offset: int = 0,
     after: Values | None = None,
 ) -> KeyRange:
-    """Return the range for a caller's options. `after`: the last tuple of the page before."""
+    """Return the range for a caller's options. `after`: the last tuple of the page before.
+
+    Raises ConfigError.
+    """
     parts = key_of(key)
     return KeyRange(
         key=parts,
         index=index,
-        iterator=(iterator or ("eq" if parts else "all")).lower(),
-        limit=limits.U32_MAX if limit is None else limit,
-        offset=offset,
+        iterator=str(iterator or ("eq" if parts else "all")).lower(),
+        limit=limits.U32_MAX if limit is None else _whole("limit", limit),
+        offset=_whole("offset", offset),
         after=None if after is None else encode_row(after),
     )
+
+
+def _whole(option: str, value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= limits.U64_MAX:
+        return value
+    raise ConfigError(f"{option} is a whole number from 0 on, not {value!r}")
 
 
 def select(space: Name, which: KeyRange, level: ReadLevel = LINEARIZABLE) -> ClientCall[list[Row]]:

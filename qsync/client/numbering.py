@@ -33,6 +33,8 @@ class Token(NamedTuple):
 
 def parse_token(text: str) -> Token:
     """Read `sessionhex:number`. Raises ConfigError."""
+    if not isinstance(text, str):
+        raise ConfigError(f"{text!r} is no token", hint="it is the `token` of an OutcomeUnknown")
     session, colon, number = text.strip().partition(":")
     try:
         token = Token(bytes.fromhex(session), int(number))

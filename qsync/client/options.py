@@ -1,11 +1,13 @@
 """Options that many calls take, and their wire form."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypedDict
 
 from qsync.client import calls
 from qsync.client.calls import ClientCall, Commit, KeyRange, range_of
+from qsync.client.operations import Operation
 from qsync.client.rows import Key, ReadConsistency, Receipt, Values, level_of
+from qsync.errors import ConfigError
 from qsync.wire.verbs import Name, Operations, ReadLevel
 
 WINDOW: Final = 256
@@ -18,16 +20,20 @@ Format = Iterable[object]
 """Fields: `("name", "type")` each, or `{"name": ..., "type": ..., "is_nullable": ...}`."""
 
 
-class WriteOptions(TypedDict, total=False):
+class ManyWritesOptions(TypedDict, total=False):
     """`is_sync`: wait for a quorum (default: the setting of the space). `wait`: `complete`,
-    `submit` (answered when appended) or `none` (never blocks). `token`: from an OutcomeUnknown, to
-    ask for the same write again. `timeout`: seconds.
+    `submit` (answered when appended) or `none` (never blocks). `timeout`: seconds.
     """  # noqa: D205 - the options are the summary
 
     is_sync: bool | None
     wait: Literal["complete", "submit", "none"]
-    token: str | None
     timeout: float | None
+
+
+class WriteOptions(ManyWritesOptions, total=False):
+    """Also `token`: from an OutcomeUnknown, to ask for the same write again."""
+
+    token: str | None
 
 
 class SchemaOptions(TypedDict, total=False):
@@ -45,14 +51,41 @@ class ReadOptions(TypedDict, total=False):
     timeout: float | None
 
 
-class RangeOptions(ReadOptions, total=False):
-    """Which tuples: index, iterator (`eq ge gt le lt all req`), limit, offset, after (a tuple)."""
+class KeyOptions(TypedDict, total=False):
+    """Which tuples: index, iterator (`eq ge gt le lt all req`)."""
 
     index: Name
     iterator: str | None
+
+
+class PageOptions(KeyOptions, total=False):
+    """Which tuples, and of these: limit, offset, after (a tuple)."""
+
     limit: int | None
     offset: int
     after: Values | None
+
+
+class RangeOptions(ReadOptions, PageOptions, total=False):
+    """Which tuples, and how fresh."""
+
+
+class CountOptions(ReadOptions, KeyOptions, total=False):
+    """Which tuples are counted, and how fresh."""
+
+
+READ: Final = ReadOptions.__optional_keys__
+RANGE: Final = RangeOptions.__optional_keys__
+PAGE: Final = PageOptions.__optional_keys__
+COUNT: Final = CountOptions.__optional_keys__
+"""The options of each kind of read."""
+
+
+def check(options: Mapping[str, object], known: frozenset[str]) -> None:
+    """Raises ConfigError for an option that the call does not have: it would be ignored."""
+    if options and not options.keys() <= known:
+        wrong = min(options.keys() - known)
+        raise ConfigError(f"there is no option {wrong!r}", hint=", ".join(sorted(known)))
 
 
 def write(ops: Operations, options: WriteOptions) -> ClientCall[Receipt]:
@@ -60,13 +93,22 @@ def write(ops: Operations, options: WriteOptions) -> ClientCall[Receipt]:
     return calls.write(ops, commit_of(options)) if options else calls.write(ops)
 
 
+def writes(each: Iterable[Operation], options: ManyWritesOptions) -> Iterator[ClientCall[Receipt]]:
+    """Return writes of one operation each with these options."""
+    check(options, _MANY)
+    commit = Commit(is_sync=options.get("is_sync"), wait=options.get("wait", "complete"))
+    return (calls.write([operation], commit) for operation in each)
+
+
 def change(operation: list[object], options: SchemaOptions) -> ClientCall[Receipt]:
     """Return a change of the schema with these options."""
+    check(options, _SCHEMA)
     return calls.write([operation], Commit(token=options.get("token")))
 
 
 def commit_of(options: WriteOptions) -> Commit:
-    """Return the options of the commit."""
+    """Return the options of the commit. Raises ConfigError."""
+    check(options, _WRITE)
     return Commit(
         is_sync=options.get("is_sync"),
         wait=options.get("wait", "complete"),
@@ -74,13 +116,19 @@ def commit_of(options: WriteOptions) -> Commit:
     )
 
 
-def level(options: ReadOptions) -> ReadLevel:
-    """Return how fresh a read must be."""
+def level(options: ReadOptions, known: frozenset[str] = READ) -> ReadLevel:
+    """Return how fresh a read must be. `known`: the options of the call. Raises ConfigError."""
+    check(options, known)
     return level_of(options.get("consistency", "linearizable"), options.get("at_least"))
 
 
-def which(key: Key, options: RangeOptions) -> KeyRange:
-    """Return the range."""
+def counted(key: Key, options: CountOptions) -> KeyRange:
+    """Return the range whose tuples are counted."""
+    return range_of(key, index=options.get("index", 0), iterator=options.get("iterator"))
+
+
+def which(key: Key, options: PageOptions) -> KeyRange:
+    """Return the range. Raises ConfigError."""
     return range_of(
         key,
         index=options.get("index", 0),
@@ -91,5 +139,8 @@ def which(key: Key, options: RangeOptions) -> KeyRange:
     )
 
 
+_WRITE: Final = WriteOptions.__optional_keys__
+_MANY: Final = ManyWritesOptions.__optional_keys__
+_SCHEMA: Final = SchemaOptions.__optional_keys__
 Changes = Sequence[Values]
 """Update operations: `(operator, field, value)` each, operators `= + - & | ^ # ! :`."""

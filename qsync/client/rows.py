@@ -77,6 +77,8 @@ def key_of(key: Key) -> list[object]:
 def level_of(consistency: str, at_least: Receipt | None) -> ReadLevel:
     """Return how fresh a read must be. Raises ConfigError."""
     if at_least is not None:
+        if not isinstance(at_least, Receipt):
+            raise ConfigError(f"at_least is the receipt of a write, not {at_least!r}")
         return ReadLevel(Consistency.AT_LEAST, at_least.term, at_least.index)
     if consistency == Consistency.LINEARIZABLE:
         return LINEARIZABLE

@@ -58,7 +58,7 @@ def decode_common(payload: bytes) -> GetRequest | WriteRequest | None:
 
 def _get(id: int, reader: "_PlainReader") -> GetRequest:
     space, by = reader.text(), reader.number(0)
-    if not 0 < len(space) <= limits.NAME_CHARS_MAX or by > limits.U32_MAX:
+    if not 0 < len(space) <= limits.SPACE_CHARS_MAX or by > limits.U32_MAX:
         raise _UnusualError
     key = reader.scalars()
     code = reader.number(0)

@@ -26,6 +26,8 @@ REFUSAL_CHARS_MAX: Final = 500
 """The reason of a refusal in the handshake, and the hint: both fit into one frame."""
 NAME_CHARS_MAX: Final = 255
 """A name in the handshake: node, user, feature, uuid."""
+SPACE_CHARS_MAX: Final = 256
+"""The name of a space or an index."""
 FEATURES_MAX: Final = 64
 """Features or versions in a handshake."""
 REPLICA_MAX: Final = 31

@@ -251,7 +251,7 @@ def _timeout(value: object) -> float | None:
 
 def _name(fields: cbor.Fields) -> Name:
     value = fields.any()
-    if isinstance(value, str) and 0 < len(value) <= limits.NAME_CHARS_MAX:
+    if isinstance(value, str) and 0 < len(value) <= limits.SPACE_CHARS_MAX:
         return value
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= limits.U32_MAX:
         return value

@@ -2,8 +2,14 @@
 
 import pytest
 
+from qsync.client import calls, operations, options
+from qsync.client.draft import TransactionDraft
 from qsync.client.rows import changes_of, encode_row
-from qsync.errors import WrongTuple
+from qsync.data import schema
+from qsync.errors import ConfigError, WrongTuple
+from qsync.wire import limits, requests
+from qsync.wire.frames import Frames
+from qsync.wire.verbs import GetRequest
 
 
 @pytest.mark.parametrize(
@@ -45,3 +51,72 @@ def test_what_has_no_order_of_fields_is_no_tuple(row: object) -> None:
 
 def test_a_tuple_may_come_as_any_sequence() -> None:
     assert encode_row((1, "a")) == encode_row([1, "a"]) == encode_row({1: 1, "a": 2}.keys())  # type: ignore[arg-type]
+
+
+WRITE = [operations.truncate("t")]
+
+
+def test_an_option_that_a_call_does_not_have_is_refused() -> None:
+    """A write whose misspelt token was ignored would be done a second time."""
+    with pytest.raises(ConfigError, match=r"no option 'tokn'.*is_sync, timeout, token, wait"):
+        options.write(WRITE, {"tokn": "00:1"})  # type: ignore[typeddict-unknown-key]
+    with pytest.raises(ConfigError, match="no option 'wiat'"):
+        TransactionDraft({"wiat": "none"})  # type: ignore[typeddict-unknown-key]
+    with pytest.raises(ConfigError, match="no option 'tokn'"):
+        TransactionDraft({}).end({"tokn": "00:1"})  # type: ignore[typeddict-unknown-key]
+    with pytest.raises(ConfigError, match=r"no option 'is_sync'.*timeout, token"):
+        options.change(WRITE[0], {"is_sync": True})  # type: ignore[typeddict-unknown-key]
+    with pytest.raises(ConfigError, match=r"no option 'limit'.*at_least, consistency, timeout"):
+        options.level({"limit": 1})  # type: ignore[typeddict-unknown-key]
+    with pytest.raises(ConfigError, match="no option 'reverse'"):
+        options.level({"reverse": True}, options.RANGE)  # type: ignore[typeddict-unknown-key]
+
+
+def test_a_token_names_one_write_and_not_many() -> None:
+    """The first one would be done, and all others answered as done already."""
+    with pytest.raises(ConfigError, match="no option 'token'"):
+        options.writes([WRITE[0]], {"token": "00:1"})  # type: ignore[typeddict-unknown-key]
+    assert len(list(options.writes([WRITE[0], WRITE[0]], {"wait": "submit"}))) == 2
+
+
+def test_a_count_has_no_limit_and_a_read_in_a_transaction_no_consistency() -> None:
+    with pytest.raises(ConfigError, match="no option 'limit'"):
+        options.level({"limit": 1}, options.COUNT)  # type: ignore[typeddict-unknown-key]
+    with pytest.raises(ConfigError, match="no option 'consistency'"):
+        options.check({"consistency": "local"}, options.PAGE)
+
+
+@pytest.mark.parametrize("token", ["", " ", 7, "x", "00", "00:0"])
+def test_what_is_no_token_is_refused(token: object) -> None:
+    """An empty one, of a variable that is not set, would begin a new write."""
+    with pytest.raises(ConfigError, match="is no token"):
+        options.write(WRITE, {"token": token})  # type: ignore[typeddict-item]
+
+
+@pytest.mark.parametrize("given", [{"is_sync": "no"}, {"wait": "never"}, {"wait": None}])
+def test_values_of_options_are_checked(given: options.WriteOptions) -> None:
+    with pytest.raises(ConfigError, match=next(iter(given))):
+        options.write(WRITE, given)
+
+
+@pytest.mark.parametrize("number", [-1, "x", 1.5, True, 2**64])
+@pytest.mark.parametrize("option", ["limit", "offset"])
+def test_a_page_has_whole_numbers(option: str, number: object) -> None:
+    """A node would take the request for a broken one, and hang up on all others."""
+    with pytest.raises(ConfigError, match=f"{option} is a whole number from 0 on"):
+        calls.range_of(None, **{option: number})  # type: ignore[arg-type]
+
+
+def test_at_least_takes_a_receipt() -> None:
+    with pytest.raises(ConfigError, match="at_least is the receipt of a write, not 5"):
+        options.level({"at_least": 5})  # type: ignore[typeddict-item]
+
+
+def test_a_space_of_the_longest_name_can_be_asked_for() -> None:
+    longest = "x" * schema.NAME_CHARACTERS_MAX
+    assert len(longest) == limits.SPACE_CHARS_MAX
+    keys: list[list[object]] = [[1], [[1]]]  # read at once, and by the general decoder
+    for key in keys:
+        asked = GetRequest(1, longest, 0, key)
+        (payload,) = Frames().feed(requests.encode(asked))
+        assert requests.decode(payload) == asked

@@ -5,7 +5,15 @@ from typing import Unpack
 
 from qsync.client import calls, operations, options
 from qsync.client.async_.runner import AsyncManyRunner
-from qsync.client.options import WINDOW, Changes, RangeOptions, ReadOptions, WriteOptions
+from qsync.client.options import (
+    WINDOW,
+    Changes,
+    CountOptions,
+    ManyWritesOptions,
+    RangeOptions,
+    ReadOptions,
+    WriteOptions,
+)
 from qsync.client.rows import Key, Receipt, Row, Values
 from qsync.wire.verbs import Name
 
@@ -47,13 +55,13 @@ class AsyncSpace:
         return await self._write(operations.truncate(self.name), given)
 
     async def replace_many(
-        self, rows: Iterable[Values], *, window: int = WINDOW, **given: Unpack[WriteOptions]
+        self, rows: Iterable[Values], *, window: int = WINDOW, **given: Unpack[ManyWritesOptions]
     ) -> list[Receipt]:
         """Many tuples, a transaction each, pipelined.
 
         When some do not succeed, the first error is raised after all are settled.
         """
-        asked = (options.write([operations.replace(self.name, row)], given) for row in rows)
+        asked = options.writes((operations.replace(self.name, row) for row in rows), given)
         return await self._runner.run_many(asked, window=window, timeout=given.get("timeout"))
 
     async def get(self, key: Key, *, index: Name = 0, **given: Unpack[ReadOptions]) -> Row | None:
@@ -63,12 +71,14 @@ class AsyncSpace:
 
     async def select(self, key: Key = None, **given: Unpack[RangeOptions]) -> list[Row]:
         """Tuples in index order: those equal to `key`, or as `iterator` says; all without key."""
-        call = calls.select(self.name, options.which(key, given), options.level(given))
+        level = options.level(given, options.RANGE)
+        call = calls.select(self.name, options.which(key, given), level)
         return await self._runner.run(call, timeout=given.get("timeout"))
 
-    async def count(self, key: Key = None, **given: Unpack[RangeOptions]) -> int:
-        """How many tuples `select` would give."""
-        call = calls.count(self.name, options.which(key, given), options.level(given))
+    async def count(self, key: Key = None, **given: Unpack[CountOptions]) -> int:
+        """How many tuples `select` would give without a limit."""
+        level = options.level(given, options.COUNT)
+        call = calls.count(self.name, options.counted(key, given), level)
         return await self._runner.run(call, timeout=given.get("timeout"))
 
     # |def __len__(self) -> int:

@@ -11,7 +11,7 @@ from qsync.client import calls, operations, options
 from qsync.client.async_.runner import AsyncRunner
 from qsync.client.draft import SpaceWrites, TransactionDraft
 from qsync.client.operations import Operation
-from qsync.client.options import Changes, RangeOptions, WriteOptions
+from qsync.client.options import Changes, PageOptions, WriteOptions
 from qsync.client.rows import Key, Receipt, Row
 from qsync.client.rowtypes import RowType
 from qsync.wire.verbs import Name
@@ -127,9 +127,10 @@ class AsyncTransactionSpace(SpaceWrites):
         self._draft.saw_key(self.name, index, key, seen)
         return row
 
-    async def select(self, key: Key = None, **given: Unpack[RangeOptions]) -> list[Row]:
+    async def select(self, key: Key = None, **given: Unpack[PageOptions]) -> list[Row]:
         """Tuples of a range; none may come, go or change in it until commit."""
         self._draft.check()
+        options.check(given, options.PAGE)
         which = options.which(key, given)
         call = calls.select_at(self.name, which, self._draft.ops)
         rows, seen = await self._runner.run(call, timeout=self._draft.timeout)
@@ -168,6 +169,6 @@ class AsyncTypedTransactionSpace(Generic[R]):
         """One row, with what this transaction has written; it must not change until commit."""
         return self._type.some(await self.plain.get(key, index=index))
 
-    async def select(self, key: Key = None, **given: Unpack[RangeOptions]) -> list[R]:
+    async def select(self, key: Key = None, **given: Unpack[PageOptions]) -> list[R]:
         """Rows of a range; none may come, go or change in it until commit."""
         return self._type.every(await self.plain.select(key, **given))

@@ -5,7 +5,15 @@ from typing import Generic, TypeVar, Unpack
 
 from qsync.client.async_.runner import AsyncManyRunner
 from qsync.client.async_.space import AsyncSpace
-from qsync.client.options import WINDOW, Changes, RangeOptions, ReadOptions, WriteOptions
+from qsync.client.options import (
+    WINDOW,
+    Changes,
+    CountOptions,
+    ManyWritesOptions,
+    RangeOptions,
+    ReadOptions,
+    WriteOptions,
+)
 from qsync.client.rows import Key, Receipt
 from qsync.client.rowtypes import RowType
 from qsync.wire.verbs import Name
@@ -33,7 +41,7 @@ class AsyncTypedSpace(Generic[R]):
         return await self.plain.replace(self._type.to_values(row), **given)
 
     async def replace_many(
-        self, rows: Iterable[R], *, window: int = WINDOW, **given: Unpack[WriteOptions]
+        self, rows: Iterable[R], *, window: int = WINDOW, **given: Unpack[ManyWritesOptions]
     ) -> list[Receipt]:
         """Many rows, a transaction each, pipelined; see the plain space."""
         values = (self._type.to_values(row) for row in rows)
@@ -65,6 +73,6 @@ class AsyncTypedSpace(Generic[R]):
         """Rows in index order: those equal to `key`, or as `iterator` says; all without key."""
         return self._type.every(await self.plain.select(key, **given))
 
-    async def count(self, key: Key = None, **given: Unpack[RangeOptions]) -> int:
-        """How many rows `select` would give."""
+    async def count(self, key: Key = None, **given: Unpack[CountOptions]) -> int:
+        """How many rows `select` would give without a limit."""
         return await self.plain.count(key, **given)

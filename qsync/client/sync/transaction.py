@@ -11,7 +11,7 @@ from typing import Final, Generic, Self, TypeVar, Unpack, overload
 from qsync.client import calls, operations, options
 from qsync.client.draft import SpaceWrites, TransactionDraft
 from qsync.client.operations import Operation
-from qsync.client.options import Changes, RangeOptions, WriteOptions
+from qsync.client.options import Changes, PageOptions, WriteOptions
 from qsync.client.rows import Key, Receipt, Row
 from qsync.client.rowtypes import RowType
 from qsync.client.sync.runner import BlockingRunner
@@ -128,9 +128,10 @@ class TransactionSpace(SpaceWrites):
         self._draft.saw_key(self.name, index, key, seen)
         return row
 
-    def select(self, key: Key = None, **given: Unpack[RangeOptions]) -> list[Row]:
+    def select(self, key: Key = None, **given: Unpack[PageOptions]) -> list[Row]:
         """Tuples of a range; none may come, go or change in it until commit."""
         self._draft.check()
+        options.check(given, options.PAGE)
         which = options.which(key, given)
         call = calls.select_at(self.name, which, self._draft.ops)
         rows, seen = self._runner.run(call, timeout=self._draft.timeout)
@@ -169,6 +170,6 @@ class TypedTransactionSpace(Generic[R]):
         """One row, with what this transaction has written; it must not change until commit."""
         return self._type.some(self.plain.get(key, index=index))
 
-    def select(self, key: Key = None, **given: Unpack[RangeOptions]) -> list[R]:
+    def select(self, key: Key = None, **given: Unpack[PageOptions]) -> list[R]:
         """Rows of a range; none may come, go or change in it until commit."""
         return self._type.every(self.plain.select(key, **given))

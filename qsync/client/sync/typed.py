@@ -4,7 +4,15 @@
 from collections.abc import Iterable
 from typing import Generic, TypeVar, Unpack
 
-from qsync.client.options import WINDOW, Changes, RangeOptions, ReadOptions, WriteOptions
+from qsync.client.options import (
+    WINDOW,
+    Changes,
+    CountOptions,
+    ManyWritesOptions,
+    RangeOptions,
+    ReadOptions,
+    WriteOptions,
+)
 from qsync.client.rows import Key, Receipt
 from qsync.client.rowtypes import RowType
 from qsync.client.sync.runner import ManyRunner
@@ -34,7 +42,7 @@ class TypedSpace(Generic[R]):
         return self.plain.replace(self._type.to_values(row), **given)
 
     def replace_many(
-        self, rows: Iterable[R], *, window: int = WINDOW, **given: Unpack[WriteOptions]
+        self, rows: Iterable[R], *, window: int = WINDOW, **given: Unpack[ManyWritesOptions]
     ) -> list[Receipt]:
         """Many rows, a transaction each, pipelined; see the plain space."""
         values = (self._type.to_values(row) for row in rows)
@@ -66,6 +74,6 @@ class TypedSpace(Generic[R]):
         """Rows in index order: those equal to `key`, or as `iterator` says; all without key."""
         return self._type.every(self.plain.select(key, **given))
 
-    def count(self, key: Key = None, **given: Unpack[RangeOptions]) -> int:
-        """How many rows `select` would give."""
+    def count(self, key: Key = None, **given: Unpack[CountOptions]) -> int:
+        """How many rows `select` would give without a limit."""
         return self.plain.count(key, **given)
