@@ -6,6 +6,7 @@ requests under way at once.
 
 import random
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
 from types import TracebackType
@@ -13,6 +14,7 @@ from typing import Final, Generic, Protocol, Self, TypeVar, Unpack
 
 from qsync.client import calls, operations, options, retry_policy, targets
 from qsync.client.calls import ClientCall
+from qsync.client.closed import check_open
 from qsync.client.core import Core
 from qsync.client.numbering import Token
 from qsync.client.options import WINDOW, Changes, ReadOptions, WriteOptions
@@ -63,7 +65,7 @@ class Pipeline:
 
     def __init__(self, beginner: Beginner, window: int) -> None:
         self._beginner = beginner
-        self._window = window
+        self._window = max(1, window)
         self._open: deque[PendingRequest] = deque()
 
     def __enter__(self) -> Self:
@@ -150,6 +152,8 @@ class Client(CoreClient):
         self._again = again
         self._pump = Pump(core, tls=tls)
         self._lock = threading.RLock()
+        self._connected = True
+        self._readers = weakref.WeakSet[Client]()
 
     def __enter__(self) -> Self:
         return self
@@ -160,11 +164,18 @@ class Client(CoreClient):
         self.close()
 
     def close(self) -> None:
-        """Say goodbye and close all connections."""
+        """Say goodbye and close all connections, also those of feeds.
+
+        A call of another thread that is under way ends first.
+        """
+        self.closed = True  # before the lock, which a feed that asks again and again hardly leaves
         with self._lock:
-            if not self.closed:
-                self.closed = True
+            if self._connected:
+                self._connected = False
                 self._pump.close()
+            readers = list(self._readers)
+        for reader in readers:
+            reader.close()
 
     def pipeline(self, *, window: int = WINDOW) -> Pipeline:
         """Many requests under way at once: `with db.pipeline() as pipe: ...`."""
@@ -189,11 +200,19 @@ class Client(CoreClient):
     def _reader(self) -> "Client":
         """Another connection to the same cluster, so a watcher does not block other requests."""
         assert self._again is not None
-        return self._again()
+        check_open(closed=self.closed, process=self._process)
+        reader = self._again()
+        with self._lock:
+            self._readers.add(reader)
+            closed = self.closed
+        if closed:  # while it connected
+            reader.close()
+        return reader
 
     def _forked(self) -> None:
         """Leave connections and numbers to the process that has forked this one."""
         super()._forked()
+        self._connected = False
         self._lock = threading.RLock()  # a thread that is not here may hold the other one
         self._pump.forked()
 
@@ -202,7 +221,7 @@ class Client(CoreClient):
             return
         with self._lock:
             if self.closed and not ask.settled:
-                # Of the process that forked this one: closing settles all.
+                # Of the process that forked this one, or of a client that is about to be closed.
                 raise retry_policy.closed(ask, inflight=True)
             self._pump.until(lambda: ask.settled)
 

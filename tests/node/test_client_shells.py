@@ -521,6 +521,25 @@ def test_what_waits_when_a_blocking_client_is_closed_is_unknown_at_once() -> Non
             other.resolve(caught.value.token)
 
 
+def test_a_feed_ends_with_the_client_that_it_was_made_by() -> None:
+    """It has a connection of its own; a thread that reads it waited for ever."""
+    with serving() as (server,):
+        with qsync.connect(server.address) as db:
+            feed, values = db.watch("s", after=1), db.watch_key("box.status")
+        for each in (feed, values):
+            with pytest.raises(qsync.ClientClosed):
+                next(each)
+        with pytest.raises(qsync.ClientClosed):
+            db.watch("s", after=1)
+
+
+def test_a_pipeline_has_a_window_of_one_at_least() -> None:
+    with serving() as (server,), qsync.connect(server.address) as db:
+        with db.pipeline(window=-1) as pipe:
+            answers = [pipe.space("s").replace([number]) for number in range(3)]
+        assert all(each.settled for each in answers)
+
+
 def test_an_answer_to_come_is_asked_for_at_once() -> None:
     with serving() as (server,), qsync.connect(server.address) as db:
         db.space("s").replace([1])
