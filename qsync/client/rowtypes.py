@@ -16,6 +16,11 @@ class RowType(Generic[R]):
     def __init__(self, cls: type[R]) -> None:
         self.cls = cls
         self._names = _names(cls)
+        self._keys: tuple[str, ...] = getattr(cls, "__struct_encode_fields__", self._names)
+        """Their names as `msgspec` reads them: a Struct may rename its fields."""
+        config = getattr(cls, "__struct_config__", None)
+        self._as_array = issubclass(cls, tuple) or (config is not None and config.array_like)
+        self._tags: list[object] = [] if config is None or config.tag is None else [config.tag]
 
     def __repr__(self) -> str:
         return f"<RowType {self.cls.__name__}>"
@@ -35,9 +40,12 @@ class RowType(Generic[R]):
                 f"a tuple of {len(row)} fields is no {self.cls.__name__}",
                 hint=f"that has {len(self._names)}; give it the others, with defaults",
             )
-        named = dict(zip(self._names, row, strict=False))
+        if self._as_array:
+            given: object = [*self._tags, *row]
+        else:
+            given = dict(zip(self._keys, row, strict=False))
         try:
-            return msgspec.convert(list(row) if issubclass(self.cls, tuple) else named, self.cls)
+            return msgspec.convert(given, self.cls)
         except msgspec.ValidationError as error:
             raise WrongTuple(f"a tuple that is no {self.cls.__name__}: {error}") from None
 
@@ -59,6 +67,8 @@ class RowType(Generic[R]):
 
 
 def _names(cls: type[object]) -> tuple[str, ...]:
+    if not isinstance(cls, type):
+        raise ConfigError(f"{cls!r} is no class, so it cannot be the class of rows")
     if dataclasses.is_dataclass(cls):
         return tuple(each.name for each in dataclasses.fields(cls))
     names = getattr(cls, "_fields", None) or getattr(cls, "__struct_fields__", None)

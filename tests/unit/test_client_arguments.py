@@ -50,7 +50,7 @@ def test_what_has_no_order_of_fields_is_no_tuple(row: object) -> None:
 
 
 def test_a_tuple_may_come_as_any_sequence() -> None:
-    assert encode_row((1, "a")) == encode_row([1, "a"]) == encode_row({1: 1, "a": 2}.keys())  # type: ignore[arg-type]
+    assert encode_row((1, "a")) == encode_row([1, "a"]) == encode_row({1: 1, "a": 2}.keys())  # type: ignore[arg-type]  # the mistake
 
 
 WRITE = [operations.truncate("t")]
@@ -59,29 +59,29 @@ WRITE = [operations.truncate("t")]
 def test_an_option_that_a_call_does_not_have_is_refused() -> None:
     """A write whose misspelt token was ignored would be done a second time."""
     with pytest.raises(ConfigError, match=r"no option 'tokn'.*is_sync, timeout, token, wait"):
-        options.write(WRITE, {"tokn": "00:1"})  # type: ignore[typeddict-unknown-key]
+        options.write(WRITE, {"tokn": "00:1"})  # type: ignore[typeddict-unknown-key]  # the mistake
     with pytest.raises(ConfigError, match="no option 'wiat'"):
-        TransactionDraft({"wiat": "none"})  # type: ignore[typeddict-unknown-key]
+        TransactionDraft({"wiat": "none"})  # type: ignore[typeddict-unknown-key]  # the mistake
     with pytest.raises(ConfigError, match="no option 'tokn'"):
-        TransactionDraft({}).end({"tokn": "00:1"})  # type: ignore[typeddict-unknown-key]
+        TransactionDraft({}).end({"tokn": "00:1"})  # type: ignore[typeddict-unknown-key]  # the mistake
     with pytest.raises(ConfigError, match=r"no option 'is_sync'.*timeout, token"):
-        options.change(WRITE[0], {"is_sync": True})  # type: ignore[typeddict-unknown-key]
+        options.change(WRITE[0], {"is_sync": True})  # type: ignore[typeddict-unknown-key]  # the mistake
     with pytest.raises(ConfigError, match=r"no option 'limit'.*at_least, consistency, timeout"):
-        options.level({"limit": 1})  # type: ignore[typeddict-unknown-key]
+        options.level({"limit": 1})  # type: ignore[typeddict-unknown-key]  # the mistake
     with pytest.raises(ConfigError, match="no option 'reverse'"):
-        options.level({"reverse": True}, options.RANGE)  # type: ignore[typeddict-unknown-key]
+        options.level({"reverse": True}, options.RANGE)  # type: ignore[typeddict-unknown-key]  # the mistake
 
 
 def test_a_token_names_one_write_and_not_many() -> None:
     """The first one would be done, and all others answered as done already."""
     with pytest.raises(ConfigError, match="no option 'token'"):
-        options.writes([WRITE[0]], {"token": "00:1"})  # type: ignore[typeddict-unknown-key]
+        options.writes([WRITE[0]], {"token": "00:1"})  # type: ignore[typeddict-unknown-key]  # the mistake
     assert len(list(options.writes([WRITE[0], WRITE[0]], {"wait": "submit"}))) == 2
 
 
 def test_a_count_has_no_limit_and_a_read_in_a_transaction_no_consistency() -> None:
     with pytest.raises(ConfigError, match="no option 'limit'"):
-        options.level({"limit": 1}, options.COUNT)  # type: ignore[typeddict-unknown-key]
+        options.level({"limit": 1}, options.COUNT)  # type: ignore[typeddict-unknown-key]  # the mistake
     with pytest.raises(ConfigError, match="no option 'consistency'"):
         options.check({"consistency": "local"}, options.PAGE)
 
@@ -90,7 +90,7 @@ def test_a_count_has_no_limit_and_a_read_in_a_transaction_no_consistency() -> No
 def test_what_is_no_token_is_refused(token: object) -> None:
     """An empty one, of a variable that is not set, would begin a new write."""
     with pytest.raises(ConfigError, match="is no token"):
-        options.write(WRITE, {"token": token})  # type: ignore[typeddict-item]
+        options.write(WRITE, {"token": token})  # type: ignore[typeddict-item]  # the mistake
 
 
 @pytest.mark.parametrize("given", [{"is_sync": "no"}, {"wait": "never"}, {"wait": None}])
@@ -104,12 +104,12 @@ def test_values_of_options_are_checked(given: options.WriteOptions) -> None:
 def test_a_page_has_whole_numbers(option: str, number: object) -> None:
     """A node would take the request for a broken one, and hang up on all others."""
     with pytest.raises(ConfigError, match=f"{option} is a whole number from 0 on"):
-        calls.range_of(None, **{option: number})  # type: ignore[arg-type]
+        calls.range_of(None, **{option: number})  # type: ignore[arg-type]  # the mistake
 
 
 def test_at_least_takes_a_receipt() -> None:
     with pytest.raises(ConfigError, match="at_least is the receipt of a write, not 5"):
-        options.level({"at_least": 5})  # type: ignore[typeddict-item]
+        options.level({"at_least": 5})  # type: ignore[typeddict-item]  # the mistake
 
 
 def test_a_space_of_the_longest_name_can_be_asked_for() -> None:

@@ -29,7 +29,31 @@ class Struct(msgspec.Struct):
     note: str | None = None
 
 
-CLASSES = pytest.mark.parametrize("cls", [Named, Data, Struct])
+class Renamed(msgspec.Struct, rename="camel"):
+    id: int
+    owner: str = msgspec.field(name="who")
+    note: str | None = None
+
+
+class Listed(msgspec.Struct, array_like=True):
+    id: int
+    owner: str
+    note: str | None = None
+
+
+class Tagged(msgspec.Struct, tag="row"):
+    id: int
+    owner: str
+    note: str | None = None
+
+
+class TaggedList(msgspec.Struct, array_like=True, tag="row"):
+    id: int
+    owner: str
+    note: str | None = None
+
+
+CLASSES = pytest.mark.parametrize("cls", [Named, Data, Struct, Renamed, Listed, Tagged, TaggedList])
 
 
 @CLASSES
@@ -57,3 +81,5 @@ def test_a_row_of_another_class_is_not_written() -> None:
 def test_only_classes_with_fields_are_classes_of_rows() -> None:
     with pytest.raises(ConfigError, match="'dict' cannot be the class of rows"):
         RowType(dict)
+    with pytest.raises(ConfigError, match="is no class"):
+        RowType(Named(1, "ann"))  # type: ignore[arg-type]  # the mistake
