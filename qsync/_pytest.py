@@ -40,12 +40,21 @@ def qsync_cluster(
 ) -> Iterator["Playground"]:
     """Three real nodes (see the marker for more), ended after the test."""
     marker = request.node.get_closest_marker(MARKER)
-    given = {} if marker is None else marker.kwargs
+    given = {} if marker is None else asked_by(marker)
     cluster = _playground(tmp_path_factory.mktemp("qsync") / "cluster", given)
     try:
         yield cluster
     finally:
         cluster.close()
+
+
+def asked_by(marker: pytest.Mark) -> Mapping[str, Any]:
+    """What a marker asks for. Raises UsageError for arguments without a name."""
+    if marker.args:
+        raise pytest.UsageError(
+            f"the marker {MARKER} takes named arguments only, such as nodes=5, not {marker.args}"
+        )
+    return marker.kwargs
 
 
 def _playground(directory: Path, given: Mapping[str, Any]) -> "Playground":

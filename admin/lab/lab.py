@@ -14,10 +14,10 @@ from pathlib import Path
 from admin.lab import processes
 from admin.lab.failures import LabExists, NoSuchLab, NotRunning, StillRunning
 from admin.lab.metrics_places import metrics_beside, metrics_places
-from admin.lab.node_file import CONFIG_FILE, config_text, options_of
+from admin.lab.node_file import CONFIG_FILE, check_options, config_text, options_of
 from admin.lab.ports import LOOPBACK, free_ports, more_free_ports
 from admin.lab.processes import OsProcess
-from admin.lab.secure import add_nodes, is_secure, lay_out
+from admin.lab.secure import add_nodes, is_secure, lay_out, tls_options
 from admin.links.control import Control
 from admin.links.rules import LinkPlan, ports_needed
 from admin.links.rules import lay_out as lay_out_links
@@ -260,7 +260,7 @@ def create(
 
     With `links` the nodes reach each other through a proxy that can spoil every directed link;
     `secure`: over TLS, with certificates of their own. Without TLS they share a secret, in a file
-    of the lab's directory.
+    of the lab's directory. Raises ConfigError for options that no node would start with.
     """
     if not 1 <= nodes <= NODES_MAX:
         raise ConfigError(f"a lab has 1 to {NODES_MAX} nodes, not {nodes}")
@@ -268,6 +268,8 @@ def create(
         raise LabExists(
             f"there is a lab in {directory}", hint="`qsync lab up` without --nodes starts it again"
         )
+    cluster = str(uuid.uuid4())
+    check_options({"cluster.id": cluster, **(options or {}), **(tls_options() if secure else {})})
     wanted = range(0) if first_port is None else range(first_port, first_port + nodes)
     ports = free_ports(nodes, wanted=wanted)
     places = zip(ports, metrics_places(options or {}, nodes, ports), strict=True)
@@ -277,7 +279,7 @@ def create(
     lab = Lab(
         name=name,
         dir=directory,
-        cluster=str(uuid.uuid4()),
+        cluster=cluster,
         nodes=members,
         links=_lay_out_links(members) if links else None,
     )

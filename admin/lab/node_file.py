@@ -98,6 +98,13 @@ def _peer_line(lab: LabPlan, node: LabPlace, peer: LabPlace) -> str:
     return f"  - {{id: {peer.id}, name: {peer.name}, address: {json.dumps(peer.address)}{via}}}"
 
 
+def check_options(options: Mapping[str, str]) -> None:
+    """Check options that all nodes of a lab get. Raises ConfigError."""
+    from qsync.config import NodeConfig  # noqa: PLC0415 - reads YAML, which others of a lab do not
+
+    NodeConfig.draft(options)
+
+
 def options_of(path: Path) -> dict[str, str]:
     """Return the options of a file that all nodes of the lab share, by dotted key."""
     from qsync.config import NodeConfig  # noqa: PLC0415 - reads YAML, which others of a lab do not

@@ -30,6 +30,13 @@ def client_tls(directory: Path) -> ClientTls | None:
     )
 
 
+def tls_options() -> dict[str, str]:
+    """Return the options of every node that name its certificates."""
+    from admin.certs import laying  # noqa: PLC0415 - slow to import, only where it is used
+
+    return laying.OPTIONS
+
+
 def lay_out(directory: Path, lab: LabPlan) -> dict[str, str]:
     """Make all certificates. Returns the options that name them in a node's file."""
     from admin.certs import laying  # noqa: PLC0415 - slow to import, only where it is used

@@ -18,6 +18,7 @@ from admin.lab.failures import LabExists, NoSuchLab
 from admin.lab.node_file import config_text, options_of
 from admin.lab.processes import OsProcess
 from cli.main import run
+from qsync._pytest import asked_by
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
 from tests.live import real
@@ -50,6 +51,30 @@ def test_the_configuration_names_all_members_and_the_quick_timeouts(tmp_path: Pa
     assert config["store"] == {"writer": "inline"}
     assert [peer["address"] for peer in config["peers"]] == list(made.addresses)
     assert config["listen"] == made.addresses[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"nope": "1s"}, "nope = '1s': there is no such option"),
+        ({"election.timout": "1s"}, "did you mean 'election.timeout'"),
+        ({"election.timeout": "soon"}, "is not a duration"),
+    ],
+)
+def test_options_that_no_node_starts_with_make_no_lab(
+    tmp_path: Path, options: dict[str, str], why: str
+) -> None:
+    """Its nodes would end at once, and whoever waits for a leader would wait in vain."""
+    with pytest.raises(ConfigError, match=why):
+        lab.create(tmp_path / "x", name="x", nodes=3, options=options, secure=True)
+    assert not (tmp_path / "x").exists()
+
+
+def test_the_marker_of_a_cluster_takes_named_arguments_only() -> None:
+    """A number of nodes without its name would be ignored, and three be started."""
+    with pytest.raises(pytest.UsageError, match="named arguments only, such as nodes=5"):
+        asked_by(pytest.mark.qsync_cluster(5).mark)
+    assert asked_by(pytest.mark.qsync_cluster(nodes=5).mark) == {"nodes": 5}
 
 
 def test_a_lab_may_be_told_to_write_nothing_down(tmp_path: Path) -> None:
