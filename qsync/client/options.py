@@ -51,14 +51,14 @@ class ReadOptions(TypedDict, total=False):
     timeout: float | None
 
 
-class KeyOptions(TypedDict, total=False):
+class IndexOptions(TypedDict, total=False):
     """Which tuples: index, iterator (`eq ge gt le lt all req`)."""
 
     index: Name
     iterator: str | None
 
 
-class PageOptions(KeyOptions, total=False):
+class PageOptions(IndexOptions, total=False):
     """Which tuples, and of these: limit, offset, after (a tuple)."""
 
     limit: int | None
@@ -70,7 +70,7 @@ class RangeOptions(ReadOptions, PageOptions, total=False):
     """Which tuples, and how fresh."""
 
 
-class CountOptions(ReadOptions, KeyOptions, total=False):
+class CountOptions(ReadOptions, IndexOptions, total=False):
     """Which tuples are counted, and how fresh."""
 
 
