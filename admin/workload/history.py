@@ -4,8 +4,8 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import MISSING, dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -188,13 +188,24 @@ def parse(texts: Iterable[str]) -> Iterator[HistoryLine]:
         if not text.strip():
             continue
         try:
-            members = json.loads(text)
-            kind = OutcomeType(members["type"])
-            yield HistoryLine(**{k: members[k] for k in _FIELDS if k in members} | {"type": kind})
-        except KeyError as error:
-            raise ValueError(f"line {number} is no history line: it lacks {error}") from error
-        except (ValueError, TypeError) as error:
+            line = _line_of(json.loads(text))
+        except ValueError as error:
             raise ValueError(f"line {number} is no history line: {error}") from error
+        yield line
+
+
+def _line_of(members: object) -> HistoryLine:
+    """Return the line with these members. Raises ValueError."""
+    if not isinstance(members, dict) or not members.keys() >= _NEEDED:
+        there: Collection[object] = members if isinstance(members, dict) else ()
+        lacks = [name for name in _FIELDS if name in _NEEDED and name not in there]
+        raise ValueError(f"it lacks {', '.join(lacks)}")
+    if type(members["index"]) is not int or type(members["f"]) is not str:
+        raise ValueError("index is a whole number, and f is text")
+    if members["type"] not in _TYPES:
+        raise ValueError(f"type is one of {', '.join(_TYPES)}, not {members['type']!r}")
+    given = {name: members[name] for name in _FIELDS if name in members}
+    return HistoryLine(**given | {"type": OutcomeType(members["type"])})
 
 
 def save(lines: Iterable[HistoryLine], path: Path) -> None:
@@ -205,4 +216,6 @@ def save(lines: Iterable[HistoryLine], path: Path) -> None:
 
 
 _FIELDS = tuple(HistoryLine.__dataclass_fields__)
+_NEEDED = frozenset(each.name for each in fields(HistoryLine) if each.default is MISSING)
 _SELDOM = ("session", "seq", "floor", "floor_term", "log_index", "key_hash")
+_TYPES = tuple(each.value for each in OutcomeType)

@@ -1,5 +1,6 @@
 """Lines of a history: written, read again, and paired to operations."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,27 @@ def test_a_history_survives_a_file(tmp_path: Path) -> None:
     assert "session" not in path.read_text(encoding="utf-8")
     with pytest.raises(ValueError, match="line 2"):
         list(parse(["", "{}"]))
+
+
+LINE: dict[str, object] = {"index": 0, "time": 0, "process": 1, "type": "ok", "f": "write"}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (json.dumps({"process": 1, "type": "ok"}), "it lacks index, time, f"),
+        ("[1]", "it lacks index, time, process, type, f"),
+        (json.dumps(LINE | {"index": "a"}), "index is a whole number"),
+        (json.dumps(LINE | {"index": None}), "index is a whole number"),
+        (json.dumps(LINE | {"f": 5}), "f is text"),
+        (json.dumps(LINE | {"type": "nope"}), "type is one of invoke, ok, fail, info, not 'nope'"),
+        (json.dumps(LINE | {"type": ["ok"]}), "type is one of"),
+        ("{", "Expecting property name"),
+    ],
+)
+def test_what_is_wrong_with_a_line_is_said_in_its_own_words(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=f"line 1 is no history line: .*{why}"):
+        list(parse([text]))
 
 
 def test_an_operation_has_the_number_of_its_request_at_both_ends() -> None:

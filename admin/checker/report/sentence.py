@@ -26,7 +26,7 @@ def sentence(report: HistoryReport) -> str:
     held = len(by[Result.PASS])
     what = "The one invariant that could be examined holds"
     what = what if held == 1 else f"All {held} invariants that could be examined hold"
-    return f"{what}, on {facts:,} facts."
+    return f"{what}, on {facts:,} fact{'s' if facts != 1 else ''}."
 
 
 def _examined(report: HistoryReport) -> int:
