@@ -1,12 +1,19 @@
 """Schema changes: rows written to `_space`, `_index`, `_sequence` and `_truncate`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from qsync.data import indexes, keys, schema, tuples
 from qsync.data.draft import EffectDraft
-from qsync.data.keys import ENCODERS, FieldType, KeyPart
+from qsync.data.formats import (
+    check_part,
+    first_part,
+    flag,
+    format_of,
+    name_of,
+    options_of,
+    parts_of,
+)
 from qsync.data.schema import SpaceDefinition
-from qsync.data.tuples import Field
 from qsync.errors import (
     NoSuchSpace,
     SpaceExists,
@@ -15,10 +22,6 @@ from qsync.errors import (
     WrongTuple,
 )
 
-FORMAT_FIELDS_MAX = 10_000
-"""The maximum number of named fields; a tuple may have more."""
-PARTS_MAX = 255
-"""The maximum number of parts of an index."""
 _MAX_ID = "max_id"
 _SPACE_OPTIONS = frozenset(
     {"format", "is_sync", "is_local", "if_not_exists", "id", "primary", "engine", "field_count"}
@@ -31,7 +34,7 @@ _INTEGER_TOP = (1 << 63) - 1
 
 def create_space(draft: EffectDraft, name: object, options: object) -> bytes | None:
     """A new space; with the option `primary`, also its primary index."""
-    label, given = _name(name), _options(options, _SPACE_OPTIONS)
+    label, given = name_of(name), options_of(options, _SPACE_OPTIONS)
     if draft.schema.find(label) is not None:
         if given.get("if_not_exists"):
             return None
@@ -43,8 +46,8 @@ def create_space(draft: EffectDraft, name: object, options: object) -> bytes | N
     new = schema.space(
         id=_new_id(draft, given.get("id")),
         name=label,
-        fields=_format(given.get("format", ())),
-        is_sync=_flag(given, "is_sync", default=False),
+        fields=format_of(given.get("format", ())),
+        is_sync=flag(given, "is_sync", default=False),
     )
     row = _put(draft, schema.SPACE, schema.space_row(new))
     if "primary" in given:
@@ -54,19 +57,19 @@ def create_space(draft: EffectDraft, name: object, options: object) -> bytes | N
 
 def alter_space(draft: EffectDraft, ref: object, options: object) -> bytes | None:
     """Change name, format or `is_sync` of a space. All tuples must fit the new format."""
-    old, given = _user_space(draft, ref), _options(options, _ALTER_OPTIONS)
-    name = _name(given["name"]) if "name" in given else old.name
+    old, given = _user_space(draft, ref), options_of(options, _ALTER_OPTIONS)
+    name = name_of(given["name"]) if "name" in given else old.name
     if name != old.name and draft.schema.find(name) is not None:
         raise SpaceExists(f'there is a space "{name}"')
     new = schema.space(
         id=old.id,
         name=name,
-        fields=_format(given["format"]) if "format" in given else old.fields,
-        is_sync=_flag(given, "is_sync", default=old.is_sync),
+        fields=format_of(given["format"]) if "format" in given else old.fields,
+        is_sync=flag(given, "is_sync", default=old.is_sync),
     )
     for one in old.indexes:
         for part in one.parts:
-            _check_part(new.fields, part)
+            check_part(new.fields, part)
     if new.fields != old.fields and old.indexes:
         for _, data in draft.scan(old.primary.prefix, old.primary.end):
             try:
@@ -100,8 +103,8 @@ def truncate(draft: EffectDraft, space: SpaceDefinition) -> None:
 
 def create_index(draft: EffectDraft, ref: object, name: object, options: object) -> bytes | None:
     """A new index, filled from the tuples there are. The first one is the primary one."""
-    space, label = _user_space(draft, ref), _name(name)
-    given = _options(options, _INDEX_OPTIONS)
+    space, label = _user_space(draft, ref), name_of(name)
+    given = options_of(options, _INDEX_OPTIONS)
     if any(one.name == label for one in space.indexes):
         if given.get("if_not_exists"):
             return None
@@ -112,8 +115,8 @@ def create_index(draft: EffectDraft, ref: object, name: object, options: object)
     iid = next(n for n in range(len(space.indexes) + 1) if all(n != i.id for i in space.indexes))
     if iid >= schema.INDEXES_MAX:
         raise WrongSchema(f"a space has at most {schema.INDEXES_MAX} indexes")
-    unique = _flag(given, "unique", default=True)
-    parts = _parts(space.fields, given.get("parts", _first_part(space)))
+    unique = flag(given, "unique", default=True)
+    parts = parts_of(space.fields, given.get("parts", first_part(space)))
     if iid == 0 and (not unique or any(part.nullable for part in parts)):
         raise WrongSchema("a primary index is unique and without nil")
     new = indexes.index(space=space.id, id=iid, name=label, unique=unique, parts=parts)
@@ -131,7 +134,7 @@ def drop_index(draft: EffectDraft, ref: object, name: object) -> None:
 
 def create_sequence(draft: EffectDraft, name: object, options: object) -> bytes | None:
     """A new sequence; its first value is `start`."""
-    label, given = _name(name), _options(options, _SEQUENCE_OPTIONS)
+    label, given = name_of(name), options_of(options, _SEQUENCE_OPTIONS)
     if _sequence(draft, label) is not None:
         if given.get("if_not_exists"):
             return None
@@ -141,19 +144,24 @@ def create_sequence(draft: EffectDraft, name: object, options: object) -> bytes 
     high = _integer(given.get("max", _INTEGER_TOP if step > 0 else -1), "max")
     start = _integer(given.get("start", low if step > 0 else high), "start")
     if step == 0 or not low <= start <= high:
-        raise WrongSchema("a sequence has a step other than 0, and min <= start <= max")
+        raise WrongSchema(
+            "a sequence has a step other than 0, and min <= start <= max; here the step is "
+            f"{step}, and {low} <= {start} <= {high}"
+        )
     space = draft.schema.space(schema.SEQUENCE)
     last = next(draft.scan(space.primary.prefix, space.primary.end, reverse=True), None)
     id_ = 1 if last is None else _integer(tuples.stored(last[1])[0], "id") + 1
-    cycle = _flag(given, "cycle", default=False)
+    cycle = flag(given, "cycle", default=False)
     return _put(draft, schema.SEQUENCE, [id_, 1, label, step, low, high, start, 0, cycle])
 
 
 def next_value(draft: EffectDraft, name: object) -> bytes:
     """Advance a sequence. The result is its row, `[id, value]`."""
-    row = _sequence(draft, _name(name))
+    row = _sequence(draft, name_of(name))
     if row is None:
-        raise NoSuchSpace(f'there is no sequence "{name}"')
+        raise NoSuchSpace(
+            f'there is no sequence "{name}"', hint="`qsync select _sequence` lists those there are"
+        )
     id_, _, _, step, low, high, start, _, cycle = row
     low, high, step = _integer(low, "min"), _integer(high, "max"), _integer(step, "step")
     held = _get(draft, schema.SEQUENCE_DATA, [id_])
@@ -219,32 +227,6 @@ def _new_id(draft: EffectDraft, wanted: object) -> int:
     return id_
 
 
-def _name(name: object) -> str:
-    if isinstance(name, str) and 0 < len(name) <= schema.NAME_CHARACTERS_MAX:
-        return name
-    raise WrongSchema(
-        f"a name is text of 1 to {schema.NAME_CHARACTERS_MAX} characters, not {name!r}"
-    )
-
-
-def _options(options: object, known: frozenset[str]) -> Mapping[str, object]:
-    if options is None or options == []:
-        return {}
-    if not isinstance(options, dict):
-        raise WrongSchema("options come as a map")
-    for option in options:
-        if option not in known:
-            raise WrongSchema(f"there is no option {option!r}; known: {', '.join(sorted(known))}")
-    return options
-
-
-def _flag(options: Mapping[str, object], name: str, *, default: bool) -> bool:
-    value = options.get(name, default)
-    if isinstance(value, bool):
-        return value
-    raise WrongSchema(f"{name} is true or false, not {value!r}")
-
-
 def _integer(value: object, what: str) -> int:
     if (
         isinstance(value, int)
@@ -253,147 +235,3 @@ def _integer(value: object, what: str) -> int:
     ):
         return value
     raise WrongSchema(f"{what} is an integer, not {value!r}")
-
-
-def _type(value: object) -> FieldType:
-    alias = {"str": "string", "uint": "unsigned", "int": "integer", "num": "unsigned", "*": "any"}
-    word = value.lower() if isinstance(value, str) else value
-    try:
-        return FieldType(alias.get(str(word), str(word)))
-    except ValueError:
-        known = ", ".join(FieldType)
-        raise WrongSchema(f"there is no type {value!r}; known: {known}") from None
-
-
-def _format(value: object) -> list[Field]:
-    """`[[name, type], ...]`, `[{name, type, is_nullable}, ...]` or only names."""
-    if not isinstance(value, list | tuple):
-        raise WrongSchema("a format is an array of fields")
-    if len(value) > FORMAT_FIELDS_MAX:
-        raise WrongSchema(f"a format has at most {FORMAT_FIELDS_MAX} fields, not {len(value)}")
-    fields = [_field(one) for one in value]
-    seen: set[str] = set()
-    for field in fields:
-        if field.name in seen:
-            raise WrongSchema(f'two fields are named "{field.name}"')
-        seen.add(field.name)
-    return fields
-
-
-def _field(value: object) -> Field:
-    match value:
-        case str(name):
-            return Field(name=_name(name), type=FieldType.ANY, nullable=True)
-        case dict() if "name" in value:
-            return _make_field(value["name"], value)
-        case [name]:
-            return _make_field(name, {})
-        case [name, str(type_)]:
-            return _make_field(name, {"type": type_})
-        case [name, dict(options)]:
-            return _make_field(name, options)
-        case [name, str(type_), bool(nullable)]:
-            return _make_field(name, {"type": type_, "is_nullable": nullable})
-        case [name, str(type_), dict(options)]:
-            return _make_field(name, {"type": type_} | options)
-        case _:
-            raise WrongSchema(f"{value!r} is not a field: [name, type] or a map with both")
-
-
-def _make_field(name: object, options: Mapping[str, object]) -> Field:
-    """A type may end with `?`, which makes the field nullable."""
-    type_ = options.get("type", "any")
-    optional = isinstance(type_, str) and type_.endswith("?")
-    word = str(type_).rstrip("?") if optional else type_
-    nullable = optional or bool(options.get("is_nullable"))
-    return Field(name=_name(name), type=_type(word), nullable=nullable)
-
-
-def _first_part(space: SpaceDefinition) -> list[object]:
-    if space.fields and space.fields[0].type in ENCODERS:
-        return [[1, str(space.fields[0].type)]]
-    return [[1, "unsigned"]]
-
-
-def _parts(fields: Sequence[Field], value: object) -> list[KeyPart]:
-    """`[[field, type], ...]`, `[{field, type}, ...]`, `[field, type, ...]` or fields only."""
-    if not isinstance(value, list | tuple) or not value:
-        raise WrongSchema("parts of an index are an array: [[field, type], ...]")
-    if len(value) > PARTS_MAX:
-        raise WrongSchema(f"an index has at most {PARTS_MAX} parts, not {len(value)}")
-    items = list(value)
-    if not any(isinstance(one, list | tuple | dict) for one in items):
-        typed = len(items) % 2 == 0 and all(
-            isinstance(one, str) and _place(fields, one) is None for one in items[1::2]
-        )
-        step = 2 if typed else 1
-        items = [items[n : n + step] for n in range(0, len(items), step)]
-    return [_part(fields, one) for one in items]
-
-
-def _part(fields: Sequence[Field], value: object) -> KeyPart:
-    ref, options = _part_words(value)
-    at = _place(fields, ref)
-    if at is None:
-        raise WrongSchema(f"there is no field {ref!r}")
-    field = fields[at] if at < len(fields) else Field(name=str(ref))
-    type_ = options.get("type")
-    part = KeyPart(
-        field=at,
-        type=field.type if type_ is None else _type(type_),
-        nullable=bool(options.get("is_nullable", field.nullable)),
-    )
-    _check_part(fields, part)
-    return part
-
-
-def _part_words(value: object) -> tuple[object, Mapping[str, object]]:
-    """The field and the options of a part, however it is written."""
-    match value:
-        case dict() if "field" in value:
-            return value["field"], value
-        case [ref]:
-            return ref, {}
-        case [ref, str(type_)]:
-            return ref, {"type": type_}
-        case [ref, dict(options)]:
-            return ref, options
-        case [ref, str(type_), dict(options)]:
-            return ref, {"type": type_} | options
-        case _:
-            raise WrongSchema(f"{value!r} is not a part: [field, type] or a map with both")
-
-
-def _place(fields: Sequence[Field], ref: object) -> int | None:
-    if isinstance(ref, str):
-        return next((at for at, field in enumerate(fields) if field.name == ref), None)
-    if isinstance(ref, int) and not isinstance(ref, bool) and 0 < ref <= 1 << 16:
-        return ref - 1
-    return None
-
-
-_WIDER: Mapping[FieldType, frozenset[FieldType]] = {
-    FieldType.UNSIGNED: frozenset({FieldType.INTEGER, FieldType.NUMBER}),
-    FieldType.DOUBLE: frozenset({FieldType.NUMBER}),
-}
-# Values of these may or may not fit the part; every tuple is looked at.
-_BROAD = frozenset({FieldType.ANY, FieldType.SCALAR, FieldType.NUMBER, FieldType.INTEGER})
-
-
-def _check_part(fields: Sequence[Field], part: KeyPart) -> None:
-    """A part may be wider than its field (integer over unsigned), never another type."""
-    if part.type not in ENCODERS:
-        raise WrongSchema(f"a field of type {part.type} cannot be part of an index")
-    if part.field >= len(fields):
-        return
-    field = fields[part.field]
-    fits = (
-        field.type is part.type
-        or part.type is FieldType.SCALAR
-        or field.type in _BROAD
-        or part.type in _WIDER.get(field.type, ())
-    )
-    if not fits:
-        raise WrongSchema(
-            f'field "{field.name}" is {field.type}, the index wants it to be {part.type}'
-        )

@@ -17,7 +17,10 @@ class AsyncSchema:
         self._runner = runner
 
     async def spaces(self, *, timeout: float | None = None) -> dict[str, object]:  # noqa: ASYNC109 - the caller's word
-        """All spaces by name, with format and indexes."""
+        """All spaces by name, with format and indexes.
+
+        `field` of a part is counted from 0 there, and from 1 where indexes are created.
+        """
         return await self._runner.run(calls.schema(), timeout=timeout)
 
     async def create_space(

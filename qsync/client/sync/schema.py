@@ -18,7 +18,10 @@ class ClientSchema:
         self._runner = runner
 
     def spaces(self, *, timeout: float | None = None) -> dict[str, object]:
-        """All spaces by name, with format and indexes."""
+        """All spaces by name, with format and indexes.
+
+        `field` of a part is counted from 0 there, and from 1 where indexes are created.
+        """
         return self._runner.run(calls.schema(), timeout=timeout)
 
     def create_space(
