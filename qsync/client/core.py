@@ -25,6 +25,7 @@ from qsync.client.pending_request import (
     RetryKind,
     SendQueues,
     doubt,
+    keep_observer,
 )
 from qsync.client.response_timeout import FAR
 from qsync.client.targets import SeedAddresses
@@ -74,6 +75,7 @@ class Core:
         deadline: float,
         token: Token | None = None,
         observe: Observe | None = None,
+        begun: Callable[[PendingRequest], None] | None = None,
     ) -> PendingRequest:
         """Begin a request. `make` builds it for a given id. Raises what makes it unsendable."""
         if len(self._asks) >= ASKS_MAX:
@@ -81,6 +83,7 @@ class Core:
         self._number += 1
         request = make(self._number)
         if isinstance(request, WriteRequest) and kind is RetryKind.WRITE:
+            self.numbering.forget_orphans(self._asks.values())
             request = self.numbering.assign(request, token)
         try:
             frame = request_frames.frame_of(request)
@@ -93,7 +96,9 @@ class Core:
         ask = PendingRequest(kind, request, frame, now=now, deadline=deadline)
         ask.doubted = token is not None  # a token says that an attempt exists somewhere
         if observe is not None:
-            _keep(self._observers, ask, observe)
+            keep_observer(self._observers, ask, observe)
+        if begun is not None:
+            begun(ask)
         return self._begin(ask)
 
     def resolve(
@@ -117,7 +122,7 @@ class Core:
         )
         ask.doubted = True
         if observe is not None:
-            _keep(self._observers, ask, observe)
+            keep_observer(self._observers, ask, observe)
         return self._begin(ask)
 
     def close(self, now: float) -> None:
@@ -261,6 +266,7 @@ class Core:
         if verdict is None:
             ask.refusal = error
             self.numbering.refused(error)
+            self.numbering.forget_orphans(self._asks.values())
             if ask.kind is RetryKind.OPEN:
                 for held in self._waiting.held:  # they wait for the same, and were never sent
                     held.refusal = error
@@ -389,10 +395,3 @@ class Core:
         deadlines = min((ask.deadline for ask in self._asks.values()), default=FAR)
         wires.check_at = min(wires.times(now), default=FAR)
         wires.soon(deadlines)
-
-
-def _keep(observers: dict[int, RequestObserver], ask: PendingRequest, observe: Observe) -> None:
-    """Add the observer of a request, if it has one."""
-    observer = observe(ask.request)
-    if observer is not None:
-        observers[ask.id] = observer

@@ -1,10 +1,12 @@
 """A client's session: its id, its numbers, and the requests whose outcome is still unknown."""
 
 import random
+from collections.abc import Iterable
 from enum import Enum
 from typing import Final, NamedTuple
 
 from qsync.client import operations
+from qsync.client.pending_request import PendingRequest
 from qsync.error_details import OUTCOMES_MAX
 from qsync.errors import ConfigError, ProtocolError, QsyncError
 from qsync.wire import cbor, limits, replies
@@ -135,6 +137,16 @@ class Numbering:
         outcomes = error.details.get(OUTCOMES_MAX)
         if isinstance(outcomes, int):
             self._span = min(self._span, outcomes // 2)
+
+    def forget_orphans(self, asks: Iterable[PendingRequest]) -> None:
+        """Forget pending numbers for which there is no request, if numbers ran far ahead of one.
+
+        An exception of a signal, such as Ctrl-C, can end a call between its number and its request.
+        """
+        if self._next - self._low > self._span:
+            self._pending &= {
+                ask.request.seq for ask in asks if isinstance(ask.request, WriteRequest)
+            }
 
     def settled(self, seq: int) -> None:
         """Note that the outcome of that number is known."""

@@ -99,6 +99,14 @@ class PendingRequest:
         """Whether it has its answer or error."""
         return self.settled_at is not None
 
+    def withdraw(self) -> None:
+        """Let nobody send it any more, unless it was sent: its caller has gone.
+
+        It ends at its deadline.
+        """
+        if not self.sent_at and not self.doubted and self.settled_at is None:
+            self.settled_at = self.asked_at
+
     @property
     def seconds(self) -> float:
         """How long it took, in seconds."""
@@ -126,6 +134,15 @@ def doubt(asks: Iterable[PendingRequest], token: tuple[bytes, int]) -> WriteRequ
             ask.doubted = True
             found = write if found is None else found
     return found
+
+
+def keep_observer(
+    observers: dict[int, RequestObserver], ask: PendingRequest, observe: Observe
+) -> None:
+    """Add the observer of a request, if it has one."""
+    observer = observe(ask.request)
+    if observer is not None:
+        observers[ask.id] = observer
 
 
 class SendQueues:

@@ -846,9 +846,14 @@ async def test_a_cancelled_call_leaves_the_client_usable() -> None:
     async with connected() as (_, db):
         with anyio.CancelScope() as scope:
             scope.cancel()
-            await db.space("s").replace([1])
+            await db.space("s").replace([1])  # waits for its session
         await db.space("s").replace([2])
-        assert await db.space("s").get(1) == [1]
+        assert await db.space("s").get(1) is None, "it was never sent"
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await db.space("s").replace([3])
+        await db.space("s").replace([4])
+        assert await db.space("s").get(3) == [3], "it was sent, and is not taken back"
 
 
 async def test_the_session_of_an_async_client_is_expired_at_the_end() -> None:

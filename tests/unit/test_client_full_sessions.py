@@ -2,7 +2,7 @@
 
 import random
 
-from qsync.client.numbering import Numbering
+from qsync.client.numbering import UNRESOLVED_SPAN_MAX, Numbering
 from qsync.client.route import DELAY_MIN_S
 from qsync.error_details import OUTCOMES_MAX
 from qsync.errors import Overloaded
@@ -63,3 +63,31 @@ def test_refusals_of_writes_that_were_under_way_together_are_one_failure() -> No
     assert stage.heard(link) == []
     stage.pass_time(DELAY_MIN_S)
     assert len(stage.heard(link)) == 20
+
+
+def test_a_number_that_lost_its_request_keeps_no_room_for_ever() -> None:
+    """An exception of a signal may end a call when it has a number and no request yet."""
+    stage = Stage("a:1")
+    link = stage.opened()
+    orphan = stage.core.numbering.next_number()
+    for _ in range(2):
+        stage.put()
+    waiting, refused = stage.heard(link)
+    stage.refuse(link, refused, Overloaded("it is full", details={OUTCOMES_MAX: 2}))
+    stage.pass_time(0.3)
+    again = write_of(stage.heard(link))
+    assert again.seq == write_of([refused]).seq
+    assert again.low == write_of([waiting]).seq == orphan + 1, "that one is still asked for"
+
+
+def test_low_passes_a_lost_number_without_a_refusal_too() -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    numbering = stage.core.numbering
+    orphan = numbering.next_number()
+    for _ in range(UNRESOLVED_SPAN_MAX + 2):
+        numbering.settled(numbering.next_number())
+    assert numbering.low == orphan
+    stage.put()
+    write = write_of(stage.heard(link))
+    assert write.low == write.seq

@@ -41,9 +41,13 @@ class AsyncCoreClient(AsyncDatabase):
         return f"<{type(self).__name__} of {where}{', closed' if self.closed else ''}>"
 
     async def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word
-        """Ask and wait for the answer. Cancelling does not take a write back."""
+        """Ask and wait for the answer. Cancelling takes a write back only if it was not sent."""
         ask = self._begin(call, timeout)
-        await self._settle(ask)
+        try:
+            await self._settle(ask)
+        except BaseException:
+            ask.withdraw()
+            raise
         return calls.outcome(ask, call.read)
 
     async def run_many(
@@ -122,17 +126,15 @@ class AsyncCoreClient(AsyncDatabase):
         check_open(closed=self.closed, process=self._process)
         now = time.monotonic()
         deadline = self._deadline(now, timeout)
-        ask = self._core.submit(
+        return self._core.submit(
             call.kind,
             call.make,
             now=now,
             deadline=deadline,
             token=call.token,
             observe=observing.observe,
+            begun=call.begun,
         )
-        if call.begun is not None:
-            call.begun(ask)
-        return ask
 
     def _begin_again(self, token: Token, timeout: float | None, *, again: bool) -> PendingRequest:
         """Ask again for the outcome of a write; `_settle` sends it. Raises ClientClosed."""

@@ -42,9 +42,13 @@ class CoreClient(Database):
         return f"<{type(self).__name__} of {where}{', closed' if self.closed else ''}>"
 
     def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:
-        """Ask and wait for the answer. Cancelling does not take a write back."""
+        """Ask and wait for the answer. Cancelling takes a write back only if it was not sent."""
         ask = self._begin(call, timeout)
-        self._settle(ask)
+        try:
+            self._settle(ask)
+        except BaseException:
+            ask.withdraw()
+            raise
         return calls.outcome(ask, call.read)
 
     def run_many(
@@ -123,17 +127,15 @@ class CoreClient(Database):
         check_open(closed=self.closed, process=self._process)
         now = time.monotonic()
         deadline = self._deadline(now, timeout)
-        ask = self._core.submit(
+        return self._core.submit(
             call.kind,
             call.make,
             now=now,
             deadline=deadline,
             token=call.token,
             observe=observing.observe,
+            begun=call.begun,
         )
-        if call.begun is not None:
-            call.begun(ask)
-        return ask
 
     def _begin_again(self, token: Token, timeout: float | None, *, again: bool) -> PendingRequest:
         """Ask again for the outcome of a write; `_settle` sends it. Raises ClientClosed."""
