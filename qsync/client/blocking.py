@@ -20,7 +20,7 @@ from qsync.client.numbering import Token
 from qsync.client.options import WINDOW, Changes, ReadOptions, WriteOptions
 from qsync.client.pending_request import PendingRequest
 from qsync.client.pump import Pump
-from qsync.client.rows import Key, Receipt, Row, Values
+from qsync.client.rows import Key, Receipt, Row, Values, named
 from qsync.client.security import ClientTls
 from qsync.client.sync.core_client import CoreClient
 from qsync.wire.verbs import Name
@@ -99,7 +99,7 @@ class PipelineSpace:
     """A space of a pipeline: every call returns an answer to come."""
 
     def __init__(self, pipeline: Pipeline, name: Name) -> None:
-        self.name = name
+        self.name = named(name)
         self._pipeline = pipeline
 
     def insert(self, row: Values, **given: Unpack[WriteOptions]) -> Pending[Receipt]:

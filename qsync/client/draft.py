@@ -9,7 +9,7 @@ from qsync.client.numbering import SEED_BYTES, Token
 from qsync.client.operations import Operation
 from qsync.client.options import Changes, WriteOptions
 from qsync.client.pending_request import PendingRequest
-from qsync.client.rows import Key, Receipt, Values, key_of
+from qsync.client.rows import Key, Receipt, Values, key_of, named
 from qsync.data.request import ReadKind
 from qsync.errors import Outcome, QsyncError
 from qsync.wire.verbs import Name, WriteRequest
@@ -117,7 +117,7 @@ class SpaceWrites:
     """Operations on a space inside of a transaction: kept until the commit."""
 
     def __init__(self, draft: TransactionDraft, name: Name) -> None:
-        self.name = name
+        self.name = named(name)
         self._draft = draft
 
     def insert(self, row: Values) -> None:

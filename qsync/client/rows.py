@@ -8,10 +8,10 @@ import cbor2
 
 from election.messages import Index, Term
 from qsync.core.inputs import Consistency
-from qsync.errors import ConfigError, ProtocolError, WrongKey, WrongTuple
+from qsync.errors import ConfigError, NoSuchSpace, ProtocolError, WrongKey, WrongTuple
 from qsync.record import Lsn
-from qsync.wire import cbor
-from qsync.wire.verbs import LINEARIZABLE, ReadLevel
+from qsync.wire import cbor, limits
+from qsync.wire.verbs import LINEARIZABLE, Name, ReadLevel
 
 Row = list[object]
 """A tuple as it is read: the fields in order."""
@@ -72,6 +72,23 @@ def key_of(key: Key) -> list[object]:
     if isinstance(key, dict | set):
         raise WrongKey(f"a key is a value or a list of values, not a {type(key).__name__}")
     return [key]
+
+
+def named(space: Name) -> Name:
+    """Return the name or number of a space, if it can be one. Raises NoSuchSpace.
+
+    A node takes a request with anything else for a broken one, and hangs up.
+    """
+    if isinstance(space, str):
+        fits = 0 < len(space) <= limits.SPACE_CHARS_MAX
+    else:
+        fits = type(space) is int and 0 <= space <= limits.U32_MAX
+    if fits:
+        return space
+    raise NoSuchSpace(
+        f"there is no space {space!r:.80}",
+        hint=f"a space has a name of 1 to {limits.SPACE_CHARS_MAX} characters, and a number",
+    )
 
 
 def level_of(consistency: str, at_least: Receipt | None) -> ReadLevel:

@@ -4,9 +4,9 @@ import pytest
 
 from qsync.client import calls, operations, options
 from qsync.client.draft import TransactionDraft
-from qsync.client.rows import changes_of, encode_row
+from qsync.client.rows import changes_of, encode_row, named
 from qsync.data import schema
-from qsync.errors import ConfigError, WrongTuple
+from qsync.errors import ConfigError, NoSuchSpace, WrongTuple
 from qsync.wire import limits, requests
 from qsync.wire.frames import Frames
 from qsync.wire.verbs import GetRequest
@@ -120,3 +120,11 @@ def test_a_space_of_the_longest_name_can_be_asked_for() -> None:
         asked = GetRequest(1, longest, 0, key)
         (payload,) = Frames().feed(requests.encode(asked))
         assert requests.decode(payload) == asked
+
+
+@pytest.mark.parametrize("name", ["", "x" * 257, None, -1, 1.5, True, b"t", 2**32])
+def test_what_can_be_no_space_is_not_asked_for(name: object) -> None:
+    with pytest.raises(NoSuchSpace, match="there is no space"):
+        named(name)  # type: ignore[arg-type]  # the mistake
+    assert named("t") == "t"
+    assert named(512) == 512

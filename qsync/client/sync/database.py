@@ -145,7 +145,7 @@ class Database(NodeCalls, ABC):
     def space(self, name: Name, *, row: type[R]) -> TypedSpace[R]: ...
 
     def space(self, name: Name, *, row: type[R] | None = None) -> Space | TypedSpace[R]:
-        """A space by name; whether there is one is found out when it is used.
+        """A space by name; whether there is one is found out when it is used. Raises NoSuchSpace.
 
         `row`: the class of its rows, a NamedTuple, a dataclass or a msgspec.Struct whose fields
         stand in the order of the format. Without it rows are lists.

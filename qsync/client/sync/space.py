@@ -14,7 +14,7 @@ from qsync.client.options import (
     ReadOptions,
     WriteOptions,
 )
-from qsync.client.rows import Key, Receipt, Row, Values
+from qsync.client.rows import Key, Receipt, Row, Values, named
 from qsync.client.sync.runner import ManyRunner
 from qsync.wire.verbs import Name
 
@@ -23,7 +23,7 @@ class Space:
     """A space of the cluster: reads, and writes that are a transaction each."""
 
     def __init__(self, runner: ManyRunner, name: Name) -> None:
-        self.name = name
+        self.name = named(name)
         self._runner = runner
 
     def __repr__(self) -> str:
