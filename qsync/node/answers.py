@@ -1,12 +1,12 @@
 """Answers that need no waiting: rows, schema, status, log."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol, assert_never
+from typing import TYPE_CHECKING, Final, Protocol, assert_never
 
 from election.messages import Position
 from qsync import record
 from qsync.core.reads import shown_to_fresh, shows
-from qsync.errors import Compacted, ProtocolError, Rebuilding, WrongKey
+from qsync.errors import Compacted, ProtocolError, Rebuilding, WrongKey, WrongOperation
 from qsync.node import guard, operator_requests
 from qsync.node.audit_heads import AuditHeads
 from qsync.node.auditing import AuditTrail
@@ -212,8 +212,17 @@ class VisibleReads:
         return replies.reply(request.id, changes.plan(change, force=request.force))
 
     def dry_run(self, request: verbs.DryRunRequest) -> bytes:
-        """Return what an operation would do now, in numbers."""
+        """Return what an operation would do now, in numbers. Raises WrongOperation."""
+        if request.what not in _FORESEEN:
+            raise WrongOperation(
+                f"there is no operation {request.what!r} to be planned",
+                hint=f"one of {', '.join(_FORESEEN)}",
+            )
         return replies.reply(request.id, self._replica.machine.operations.dry_run(request.what))
+
+
+_FORESEEN: Final = ("promote", "demote", "clear_synchro_queue")
+"""The operations that can be planned."""
 
 
 def _number(part: str) -> int | None:

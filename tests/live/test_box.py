@@ -97,6 +97,20 @@ async def test_spaces_and_transactions_do_what_their_words_say(box: Box) -> None
         await box.space("phrases")
 
 
+async def test_a_read_in_a_transaction_has_no_consistency_of_its_own(box: Box) -> None:
+    space = await box.schema.create_space("fresh", is_sync=True)
+    await space.create_index("pk")
+    assert await space.select(consistency="local") == []
+    box.begin()
+    with pytest.raises(qsync.ConfigError, match="no option 'consistency'"):
+        await space.select(consistency="local")
+    with pytest.raises(qsync.ConfigError, match="no option 'consistency'"):
+        await space.get(1, consistency="local")
+    assert await space.select(limit=1) == []
+    box.rollback()
+    await space.drop()
+
+
 async def test_an_atomic_function_that_fails_leaves_nothing_behind(box: Box) -> None:
     space = await box.space("things")
 
@@ -146,6 +160,8 @@ async def test_read_only_is_set_and_lifted_while_the_node_leads(box: Box) -> Non
 async def test_a_switchover_is_told_before_it_is_done(box: Box) -> None:
     former, heir = box.name, other(box)
     await box.use(heir)
+    with pytest.raises(qsync.WrongOperation, match="one of promote, demote, clear_synchro_queue"):
+        await box.ctl.dry_run("rollback_synchro_queue")
     answer = await box.why.would("promote")
     assert f"{former} stops writing" in answer.sentence
     assert answer.numbers["rolls_back"] == 0
