@@ -13,6 +13,7 @@ FORMAT_FIELDS_MAX = 10_000
 PARTS_MAX = 255
 """The maximum number of parts of an index."""
 _FIELD_OPTIONS = frozenset({"name", "type", "is_nullable"})
+_PLACES = (1, 2)
 _PART_OPTIONS = frozenset({"field", "type", "is_nullable"})
 
 
@@ -71,11 +72,11 @@ def format_of(value: object) -> list[Field]:
 
 
 def _field(value: object) -> Field:
-    match value:
+    match _listed(value):
         case str(name):
             return Field(name=name_of(name), type=FieldType.ANY, nullable=True)
-        case dict() if "name" in value:
-            return _make_field(value["name"], value)
+        case dict() as options if "name" in options:
+            return _make_field(options["name"], options)
         case [name]:
             return _make_field(name, {})
         case [name, str(type_)]:
@@ -88,6 +89,14 @@ def _field(value: object) -> Field:
             return _make_field(name, {"type": type_} | options)
         case _:
             raise WrongSchema(f"{value!r} is not a field: [name, type] or a map with both")
+
+
+def _listed(value: object) -> object:
+    """Return `{'id', 'string', is_nullable = true}` of Lua, a map from 1 on, as a list."""
+    if not isinstance(value, dict) or 1 not in value:
+        return value
+    options = {key: one for key, one in value.items() if key not in _PLACES}
+    return [*(value[place] for place in _PLACES if place in value), options]
 
 
 def _make_field(name: object, options: Mapping[str, object]) -> Field:
@@ -142,9 +151,9 @@ def _part(fields: Sequence[Field], value: object) -> KeyPart:
 
 def _part_words(value: object) -> tuple[object, Mapping[str, object]]:
     """The field and the options of a part, however it is written."""
-    match value:
-        case dict() if "field" in value:
-            return value["field"], value
+    match _listed(value):
+        case dict() as options if "field" in options:
+            return options["field"], options
         case [ref]:
             return ref, {}
         case [ref, str(type_)]:

@@ -97,6 +97,8 @@ def test_definitions_are_rows_of_system_spaces(book: Book) -> None:
         [["id", "unsigned"], ["tag", {"type": "string", "is_nullable": True}]],
         [{"name": "id", "type": "unsigned"}, {"name": "tag", "type": "str", "is_nullable": True}],
         [["id", "uint"], ["tag", "string?"]],
+        [{1: "id", 2: "unsigned"}, {1: "tag", 2: "string", "is_nullable": True}],
+        [["id", "unsigned"], {1: "tag", "type": "string", "is_nullable": True}],
     ],
 )
 def test_a_format_may_be_written_in_several_ways(fields: list[object]) -> None:
@@ -119,6 +121,7 @@ def test_a_format_may_be_written_in_several_ways(fields: list[object]) -> None:
         [2, "string", 1, "unsigned"],
         [{"field": 2, "type": "string"}, {"field": "id"}],
         [[2, "string", {"is_nullable": True}], [1, {"type": "unsigned"}]],
+        [{1: "tag", 2: "string", "is_nullable": True}, {1: 1, "type": "unsigned"}],
     ],
 )
 def test_parts_may_be_written_in_several_ways(book: Book, parts: list[object]) -> None:
@@ -182,6 +185,7 @@ def test_the_first_index_is_the_primary_one_on_the_first_field(book: Book) -> No
         ([13, "t", "by", {"parts": [[[], "map", 3, 4]]}], WrongSchema),
         ([13, "t", "by", {"parts": [{"field": "tag", "sort_order": "desc"}]}], WrongSchema),
         ([13, "t", "by", {"parts": [["tag", {"collation": "unicode_ci"}]]}], WrongSchema),
+        ([13, "t", "by", {"parts": [{1: "tag", 2: "string", 3: "x"}]}], WrongSchema),
         ([13, "t", "by", {"parts": [{"field": "tag", "is_nullable": "no"}]}], WrongSchema),
         ([13, "t", "by", {"type": "rtree"}], WrongSchema),
         ([13, "t", "by", {"unique": "yes"}], WrongSchema),
