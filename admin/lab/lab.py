@@ -269,7 +269,8 @@ def create(
             f"there is a lab in {directory}", hint="`qsync lab up` without --nodes starts it again"
         )
     cluster = str(uuid.uuid4())
-    check_options({"cluster.id": cluster, **(options or {}), **(tls_options() if secure else {})})
+    common = {"cluster.id": cluster, **(options or {}), **(tls_options() if secure else {})}
+    check_options(common, nodes=nodes)
     wanted = range(0) if first_port is None else range(first_port, first_port + nodes)
     ports = free_ports(nodes, wanted=wanted)
     places = zip(ports, metrics_places(options or {}, nodes, ports), strict=True)

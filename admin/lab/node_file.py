@@ -8,6 +8,7 @@ from typing import Protocol
 from admin.lab.ports import LOOPBACK
 from admin.lab.tags import ALLOWED_TAGS
 from admin.links.rules import DirectedLink, LinkPlan
+from election.messages import Replica
 
 CONFIG_FILE = "node.yaml"
 METRICS = "metrics.listen"
@@ -98,11 +99,21 @@ def _peer_line(lab: LabPlan, node: LabPlace, peer: LabPlace) -> str:
     return f"  - {{id: {peer.id}, name: {peer.name}, address: {json.dumps(peer.address)}{via}}}"
 
 
-def check_options(options: Mapping[str, str]) -> None:
-    """Check options that all nodes of a lab get. Raises ConfigError."""
-    from qsync.config import NodeConfig  # noqa: PLC0415 - reads YAML, which others of a lab do not
+def check_options(options: Mapping[str, str], *, nodes: int) -> None:
+    """Check options that all nodes of a lab get, of so many. Raises ConfigError."""
+    from qsync.config import (  # noqa: PLC0415 - reads YAML, which others of a lab do not
+        Address,
+        NodeConfig,
+        PeerConfig,
+    )
 
-    NodeConfig.draft(options)
+    peers = [
+        PeerConfig(
+            id=Replica(number), name=f"n{number}", address=Address.parse(f"{LOOPBACK}:{number}")
+        )
+        for number in range(1, nodes + 1)
+    ]
+    NodeConfig.draft({"node.id": "1", "node.name": "n1", **options}, peers=peers)
 
 
 def options_of(path: Path) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """The whole configuration of a node: read, checked, explained, and written out again."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Self, TypeVar
@@ -102,14 +102,14 @@ class NodeConfig:
         return cls.draft(values or {}).to_yaml()
 
     @classmethod
-    def draft(cls, values: Mapping[str, str]) -> Self:
-        """What a file with these values (dotted keys) will say. No node runs by a draft.
+    def draft(cls, values: Mapping[str, str], *, peers: Sequence[sections.PeerConfig] = ()) -> Self:
+        """What a file with these values (dotted keys) and peers will say. No node runs by a draft.
 
         A file of a secret is not read: its name is relative to where the draft will be written.
         """
         reader = SettingsReader(known=_OPTIONS)
         reader.flags(values)
-        return cls._build(reader, None, drafted=True)
+        return cls._build(reader, None, drafted=True, peers=peers)
 
     @classmethod
     def schema(cls) -> dict[str, object]:
@@ -158,7 +158,14 @@ class NodeConfig:
         return render(values, live=set(self.places), about=about, heads=heads)
 
     @classmethod
-    def _build(cls, reader: SettingsReader, path: Path | None, *, drafted: bool = False) -> Self:
+    def _build(
+        cls,
+        reader: SettingsReader,
+        path: Path | None,
+        *,
+        drafted: bool = False,
+        peers: Sequence[sections.PeerConfig] = (),
+    ) -> Self:
         parsed: dict[str, object] = {}
         for setting in reader.settings.values():
             described = _OPTIONS[general(setting.key)]
@@ -179,7 +186,10 @@ class NodeConfig:
         secret = NO_SECRET if drafted else _secret(parsed, places, reader.problems, path)
         if reader.problems:
             raise refusal(reader.problems)
-        made = _make(cls, {"places": places, "secret": secret, **_arguments(parsed)})
+        arguments = _arguments(parsed)
+        if peers:
+            arguments["peers"] = tuple(peers)
+        made = _make(cls, {"places": places, "secret": secret, **arguments})
         if "listen" not in places and own_place(made) is not None:
             # A node whose advertised address is not its listening address cannot be reached.
             made = replace(made, listen=address_among_peers(made))

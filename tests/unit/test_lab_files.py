@@ -70,6 +70,13 @@ def test_options_that_no_node_starts_with_make_no_lab(
     assert not (tmp_path / "x").exists()
 
 
+def test_options_of_a_lab_are_judged_with_all_its_nodes(tmp_path: Path) -> None:
+    given = {"replication.synchro_quorum": "3"}
+    assert lab.create(tmp_path / "x", name="x", nodes=3, options=given).nodes
+    with pytest.raises(ConfigError, match="asks 3 of 2 voters"):
+        lab.create(tmp_path / "y", name="y", nodes=2, options=given)
+
+
 def test_the_marker_of_a_cluster_takes_named_arguments_only() -> None:
     """A number of nodes without its name would be ignored, and three be started."""
     with pytest.raises(pytest.UsageError, match="named arguments only, such as nodes=5"):
