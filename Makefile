@@ -20,7 +20,7 @@ export PYTHONSAFEPATH := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help env compiled pure demo bench bench-peers bench-spark drills test test-all other-form format-check format lint imports tidy types unit sim live repo \
+.PHONY: help env compiled pure demo bench bench-peers bench-spark drills test test-short test-all other-form format-check format lint imports tidy types unit sim live repo \
         wheel docs pictures spark spark-anywhere coverage soak corpus explore mutants campaign fuzz dist reference news clean
 
 help: ## this list
@@ -82,7 +82,11 @@ drills: $(VENV)/.installed ## the whole catalogue on real processes, 3 and 5 nod
 # ------------------------------------------------------------------------------------ testing
 # Cheapest failure first; the last line is pytest's verdict on all tests.
 
-test: format-check lint imports types ## what to run before a change goes out: a few minutes, two cores
+# Types are checked beside the tests: the first time that takes a minute of one core.
+test: format-check lint imports ## what to run before a change goes out: a few minutes, two cores
+	@$(MAKE) --no-print-directory -j2 types test-short
+
+test-short: $(VENV)/.developed
 	@echo "== tests (slow rings in their short form: tests/rings.yaml)"
 	@HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest tests -q -n $(WORKERS) -m "not full and not soak" --durations=10 --durations-min=4 $(ARGS)
 
