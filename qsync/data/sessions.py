@@ -167,20 +167,19 @@ class Sessions:
         self, txns: Iterable[LoggedTransaction], after: Table, lows: dict[bytes, int]
     ) -> None:
         """Add the sessions that these change, as they were, and what each forgets at the end."""
-        folded = self.folded
         for txn in txns:
             name, low = txn.session, txn.low
             if name:
-                before = lows.get(name, -1)
-                if before < low:
+                self._copy(name, after)
+                if low > lows.get(name, 0):
                     lows[name] = low
-                if before < 0 and name not in after:
-                    known = folded.get(name)
-                    after[name] = None if known is None else known.copy()
             for change in txn.changes:
-                if change.session not in after:
-                    known = folded.get(change.session)
-                    after[change.session] = None if known is None else known.copy()
+                self._copy(change.session, after)
+
+    def _copy(self, name: bytes, after: Table) -> None:
+        if name not in after:
+            known = self.folded.get(name)
+            after[name] = None if known is None else known.copy()
 
     def folded_to(self, after: Mapping[bytes, Session | None]) -> None:
         """The planned sessions are in the store."""

@@ -104,13 +104,7 @@ class SealChanges:
             for key, number, former in zip(keys, numbers, was, strict=True):
                 self.put(key, number, was=former)
             return
-        gone = _numbers([each for each in was if each is not None])
-        self.count(
-            keys[0],
-            len(numbers) - len(gone),
-            sum(numbers) - sum(gone),
-            sum(map(mul, numbers, numbers)) - sum(map(mul, gone, gone)),
-        )
+        self._count_alike(keys[0], numbers, _numbers([each for each in was if each is not None]))
 
     def verify(self, rows: list[tuple[bytes, bytes]]) -> bool:
         """Count rows as they are stored, in key order; false when one of them does not verify."""
@@ -120,11 +114,20 @@ class SealChanges:
         numbers = _numbers([stored for _, stored in rows])
         if rows and rows[0][0][:GROUP_SIZE] == rows[-1][0][:GROUP_SIZE]:
             # All are of one group: most pages hold rows of one space.
-            self.count(rows[0][0], len(rows), sum(numbers), sum(map(mul, numbers, numbers)))
+            self._count_alike(rows[0][0], numbers, ())
         else:
             for (key, _), number in zip(rows, numbers, strict=True):
                 self.put(key, number)
         return True
+
+    def _count_alike(self, key: bytes, numbers: Sequence[int], gone: Sequence[int]) -> None:
+        """Rows of the group of that key have come, and others have gone."""
+        self.count(
+            key,
+            len(numbers) - len(gone),
+            sum(numbers) - sum(gone),
+            sum(map(mul, numbers, numbers)) - sum(map(mul, gone, gone)),
+        )
 
     def remove(self, key: bytes, was: bytes) -> None:
         """Take a stored row out of the sums."""
