@@ -2,8 +2,6 @@
 
 from typing import Final
 
-from qsync.data.schema import NAME_CHARACTERS_MAX
-
 FRAME_BYTES_MAX: Final = 64 * 1024 * 1024
 """One frame between replicas: an append batch and its envelope."""
 CLIENT_FRAME_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -28,7 +26,7 @@ REFUSAL_CHARS_MAX: Final = 500
 """The reason of a refusal in the handshake, and the hint: both fit into one frame."""
 NAME_CHARS_MAX: Final = 255
 """A name in the handshake: node, user, feature, uuid."""
-SPACE_CHARS_MAX: Final = NAME_CHARACTERS_MAX
+SPACE_CHARS_MAX: Final = 256
 """The name of a space or an index."""
 FEATURES_MAX: Final = 64
 """Features or versions in a handshake."""
