@@ -17,6 +17,7 @@ from qsync.sim.kernel.clock import MachineClocks
 from qsync.sim.kernel.errors import Halt, ProcessKilled
 from qsync.sim.kernel.poll import Wait
 from qsync.sim.kernel.streams import NEVER, SimulatedSocket, SocketNet
+from qsync.sim.kernel.task_order import TaskOrder
 
 CALL_S: Final = 2e-6
 """The time of a kernel call and of the work before it."""
@@ -42,6 +43,9 @@ class ProcessRoom(Protocol):
     @property
     def net(self) -> SocketNet:
         """All connections."""
+
+    def task_order(self, process: str) -> TaskOrder:
+        """How a new process of that name runs its tasks."""
 
     def let_others(self, process: "KernelProcess", until: float) -> None:
         """Wait inside a call until then."""
@@ -81,7 +85,7 @@ class KernelProcess:
         self.files: dict[int, SimulatedSocket] = {}
         self.name = f"{machine.number} {life}"
         self._kernel = _Kernel(machine)
-        self._tasks = _Tasks()
+        self._tasks = _Tasks(machine.room.task_order(self.name))
         self.busy = False
         """Whether it is in a turn, or waits inside a call."""
         self._due = NEVER
@@ -209,12 +213,14 @@ class KernelProcess:
         self.machine.turned(self.calls - calls)
 
     def _round(self) -> bool:
-        """Give every ready task a turn. False if none was ready."""
+        """Give every ready task a turn that is not late. False if none was ready."""
         tasks, clocks, ran = self._tasks, self._kernel.clocks, False
         at, monotonic = self.at, clocks.monotonic(self.at)
-        for task, wait in list(tasks.waits.items()):
+        for task, wait in tasks.order.arrange(tasks.waits.items()):
             if task in tasks.waits and wait.over(at, monotonic):
                 ran = True
+                if tasks.order.is_late():
+                    continue
                 tasks.step(task)
                 at, monotonic = self.at, clocks.monotonic(self.at)
         return ran
@@ -247,7 +253,8 @@ class _Kernel:
 class _Tasks:
     """Coroutines with their waits; and pending callbacks."""
 
-    def __init__(self) -> None:
+    def __init__(self, order: TaskOrder) -> None:
+        self.order = order
         self.idle = True
         """Whether nothing was left to do at the end of the last turn."""
         self.waits: dict[Task, Wait] = {}

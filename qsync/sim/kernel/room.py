@@ -8,6 +8,7 @@ from qsync.sim.kernel.clock import MachineClocks
 from qsync.sim.kernel.errors import Halt
 from qsync.sim.kernel.net import Net
 from qsync.sim.kernel.process import KernelProcess
+from qsync.sim.kernel.task_order import TaskOrder
 from qsync.sim.swarm import Swarm
 from qsync.sim.trace import Trace
 
@@ -61,6 +62,12 @@ class SimulatedKernel:
         self.members: list[LeaseHolder] = []
         self.fatal: Exception | None = None
         self._waits: list[float] = []
+
+    def task_order(self, process: str) -> TaskOrder:
+        """How a new process of that name runs its tasks."""
+        if "task_order" not in self.swarm.variety.habits:
+            return TaskOrder()
+        return TaskOrder(self.clockwork.dice(f"tasks {process}"))
 
     def found(self, error: Exception) -> None:
         """End the run: all current work is abandoned at once."""

@@ -185,5 +185,5 @@ class LongLife:
 def _is_over(concern: str) -> bool:
     """Generators of past faults, of processes of nodes, of periods and their beginnings."""
     what, *rest = concern.split()
-    of_node = what == "process" and int(rest[0]) <= CLIENT_NUMBERS
+    of_node = what in {"process", "tasks"} and int(rest[0]) <= CLIENT_NUMBERS
     return of_node or what in {"strike", "period", "recovery"}
