@@ -39,6 +39,13 @@ def options(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--tree", action="append", default=[], metavar="NAME=PATH", help="one more qsync checkout"
     )
+    parser.add_argument(
+        "--python",
+        action="append",
+        default=[],
+        metavar="NAME=PATH",
+        help="a checkout's interpreter",
+    )
     parser.add_argument("--workloads", default=",".join(each.name for each in WORKLOADS))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3.0, help="of one run")
@@ -66,7 +73,8 @@ def contestant(name: str, folder: Path, told: argparse.Namespace) -> PeerCluster
         if name == COMPILED:
             say("compiling, which takes a minute or two unless it was done before")
         made = Path(trees[name]) if name in trees else {PURE: pure, COMPILED: compiled}[name](own)
-        return QsyncCluster(own, priority=told.priority, name=name, tree=made)
+        python = dict(each.split("=", 1) for each in told.python).get(name, sys.executable)
+        return QsyncCluster(own, priority=told.priority, name=name, tree=made, python=python)
     kinds: dict[str, Callable[..., PeerCluster]] = {
         "etcd": EtcdCluster,
         "etcd-go": EtcdGoCluster,

@@ -33,15 +33,19 @@ FILL_ROWS = 5_000
 class QsyncCluster(PeerCluster):
     """The checkout in `tree`, whatever form it is in."""
 
-    def __init__(self, folder: Path, *, priority: int, name: str, tree: Path) -> None:
+    def __init__(
+        self, folder: Path, *, priority: int, name: str, tree: Path, python: str = sys.executable
+    ) -> None:
+        """`python`: the interpreter of its nodes and of its `bench`."""
         super().__init__(folder, priority=priority)
         self.name = name
+        self._python = python
         self._env = {"PYTHONPATH": str(tree), "PYTHONSAFEPATH": "1"}
         self._lab: labs.Lab | None = None
 
     def version(self) -> str:
         """Of the program, with its form."""
-        command = [sys.executable, "-m", "qsync", "--version"]
+        command = [self._python, "-m", "qsync", "--version"]
         return self.loaded(command, self._env, within=RUN_MARGIN_S).strip().replace("\n", "; ")
 
     def start(self) -> None:
@@ -63,7 +67,7 @@ class QsyncCluster(PeerCluster):
             "seconds": seconds,
             "target": ",".join(self._addresses),
         }
-        command = [sys.executable, "-m", "qsync", "bench", "--json"]
+        command = [self._python, "-m", "qsync", "bench", "--json"]
         for option, value in options.items():
             # A checkout of before may not know it, and does the usual.
             if option != "value-bytes" or value != VALUE_BYTES:
@@ -122,7 +126,7 @@ class QsyncCluster(PeerCluster):
         return self._lab.addresses
 
     def _spawn_node(self, node: labs.LabNode) -> OsProcess:
-        command = [sys.executable, "-m", "qsync", "node", "--config", str(node.config)]
+        command = [self._python, "-m", "qsync", "node", "--config", str(node.config)]
         return self.spawn(command, f"{node.name}.log", self._env)
 
     def _leader(self) -> int:
