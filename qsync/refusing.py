@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from election.messages import Position
 from qsync import errors
-from qsync.core.inputs import Consistency, ReadAsked
+from qsync.core.consistency import Consistency
+from qsync.core.inputs import ReadAsked
 from qsync.core.ready import Ticket
 from qsync.data.request import Op, Request
 from qsync.data.schema import Schema

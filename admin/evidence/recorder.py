@@ -8,7 +8,8 @@ from typing_extensions import override
 
 from admin.evidence.tables import Row
 from election.messages import Ballot, Position, Replica, RequestVoteResponse
-from qsync.core.inputs import Consistency, ReadAsked
+from qsync.core.consistency import Consistency
+from qsync.core.inputs import ReadAsked
 from qsync.core.logstart import LogStart
 from qsync.core.messages import AppendResponse, Message
 from qsync.core.ready import Settled, Write

@@ -17,7 +17,7 @@ from qsync.client.blocking import Client, connect
 from qsync.client.numbering import parse_token
 from qsync.client.rows import Receipt, Row
 from qsync.client.transaction import Transaction
-from qsync.core.inputs import Consistency
+from qsync.core.consistency import Consistency
 from qsync.errors import Conflict, Outcome, OutcomeUnknown, QsyncError
 from qsync.wire.verbs import ReadLevel
 

@@ -18,7 +18,7 @@ from typing import Final, final
 from qsync.client import operations
 from qsync.client.numbering import born
 from qsync.client.one_node import NodeConnection
-from qsync.core.inputs import Consistency
+from qsync.core.consistency import Consistency
 from qsync.data.request import Op
 from qsync.errors import NotLeader, Outcome, Overloaded, QsyncError, ReadOnly, Unavailable
 from qsync.tls.errors import TlsFailed

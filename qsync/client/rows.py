@@ -7,7 +7,7 @@ from typing import Final, Literal
 import cbor2
 
 from election.messages import Index, Term
-from qsync.core.inputs import Consistency
+from qsync.core.consistency import Consistency
 from qsync.errors import ConfigError, NoSuchSpace, ProtocolError, WrongKey, WrongTuple
 from qsync.record import Lsn
 from qsync.wire import cbor, limits

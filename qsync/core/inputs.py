@@ -1,10 +1,10 @@
 """All inputs of a node, except a client's write (see `Machine.propose`)."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from election.messages import Index, Replica, Term
+from qsync.core.consistency import Consistency
 from qsync.core.member_change import MemberChange
 from qsync.core.messages import InstallSnapshot, Message
 from qsync.core.ready import Ticket
@@ -96,15 +96,6 @@ class SnapshotReceived:
     """All rows of a snapshot are here and whole, as a Ready has asked for them."""
 
     offer: InstallSnapshot
-
-
-class Consistency(StrEnum):
-    """The condition that a read waits for (protocol.md section 7, Reads)."""
-
-    LINEARIZABLE = "linearizable"
-    LEASE = "lease"
-    AT_LEAST = "at_least"
-    LOCAL = "local"
 
 
 @dataclass(slots=True, init=False, unsafe_hash=True)

@@ -1,7 +1,8 @@
 """Whether this node may answer a read, and its wait condition, by consistency and role."""
 
 from election.messages import Position
-from qsync.core.inputs import Consistency, ReadAsked
+from qsync.core.consistency import Consistency
+from qsync.core.inputs import ReadAsked
 from qsync.core.leader import Leader
 from qsync.core.messages import ReadIndex, ReadIndexResponse
 from qsync.core.ready import Ticket

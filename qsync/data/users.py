@@ -10,6 +10,7 @@ from qsync.data.grants import KEY, KEY_NAME, ROLE, USER, Rights, grant_of
 from qsync.data.request import Op
 from qsync.data.schema import SpaceDefinition
 from qsync.errors import Overloaded, ProtocolError, WrongOperation
+from qsync.passwords import ITERATIONS_MAX, ITERATIONS_MIN, KEY_BYTES, SALT_BYTES_MAX
 from qsync.rights import (
     EVERY,
     GRANTS_MAX,
@@ -24,11 +25,6 @@ from qsync.rights import (
     Privilege,
 )
 
-KEY_BYTES: Final = 32
-SALT_BYTES_MAX: Final = 64
-ITERATIONS_MIN, ITERATIONS_MAX = 4096, 1_000_000
-"""Of the derivation of a password's keys. RFC 7677 wants the lower one at least; the upper one is
-what a node can make a client do."""
 CERTIFICATE: Final = "certificate"
 PASSWORD: Final = ("salt", "iterations", "stored", "server")
 """The stored form of a password, SCRAM-SHA-256 (RFC 5802, RFC 7677): useless for a login."""

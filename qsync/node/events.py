@@ -22,7 +22,8 @@ from election.messages import (
     Resigned,
     TimeoutNow,
 )
-from qsync.core.inputs import Consistency, Forgotten, Input, ReadAsked, Received
+from qsync.core.consistency import Consistency
+from qsync.core.inputs import Forgotten, Input, ReadAsked, Received
 from qsync.core.messages import AppendResponse, HeartbeatResponse, Message
 from qsync.core.ready import Ready, Ticket, TransactionFate, Write
 from qsync.record import Instance, headers, instance_text

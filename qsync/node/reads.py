@@ -5,7 +5,8 @@ from typing import Final, NamedTuple
 
 from election.messages import Position
 from qsync import errors
-from qsync.core.inputs import Consistency, Input, ReadAsked
+from qsync.core.consistency import Consistency
+from qsync.core.inputs import Input, ReadAsked
 from qsync.core.ready import ReadSettled
 from qsync.node.answers import VisibleReads
 from qsync.node.connection import Connection

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from election.messages import Index, Position, Term
-from qsync.core.inputs import Consistency
+from qsync.core.consistency import Consistency
 from qsync.sim.replies import Reply
 
 Place = tuple[int, int]

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import cbor2
 
 from election.messages import Index, Position, Replica, Term
-from qsync.core.inputs import Consistency, ReadAsked
+from qsync.core.consistency import Consistency
+from qsync.core.inputs import ReadAsked
 from qsync.core.ready import Settled, TransactionFate
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.data import keys

@@ -10,7 +10,7 @@ from election.messages import Replica
 from qsync.config import NodeConfig
 from qsync.config.sections import WriterChoice
 from qsync.core.configuration import Configuration
-from qsync.core.inputs import Consistency
+from qsync.core.consistency import Consistency
 from qsync.faults import Fault
 from qsync.member import Member, Members
 from qsync.record import Instance, instance_text

@@ -6,7 +6,7 @@ to it, so that there is one judge of what is wrong with a request.
 
 from typing import Final, final
 
-from qsync.core.inputs import Consistency
+from qsync.core.consistency import Consistency
 from qsync.wire import cbor, limits
 from qsync.wire.verbs import GetRequest, ReadLevel, Verb, WriteRequest
 

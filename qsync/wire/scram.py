@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from hashlib import pbkdf2_hmac, sha256
 from typing import Final
 
-from qsync.data.users import ITERATIONS_MAX, ITERATIONS_MIN, SALT_BYTES_MAX
 from qsync.errors import AccessDenied, ProtocolError
+from qsync.passwords import ITERATIONS_MAX, ITERATIONS_MIN, SALT_BYTES_MAX
 
 ITERATIONS: Final = 100_000
 """Of a new password: some 30 ms for who knows it, and for each guess of who stole its keys."""

@@ -6,7 +6,7 @@ from enum import IntEnum, IntFlag
 from typing import Final, NamedTuple
 
 from election.messages import Index, Replica, Term
-from qsync.core.inputs import Consistency
+from qsync.core.consistency import Consistency
 from qsync.faultpoints import LASTS_S
 
 Name = str | int

@@ -29,7 +29,7 @@ from election.messages import (
     TimeoutNow,
 )
 from qsync.config import NodeConfig
-from qsync.core.inputs import Consistency
+from qsync.core.consistency import Consistency
 from qsync.core.limbo import Owner
 from qsync.core.logstart import LogStart
 from qsync.core.messages import (

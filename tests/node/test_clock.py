@@ -8,7 +8,8 @@ import trio
 from trio.testing import MockClock
 
 from election.messages import Replica
-from qsync.core.inputs import Consistency, ReadAsked, Received
+from qsync.core.consistency import Consistency
+from qsync.core.inputs import ReadAsked, Received
 from qsync.core.messages import Heartbeat
 from qsync.core.ready import ReadSettled
 from qsync.node.clock import SUSPENDED_MIN_S, ElapsedTime

@@ -16,7 +16,7 @@ import qsync
 from election.messages import Index
 from qsync.client.login import Credentials
 from qsync.client.one_node_aio import AsyncNodeConnection
-from qsync.core.inputs import Consistency
+from qsync.core.consistency import Consistency
 from qsync.data.request import Op
 from qsync.errors import AccessDenied, Conflict, NoSuchSpace, QsyncError
 from qsync.rights import ROLES

@@ -17,7 +17,7 @@ from election.messages import Index
 from qsync import audit
 from qsync.client.one_node_aio import AsyncNodeConnection
 from qsync.config import NodeConfig
-from qsync.core.inputs import Consistency
+from qsync.core.consistency import Consistency
 from qsync.core.messages import Append
 from qsync.errors import OutcomeUnknown, Superseded
 from qsync.node.assembly import open_storage

@@ -15,7 +15,8 @@ import pytest
 import trio
 
 from election.messages import Index, Position, RequestVote, Term
-from qsync.core.inputs import Connected, Consistency
+from qsync.core.consistency import Consistency
+from qsync.core.inputs import Connected
 from qsync.core.messages import AppendResponse
 from qsync.data.digest import DigestScan
 from qsync.data.reading import Scan

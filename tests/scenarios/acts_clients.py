@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from election.messages import Index, Term
-from qsync.core.inputs import Consistency
+from qsync.core.consistency import Consistency
 from qsync.data import tuples
 from qsync.data.request import Op
 from qsync.wire import replies

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from admin.soak.judge import SeedConclusion, judge
-from qsync.core.inputs import Consistency, PromoteAsked
+from qsync.core.consistency import Consistency
+from qsync.core.inputs import PromoteAsked
 from qsync.sim.kernel import mutants, process
 from qsync.sim.kernel.broken_retention import RETENTION
 from qsync.sim.kernel.machine import MemberMachine

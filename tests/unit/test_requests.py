@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from election.messages import Index, Position, Term
 from qsync import errors
-from qsync.core.inputs import Consistency
+from qsync.core.consistency import Consistency
 from qsync.errors import Outcome, ProtocolError, QsyncError, TooLarge, WrongTuple
 from qsync.record import Lsn
 from qsync.wire import cbor, replies, requests

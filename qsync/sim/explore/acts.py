@@ -9,9 +9,9 @@ import cbor2
 from election.messages import Position, Replica
 from election.ready import ElectionTimer
 from qsync import features
+from qsync.core.consistency import Consistency
 from qsync.core.inputs import (
     ChangeAsked,
-    Consistency,
     DemoteAsked,
     Disconnected,
     PromoteAsked,

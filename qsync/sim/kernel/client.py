@@ -13,7 +13,7 @@ from typing_extensions import override
 from election.messages import Index, Replica, Term
 from qsync.client.numbering import Token
 from qsync.client.pending_request import PendingRequest
-from qsync.core.inputs import Consistency
+from qsync.core.consistency import Consistency
 from qsync.core.ready import TransactionFate
 from qsync.error_details import COMPACTED
 from qsync.errors import Outcome, OutcomeUnknown, QsyncError, RolledBack

@@ -12,7 +12,7 @@ from qsync.client.core import Core
 from qsync.client.numbering import SEED_BYTES, Token
 from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.client.pump import Pump
-from qsync.core.inputs import Consistency
+from qsync.core.consistency import Consistency
 from qsync.errors import Outcome
 from qsync.sim.history import SimHistory
 from qsync.sim.kernel.calls import Calls

@@ -7,6 +7,7 @@ from typing_extensions import override
 
 from qsync import errors
 from qsync.core import inputs
+from qsync.core.consistency import Consistency
 from qsync.core.leader import Leader
 from qsync.core.messages import ReadIndex, ReadIndexResponse
 from qsync.core.reads import ReplicaReads, _AtLeast
@@ -25,7 +26,7 @@ def _read_without_round(core: Core) -> None:
     honest = machine.read_requests.ask
 
     def read(event: inputs.ReadAsked) -> None:
-        if machine.leader is not None and event.consistency is inputs.Consistency.LINEARIZABLE:
+        if machine.leader is not None and event.consistency is Consistency.LINEARIZABLE:
             machine.state.answer(event.ticket)
         else:
             honest(event)
