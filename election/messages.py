@@ -6,6 +6,8 @@ from typing import NamedTuple, NewType
 
 Replica = NewType("Replica", int)
 """Id of a member of the replica set, 1..31. Stored, so it never changes."""
+VOTERS_MAX = 31
+"""Ids are 1..31, so no set is larger."""
 Term = NewType("Term", int)
 """Raft's logical time. 0 means "before the first election"."""
 Index = NewType("Index", int)

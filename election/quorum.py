@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, floor
 
-from election.messages import Index, Replica
+from election.messages import VOTERS_MAX, Index, Replica
 
-VOTERS_MAX = 31
-"""Replica ids are 1..31, so no set is larger."""
 EXPRESSION_CHARS_MAX = 200
 
 

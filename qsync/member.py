@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from election.messages import Replica
-from election.quorum import VOTERS_MAX
+from election.messages import VOTERS_MAX, Replica
 from qsync.record import Instance
 
 MEMBERS_MAX: Final = VOTERS_MAX

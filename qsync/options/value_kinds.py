@@ -8,7 +8,8 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 
 from election import quorum
-from election.quorum import VOTERS_MAX, Quorum
+from election.messages import VOTERS_MAX
+from election.quorum import Quorum
 from qsync import units
 
 T = TypeVar("T")
