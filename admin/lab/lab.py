@@ -24,7 +24,6 @@ from admin.links.rules import lay_out as lay_out_links
 from election.messages import Replica
 from qsync.errors import ConfigError
 from qsync.store.eventfile import note_wiped
-from qsync.store.opening import Founder, found
 from qsync.store.private import make_private
 
 NODES_MAX = 31
@@ -288,6 +287,7 @@ def create(
         make_private(each)
     given = {**(options or {}), **(lay_out(directory, lab) if secure else {})}
     from admin.lab import cluster_secret  # noqa: PLC0415 - reads YAML, which others of a lab do not
+    from qsync.store.opening import Founder, found  # noqa: PLC0415 - most only look a lab up
 
     given = cluster_secret.shared(directory.absolute(), given)
     for node in lab.nodes:

@@ -8,6 +8,17 @@ import pytest
 
 from tests.repo import tree
 
+CLIENTS = ("qsync.client.blocking", "qsync.client.aio")
+ASKING = ("admin.cluster.ask", "cli.targets", "cli.commands.status", "cli.commands.data")
+NAMES_ALONE = {
+    "election",
+    "election.messages",
+    "qsync.core",
+    "qsync.core.conclusions",
+    "qsync.core.consistency",
+}
+"""Of the rooms where a node decides: the numbers and names that stand in requests and answers."""
+
 
 def imported(statement: str) -> set[str]:
     """The modules that are loaded after a statement in a fresh interpreter."""
@@ -41,6 +52,19 @@ def test_the_command_line_starts_without_what_a_command_may_need() -> None:
 @pytest.mark.parametrize("module", ["cli.main", "cli.commands.status", "qsync.node.node"])
 def test_numpy_is_for_the_checker_alone(module: str) -> None:
     assert "numpy" not in imported(f"import {module}")
+
+
+@pytest.mark.parametrize("module", [*CLIENTS, *ASKING])
+def test_who_asks_a_node_loads_none_of_its_rules(module: str) -> None:
+    rules = ("election", "qsync.core", "qsync.node", "qsync.store.segments", "qsync.store.contract")
+    found = {name for name in imported(f"import {module}") if name.startswith(rules)}
+    assert found - NAMES_ALONE == set()
+
+
+@pytest.mark.parametrize("module", ASKING)
+def test_a_command_that_asks_nodes_for_their_status_reads_no_rows(module: str) -> None:
+    found = {name for name in imported(f"import {module}") if name.startswith("qsync.data")}
+    assert found - {"qsync.data", "qsync.data.tags"} == set()
 
 
 @pytest.mark.parametrize("package", ["election", "qsync.core"])
