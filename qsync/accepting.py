@@ -7,7 +7,8 @@ from qsync import errors
 from qsync.core.logindex import LogIndex
 from qsync.core.machine import Machine
 from qsync.core.writable import ReadOnlyReason
-from qsync.data.request import KnownRequest, Once, ReadKind, Request
+from qsync.data.operation_kinds import ReadKind
+from qsync.data.request import KnownRequest, Once, Request
 from qsync.error_details import COMPACTED, RECORDED
 
 

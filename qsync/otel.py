@@ -15,7 +15,7 @@ from opentelemetry.util.types import AttributeValue
 from qsync.client import calls, local_sockets, observing, targets
 from qsync.client.numbering import Token
 from qsync.client.pending_request import PendingRequest, RequestObserver
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from qsync.errors import Outcome, ProtocolError, QsyncError
 from qsync.version import __version__
 from qsync.wire.verbs import (

@@ -14,7 +14,8 @@ from qsync import errors
 from qsync.core.consistency import Consistency
 from qsync.core.inputs import ReadAsked
 from qsync.core.ready import Ticket
-from qsync.data.request import Op, Request
+from qsync.data.operation_kinds import Op
+from qsync.data.request import Request
 from qsync.data.schema import Schema
 from qsync.error_details import RECORDED
 from qsync.replica import Replica

@@ -12,7 +12,8 @@ from qsync import errors, features
 from qsync.core.config import CoreConfig
 from qsync.core.inputs import Disconnected
 from qsync.core.machine import Machine
-from qsync.data.request import Op, Request
+from qsync.data.operation_kinds import Op
+from qsync.data.request import Request
 from qsync.options.core_options import EnableFeatures
 
 _HINT: Final = (

@@ -15,7 +15,7 @@ from qsync.client import calls, operations, options
 from qsync.client.operations import Operation
 from qsync.client.options import Changes, CountOptions, PageOptions, RangeOptions, ReadOptions
 from qsync.client.rows import Key, Receipt, Row, Values
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from qsync.errors import NoSuchIndex
 from qsync.wire.verbs import Name
 

@@ -18,7 +18,7 @@ from qsync.client.blocking import Client, connect
 from qsync.client.core import INFLIGHT_MAX
 from qsync.client.load import LoadGenerator, LoadRequest, LoadResult, Workload
 from qsync.client.numbering import SEED_BYTES
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from qsync.errors import NotLeader, ReadOnly, Unavailable
 from qsync.form import form
 from qsync.wire import cbor, requests

@@ -13,7 +13,7 @@ from cli.shell.refused import REFUSED, refusal_of
 from cli.shell.runtime import MultipleValues
 from cli.shell.values import NamedRow
 from qsync.client import operations
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from qsync.errors import NoSuchSpace, WrongOperation
 
 NOTHING: Final = MultipleValues()

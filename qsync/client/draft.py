@@ -10,7 +10,7 @@ from qsync.client.operations import Operation
 from qsync.client.options import Changes, WriteOptions
 from qsync.client.pending_request import PendingRequest
 from qsync.client.rows import Key, Receipt, Values, key_of, named
-from qsync.data.request import ReadKind
+from qsync.data.operation_kinds import ReadKind
 from qsync.errors import Outcome, QsyncError
 from qsync.wire.verbs import Name, WriteRequest
 

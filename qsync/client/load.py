@@ -19,7 +19,7 @@ from qsync.client import operations
 from qsync.client.numbering import born
 from qsync.client.one_node import NodeConnection
 from qsync.core.consistency import Consistency
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from qsync.errors import NotLeader, Outcome, Overloaded, QsyncError, ReadOnly, Unavailable
 from qsync.tls.errors import TlsFailed
 from qsync.wire import cbor, limits, replies, requests

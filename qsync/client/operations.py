@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from qsync.client.rows import Key, Values, changes_of, encode_row, key_of
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from qsync.wire.verbs import Name
 
 Operation = list[object]

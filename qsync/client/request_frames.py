@@ -4,7 +4,7 @@ from typing import Final
 
 from qsync.client.numbering import Numbering
 from qsync.client.pending_request import PendingRequest
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from qsync.wire import cbor, requests
 from qsync.wire.verbs import Request, WriteFlags, WriteRequest
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from qsync.client.operations import Operation
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from qsync.rights import GrantedOn
 from qsync.wire.scram import PasswordKeys
 

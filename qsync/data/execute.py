@@ -7,7 +7,8 @@ from qsync.data import body, consumers, ddl, keys, operators, schema, sessions, 
 from qsync.data.draft import EffectDraft, Readable
 from qsync.data.indexes import Index
 from qsync.data.keys import Misfit
-from qsync.data.request import ExecutedTransaction, Limits, Op, Request
+from qsync.data.operation_kinds import Op
+from qsync.data.request import ExecutedTransaction, Limits, Request
 from qsync.data.schema import Schema, SpaceDefinition
 from qsync.data.users import OPERATIONS as USER_OPERATIONS
 from qsync.error_details import OUTCOMES_MAX, RETRY_AFTER

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from qsync.data.grants import KnownOperation
-from qsync.data.request import Op, ReadKind, Request
+from qsync.data.operation_kinds import Op, ReadKind
+from qsync.data.request import Request
 from qsync.data.schema import Schema
 from qsync.rights import Need, Privilege
 

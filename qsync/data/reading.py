@@ -11,7 +11,7 @@ from qsync.data.draft import Readable
 from qsync.data.execute import find
 from qsync.data.indexes import Index
 from qsync.data.keys import ABOVE, Misfit
-from qsync.data.request import ReadKind
+from qsync.data.operation_kinds import ReadKind
 from qsync.data.schema import Schema, SpaceDefinition
 from qsync.errors import WrongKey, WrongTuple
 

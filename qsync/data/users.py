@@ -7,7 +7,7 @@ from qsync import features
 from qsync.data import schema, settings, tuples
 from qsync.data.draft import EffectDraft
 from qsync.data.grants import KEY, KEY_NAME, ROLE, USER, Rights, grant_of
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from qsync.data.schema import SpaceDefinition
 from qsync.errors import Overloaded, ProtocolError, WrongOperation
 from qsync.passwords import ITERATIONS_MAX, ITERATIONS_MIN, KEY_BYTES, SALT_BYTES_MAX

@@ -14,7 +14,7 @@ from typing import Final
 from qsync import audit
 from qsync.audit import AuditHead
 from qsync.config.sections import AuditFailure, AuditSection
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from qsync.errors import StoreError
 from qsync.line_files import last_lines
 from qsync.node.connection import Connection

@@ -6,7 +6,8 @@ replicas forget the session at the same place of the log (protocol.md section 5)
 
 from collections.abc import Collection
 
-from qsync.data.request import Op, Request
+from qsync.data.operation_kinds import Op
+from qsync.data.request import Request
 from qsync.errors import QsyncError, Rebuilding
 from qsync.replica import Replica
 

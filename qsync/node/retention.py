@@ -13,7 +13,8 @@ from qsync.core.retention import ConsumerChanges, HoldKind, LogHold, RetentionFa
 from qsync.core.trimming import start_at, trim_log
 from qsync.data import schema
 from qsync.data.consumers import consumers_of
-from qsync.data.request import Op, Request
+from qsync.data.operation_kinds import Op
+from qsync.data.request import Request
 from qsync.errors import QsyncError, StoreError
 from qsync.node.checkpoints import Checkpoint
 from qsync.node.retained import Retained

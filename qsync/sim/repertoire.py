@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from qsync.core.consistency import Consistency
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from qsync.sim import spaces
 from qsync.sim.client_load import ClientLoad
 from qsync.sim.dice import RandomStream

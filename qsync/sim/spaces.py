@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import cbor2
 
-from qsync.data.request import Op, ReadKind
+from qsync.data.operation_kinds import Op, ReadKind
 
 REGISTERS, LISTS, COUNTERS, CHECKING, SAVINGS, NOTES = range(512, 518)
 NAMES = {

@@ -1,6 +1,6 @@
 """Transactions that read, pause, and write: refused if their read set changed meanwhile."""
 
-from qsync.data.request import ReadKind
+from qsync.data.operation_kinds import ReadKind
 from qsync.sim import spaces
 from qsync.sim.operations import (
     OperationRecord,

@@ -68,8 +68,8 @@ class WriteRequest(NamedTuple):
     """One transaction. `session` is empty when the client does not ask for "exactly once".
 
     `timeout`: how long the node may keep the client waiting, in seconds. `reads` are validated
-    against `snapshot` (optimistic concurrency), as `qsync.data.request.ReadKind` names them: keys,
-    ranges, and entries of the log that was read.
+    against `snapshot` (optimistic concurrency): keys, ranges, and entries of the log that was read,
+    as `qsync.data.operation_kinds.ReadKind` names them.
     """
 
     id: int

@@ -19,7 +19,8 @@ from typing import TypeVar
 from election.messages import Index, Position, Term
 from qsync.data.keys import prefix
 from qsync.data.memtable import release
-from qsync.data.request import ExecutedTransaction, Op, Request, Write
+from qsync.data.operation_kinds import Op
+from qsync.data.request import ExecutedTransaction, Request, Write
 from qsync.data.state import DataState
 from qsync.store.contract import Wait
 from qsync.store.spaces import SpaceStore

@@ -44,7 +44,7 @@ from qsync.core.messages import (
     ReadIndexResponse,
     TransferLeadership,
 )
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from qsync.node.embedded import EmbeddedNode
 from qsync.record import Crc, Lsn
 from qsync.wire import limits, peer_messages, requests, verbs

@@ -15,7 +15,7 @@ import pytest
 import qsync
 from admin.cluster import surveys
 from admin.lab import lab
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from qsync.errors import Overloaded, QsyncError, TooLarge
 from qsync.wire import replies, requests
 from qsync.wire.verbs import GetRequest, WriteFlags, WriteRequest

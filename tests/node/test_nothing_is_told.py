@@ -10,7 +10,8 @@ import qsync
 from qsync import refusing
 from qsync.client.login import Credentials
 from qsync.client.one_node_aio import AsyncNodeConnection
-from qsync.data.request import Op, Request
+from qsync.data.operation_kinds import Op
+from qsync.data.request import Request
 from qsync.errors import AccessDenied, QsyncError
 from qsync.node.node import open_node
 from qsync.wire import verbs

@@ -17,7 +17,7 @@ from election.messages import Index
 from qsync.client.login import Credentials
 from qsync.client.one_node_aio import AsyncNodeConnection
 from qsync.core.consistency import Consistency
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from qsync.errors import AccessDenied, Conflict, NoSuchSpace, QsyncError
 from qsync.rights import ROLES
 from qsync.wire import verbs

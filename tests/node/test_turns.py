@@ -19,8 +19,8 @@ from qsync.core.consistency import Consistency
 from qsync.core.inputs import Connected
 from qsync.core.messages import AppendResponse
 from qsync.data.digest import DigestScan
+from qsync.data.operation_kinds import Op
 from qsync.data.reading import Scan
-from qsync.data.request import Op
 from qsync.errors import AccessDenied, TooLarge
 from qsync.node import due
 from qsync.node.connection import UNSENT_BYTES_MAX

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from election.messages import Index, Term
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from qsync.errors import AccessDenied, Compacted, LostWrite, NoSuchSpace, Overloaded, WrongKey
 from qsync.node import watching
 from qsync.node.connection import ClosedBy, Connection

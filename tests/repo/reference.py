@@ -30,7 +30,7 @@ from qsync.config import NodeConfig
 from qsync.config.aliases import ALIASES
 from qsync.data.keys import ENCODERS, FieldType
 from qsync.data.needs import OP_NEEDS
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from qsync.faultpoints import POINTS
 from qsync.faults import ABOUT, Fault
 from qsync.happenings import HAPPENINGS as ALL

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from qsync.data.request import ReadKind
+from qsync.data.operation_kinds import ReadKind
 from tests.repo import tree
 
 ASKING = ("qsync/client", "qsync/node", "qsync/sim", "admin", "cli")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from election.messages import Index, Term
 from qsync.core.consistency import Consistency
 from qsync.data import tuples
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from qsync.wire import replies
 from qsync.wire.verbs import GetRequest, ReadLevel, WriteFlags, WriteRequest
 from tests.scenarios import words as said

@@ -1,6 +1,6 @@
 """Settings that the whole cluster shares: clients change them, nodes say what they follow."""
 
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from tests.scenarios.acts import act
 from tests.scenarios.acts_clients import transact
 from tests.scenarios.stage import Stage

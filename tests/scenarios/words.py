@@ -7,7 +7,8 @@ from functools import cache
 from election.messages import Index
 from qsync.data import body, keys, schema, sessions, tuples
 from qsync.data.members import CODEC
-from qsync.data.request import Op, Request
+from qsync.data.operation_kinds import Op
+from qsync.data.request import Request
 from qsync.data.schema import Schema
 from qsync.data.state import DataState
 from qsync.member import Member

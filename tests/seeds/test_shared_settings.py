@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from admin.soak.judge import SeedConclusion, judge
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from qsync.sim import swarm, transactions
 from qsync.sim.operations import OperationRecord, WriteOperation
 from qsync.sim.plan import Plan

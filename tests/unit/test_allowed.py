@@ -8,7 +8,7 @@ import pytest
 
 from qsync import audit
 from qsync.config.sections import AuditSection
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from qsync.errors import AccessDenied, Rebuilding
 from qsync.node import guard
 from qsync.node.allowed import SPACES_MAX, AllowedQuestions

@@ -13,7 +13,7 @@ from cli.main import run
 from qsync import audit
 from qsync.audit import AuditHead
 from qsync.config.sections import AuditFailure, AuditSection
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from qsync.errors import AccessDenied, StoreError
 from qsync.happenings import HAPPENINGS
 from qsync.node import guard

@@ -7,7 +7,7 @@ from election.messages import Index
 from qsync import consumer
 from qsync.consumer import Consumer, ConsumerKind, consumer_of
 from qsync.data import consumers, schema
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from qsync.errors import Compacted, Overloaded, ProtocolError, WrongOperation, WrongSchema
 from tests.unit.book import Book, pack
 

@@ -7,8 +7,9 @@ import pytest
 
 from election.messages import Index, Position, Term
 from qsync.data import body
+from qsync.data.operation_kinds import Op
 from qsync.data.operators import OPERATORS_MAX
-from qsync.data.request import Limits, Op, Request
+from qsync.data.request import Limits, Request
 from qsync.data.state import DataState
 from qsync.errors import (
     Conflict,

@@ -7,7 +7,8 @@ import pytest
 from qsync import features, rights
 from qsync.data import grants, needs, schema, tuples
 from qsync.data.fold import Fold
-from qsync.data.request import Op, Request
+from qsync.data.operation_kinds import Op
+from qsync.data.request import Request
 from qsync.data.state import DataState
 from qsync.errors import (
     AccessDenied,

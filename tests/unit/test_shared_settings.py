@@ -16,7 +16,8 @@ from qsync.config import NodeConfig
 from qsync.config.checks import inconsistencies
 from qsync.core.config import CoreConfig
 from qsync.core.settings import misfits, overlaid
-from qsync.data.request import Op, Request
+from qsync.data.operation_kinds import Op
+from qsync.data.request import Request
 from qsync.data.state import DataState
 from qsync.errors import ConfigError, ProtocolError, WrongSchema
 from qsync.node.assembly import core_config

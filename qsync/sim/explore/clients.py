@@ -13,7 +13,8 @@ from qsync.core.trimming import start_at, trim_log
 from qsync.data import body, keys, sessions
 from qsync.data.fold import at_once
 from qsync.data.keys import FieldType, KeyPart
-from qsync.data.request import KnownRequest, Op, ReadKind, Request
+from qsync.data.operation_kinds import Op, ReadKind
+from qsync.data.request import KnownRequest, Request
 from qsync.data.schema import SESSION
 from qsync.data.sessions import PLACE_BYTES
 from qsync.error_details import RECORDED

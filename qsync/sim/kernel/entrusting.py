@@ -13,7 +13,8 @@ import cbor2
 from qsync.consumer import ConsumerKind
 from qsync.data import schema
 from qsync.data.consumers import consumers_of
-from qsync.data.request import Op, Request
+from qsync.data.operation_kinds import Op
+from qsync.data.request import Request
 from qsync.errors import QsyncError
 from qsync.node.connection import Connection
 from qsync.node.node import Node

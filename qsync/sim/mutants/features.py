@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from qsync import features, upgrading
 from qsync.core.inputs import Input, TimerFired
 from qsync.core.ready import TimerKind
-from qsync.data.request import Op, Request
+from qsync.data.operation_kinds import Op
+from qsync.data.request import Request
 from qsync.replica import Replica as Core
 from qsync.sim.mutants.mutant import Mutant, put
 

@@ -11,13 +11,13 @@ from typing_extensions import override
 from election.messages import Index, Position, Term
 from qsync.core.leader import Leader
 from qsync.core.ready import Ticket
+from qsync.data.operation_kinds import Op
 from qsync.data.request import (
     NEW,
     STALE,
     ExecutedTransaction,
     KnownRequest,
     LoggedTransaction,
-    Op,
     Request,
     Seen,
     SubmittedTransaction,
