@@ -106,7 +106,9 @@ def console(*, stderr: bool = False) -> "Console":
     if isinstance(stream, io.TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
         stream.reconfigure(errors="replace")
     plain = style().plain
-    return SafeConsole(stderr=stderr, no_color=True if plain else None, highlight=False)
+    colourless = True if plain else None
+    # A name such as `:cat:` is shown as it is, and Rich need not load its table of pictures.
+    return SafeConsole(stderr=stderr, no_color=colourless, highlight=False, emoji=False)
 
 
 def complain(error: QsyncError, how: Style, args: Sequence[str] = ()) -> None:

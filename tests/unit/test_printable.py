@@ -4,11 +4,13 @@ import io
 import json
 from pathlib import Path
 
+import click
 import pytest
 from rich.markup import escape
 from rich.table import Table
 
 from cli.main import run
+from cli.output import Style, show
 from cli.printable import one_line, printable
 from cli.render.screen import SafeConsole
 from qsync.config.sections import AuditSection
@@ -62,6 +64,14 @@ def test_a_table_on_a_terminal_is_steered_by_its_own_colours_only(
     for each in (CLEAR, TITLE, CSI, BACK, "\r", "\x7f", "\x07"):
         assert each not in told
     assert told.count(r"\u001b[2J") == 2
+
+
+def test_a_name_is_shown_as_it_is_and_not_as_a_picture(capsys: pytest.CaptureFixture[str]) -> None:
+    table = Table("name")
+    table.add_row(":cat:")
+    with click.Context(click.Command("user"), obj=Style()):
+        show(table)
+    assert ":cat:" in capsys.readouterr().out
 
 
 def test_who_fails_to_log_in_writes_no_line_and_no_control_on_the_auditor_s_screen(
