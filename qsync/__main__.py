@@ -1,5 +1,6 @@
 """The `qsync` command: makes sure that the packages beside us are ours, then hands over to them."""
 
+import gc
 import importlib
 import sys
 from types import ModuleType
@@ -8,17 +9,23 @@ from qsync import form
 
 SIBLINGS = ("election", "admin", "cli")
 """Common words: another distribution, or a folder in the way, may bear the same name."""
+YOUNG_OBJECTS = 20_000
+"""So many more objects live before the collector looks at them: what modules define stays."""
 
 
 def main() -> None:
     """Run the command line, or say what is in the way (exit code 2)."""
+    gc.set_threshold(YOUNG_OBJECTS)
     complaint = stranger() or form.warning()
     if complaint is not None:
         print(complaint, file=sys.stderr)
         sys.exit(2)
     from cli.main import main as command  # noqa: PLC0415 - only after the check above
 
-    command()
+    try:
+        command()
+    finally:
+        gc.freeze()  # or the end of the process is a search for garbage in all that it loaded
 
 
 def stranger() -> str | None:
