@@ -7,7 +7,6 @@ import click
 from click.core import ParameterSource
 from typing_extensions import override
 
-from cli import targets
 from cli.output import Style
 from qsync import units
 from qsync.form import form
@@ -74,6 +73,8 @@ class TargetOption(click.ParamType[list[str]]):
         """Text to addresses."""
         if isinstance(value, list):
             return value
+        from cli import targets  # noqa: PLC0415 - knows labs; only a command that runs needs it
+
         try:
             return targets.resolve(str(value))
         except ValueError as error:
@@ -116,7 +117,7 @@ def target_argument(command: Callable[P, R]) -> Callable[P, R]:
     wrapped = click.argument(
         "target",
         type=TargetOption(),
-        default=targets.default,
+        default=_default_target,
         envvar="QSYNC_TARGET",
         metavar="[TARGET]",
         callback=_either,
@@ -139,7 +140,7 @@ def target_option(command: Callable[P, R]) -> Callable[P, R]:
         "--target",
         "-t",
         type=TargetOption(),
-        default=targets.default,
+        default=_default_target,
         envvar="QSYNC_TARGET",
         help="host:port, a comma list, qsync://host1,host2/, a lab's name or a context.",
     )(command)
@@ -152,6 +153,12 @@ def set_options(settings: tuple[str, ...]) -> dict[str, str]:
     if wrong is not None:
         raise click.UsageError(f"{wrong!r} is not OPTION=VALUE")
     return {key: value for key, _, value in pairs.values()}
+
+
+def _default_target() -> str:
+    from cli import targets  # noqa: PLC0415 - see TargetOption
+
+    return targets.default()
 
 
 def _keep_named(

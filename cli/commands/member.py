@@ -13,7 +13,6 @@ from cli.commands import consumers
 from cli.examples import examples
 from cli.options import json_option, target_argument, target_option, timeout_option
 from cli.output import document, say, style, text
-from qsync.config import Address
 from qsync.member import MemberAction, MemberRole, Standing
 
 P = ParamSpec("P")
@@ -157,6 +156,8 @@ def move(
 
     Start it there first: nothing is changed unless it answers.
     """
+    from qsync.config import Address  # noqa: PLC0415 - loads YAML, which the other verbs do not
+
     try:
         where = Address.parse(address)
     except ValueError as error:

@@ -2,7 +2,6 @@
 
 from admin.lab.lab import Lab, LabNode
 from admin.lab.secure import is_secure
-from qsync.config import NodeConfig
 
 
 def state_of(node: LabNode) -> str:
@@ -39,4 +38,6 @@ def _scheme(lab: Lab, node: LabNode) -> str:
     """Return how the page is opened: with TLS where the node speaks it there."""
     if not is_secure(lab.dir):
         return "http"
+    from qsync.config import NodeConfig  # noqa: PLC0415 - reads YAML, which only this lab needs
+
     return "https" if NodeConfig.load(node.config, {}).tls.metrics else "http"

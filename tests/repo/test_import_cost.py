@@ -61,6 +61,18 @@ def test_numpy_is_for_the_checker_alone(module: str) -> None:
     assert "numpy" not in imported(f"import {module}")
 
 
+@pytest.mark.parametrize("name", ["cert", "data", "doctor", "explain", "help", "top", "users"])
+def test_the_module_of_a_light_command_loads_the_rest_when_it_runs(name: str) -> None:
+    late = ("admin.lab", "admin.cluster", "concurrent", "msgspec", "qsync.client", "rich", "yaml")
+    found = imported(f"import cli.commands.{name}")
+    assert {module for module in found if module.startswith(late)} == set()
+
+
+@pytest.mark.parametrize("name", ["lab", "member", "status"])
+def test_only_who_reads_a_configuration_loads_yaml(name: str) -> None:
+    assert not {"yaml", "qsync.config.node"} & imported(f"import cli.commands.{name}")
+
+
 @pytest.mark.parametrize("module", [*CLIENTS, *ASKING])
 def test_who_asks_a_node_loads_none_of_its_rules(module: str) -> None:
     rules = ("election", "qsync.core", "qsync.data", "qsync.node", "qsync.store.contract")
