@@ -76,12 +76,13 @@ def all_explanations() -> list[ErrorExplanation]:
 def explain(code: str) -> ErrorExplanation:
     """The explanation of the error with that code, in any spelling. Raises ConfigError."""
     wanted = code.upper().replace("-", "_")
-    found = next((each for each in all_explanations() if each.kind.code == wanted), None)
-    if found is None:
-        known = [each.kind.code for each in all_explanations()]
-        near = difflib.get_close_matches(wanted, known, n=1)
-        meant = f"did you mean {near[0]}? " if near else ""
-        raise ConfigError(
-            f"there is no error code {code!r}", hint=f"{meant}`qsync explain list` names them all"
-        )
-    return found
+    for home in ERROR_MODULES:  # the first of them has most errors, and loads nothing
+        importlib.import_module(home)
+        for kind in all_errors():
+            if kind.code == wanted:
+                return ErrorExplanation(kind)
+    near = difflib.get_close_matches(wanted, [each.code for each in all_errors()], n=1)
+    meant = f"did you mean {near[0]}? " if near else ""
+    raise ConfigError(
+        f"there is no error code {code!r}", hint=f"{meant}`qsync explain list` names them all"
+    )

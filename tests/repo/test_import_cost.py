@@ -68,6 +68,11 @@ def test_the_module_of_a_light_command_loads_the_rest_when_it_runs(name: str) ->
     assert {module for module in found if module.startswith(late)} == set()
 
 
+def test_to_explain_an_error_of_the_database_loads_nothing_else_that_fails() -> None:
+    found = imported("from cli import explanations\nexplanations.explain('NOT_LEADER')")
+    assert not {"admin", "trio", "qsync.client"} & found
+
+
 @pytest.mark.parametrize("name", ["lab", "member", "status"])
 def test_only_who_reads_a_configuration_loads_yaml(name: str) -> None:
     assert not {"yaml", "qsync.config.node"} & imported(f"import cli.commands.{name}")
