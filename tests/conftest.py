@@ -1,6 +1,7 @@
 """What all tests share: the cheapest run first, and a picture of what a run needs."""
 
 import gc
+import os
 import signal
 from collections import Counter
 from pathlib import Path
@@ -20,6 +21,8 @@ ROOT = Path(__file__).parent
 # that they start must not.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+# Else each process that a test starts would compile its sources again (see the Makefile).
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_configure() -> None:
