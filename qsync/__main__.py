@@ -9,8 +9,8 @@ from qsync import form
 
 SIBLINGS = ("election", "admin", "cli")
 """Common words: another distribution, or a folder in the way, may bear the same name."""
-YOUNG_OBJECTS = 20_000
-"""So many more objects live before the collector looks at them: what modules define stays."""
+YOUNG_OBJECTS = 100_000
+"""So many more objects live before the collector looks at them: twice what a command loads."""
 
 
 def main() -> None:
