@@ -68,6 +68,12 @@ def test_the_module_of_a_light_command_loads_the_rest_when_it_runs(name: str) ->
     assert {module for module in found if module.startswith(late)} == set()
 
 
+def test_the_process_of_a_node_loads_nothing_that_operators_and_clients_use() -> None:
+    theirs = ("admin", "anyio", "asyncio", "cryptography", "qsync.client", "qsync.sim", "rich")
+    found = imported("import cli.main, cli.commands.node, qsync.node.run")
+    assert {module for module in found if module.startswith(theirs)} == set()
+
+
 def test_to_explain_an_error_of_the_database_loads_nothing_else_that_fails() -> None:
     found = imported("from cli import explanations\nexplanations.explain('NOT_LEADER')")
     assert not {"admin", "trio", "qsync.client"} & found
