@@ -51,8 +51,8 @@ env: $(VENV)/.developed ## build or refresh .venv with everything below
 
 # The same sources, as extension modules beside them (docs/decisions/0012). Python prefers those, so
 # `qsync` and the tests refuse to run when one of them is older than its source.
-compiled: $(VENV)/.developed ## compile the hot modules with mypyc: about a minute (needs a C compiler)
-	@$(BIN)/python .build/compiling.py
+compiled: $(VENV)/.developed ## compile the hot modules with mypyc: about a minute (needs a C compiler; ARGS=--trained)
+	@$(BIN)/python .build/compiling.py $(ARGS)
 
 pure: ## remove the compiled modules again
 	@$(PYTHON) .build/compiling.py --pure
@@ -182,7 +182,7 @@ dist: $(VENV)/.developed ## sources, pure wheel and compiled wheel, in dist/ (mi
 	@rm -rf dist
 	@[ -n "$(UV)" ] || $(BIN)/python -m pip install --quiet build
 	@QSYNC_FORM=pure $(if $(UV),$(UV) build --quiet --out-dir,$(BIN)/python -m build --outdir) dist .
-	@$(if $(UV),$(UV) build --quiet --wheel --out-dir,$(BIN)/python -m build --wheel --outdir) dist .
+	@QSYNC_COMPILE_TRAINED=1 $(if $(UV),$(UV) build --quiet --wheel --out-dir,$(BIN)/python -m build --wheel --outdir) dist .
 	@ls -l dist
 
 reference: $(VENV)/.developed ## tables of the reference, written from the code

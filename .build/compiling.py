@@ -2,6 +2,7 @@
 
     python .build/compiling.py             into this tree, an extension module beside each source
     python .build/compiling.py --into DIR  into another folder, for a wheel or for tests
+    python .build/compiling.py --trained   so that what a load does often is fastest: twice as long
     python .build/compiling.py --pure      removes what the first one made
 
 `hook.py` beside this file calls it while a wheel is built. C files go to the compiler one a
@@ -12,16 +13,20 @@ processor at a time, and what was compiled before from the same text is taken fr
 import argparse
 import hashlib
 import os
-import shlex
-import shutil
-import subprocess
 import sys
 import sysconfig
 import tempfile
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))  # `make` runs Python without the script's folder
+import c_compiler
+import training
+from c_compiler import NoCompilerError, NotCompiledError
 
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = "qsync.native"
@@ -129,13 +134,11 @@ PURE = {
 }
 """What of it stays as it is, and why."""
 
+NEAR_CALLS = ("-fvisibility=hidden", "-fno-semantic-interposition", "-fno-plt")
+"""Compiled modules call each other directly: nobody else may replace a function of theirs.
 
-class NotCompiledError(Exception):
-    """There is no compiled form, and why."""
-
-
-class NoCompilerError(NotCompiledError):
-    """Nor can there be one here."""
+Without them each call goes through a table, which costs a simulated run 5 to 10 % of its time.
+"""
 
 
 def sources(root: Path) -> list[str]:
@@ -144,31 +147,57 @@ def sources(root: Path) -> list[str]:
     return [name for name in found if name not in PURE]
 
 
-NEAR_CALLS = ("-fvisibility=hidden", "-fno-semantic-interposition", "-fno-plt")
-"""Compiled modules call each other directly: nobody else may replace a function of theirs.
+@dataclass(frozen=True)
+class Translation:
+    """What mypyc made of the sources: extension modules in C, and the flags to compile them."""
 
-Without them each call goes through a table, which costs a simulated run 5 to 10 % of its time.
-"""
+    extensions: list[Any]
+    flags: list[str]
+    known: Any
+    """What an object file depends on beside its source."""
+    work: Path
 
-
-def compiler() -> str | None:
-    """The C compiler that Python's own build names, or the environment; None: it is not here."""
-    return shutil.which((_words("CC") or ["cc"])[0])
+    @property
+    def sources(self) -> list[Path]:
+        """The largest first: then no processor waits for the last one."""
+        files = {Path(name) for each in self.extensions for name in each.sources}
+        return sorted(files, key=lambda path: (-path.stat().st_size, path))
 
 
 def compile_into(
-    target: Path, root: Path = ROOT, level: str = "2", work: Path | None = None
+    target: Path,
+    root: Path = ROOT,
+    level: str = "2",
+    work: Path | None = None,
+    *,
+    trained: bool = False,
 ) -> list[Path]:
-    """Compile the sources below `root`; the extension modules that were made below `target`."""
-    if compiler() is None:
+    """Compile the sources below `root`; the extension modules that were made below `target`.
+
+    `trained`: by the counts of a load, which takes twice as long. Raises NotTrainedError where
+    that cannot be.
+    """
+    if c_compiler.compiler() is None:
         raise NoCompilerError("there is no C compiler")
     with tempfile.TemporaryDirectory() as passing:
-        return _compile(target, root, level, work or Path(passing))
+        made = _translated(root, level, work or Path(passing))
+        counts: Mapping[Path, Path] = {}
+        if trained:
+            counts = training.count(made, root, Path(passing) / "training", training.run_load)
+        objects = _objects(made, counts)
+        return [c_compiler.link(each, objects, target) for each in made.extensions]
 
 
-def _compile(target: Path, root: Path, level: str, work: Path) -> list[Path]:
+def _translated(root: Path, level: str, work: Path) -> Translation:
     extensions = _written_in_c(root, work)
-    flags = [*_words("CFLAGS"), "-fPIC", f"-O{level}", "-g0", "-w", *_accepted(NEAR_CALLS)]
+    flags = [
+        *c_compiler.words("CFLAGS"),
+        "-fPIC",
+        f"-O{level}",
+        "-g0",
+        "-w",
+        *c_compiler.accepted(NEAR_CALLS),
+    ]
     flags += [
         f"-D{name}" + ("" if value is None else f"={value}")
         for name, value in extensions[0].define_macros
@@ -177,31 +206,14 @@ def _compile(target: Path, root: Path, level: str, work: Path) -> list[Path]:
     known = _known(flags, {work, *map(Path, folders)})
     folders |= {sysconfig.get_path("include"), str(work / LIBRARY.rpartition(".")[0])}
     flags += sorted(f"-I{folder}" for folder in folders)
+    return Translation(extensions, flags, known, work)
+
+
+def _objects(made: Translation, counts: Mapping[Path, Path]) -> dict[Path, Path]:
+    """`counts`: of a source, how often a load ran each of its lines."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        # The largest first: then no processor waits for the last one.
-        files = {Path(name) for each in extensions for name in each.sources}
-        largest = sorted(files, key=lambda path: -path.stat().st_size)
-        objects = dict(
-            zip(
-                largest,
-                pool.map(lambda path: _object(path, flags, known, work), largest),
-                strict=True,
-            )
-        )
-        return list(pool.map(lambda each: _linked(each, objects, target), extensions))
-
-
-def _accepted(flags: tuple[str, ...]) -> list[str]:
-    """Those of the flags that this compiler knows."""
-    with tempfile.TemporaryDirectory() as passing:
-        source = Path(passing) / "empty.c"
-        source.touch()
-        return [flag for flag in flags if _takes(flag, source)]
-
-
-def _takes(flag: str, source: Path) -> bool:
-    command = [*_words("CC"), "-Werror", flag, "-c", str(source), "-o", str(source) + ".o"]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+        found = pool.map(lambda path: _object(path, made, counts.get(path)), made.sources)
+        return dict(zip(made.sources, found, strict=True))
 
 
 def _known(flags: list[str], folders: set[Path]) -> Any:
@@ -240,36 +252,18 @@ def _written_in_c(root: Path, work: Path) -> list[Any]:
         os.chdir(before)
 
 
-def _object(path: Path, flags: list[str], known: Any, work: Path) -> Path:
-    digest = known.copy()
+def _object(path: Path, translation: Translation, counts: Path | None) -> Path:
+    if counts is not None:
+        return training.compile_by(counts, path, translation.flags)
+    digest = translation.known.copy()
     digest.update(path.read_bytes())
-    made = work / "objects" / f"{path.stem}-{digest.hexdigest()[:24]}.o"
+    made = translation.work / "objects" / f"{path.stem}-{digest.hexdigest()[:24]}.o"
     if not made.exists():
         made.parent.mkdir(parents=True, exist_ok=True)
         half = made.with_suffix(f".{os.getpid()}.half.o")  # two processes may be at it
-        _run([*_words("CC"), *flags, "-c", str(path), "-o", str(half)])
+        c_compiler.compile_one(path, translation.flags, half)
         half.replace(made)
     return made
-
-
-def _linked(extension: Any, objects: dict[Path, Path], target: Path) -> Path:
-    made = target / (extension.name.replace(".", "/") + sysconfig.get_config_var("EXT_SUFFIX"))
-    made.parent.mkdir(parents=True, exist_ok=True)
-    half = made.with_suffix(".half")
-    parts = [str(objects[Path(name)]) for name in extension.sources]
-    _run([*_words("LDSHARED"), *parts, "-o", str(half)])
-    half.replace(made)
-    return made
-
-
-def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise NotCompiledError(f"{shlex.join(command)}\n{done.stderr}")
-
-
-def _words(variable: str) -> list[str]:
-    return shlex.split(os.environ.get(variable) or sysconfig.get_config_var(variable) or "")
 
 
 def clean(root: Path = ROOT) -> int:
@@ -289,6 +283,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--into", type=Path, default=ROOT)
     parser.add_argument("--level", default="2", help="how hard the C compiler tries")
+    parser.add_argument("--trained", action="store_true", help="by the counts of a load; with gcc")
     parser.add_argument("--pure", action="store_true")
     asked = parser.parse_args()
     if asked.pure:
@@ -296,7 +291,9 @@ def main() -> int:
         return 0
     began = time.monotonic()
     try:
-        made = compile_into(asked.into, level=asked.level, work=ROOT / "build" / "mypyc")
+        made = compile_into(
+            asked.into, level=asked.level, work=ROOT / "build" / "mypyc", trained=asked.trained
+        )
     except NoCompilerError as none:
         print(f"qsync runs in its pure form: {none}")
         return 0
