@@ -95,6 +95,7 @@ class Core:
             doubt(self._asks.values(), token)
         ask = PendingRequest(kind, request, frame, now=now, deadline=deadline)
         ask.doubted = token is not None  # a token says that an attempt exists somewhere
+        ask.token_known = ask.doubted or begun is not None
         if observe is not None:
             keep_observer(self._observers, ask, observe)
         if begun is not None:
@@ -120,7 +121,7 @@ class Core:
         ask = PendingRequest(
             RetryKind.WRITE, write, request_frames.frame_of(write), now=now, deadline=deadline
         )
-        ask.doubted = True
+        ask.doubted = ask.token_known = True
         if observe is not None:
             keep_observer(self._observers, ask, observe)
         return self._begin(ask)
@@ -228,7 +229,7 @@ class Core:
             ask.answer = outcome
         write = ask.request
         if isinstance(write, WriteRequest) and write.session == self.numbering.id:
-            if ask.error is not None and retry_policy.unresolved(ask.error):
+            if retry_policy.unresolved(ask):
                 self.numbering.keep(write)
             else:
                 self.numbering.settled(write.seq)

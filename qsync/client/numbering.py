@@ -158,6 +158,18 @@ class Numbering:
         self._pending.discard(write.seq)
         self.unresolved[write.seq] = write
 
+    def abandon(self, ask: PendingRequest) -> None:
+        """Note that the caller of a request has gone without the answer, whatever that will be.
+
+        A write whose token the caller may have is kept for `resolve`, even once it is answered.
+        """
+        ask.withdraw()
+        write = ask.request
+        if ask.token_known and isinstance(write, WriteRequest) and len(write.session) > SEED_BYTES:
+            ask.abandoned = True
+            if ask.settled and write.session == self.id:
+                self.keep(write)
+
     def again(self, seq: int) -> WriteRequest | None:
         """Return an unresolved write, to be sent again."""
         write = self.unresolved.get(seq)

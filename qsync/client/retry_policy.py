@@ -153,9 +153,10 @@ def unknown(ask: PendingRequest, why: str) -> OutcomeUnknown:
     return OutcomeUnknown(why, hint="ask for the status to see whether it was done")
 
 
-def unresolved(error: QsyncError) -> bool:
-    """Return whether the write is worth keeping for `resolve`."""
-    return isinstance(error, OutcomeUnknown) and not is_final(error)
+def unresolved(ask: PendingRequest) -> bool:
+    """Return whether a settled write is worth keeping for `resolve`."""
+    error = ask.error
+    return ask.abandoned or (isinstance(error, OutcomeUnknown) and not is_final(error))
 
 
 def read_nodes(answer: list[object]) -> tuple[list[str], int, str | None]:

@@ -5,8 +5,10 @@ from typing_extensions import override
 
 from qsync.client import calls, operations
 from qsync.client.blocking import Client
+from qsync.client.numbering import Token
 from qsync.client.pending_request import PendingRequest
 from qsync.client.sync.core_client import CoreClient
+from qsync.wire.verbs import WriteRequest
 from tests.unit.test_client_core import Stage, write_of
 
 
@@ -85,3 +87,78 @@ def test_the_caller_has_a_request_before_it_can_be_sent() -> None:
     stage.core.submit(call.kind, call.make, now=stage.now, deadline=stage.now + 1, begun=begun)
     assert seen == [0]
     assert len(stage.heard(link)) == 1
+
+
+@pytest.mark.parametrize("answered", [False, True], ids=["before", "after"])
+def test_a_write_whose_caller_was_interrupted_is_resolved_later(answered: bool) -> None:
+    """Its token is known, so its outcome is kept, though the answer has come."""
+    stage = Stage("a:1")
+    link = stage.opened()
+    ask, write = begun(stage, link)
+    if answered:
+        stage.commit(link, write)
+    stage.core.numbering.abandon(ask)
+    if not answered:
+        stage.commit(link, write)
+    for _ in range(2):
+        stage.put()
+        later = write_of(stage.heard(link))
+        assert later.low == write.seq
+        stage.commit(link, later)
+    again = stage.core.resolve(token_of(write), now=stage.now, deadline=stage.now + 1)
+    assert write_of(stage.heard(link)).ops == write.ops
+    stage.core.numbering.abandon(again)
+    stage.core.close(stage.now)
+    assert stage.heard(link) == [], "its session goes on"
+
+
+def test_calls_that_are_interrupted_keep_the_write_of_a_token() -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    db = Interrupted(stage.core, timeout=10.0)
+    tx = db.transaction()
+    tx.space("s").insert([2, "x"])
+    with pytest.raises(KeyboardInterrupt):
+        tx.commit()
+    write = write_of(stage.heard(link))
+    stage.commit(link, write)
+    assert tx.token == str(token_of(write))
+    with pytest.raises(KeyboardInterrupt):
+        db.resolve(tx.token)
+    stage.commit(link, write_of(stage.heard(link)), duplicate=True)
+    assert stage.core.numbering.low == write.seq
+
+
+def test_what_is_resolved_is_not_kept_any_more() -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    ask, write = begun(stage, link)
+    stage.commit(link, write)
+    stage.core.numbering.abandon(ask)
+    stage.core.resolve(token_of(write), now=stage.now, deadline=stage.now + 1)
+    stage.commit(link, write_of(stage.heard(link)), duplicate=True)
+    assert stage.core.numbering.low == write.seq + 1
+
+
+def test_a_write_whose_token_nobody_knows_is_not_kept() -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    ask = stage.put()
+    write = write_of(stage.heard(link))
+    stage.core.numbering.abandon(ask)
+    stage.commit(link, write)
+    assert stage.core.numbering.low == write.seq + 1
+
+
+def begun(stage: Stage, link: int) -> tuple[PendingRequest, WriteRequest]:
+    """A commit of a transaction, which knows its token."""
+    call = calls.write([operations.insert("s", [2, "x"])])
+    ask = stage.core.submit(
+        call.kind, call.make, now=stage.now, deadline=stage.now + 1, begun=lambda _: None
+    )
+    return ask, write_of(stage.heard(link))
+
+
+def token_of(write: WriteRequest) -> Token:
+    """The token of a request."""
+    return Token(write.session, write.seq)

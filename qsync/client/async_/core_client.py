@@ -46,7 +46,7 @@ class AsyncCoreClient(AsyncDatabase):
         try:
             await self._settle(ask)
         except BaseException:
-            ask.withdraw()
+            self._core.numbering.abandon(ask)
             raise
         return calls.outcome(ask, call.read)
 
@@ -100,7 +100,11 @@ class AsyncCoreClient(AsyncDatabase):
         no attempt that is still on its way can do it any more. OutcomeUnknown if nobody can say.
         """
         ask = self._begin_again(parse_token(token), timeout, again=again)
-        await self._settle(ask)
+        try:
+            await self._settle(ask)
+        except BaseException:
+            self._core.numbering.abandon(ask)
+            raise
         return calls.outcome(ask, calls.read_receipt)
 
     def _forked(self) -> None:

@@ -47,7 +47,7 @@ class CoreClient(Database):
         try:
             self._settle(ask)
         except BaseException:
-            ask.withdraw()
+            self._core.numbering.abandon(ask)
             raise
         return calls.outcome(ask, call.read)
 
@@ -101,7 +101,11 @@ class CoreClient(Database):
         no attempt that is still on its way can do it any more. OutcomeUnknown if nobody can say.
         """
         ask = self._begin_again(parse_token(token), timeout, again=again)
-        self._settle(ask)
+        try:
+            self._settle(ask)
+        except BaseException:
+            self._core.numbering.abandon(ask)
+            raise
         return calls.outcome(ask, calls.read_receipt)
 
     def _forked(self) -> None:
