@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from admin.checker.clip import clip
 from admin.workload.history import HistoryLine, OutcomeType
@@ -19,6 +19,8 @@ NOBODY = -1
 
 ANSWERS = frozenset({"read", "r", "get", "txn"})
 """Operations whose value is the answer."""
+
+ANOTHER = "ends another operation than it began"
 
 LOOKS = frozenset({"read", "r", "get", "cas-unequal"})
 """Operations that never change anything; an unanswered one is ignored."""
@@ -129,7 +131,8 @@ def happened(operations: Iterable[Operation]) -> list[Operation]:
 def operations(lines: Iterable[HistoryLine]) -> list[Operation]:
     """Pair beginnings and ends. An operation without an end is unknown.
 
-    Raises ValueError when a process begins something before its last operation ended.
+    Raises ValueError when a process begins something before its last operation ended, or ends
+    another operation than it began.
     """
     known = list(lines)
     places = any(line.log_index is not None for line in known)
@@ -144,6 +147,9 @@ def operations(lines: Iterable[HistoryLine]) -> list[Operation]:
         begun = waiting.pop(line.process, None)
         if begun is None:
             raise ValueError(f"process {line.process} ends what it never began, {line.index}")
+        what = difference(begun, line, ok=line.type is OutcomeType.OK)
+        if what is not None:
+            raise ValueError(f"process {line.process} {ANOTHER}, at line {line.index}: {what}")
         found.append(_ended(begun, line, _place(line, logged=places)))
     found += [_operation(begun, CompletionType.INFO) for begun in waiting.values()]
     return sorted(found, key=lambda each: each.begun)
@@ -190,6 +196,65 @@ def _place(line: HistoryLine, *, logged: bool) -> int | None:
     if line.term is None or line.lsn is None:
         return None
     return line.term << 48 | line.lsn
+
+
+class OperationEnd(Protocol):
+    """The part of a line that both ends of an operation have."""
+
+    @property
+    def f(self) -> str:
+        """The operation."""
+
+    @property
+    def key(self) -> object:
+        """The object; an end need not repeat it."""
+
+    @property
+    def value(self) -> object:
+        """The argument or the answer; an end need not repeat the argument."""
+
+
+def difference(begun: OperationEnd, ended: OperationEnd, *, ok: bool) -> str | None:
+    """Return what the end says of another operation than the begin, or None.
+
+    The value of a read is the answer, and so are the values of the reads of a transaction. Only an
+    `ok` has to repeat the value: with `fail` and `info` some tools note the error there.
+    """
+    if ended.f != begun.f:
+        return _told("f", begun.f, ended.f)
+    if ended.key is not None and freeze(ended.key) != freeze(begun.key):
+        return _told("key", begun.key, ended.key)
+    if ok and begun.value is not None and ended.value is not None and not _same(begun, ended):
+        return _told("value", begun.value, ended.value)
+    return None
+
+
+def _told(name: str, begun: object, ended: object) -> str:
+    return f"{name} was {clip(begun)} at its begin, and is {clip(ended)} at its end"
+
+
+def _same(begun: OperationEnd, ended: OperationEnd) -> bool:
+    """Return whether the answer is to what was asked."""
+    if begun.f == "txn":
+        return _same_steps(begun.value, ended.value)
+    return begun.f in ANSWERS or freeze(begun.value) == freeze(ended.value)
+
+
+def _same_steps(begun: object, ended: object) -> bool:
+    """Return whether two transactions do the same; what they have read may differ."""
+    if not isinstance(begun, Sequence) or not isinstance(ended, Sequence):
+        return freeze(begun) == freeze(ended)
+    return len(begun) == len(ended) and all(
+        freeze(_asked(one)) == freeze(_asked(other))
+        for one, other in zip(begun, ended, strict=True)
+    )
+
+
+def _asked(step: object) -> object:
+    """The step of a transaction without its answer."""
+    if isinstance(step, list | tuple) and step and step[0] in ANSWERS:
+        return list(step[:2])
+    return step
 
 
 def until(found: Sequence[Operation], end: int) -> list[Operation]:

@@ -5,8 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from admin.checker.operation import FOREVER, CompletionType, Operation, describe, operations, until
+from admin.checker.operation import (
+    ANOTHER,
+    FOREVER,
+    CompletionType,
+    Operation,
+    describe,
+    operations,
+    until,
+)
 from admin.workload.history import AnsweredBy, History, HistoryLine, OutcomeType, load, parse, save
+from tests.unit.ends import OTHERS, SAME, End
 
 
 def lines(*described: str) -> list[HistoryLine]:
@@ -124,6 +133,26 @@ def test_a_process_does_one_thing_at_a_time() -> None:
         operations(lines("0 invoke read k", "0 invoke read k"))
     with pytest.raises(ValueError, match="never began"):
         operations(lines("0 ok read k"))
+
+
+@pytest.mark.parametrize(("begun", "ended"), OTHERS)
+def test_an_end_of_another_operation_is_refused(begun: End, ended: End) -> None:
+    with pytest.raises(ValueError, match=f"process 7 {ANOTHER}, at line 1: "):
+        operations(parse(ended_by(begun, ended)))
+
+
+@pytest.mark.parametrize(("begun", "ended"), SAME)
+def test_an_end_that_says_the_same_is_taken(begun: End, ended: End) -> None:
+    (operation,) = operations(parse(ended_by(begun, ended)))
+    assert operation.kind == ended.get("type", "ok")
+
+
+def ended_by(begun: End, ended: End) -> list[str]:
+    """Two lines of a file."""
+    rows: list[End] = [begun | {"type": "invoke"}, {"type": "ok"} | ended]
+    return [
+        json.dumps(row | {"index": at, "time": at, "process": 7}) for at, row in enumerate(rows)
+    ]
 
 
 def test_a_receipt_is_a_place_in_the_log() -> None:

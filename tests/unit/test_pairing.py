@@ -8,9 +8,11 @@ pytest.importorskip("pyarrow", reason="needs the [spark] extra")
 
 import pyarrow as pa
 
+from admin.checker.operation import ANOTHER
 from admin.checker.spark.clients.pairing import SCHEMA, paired
 from admin.evidence.arrow import batch
 from admin.evidence.tables import Row
+from tests.unit.ends import OTHERS, SAME
 
 PROCESSES = 60
 
@@ -59,3 +61,26 @@ def test_wherever_a_history_is_cut_its_operations_are_the_same(seed: int) -> Non
     assert len(whole) == sum(row["type"] == "invoke" for row in rows)
     for _ in range(3):
         assert operations(rows, dice) == whole
+
+
+@pytest.mark.parametrize(("begun", "ended"), OTHERS)
+def test_an_end_of_another_operation_is_refused(begun: Row, ended: Row) -> None:
+    with pytest.raises(ValueError, match=f"process 7 {ANOTHER}, at line 3: "):
+        operations(lines_of(begun, ended), None)
+
+
+@pytest.mark.parametrize(("begun", "ended"), SAME)
+def test_an_end_that_says_the_same_is_taken(begun: Row, ended: Row) -> None:
+    assert len(operations(lines_of(begun, ended), None)) == 2
+
+
+def lines_of(begun: Row, ended: Row) -> list[Row]:
+    """A history of two processes."""
+    other: Row = {"f": "read", "key": "other", "process": 1}
+    rows: list[Row] = [
+        {**other, "type": "invoke"},
+        {**begun, "process": 7, "type": "invoke"},
+        {**other, "type": "ok"},
+        {"type": "ok", **ended, "process": 7},
+    ]
+    return [row | {"run_id": "r", "index": at, "time": at} for at, row in enumerate(rows)]

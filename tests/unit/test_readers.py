@@ -332,6 +332,8 @@ def test_formats_are_told_apart_by_their_content() -> None:
         ("{:type :odd :f :read :process 1}", "type"),
         ("{:type :ok :f :read :process 1}", "never began"),
         ("{:type :invoke :f :read :process 1}" * 2, "begins twice"),
+        (maps("invoke :f :write :value 1", "ok :f :write :value 2"), "line 1: .*another operation"),
+        (maps("invoke :f :cas :value [1 2]", "ok :f :write :value [1 2]"), "line 1: .*another"),
         ("[{:type :invoke", "jepsen-edn"),
     ],
 )

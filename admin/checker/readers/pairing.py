@@ -3,7 +3,16 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from admin.checker.operation import ANSWERS, NOBODY, CompletionType, Frozen, Operation, freeze
+from admin.checker.operation import (
+    ANOTHER,
+    ANSWERS,
+    NOBODY,
+    CompletionType,
+    Frozen,
+    Operation,
+    difference,
+    freeze,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +31,8 @@ class HistoryEvent:
 def paired(events: Iterable[HistoryEvent]) -> list[Operation]:
     """Operations in the order of their begin, with lines as positions. Without an end: unknown.
 
-    Raises ValueError where a process begins something before its last operation ended.
+    Raises ValueError where a process begins something before its last operation ended, or ends
+    another operation than it began.
     """
     found: list[Operation] = []
     waiting: dict[int | None, HistoryEvent] = {}
@@ -43,11 +53,13 @@ def _ended(begun: HistoryEvent | None, event: HistoryEvent) -> Operation:
         if event.f != "txn":
             raise ValueError(f"line {event.line}: process {event.process} ends what never began")
         begun = event
+    what = difference(begun, event, ok=event.type == "ok")
+    if what is not None:
+        raise ValueError(f"line {event.line}: process {event.process} {ANOTHER}: {what}")
     match event.type:
         case "ok":
             value = event.value if event.f in ANSWERS or begun.value is None else begun.value
-            key = begun.key if event.key is None else event.key
-            known = replace(_begun(begun, CompletionType.OK), value=value, key=key)
+            known = replace(_begun(begun, CompletionType.OK), value=value)
             return replace(known, ended=event.line)
         case "fail":
             return replace(_begun(begun, CompletionType.FAIL), ended=event.line)

@@ -1,5 +1,6 @@
 """Pairs lines of a history into operations, thousands at a time: the begin with its end."""
 
+import json
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -7,7 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from admin.checker.kernels.arrays import Numbers
-from admin.checker.operation import ANSWERS
+from admin.checker.operation import ANOTHER, ANSWERS, difference
+from admin.checker.readers.pairing import HistoryEvent
+from admin.evidence.tables import Row
 
 SCHEMA = pa.schema(
     [
@@ -56,7 +59,7 @@ def paired(tables: Iterable[pa.Table], *, logged: bool) -> Iterator[pa.Table]:
     """Operations of one history whose lines come in order. Without an end: unknown.
 
     `logged`: lines name log positions; otherwise terms and lsns do. Raises ValueError when a
-    process begins something before its last operation ended.
+    process begins something before its last operation ended, or ends another one than it began.
     """
     held: list[pa.Table] = []
     lines, waiting = 0, 0
@@ -77,6 +80,7 @@ def _some(lines: pa.Table, *, logged: bool) -> tuple[pa.Table, pa.Table]:
     """The operations that ended in these lines, and the lines of those that did not."""
     whole = lines.combine_chunks()
     begun, ended, open_ = _pairs(whole)
+    _refuse_others(whole.take(begun), whole.take(ended))
     ends = whole.select([name for name in _ENDS if name in whole.schema.names])
     starts = whole.select([name for name in _STARTS if name in whole.schema.names])
     found = _operations(starts.take(begun), ends.take(ended), logged=logged)
@@ -102,6 +106,31 @@ def _refuse(table: pa.Table, at: Numbers, what: str) -> None:
     if len(at):
         process, line = (table.column(name)[int(at[0])] for name in ("process", "index"))
         raise ValueError(f"process {process} {what}, at line {line}")
+
+
+def _refuse_others(begun: pa.Table, ended: pa.Table) -> None:
+    """Refuse ends of other operations than those that began, as far as the columns tell."""
+    there = [name for name in ("f", "key", "value") if name in begun.schema.names]
+    unlike = np.zeros(begun.num_rows, dtype=np.bool_)
+    for name in there:
+        begin, end = begun.column(name), ended.column(name)
+        # An end need not repeat anything, and what began without a value is told at the end.
+        same = pc.or_(pc.fill_null(pc.equal(begin, end), pa.scalar(value=False)), pc.is_null(end))
+        unlike |= ~(pc.or_(same, pc.is_null(begin)) if name == "value" else same).to_numpy()
+    at = pa.array(np.flatnonzero(unlike))
+    lines = [each.select(["index", "process", "type", *there]).take(at) for each in (begun, ended)]
+    for first, last in zip(*(each.to_pylist() for each in lines), strict=True):
+        what = difference(_event(first), _event(last), ok=last["type"] == "ok")
+        if what is not None:
+            where = f"at line {last['index']}"
+            raise ValueError(f"process {last['process']} {ANOTHER}, {where}: {what}")
+
+
+def _event(row: Row) -> HistoryEvent:
+    """Return a line whose JSON is read."""
+    texts = {name: row.get(name) for name in ("key", "value")}
+    known = {name: json.loads(str(text)) for name, text in texts.items() if text is not None}
+    return HistoryEvent(line=0, process=None, type=str(row["type"]), f=str(row["f"]), **known)
 
 
 def _operations(begun: pa.Table, ended: pa.Table | None, *, logged: bool) -> pa.Table:
