@@ -64,8 +64,7 @@ def check_run(
 
 def history_of(run: RunTables) -> list[Operation]:
     """What the clients did, with unknown outcomes as the logs resolve them."""
-    rows = sorted(run.ops, key=lambda row: int(str(row["index"])))
-    lines = parse(json.dumps({k: v for k, v in row.items() if k != RUN}) for row in rows)
+    lines = parse(json.dumps({k: v for k, v in row.items() if k != RUN}) for row in run.ops)
     found = operations(lines)
     unnamed = any(each.kind is CompletionType.INFO and each.seq is None for each in found)
     return resolve(found, _decided(run, complete=run.manifest.whole and not unnamed))

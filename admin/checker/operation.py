@@ -1,5 +1,6 @@
 """One operation of a client: its request and answer, and the positions of begin and end."""
 
+import itertools
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -129,12 +130,15 @@ def happened(operations: Iterable[Operation]) -> list[Operation]:
 
 
 def operations(lines: Iterable[HistoryLine]) -> list[Operation]:
-    """Pair beginnings and ends. An operation without an end is unknown.
+    """Pair beginnings and ends, by their indexes. An operation without an end is unknown.
 
-    Raises ValueError when a process begins something before its last operation ended, or ends
-    another operation than it began.
+    Raises ValueError when two lines have one index, or a process begins something before its last
+    operation ended, or ends another operation than it began.
     """
-    known = list(lines)
+    known = sorted(lines, key=lambda line: line.index)
+    for one, next_ in itertools.pairwise(known):
+        if one.index == next_.index:
+            raise ValueError(f"two lines have the index {one.index}")
     places = any(line.log_index is not None for line in known)
     found: list[Operation] = []
     waiting: dict[int, HistoryLine] = {}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -10,6 +11,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from qsync.store.private import FILE_OF_OWNER
+
+DEPTH_MAX = 200
+"""Values that are nested deeper are refused: they could not be compared."""
 
 
 class OutcomeType(StrEnum):
@@ -188,10 +192,26 @@ def parse(texts: Iterable[str]) -> Iterator[HistoryLine]:
         if not text.strip():
             continue
         try:
-            line = _line_of(json.loads(text))
+            line = _line_of(_members_of(text))
         except ValueError as error:
             raise ValueError(f"line {number} is no history line: {error}") from error
         yield line
+
+
+def _members_of(text: str) -> object:
+    """Return the JSON value of a text. Raises ValueError."""
+    if text.count("[") + text.count("{") > DEPTH_MAX and _depth(text) > DEPTH_MAX:
+        raise ValueError(f"it is nested deeper than {DEPTH_MAX}")
+    return json.loads(text)
+
+
+def _depth(text: str) -> int:
+    """Return how deep the brackets of a JSON text are nested, without those in texts."""
+    found = depth = 0
+    for bracket in _BRACKETS.findall(text):
+        depth += (bracket in ("[", "{")) - (bracket in ("]", "}"))
+        found = max(found, depth)
+    return found
 
 
 def _line_of(members: object) -> HistoryLine:
@@ -200,11 +220,19 @@ def _line_of(members: object) -> HistoryLine:
         there: Collection[object] = members if isinstance(members, dict) else ()
         lacks = [name for name in _FIELDS if name in _NEEDED and name not in there]
         raise ValueError(f"it lacks {', '.join(lacks)}")
-    if type(members["index"]) is not int or type(members["f"]) is not str:
-        raise ValueError("index is a whole number, and f is text")
-    if members["type"] not in _TYPES:
-        raise ValueError(f"type is one of {', '.join(_TYPES)}, not {members['type']!r}")
     given = {name: members[name] for name in _FIELDS if name in members}
+    for name, value in given.items():
+        if value is None and name not in _NEEDED:
+            continue
+        if name in _NUMBERS and type(value) is not int:
+            raise ValueError(f"{name} is a whole number, not {value!r}")
+        if name in _TEXTS and type(value) is not str:
+            raise ValueError(f"{name} is text, not {value!r}")
+    if given["type"] not in _TYPES:
+        raise ValueError(f"type is one of {', '.join(_TYPES)}, not {given['type']!r}")
+    session = given.get("session")
+    if not (session is None or type(session) in (int, str)):
+        raise ValueError(f"session is a whole number or text, not {session!r}")
     return HistoryLine(**given | {"type": OutcomeType(members["type"])})
 
 
@@ -218,4 +246,8 @@ def save(lines: Iterable[HistoryLine], path: Path) -> None:
 _FIELDS = tuple(HistoryLine.__dataclass_fields__)
 _NEEDED = frozenset(each.name for each in fields(HistoryLine) if each.default is MISSING)
 _SELDOM = ("session", "seq", "floor", "floor_term", "log_index", "key_hash")
+_TEXTS = frozenset({"f", "node", "error"})
+_NUMBERS = frozenset(_FIELDS) - _TEXTS - {"type", "key", "value", "session"}
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+"""A text, or a bracket outside of one."""
 _TYPES = tuple(each.value for each in OutcomeType)

@@ -151,6 +151,16 @@ def test_a_process_that_begins_twice_is_no_history(tmp_path: Path) -> None:
         outline(bundle.path)
 
 
+def test_two_lines_with_one_index_are_no_history(tmp_path: Path) -> None:
+    line = {"index": 4, "time": 0, "process": 1, "f": "read"}
+    rows: list[Row] = [line | {"type": type_} for type_ in ("invoke", "ok")]
+    bundle = write(tmp_path, Manifest(run_id="one-index", source="test"), {"ops": rows})
+    with pytest.raises(ValueError, match="two lines have the index 4"):
+        outline(bundle.path)
+    with pytest.raises(ValueError, match="two lines have the index 4"):
+        history_of(load(bundle.path))
+
+
 def test_lines_in_any_order_are_the_same_history(bundles: list[Bundle], tmp_path: Path) -> None:
     bundle = bundles[0]
     rows = [_bare(row) for row in bundle.rows("ops")]

@@ -60,7 +60,14 @@ LINE: dict[str, object] = {"index": 0, "time": 0, "process": 1, "type": "ok", "f
         ("[1]", "it lacks index, time, process, type, f"),
         (json.dumps(LINE | {"index": "a"}), "index is a whole number"),
         (json.dumps(LINE | {"index": None}), "index is a whole number"),
+        (json.dumps(LINE | {"process": [1]}), "process is a whole number"),
+        (json.dumps(LINE | {"process": None}), "process is a whole number"),
+        (json.dumps(LINE | {"term": "x"}), "term is a whole number, not 'x'"),
+        (json.dumps(LINE | {"log_index": True}), "log_index is a whole number, not True"),
+        (json.dumps(LINE | {"session": []}), "session is a whole number or text"),
         (json.dumps(LINE | {"f": 5}), "f is text"),
+        (json.dumps(LINE | {"node": 5}), "node is text"),
+        (json.dumps(LINE)[:-1] + ', "value": ' + "[" * 100_000, "nested deeper than 200"),
         (json.dumps(LINE | {"type": "nope"}), "type is one of invoke, ok, fail, info, not 'nope'"),
         (json.dumps(LINE | {"type": ["ok"]}), "type is one of"),
         ("{", "Expecting property name"),
@@ -153,6 +160,20 @@ def ended_by(begun: End, ended: End) -> list[str]:
     return [
         json.dumps(row | {"index": at, "time": at, "process": 7}) for at, row in enumerate(rows)
     ]
+
+
+def test_brackets_in_texts_and_beside_each_other_are_not_deep() -> None:
+    value = ["[" * 300, '"' + "{" * 300, *[[] for _ in range(300)]]
+    (line,) = parse([json.dumps(LINE | {"value": value})])
+    assert line.value == value
+
+
+def test_lines_are_taken_by_their_indexes() -> None:
+    """A file or a table may have them in any order; two with one index have none."""
+    known = lines("0 invoke write k 1", "0 ok write k 1", "0 invoke read k", "0 ok read k 1")
+    assert operations(reversed(known)) == operations(known)
+    with pytest.raises(ValueError, match="two lines have the index 2"):
+        operations([*known, known[2]])
 
 
 def test_a_receipt_is_a_place_in_the_log() -> None:

@@ -15,8 +15,9 @@ from admin.checker.operation import CompletionType as Ended
 from admin.checker.operation import Operation, freeze
 from admin.checker.quick import HistoryReport, check_file
 from admin.checker.readers import FORMATS, HistoryFormat, read, recognised
-from admin.checker.readers.edn import DEPTH_MAX, EdnError, Keyword, Symbol, parse
+from admin.checker.readers.edn import EdnError, Keyword, Symbol, parse
 from admin.checker.verdict import Result
+from admin.workload.history import DEPTH_MAX
 from tests.unit import histories, written
 from tests.unit.naive import REGISTERS, TEXTS, has_order, naive_register, naive_text, spans
 

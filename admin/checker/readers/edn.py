@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from admin.checker.operation import freeze
-
-DEPTH_MAX = 200
-"""Deeper nesting is an error."""
+from admin.workload.history import DEPTH_MAX
 
 Edn: TypeAlias = object
 

@@ -152,6 +152,10 @@ def lines(path: Path, known: Outline, names: Sequence[str] = LINE) -> Iterator[p
     tables: Iterable[pa.Table] = _tables(bundle, wanted)
     if not known.ordered:
         whole = pa.concat_tables(tables).sort_by("index")
+        index = whole.column("index").to_numpy()
+        twice = index[1:][np.diff(index) == 0]
+        if len(twice):
+            raise ValueError(f"two lines have the index {twice[0]}")
         tables = (whole.slice(at, BATCH) for at in range(0, whole.num_rows, BATCH))
     for table in tables:
         run = pa.repeat(pa.scalar(bundle.manifest.run_id), table.num_rows)
