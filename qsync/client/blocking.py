@@ -229,13 +229,20 @@ class Client(CoreClient):
         with self._lock:
             self._pump.flush()
 
-    def _begin(self, call: ClientCall[T], timeout: float | None) -> PendingRequest:
+    def _begin(
+        self,
+        call: ClientCall[T],
+        timeout: float | None,
+        found: list[PendingRequest] | None = None,
+    ) -> PendingRequest:
         with self._lock:
-            return super()._begin(call, timeout)
+            return super()._begin(call, timeout, found)
 
-    def _begin_again(self, token: Token, timeout: float | None, *, again: bool) -> PendingRequest:
+    def _begin_again(
+        self, token: Token, timeout: float | None, found: list[PendingRequest], *, again: bool
+    ) -> PendingRequest:
         with self._lock:
-            return super()._begin_again(token, timeout, again=again)
+            return super()._begin_again(token, timeout, found, again=again)
 
 
 def connect(

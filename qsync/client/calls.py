@@ -303,6 +303,20 @@ def rollback_queue() -> ClientCall[None]:
     )
 
 
+def noted_in(
+    found: list[PendingRequest] | None, begun: Callable[[PendingRequest], None] | None
+) -> Callable[[PendingRequest], None] | None:
+    """Return what notes a request in a list before it can be sent, and then calls `begun`."""
+    if found is None or begun is None:
+        return begun if found is None else found.append
+
+    def note(ask: PendingRequest) -> None:
+        found.append(ask)
+        begun(ask)
+
+    return note
+
+
 def next_of(
     source: Iterator[ClientCall[T]], most: int
 ) -> tuple[list[ClientCall[T]], Exception | None]:

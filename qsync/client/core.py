@@ -95,9 +95,8 @@ class Core:
             doubt(self._asks.values(), token)
         ask = PendingRequest(kind, request, frame, now=now, deadline=deadline)
         ask.doubted = token is not None  # a token says that an attempt exists somewhere
-        ask.token_known = ask.doubted or begun is not None
-        if observe is not None:
-            keep_observer(self._observers, ask, observe)
+        ask.token_known = ask.doubted
+        keep_observer(self._observers, ask, observe)
         if begun is not None:
             begun(ask)
         return self._begin(ask)
@@ -110,6 +109,7 @@ class Core:
         deadline: float,
         again: bool = True,
         observe: Observe | None = None,
+        begun: Callable[[PendingRequest], None] | None = None,
     ) -> PendingRequest:
         """Ask for the outcome of a write.
 
@@ -122,8 +122,9 @@ class Core:
             RetryKind.WRITE, write, request_frames.frame_of(write), now=now, deadline=deadline
         )
         ask.doubted = ask.token_known = True
-        if observe is not None:
-            keep_observer(self._observers, ask, observe)
+        keep_observer(self._observers, ask, observe)
+        if begun is not None:
+            begun(ask)
         return self._begin(ask)
 
     def close(self, now: float) -> None:

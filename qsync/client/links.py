@@ -74,9 +74,10 @@ class ClientLinks:
             self._dialled += 1
             who = None if local_sockets.path_of(address) is not None else self.credentials
             link = ClientLink(self._dialled, address, self._hello, until=FAR, credentials=who)
-            self._links[link.id] = link
-            self.effects.append(Dial(link.id, address))
             _limit(self, link, now)
+            # In this order: whatever is among the links was dialled, and has its limit.
+            self.effects.append(Dial(link.id, address))
+            self._links[link.id] = link
             self._dial_at = now + STAGGER_S
         if self.home is None:
             self.soon(self._dial_at)

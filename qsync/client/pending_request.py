@@ -142,10 +142,10 @@ def doubt(asks: Iterable[PendingRequest], token: tuple[bytes, int]) -> WriteRequ
 
 
 def keep_observer(
-    observers: dict[int, RequestObserver], ask: PendingRequest, observe: Observe
+    observers: dict[int, RequestObserver], ask: PendingRequest, observe: Observe | None
 ) -> None:
     """Add the observer of a request, if it has one."""
-    observer = observe(ask.request)
+    observer = None if observe is None else observe(ask.request)
     if observer is not None:
         observers[ask.id] = observer
 

@@ -1,5 +1,13 @@
 """Calls that an exception ends, such as Ctrl-C, a timeout of a signal, or a cancelled scope."""
 
+import contextlib
+import itertools
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Final
+
+import cbor2
 import pytest
 from typing_extensions import override
 
@@ -8,8 +16,12 @@ from qsync.client.blocking import Client
 from qsync.client.numbering import Token
 from qsync.client.pending_request import PendingRequest
 from qsync.client.sync.core_client import CoreClient
+from qsync.data.request import Op
 from qsync.wire.verbs import WriteRequest
 from tests.unit.test_client_core import Stage, write_of
+
+CLIENT: Final = "/qsync/client/"
+INSERT: Final = [[Op.INSERT, "s", cbor2.dumps([2, "x"])]]
 
 
 class Interrupted(CoreClient):
@@ -17,6 +29,7 @@ class Interrupted(CoreClient):
 
     @override
     def _settle(self, ask: PendingRequest) -> None:
+        sys.settrace(None)  # one interruption is enough
         raise KeyboardInterrupt
 
     @override
@@ -150,12 +163,64 @@ def test_a_write_whose_token_nobody_knows_is_not_kept() -> None:
     assert stage.core.numbering.low == write.seq + 1
 
 
+@pytest.mark.parametrize("opened", [False, True], ids=["first", "later"])
+def test_wherever_a_commit_is_interrupted_what_is_sent_later_has_a_token(opened: bool) -> None:
+    """Also while it begins: its caller believes that nothing was sent when there is no token."""
+    sent = unsent = 0
+    for place in itertools.count(1):
+        stage = Stage("a:1")
+        link = stage.opened() if opened else None
+        tx = Interrupted(stage.core, timeout=10.0).transaction()
+        tx.space("s").insert([2, "x"])
+        if not interrupted_at(place, tx.commit):
+            break
+        token = tx.token
+        stage.put()
+        stage.play()
+        for unknown in list(stage.open)[:-1]:
+            del stage.open[unknown]  # dialled when the interruption came, and again
+        link = stage.accept("a:1") if link is None else link
+        heard = stage.heard(link)
+        if not opened:
+            stage.commit(link, heard[0])  # of the session
+            heard = stage.heard(link)
+        found = [each for each in heard if isinstance(each, WriteRequest) and each.ops == INSERT]
+        assert [str(token_of(each)) for each in found] in ([], [token])
+        sent += len(found)
+        unsent += not found
+    assert bool(sent) == opened
+    assert unsent
+
+
+def interrupted_at(place: int, call: Callable[[], object]) -> bool:
+    """Interrupt a call at the line of that number in the client; return whether it has so many."""
+    left = place
+
+    def enter(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal left
+        if CLIENT not in frame.f_code.co_filename:
+            return None
+        left -= event == "line"
+        if left == 0:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return enter
+
+    before = sys.gettrace()
+    sys.settrace(enter)
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            call()
+    finally:
+        sys.settrace(before)
+    return left == 0
+
+
 def begun(stage: Stage, link: int) -> tuple[PendingRequest, WriteRequest]:
     """A commit of a transaction, which knows its token."""
     call = calls.write([operations.insert("s", [2, "x"])])
-    ask = stage.core.submit(
-        call.kind, call.make, now=stage.now, deadline=stage.now + 1, begun=lambda _: None
-    )
+    ask = stage.core.submit(call.kind, call.make, now=stage.now, deadline=stage.now + 1)
+    ask.token_known = True
     return ask, write_of(stage.heard(link))
 
 

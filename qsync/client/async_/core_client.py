@@ -42,13 +42,16 @@ class AsyncCoreClient(AsyncDatabase):
 
     async def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - the caller's word
         """Ask and wait for the answer. Cancelling takes a write back only if it was not sent."""
-        ask = self._begin(call, timeout)
+        found: list[PendingRequest] = []
         try:
+            ask = self._begin(call, timeout, found)
             await self._settle(ask)
-        except BaseException:
-            self._core.numbering.abandon(ask)
+            return calls.outcome(ask, call.read)
+        except QsyncError:
             raise
-        return calls.outcome(ask, call.read)
+        except BaseException:
+            self._abandon(found)
+            raise
 
     async def run_many(
         self,
@@ -99,13 +102,16 @@ class AsyncCoreClient(AsyncDatabase):
         `again`, only the outcome is asked for; where nobody has done it, it is given up (GivenUp):
         no attempt that is still on its way can do it any more. OutcomeUnknown if nobody can say.
         """
-        ask = self._begin_again(parse_token(token), timeout, again=again)
+        found: list[PendingRequest] = []
         try:
+            ask = self._begin_again(parse_token(token), timeout, found, again=again)
             await self._settle(ask)
-        except BaseException:
-            self._core.numbering.abandon(ask)
+            return calls.outcome(ask, calls.read_receipt)
+        except QsyncError:
             raise
-        return calls.outcome(ask, calls.read_receipt)
+        except BaseException:
+            self._abandon(found)
+            raise
 
     def _forked(self) -> None:
         """Leave connections and numbers to the process that has forked this one."""
@@ -125,8 +131,18 @@ class AsyncCoreClient(AsyncDatabase):
     async def _flush(self) -> None:
         """Send pending bytes, as far as that does not wait."""
 
-    def _begin(self, call: ClientCall[T], timeout: float | None) -> PendingRequest:
-        """Begin a request; `_settle` sends it. Raises ClientClosed."""
+    def _abandon(self, found: list[PendingRequest]) -> None:
+        """Leave a request whose caller was interrupted, be it while it began."""
+        for ask in found:
+            self._core.numbering.abandon(ask)
+
+    def _begin(
+        self,
+        call: ClientCall[T],
+        timeout: float | None,
+        found: list[PendingRequest] | None = None,
+    ) -> PendingRequest:
+        """Begin a request, noted in `found`; `_settle` sends it. Raises ClientClosed."""
         check_open(closed=self.closed, process=self._process)
         now = time.monotonic()
         deadline = self._deadline(now, timeout)
@@ -137,10 +153,12 @@ class AsyncCoreClient(AsyncDatabase):
             deadline=deadline,
             token=call.token,
             observe=observing.observe,
-            begun=call.begun,
+            begun=calls.noted_in(found, call.begun),
         )
 
-    def _begin_again(self, token: Token, timeout: float | None, *, again: bool) -> PendingRequest:
+    def _begin_again(
+        self, token: Token, timeout: float | None, found: list[PendingRequest], *, again: bool
+    ) -> PendingRequest:
         """Ask again for the outcome of a write; `_settle` sends it. Raises ClientClosed."""
         check_open(closed=self.closed, process=self._process)
         now = time.monotonic()
@@ -150,6 +168,7 @@ class AsyncCoreClient(AsyncDatabase):
             deadline=self._deadline(now, timeout),
             again=again,
             observe=observing.observe,
+            begun=found.append,
         )
 
     def _deadline(self, now: float, timeout: float | None) -> float:

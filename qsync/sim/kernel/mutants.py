@@ -230,10 +230,13 @@ def _under_way_undoubted(program: Program) -> None:
         deadline: float,
         again: bool = True,
         observe: Observe | None = None,
+        begun: Callable[[PendingRequest], None] | None = None,
     ) -> PendingRequest:
         asks = core._asks.values()  # noqa: SLF001 - a mutant
         sure = [ask for ask in asks if not ask.doubted]
-        question = honest(token, now=now, deadline=deadline, again=again, observe=observe)
+        question = honest(
+            token, now=now, deadline=deadline, again=again, observe=observe, begun=begun
+        )
         for ask in sure:
             ask.doubted = False
         return question
