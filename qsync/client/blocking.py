@@ -9,6 +9,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from types import TracebackType
 from typing import Final, Generic, Protocol, Self, TypeVar, Unpack
 
@@ -23,6 +24,7 @@ from qsync.client.pump import Pump
 from qsync.client.rows import Key, Receipt, Row, Values, named
 from qsync.client.security import ClientTls
 from qsync.client.sync.core_client import CoreClient
+from qsync.errors import ConfigError, QsyncError
 from qsync.wire.verbs import Name
 
 T = TypeVar("T")
@@ -152,6 +154,7 @@ class Client(CoreClient):
         self._again = again
         self._pump = Pump(core, tls=tls)
         self._lock = threading.RLock()
+        self._busy = False
         self._connected = True
         self._readers = weakref.WeakSet[Client]()
 
@@ -213,21 +216,44 @@ class Client(CoreClient):
         """Leave connections and numbers to the process that has forked this one."""
         super()._forked()
         self._connected = False
+        self._busy = False
         self._lock = threading.RLock()  # a thread that is not here may hold the other one
-        self._pump.forked()
+        self._pump.hang_up()
 
     def _settle(self, ask: PendingRequest) -> None:
         if ask.settled:
             return
-        with self._lock:
-            if self.closed and not ask.settled:
-                # Of the process that forked this one, or of a client that is about to be closed.
-                raise retry_policy.closed(ask, inflight=True)
-            self._pump.until(lambda: ask.settled)
+        self._turn(partial(self._wait, ask))
+
+    def _wait(self, ask: PendingRequest) -> None:
+        if self.closed and not ask.settled:
+            # Of the process that forked this one, or of a client that is about to be closed.
+            raise retry_policy.closed(ask, inflight=True)
+        self._pump.until(lambda: ask.settled)
 
     def _flush(self) -> None:
+        self._turn(self._pump.flush)
+
+    def _turn(self, act: Callable[[], T]) -> T:
+        """Do something that no other call may come between; the interrupted one begins anew."""
         with self._lock:
-            self._pump.flush()
+            if self._busy:  # of this thread, for it has the lock
+                raise ConfigError(
+                    "this client is in the middle of the call that was interrupted",
+                    hint="where a signal calls, use a client of its own, or note it for later",
+                )
+            self._busy = True
+            self._pump.at_rest = False
+            try:
+                return act()
+            except QsyncError:
+                raise
+            except BaseException:
+                if not self._pump.at_rest:
+                    self._pump.restart()
+                raise
+            finally:
+                self._busy = False
 
     def _begin(
         self,
@@ -235,14 +261,12 @@ class Client(CoreClient):
         timeout: float | None,
         found: list[PendingRequest] | None = None,
     ) -> PendingRequest:
-        with self._lock:
-            return super()._begin(call, timeout, found)
+        return self._turn(partial(super()._begin, call, timeout, found))
 
     def _begin_again(
         self, token: Token, timeout: float | None, found: list[PendingRequest], *, again: bool
     ) -> PendingRequest:
-        with self._lock:
-            return super()._begin_again(token, timeout, found, again=again)
+        return self._turn(partial(super()._begin_again, token, timeout, found, again=again))
 
 
 def connect(

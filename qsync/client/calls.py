@@ -310,11 +310,11 @@ def noted_in(
     if found is None or begun is None:
         return begun if found is None else found.append
 
-    def note(ask: PendingRequest) -> None:
+    def both(ask: PendingRequest) -> None:
         found.append(ask)
         begun(ask)
 
-    return note
+    return both
 
 
 def next_of(

@@ -16,7 +16,7 @@ from typing import Final
 from qsync.client import numbering, operations, request_frames, response_timeout, retry_policy
 from qsync.client.effects import ClientReady
 from qsync.client.link import ClientLink, ConnectionPhase
-from qsync.client.links import ClientLinks
+from qsync.client.links import ClientLinks, drop_all
 from qsync.client.numbering import Numbering, SessionStanding, Token
 from qsync.client.pending_request import (
     Observe,
@@ -95,7 +95,6 @@ class Core:
             doubt(self._asks.values(), token)
         ask = PendingRequest(kind, request, frame, now=now, deadline=deadline)
         ask.doubted = token is not None  # a token says that an attempt exists somewhere
-        ask.token_known = ask.doubted
         keep_observer(self._observers, ask, observe)
         if begun is not None:
             begun(ask)
@@ -121,7 +120,7 @@ class Core:
         ask = PendingRequest(
             RetryKind.WRITE, write, request_frames.frame_of(write), now=now, deadline=deadline
         )
-        ask.doubted = ask.token_known = True
+        ask.doubted = True
         keep_observer(self._observers, ask, observe)
         if begun is not None:
             begun(ask)
@@ -148,6 +147,20 @@ class Core:
         for ask in list(self._asks.values()):
             self._settle(ask, now, retry_policy.closed(ask, inflight=ask.id in sent))
         self._waiting.prune()
+
+    def restart(self, now: float) -> None:
+        """Drop all connections and begin anew with what waits: a call was ended in the middle."""
+        drop_all(self.wires)
+        self.numbering.reopen()
+        self._waiting = SendQueues()
+        for ask in [each for each in self._asks.values() if not each.settled]:
+            direct, own = self.wires.direct, self.numbering.id
+            if ask.kind is RetryKind.OPEN:
+                del self._asks[ask.id]  # it is asked again when it is needed
+            elif ask.sent_at and (verdict := retry_policy.left_alone(ask, direct=direct)):
+                self._settle(ask, now, verdict)
+            else:
+                self._waiting.put(request_frames.named(ask, own), own)
 
     # -- what happened
 
@@ -220,17 +233,17 @@ class Core:
         return ask
 
     def _settle(self, ask: PendingRequest, now: float, outcome: list[object] | QsyncError) -> None:
-        ask.settled_at = now
-        self._asks.pop(ask.id, None)
         if isinstance(outcome, QsyncError):
             ask.error = retry_policy.for_caller(ask, outcome)
             if ask.kind is RetryKind.OPEN:
                 self.numbering.standing = SessionStanding.CLOSED
         else:
             ask.answer = outcome
+        ask.settled_at = now
+        self._asks.pop(ask.id, None)
         write = ask.request
         if isinstance(write, WriteRequest) and write.session == self.numbering.id:
-            if retry_policy.unresolved(ask):
+            if write.seq in self.numbering.abandoned or retry_policy.unresolved(ask.error):
                 self.numbering.keep(write)
             else:
                 self.numbering.settled(write.seq)
@@ -261,7 +274,8 @@ class Core:
     def _refused(
         self, link: ClientLink, ask: PendingRequest, error: QsyncError, now: float
     ) -> None:
-        if isinstance(error, SessionExpired) and self._renumbered(ask):
+        again = isinstance(error, SessionExpired)
+        if again and request_frames.renumber(ask, self.numbering, self._waiting):
             self._waiting.put(ask, self.numbering.id)
             return
         verdict = retry_policy.judge(ask, error, direct=self.wires.direct)
@@ -279,20 +293,6 @@ class Core:
         if ask.kind is RetryKind.OPEN:
             for held in self._waiting.drop_held():
                 self._settle(held, now, verdict)
-
-    def _renumbered(self, ask: PendingRequest) -> bool:
-        write = ask.request
-        if ask.kind is not RetryKind.WRITE or ask.doubted or not isinstance(write, WriteRequest):
-            return False
-        former = self.numbering.id
-        again = self.numbering.reassign(write)
-        if again is None:
-            return False
-        if write.session == former:
-            # Held writes have numbers of the session that ended: a node must say so of each.
-            self._waiting.release()
-        ask.request, ask.frame = again, request_frames.frame_of(again)
-        return True
 
     # -- connections
 

@@ -92,7 +92,6 @@ class TransactionDraft:
 
     def _begun(self, ask: PendingRequest) -> None:
         self._ask = ask
-        ask.token_known = True
 
     def _outcome(self) -> Outcome:
         if self.receipt is not None:

@@ -239,6 +239,14 @@ class ClientLinks:
             yield self.pace.resume_at
 
 
+def drop_all(wires: ClientLinks) -> None:
+    """Close all connections, whatever was under way on them, and look for a home at once."""
+    for link in wires.links():
+        link.inflight.clear()
+        wires.close(link)
+    wires.home, wires.check_at = None, 0.0
+
+
 def certify(wires: ClientLinks, id: int, name: CertifiedName, binding: bytes) -> None:
     """Note that the connection is over TLS, and which node its certificate names."""
     link = wires.find(id)

@@ -78,6 +78,8 @@ class Numbering:
         """Its name from the cluster; while it is not open, the prefix of that name."""
         self.standing = SessionStanding.CLOSED
         self.unresolved: dict[int, WriteRequest] = {}
+        self.abandoned: set[int] = set()
+        """Numbers whose callers have gone with the token, before the answer came."""
         self._pending: set[int] = set()
         self._next = 1
         self._low = 1
@@ -109,6 +111,11 @@ class Numbering:
         self.id = id
         self.standing = SessionStanding.OPEN
 
+    def reopen(self) -> None:
+        """Open the session anew if its opening was under way; that of the other ends by itself."""
+        if self.standing is SessionStanding.OPENING:
+            self.standing = SessionStanding.CLOSED
+
     def next_number(self) -> int:
         """The next number; it is pending until settled."""
         seq = self._next
@@ -125,6 +132,7 @@ class Numbering:
                 if self._next - low <= self._span:
                     break
                 del unresolved[low]
+                self.abandoned.discard(low)
             low += 1
         self._low = low
         return low
@@ -159,20 +167,21 @@ class Numbering:
         self.unresolved[write.seq] = write
 
     def abandon(self, ask: PendingRequest) -> None:
-        """Note that the caller of a request has gone without the answer, whatever that will be.
+        """Keep a write for `resolve` even once it is answered: its caller has gone with the token.
 
-        A write whose token the caller may have is kept for `resolve`, even once it is answered.
+        While its session has no name nobody has a token, and nothing was sent.
         """
-        ask.withdraw()
         write = ask.request
-        if ask.token_known and isinstance(write, WriteRequest) and len(write.session) > SEED_BYTES:
-            ask.abandoned = True
-            if ask.settled and write.session == self.id:
+        named = len(self.id) > SEED_BYTES
+        if named and isinstance(write, WriteRequest) and write.session == self.id:
+            self.abandoned.add(write.seq)
+            if ask.settled:
                 self.keep(write)
 
     def again(self, seq: int) -> WriteRequest | None:
         """Return an unresolved write, to be sent again."""
         write = self.unresolved.get(seq)
+        self.abandoned.discard(seq)
         if write is not None:
             self._pending.add(seq)
         return write
@@ -196,5 +205,6 @@ class Numbering:
         self.id = self._dice.randbytes(SEED_BYTES)
         self.standing = SessionStanding.CLOSED
         self.unresolved.clear()
+        self.abandoned.clear()
         self._pending.clear()
         self._next = self._low = 1

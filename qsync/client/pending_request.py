@@ -45,12 +45,10 @@ class PendingRequest:
     """`answer` or `error` is set once, together with `settled_at`.
 
     `doubted`: there is or may be an attempt of which nobody knows what became. `refusal`: the last
-    definite "not now". `token_known`: the caller may have the token of the write; `abandoned`: and
-    has gone without the answer. `wake` belongs to the shell.
+    definite "not now". `wake` belongs to the shell.
     """
 
     __slots__ = (
-        "abandoned",
         "answer",
         "asked_at",
         "deadline",
@@ -62,7 +60,6 @@ class PendingRequest:
         "request",
         "sent_at",
         "settled_at",
-        "token_known",
         "wake",
     )
 
@@ -80,8 +77,6 @@ class PendingRequest:
         self.error: QsyncError | None = None
         self.refusal: QsyncError | None = None
         self.doubted = False
-        self.token_known = False
-        self.abandoned = False
         self.wake: object = None
 
     @property

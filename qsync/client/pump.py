@@ -111,12 +111,16 @@ class Pump:
         self._lookups: dict[int, Lookup] = {}
         self._dialling: dict[int, list[Door]] = {}
         self._addresses: dict[int, str] = {}
+        self.at_rest = True
+        """Nothing is half done, as while the sockets are awaited."""
 
     def until(self, done: Callable[[], bool]) -> None:
         """Work until `done()`; the deadlines of requests make sure that this ends."""
         while True:
+            self.at_rest = False
             self._perform()
             if done():
+                self.at_rest = True
                 return
             left = self.core.wake_at() - self._now()
             self._receive(None if left == FAR else max(0.0, left) * 1000)
@@ -130,8 +134,16 @@ class Pump:
         """Send what can be sent without waiting."""
         self._perform()
 
-    def forked(self) -> None:
-        """Close the sockets of the process that has forked this one, without a word on them."""
+    def restart(self) -> None:
+        """Begin anew after an exception of a signal, which can end anything half done."""
+        self.hang_up()
+        self._poll = self._system.poll()
+        self._sockets, self._plain, self._links, self._unsent = {}, {}, {}, {}
+        self._lookups, self._dialling, self._addresses = {}, {}, {}
+        self.core.restart(self._now())
+
+    def hang_up(self) -> None:
+        """Close all sockets without a word on them: those of a forked process are its parent's."""
         for plain in self._plain.values():
             plain.close()
         for lookup in self._lookups.values():
@@ -258,7 +270,9 @@ class Pump:
 
     def _receive(self, wait: float | None) -> bool:
         """Take what comes within this many milliseconds; return whether anything came."""
+        self.at_rest = True
         ready = self._poll.poll(wait)
+        self.at_rest = False
         for fileno, events in ready:
             link = self._links.get(fileno, 0)
             if link in self._lookups:

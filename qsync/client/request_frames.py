@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from qsync.client.numbering import Numbering
-from qsync.client.pending_request import PendingRequest
+from qsync.client.numbering import SEED_BYTES, Numbering
+from qsync.client.pending_request import PendingRequest, RetryKind, SendQueues
 from qsync.data.operation_kinds import Op
 from qsync.wire import cbor, requests
 from qsync.wire.verbs import Request, WriteFlags, WriteRequest
@@ -35,6 +35,30 @@ def name_session(ask: PendingRequest, session: bytes) -> None:
     assert isinstance(ask.request, WriteRequest)
     ask.request = ask.request._replace(session=session)
     ask.frame = frame_of(ask.request)
+
+
+def named(ask: PendingRequest, session: bytes) -> PendingRequest:
+    """Return the request; a write that has the prefix of its session's id alone gets the id."""
+    write = ask.request
+    if isinstance(write, WriteRequest) and write.session == session[:SEED_BYTES]:
+        name_session(ask, session)
+    return ask
+
+
+def renumber(ask: PendingRequest, numbering: Numbering, waiting: SendQueues) -> bool:
+    """Give a write of a session that has ended a number of the next one, unless it is in doubt."""
+    write = ask.request
+    if ask.kind is not RetryKind.WRITE or ask.doubted or not isinstance(write, WriteRequest):
+        return False
+    former = numbering.id
+    again = numbering.reassign(write)
+    if again is None:
+        return False
+    if write.session == former:
+        # Held writes have numbers of the session that ended: a node must say so of each.
+        waiting.release()
+    ask.request, ask.frame = again, frame_of(again)
+    return True
 
 
 def frame_of(request: Request) -> bytes:

@@ -153,10 +153,9 @@ def unknown(ask: PendingRequest, why: str) -> OutcomeUnknown:
     return OutcomeUnknown(why, hint="ask for the status to see whether it was done")
 
 
-def unresolved(ask: PendingRequest) -> bool:
-    """Return whether a settled write is worth keeping for `resolve`."""
-    error = ask.error
-    return ask.abandoned or (isinstance(error, OutcomeUnknown) and not is_final(error))
+def unresolved(error: QsyncError | None) -> bool:
+    """Return whether a write with that outcome is worth keeping for `resolve`."""
+    return isinstance(error, OutcomeUnknown) and not is_final(error)
 
 
 def read_nodes(answer: list[object]) -> tuple[list[str], int, str | None]:

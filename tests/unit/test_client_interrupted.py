@@ -1,11 +1,8 @@
 """Calls that an exception ends, such as Ctrl-C, a timeout of a signal, or a cancelled scope."""
 
-import contextlib
 import itertools
 import sys
-from collections.abc import Callable
-from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 import cbor2
 import pytest
@@ -17,10 +14,10 @@ from qsync.client.numbering import Token
 from qsync.client.pending_request import PendingRequest
 from qsync.client.sync.core_client import CoreClient
 from qsync.data.request import Op
-from qsync.wire.verbs import WriteRequest
+from qsync.wire.verbs import WriteFlags, WriteRequest
+from tests.unit.interruptions import at_line, interrupt
 from tests.unit.test_client_core import Stage, write_of
 
-CLIENT: Final = "/qsync/client/"
 INSERT: Final = [[Op.INSERT, "s", cbor2.dumps([2, "x"])]]
 
 
@@ -142,6 +139,35 @@ def test_calls_that_are_interrupted_keep_the_write_of_a_token() -> None:
     assert stage.core.numbering.low == write.seq
 
 
+def test_a_client_that_begins_anew_asks_again_what_was_sent() -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    ask = stage.put()
+    write = write_of(stage.heard(link))
+    stage.core.restart(stage.now)
+    stage.pass_time(1.0)
+    link = stage.accept("a:1")
+    again = write_of(stage.heard(link))
+    assert (again.session, again.seq) == (write.session, write.seq)
+    assert again.flags & WriteFlags.DOUBTED
+    stage.commit(link, again, duplicate=True)
+    assert ask.error is None
+
+
+def test_a_client_that_begins_anew_opens_its_session_again() -> None:
+    stage = Stage("a:1")
+    ask = stage.put()
+    assert len(stage.heard(stage.accept("a:1"))) == 1, "the opening"
+    stage.core.restart(stage.now)
+    stage.pass_time(1.0)
+    link = stage.accept("a:1")
+    stage.commit(link, write_of(stage.heard(link)))
+    write = write_of(stage.heard(link))
+    assert write.session == stage.core.numbering.id
+    stage.commit(link, write)
+    assert ask.error is None
+
+
 def test_what_is_resolved_is_not_kept_any_more() -> None:
     stage = Stage("a:1")
     link = stage.opened()
@@ -156,9 +182,10 @@ def test_what_is_resolved_is_not_kept_any_more() -> None:
 def test_a_write_whose_token_nobody_knows_is_not_kept() -> None:
     stage = Stage("a:1")
     link = stage.opened()
-    ask = stage.put()
+    db = Interrupted(stage.core, timeout=10.0)
+    with pytest.raises(KeyboardInterrupt):
+        db.space("s").replace([1, "x"])
     write = write_of(stage.heard(link))
-    stage.core.numbering.abandon(ask)
     stage.commit(link, write)
     assert stage.core.numbering.low == write.seq + 1
 
@@ -172,7 +199,7 @@ def test_wherever_a_commit_is_interrupted_what_is_sent_later_has_a_token(opened:
         link = stage.opened() if opened else None
         tx = Interrupted(stage.core, timeout=10.0).transaction()
         tx.space("s").insert([2, "x"])
-        if not interrupted_at(place, tx.commit):
+        if not at_line(place, tx.commit, interrupt):
             break
         token = tx.token
         stage.put()
@@ -192,35 +219,10 @@ def test_wherever_a_commit_is_interrupted_what_is_sent_later_has_a_token(opened:
     assert unsent
 
 
-def interrupted_at(place: int, call: Callable[[], object]) -> bool:
-    """Interrupt a call at the line of that number in the client; return whether it has so many."""
-    left = place
-
-    def enter(frame: FrameType, event: str, _: object) -> Any:
-        nonlocal left
-        if CLIENT not in frame.f_code.co_filename:
-            return None
-        left -= event == "line"
-        if left == 0:
-            sys.settrace(None)
-            raise KeyboardInterrupt
-        return enter
-
-    before = sys.gettrace()
-    sys.settrace(enter)
-    try:
-        with contextlib.suppress(KeyboardInterrupt):
-            call()
-    finally:
-        sys.settrace(before)
-    return left == 0
-
-
 def begun(stage: Stage, link: int) -> tuple[PendingRequest, WriteRequest]:
     """A commit of a transaction, which knows its token."""
     call = calls.write([operations.insert("s", [2, "x"])])
     ask = stage.core.submit(call.kind, call.make, now=stage.now, deadline=stage.now + 1)
-    ask.token_known = True
     return ask, write_of(stage.heard(link))
 
 

@@ -51,7 +51,7 @@ class CoreClient(Database):
         except QsyncError:
             raise
         except BaseException:
-            self._abandon(found)
+            self._abandon(found, token_known=call.begun is not None or call.token is not None)
             raise
 
     def run_many(
@@ -111,7 +111,7 @@ class CoreClient(Database):
         except QsyncError:
             raise
         except BaseException:
-            self._abandon(found)
+            self._abandon(found, token_known=True)
             raise
 
     def _forked(self) -> None:
@@ -132,10 +132,12 @@ class CoreClient(Database):
     def _flush(self) -> None:
         """Send pending bytes, as far as that does not wait."""
 
-    def _abandon(self, found: list[PendingRequest]) -> None:
+    def _abandon(self, found: list[PendingRequest], *, token_known: bool) -> None:
         """Leave a request whose caller was interrupted, be it while it began."""
         for ask in found:
-            self._core.numbering.abandon(ask)
+            ask.withdraw()
+            if token_known:
+                self._core.numbering.abandon(ask)
 
     def _begin(
         self,
