@@ -13,7 +13,7 @@ from qsync.client.blocking import Client
 from qsync.client.numbering import Token
 from qsync.client.pending_request import PendingRequest
 from qsync.client.sync.core_client import CoreClient
-from qsync.data.request import Op
+from qsync.data.operation_kinds import Op
 from qsync.wire.verbs import WriteFlags, WriteRequest
 from tests.unit.interruptions import at_line, interrupt
 from tests.unit.test_client_core import Stage, write_of
