@@ -316,9 +316,9 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "became of the one that is over.",
     ),
     "NOT_SUPPORTED": ErrorHelp(
-        "This release does not have it yet, so nothing was done. Today that is `box.backup`.",
-        "The message says what to use instead; for backups: stop the members, copy the whole "
-        "directory of each, start them again, and put back all of the copies together.",
+        "qsync lacks this part of Tarantool, or it would need Lua in the nodes. Nothing was done.",
+        "The message says what to use instead; `qsync help come-from-tarantool` lists what is "
+        "missing.",
     ),
     "LUA": ErrorHelp(
         "The chunk ended in an error of Lua's, or of its own `error(...)`.",

@@ -64,8 +64,8 @@ def _map(value: object) -> dict[str, object]:
 
 
 INSTEAD: Final = (
-    "stop the members, copy the whole directory of each, and start them again; "
-    "`qsync dump` keeps what their logs tell, without the rows and without a stop"
+    "`qsync backup create` makes a backup while the cluster runs; "
+    "`qsync backup restore` makes a new cluster from it"
 )
 
 
@@ -89,7 +89,7 @@ class Backup:
 
 
 def _refused() -> NotSupported:
-    return NotSupported("box.backup is not supported yet, and nothing was done", hint=INSTEAD)
+    return NotSupported("box.backup is not supported, and nothing was done", hint=INSTEAD)
 
 
 class CfgOptions(TypedDict, total=False):

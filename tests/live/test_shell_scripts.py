@@ -129,10 +129,10 @@ def test_nobody_edits_in_a_script(here: Lab) -> None:
 
 
 @pytest.mark.parametrize("chunk", ["box.backup", "box.backup.start()", "box.backup.stop()"])
-def test_backup_says_that_it_is_not_there_yet_and_what_to_do(here: Lab, chunk: str) -> None:
+def test_backup_of_tarantool_is_refused_and_names_the_commands(here: Lab, chunk: str) -> None:
     done = run(here, "-e", chunk, code=1)
-    assert "NOT_SUPPORTED: box.backup is not supported yet, and nothing was done" in done.stderr
-    assert "copy the whole directory of each" in done.stderr
+    assert "NOT_SUPPORTED: box.backup is not supported, and nothing was done" in done.stderr
+    assert "`qsync backup create` makes a backup while the cluster runs" in done.stderr
 
 
 def test_a_file_and_a_pipe_end_with_what_they_return(here: Lab, tmp_path: Path) -> None:

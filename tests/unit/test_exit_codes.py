@@ -226,6 +226,17 @@ def test_explain_knows_errors_and_exit_codes(capsys: pytest.CaptureFixture[str])
     assert command.run(["explain", "NO_SUCH"]) == 2
 
 
+def test_what_is_not_supported_is_explained_for_all_that_is_refused_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Nobody is sent to stop the cluster for a backup: `qsync backup` needs no stop."""
+    assert command.run(["explain", "NOT_SUPPORTED"]) == 0
+    said = capsys.readouterr().out
+    assert "this part of Tarantool" in said
+    assert "qsync help come-from-tarantool" in said
+    assert "stop the members" not in said
+
+
 def test_without_a_leader_nobody_is_told_to_send_it_to_the_leader() -> None:
     assert "send it to the leader" in str(errors.NotLeader("x", leader="127.0.0.1:3301"))
     nobody = str(errors.NotLeader("x"))
