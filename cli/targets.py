@@ -16,6 +16,10 @@ from qsync.socket_files import FILE
 
 DEFAULT_ADDRESS = "127.0.0.1:3301"
 CONTEXTS_FILE = "contexts.yaml"
+_FILES = (
+    "QSYNC_CA, QSYNC_CERTIFICATE and QSYNC_KEY name the files, or ca=, certificate= and key= of "
+    "a qsyncs:// target"
+)
 
 
 def default() -> str:
@@ -39,6 +43,8 @@ def resolve(text: str) -> list[str]:
                 f"{security.PASSWORD_FILE}"
             )
         security.assume(found.tls)
+        if found.tls is not None:
+            _check_files(found.tls)
         if found.user is not None:
             _be(found.user)
         return [_reached(each) for each in found.addresses]
@@ -52,6 +58,17 @@ def resolve(text: str) -> list[str]:
     if text in known:
         return resolve(known[text]) if known[text] != text else [text]
     raise ValueError(f"{text!r} is {_no_target(text)}; {_there_is(known)}")
+
+
+def _check_files(tls: security.ClientTls) -> None:
+    """Files of ours that cannot be used are no silence of the nodes. Raises ConfigError."""
+    from qsync.client import secured  # noqa: PLC0415 - only where TLS is spoken
+
+    try:
+        secured.check(tls)
+    except ConfigError as error:
+        error.hint = error.hint or _FILES
+        raise
 
 
 def _no_target(text: str) -> str:

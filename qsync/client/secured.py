@@ -71,6 +71,11 @@ def _node(name: CertifiedName | None) -> CertifiedName:
     return name
 
 
+def check(tls: ClientTls) -> None:
+    """Raise ConfigError naming the file if its files cannot be used. Nobody is dialled."""
+    _context(tls)
+
+
 def _context(tls: ClientTls) -> ssl.SSLContext:
     found = TlsFiles(
         ca=Path(tls.ca),

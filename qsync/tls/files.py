@@ -198,7 +198,10 @@ def _load_own(context: ssl.SSLContext, certificate: Path, key: Path | None) -> N
     try:
         context.load_cert_chain(certificate, key, no_password)
     except ssl.SSLError as error:
-        why = f"and {key or certificate} are no certificate and its key: {words(error)}"
+        if key is None:
+            why = "is no certificate with its key, and no file of a key is named"
+        else:
+            why = f"and {key} are no certificate and its key: {words(error)}"
         raise _wrong(certificate, why) from None
 
 

@@ -320,6 +320,7 @@ def test_files_that_cannot_be_used_are_named(authority: Authority, tmp_path: Pat
         (TlsFiles(ca=good.ca, certificate=tmp_path / "none", key=good.key), "No such"),
         (TlsFiles(ca=good.ca, certificate=good.certificate, key=ann), "are no certificate and its"),
         (TlsFiles(ca=good.ca, certificate=broken, key=good.key), "are no certificate and its"),
+        (TlsFiles(ca=good.ca, certificate=good.certificate), "no file of a key is named"),
     ]
     for wrong, why in cases:
         with pytest.raises(ConfigError, match=why):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.main import run
 from qsync.client import security, targets
 from qsync.client.security import ClientTls
 from qsync.config import NodeConfig
@@ -154,3 +155,33 @@ def test_the_environment_stands_in_for_a_url(monkeypatch: pytest.MonkeyPatch) ->
     )
     mine = ClientTls(ca="mine.crt")
     assert targets.parse(["h1"], tls=mine).tls == mine
+
+
+@pytest.mark.parametrize(
+    ("variables", "why"),
+    [
+        ({"QSYNC_CA": "none.crt"}, "none.crt cannot be read: No such file"),
+        ({"QSYNC_CERTIFICATE": "n1.crt"}, "n1.crt is no certificate with its key"),
+        ({"QSYNC_CERTIFICATE": "n1.crt", "QSYNC_KEY": "ca.key"}, "are no certificate and its key"),
+    ],
+)
+@pytest.mark.parametrize("words", [["status"], ["select", "pets", "--target"]])
+def test_a_command_says_that_its_own_files_are_wrong_before_it_asks_a_node(
+    variables: dict[str, str],
+    why: str,
+    words: list[str],
+    authority: Authority,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    authority.node("n1")
+    for name in security.VARIABLES.values():
+        monkeypatch.delenv(name, raising=False)
+    for name, file in ({"QSYNC_CA": "ca.crt"} | variables).items():
+        monkeypatch.setenv(name, str(authority.path / file))
+    with security.assumed(security.of_environment()):
+        assert run([*words, "127.0.0.1:1"]) == 2
+    said = capsys.readouterr().err
+    assert "qsync: CONFIG: " in said
+    assert why in said
+    assert "QSYNC_CA, QSYNC_CERTIFICATE and QSYNC_KEY name the files" in said
