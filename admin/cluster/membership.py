@@ -190,8 +190,13 @@ def add(
 
     It is a learner first, and a voter when it has the log: a voter that lacks it would be part
     of a quorum that does not exist yet (membership.md M4 a). Raises QuorumTimeout when it did not
-    catch up in time; it stays a learner then.
+    catch up in time; it stays a learner then. Raises ConfigError for a member of another role.
     """
+    if one.role is not None and not _becomes(one.role, role):
+        raise ConfigError(
+            f"{one.name} is a member already: {one.role}",
+            hint=f"to change that: qsync member set-role {one.name} {role}",
+        )
     deadline = time.monotonic() + timeout
     if one.role is None:
         change(
@@ -203,8 +208,15 @@ def add(
             timeout=timeout,
         )
         progress(f"{one.name} is a member; it receives the log")
+    elif force and one.role == MemberRole.JOINING:
+        change(found, MemberAction.SET_ROLE, one, role=role, force=True, timeout=timeout)
     if role is MemberRole.VOTER and not force:
         _wait_until_voter(found, one, deadline=deadline, progress=progress)
+
+
+def _becomes(role: str, wanted: MemberRole) -> bool:
+    """A member of this role has the wanted one, or will have it without another request."""
+    return role == wanted or (role == MemberRole.JOINING and wanted is MemberRole.VOTER)
 
 
 def _wait_until_voter(

@@ -42,7 +42,10 @@ def would(
         return numbers | {
             "refused": "there is no leader, and only a leader changes the configuration"
         }
-    told = _asked(found.leader.address, action, one, role=role, address=address, force=force)
+    step = action
+    if action is MemberAction.ADD and one.role == MemberRole.JOINING:
+        step = MemberAction.SET_ROLE  # it was added, and only its role is left to change
+    told = _asked(found.leader.address, step, one, role=role, address=address, force=force)
     numbers |= {name: told.get(name) for name in (*_NUMBERS, "refused")}
     if action is MemberAction.ADD and role is MemberRole.VOTER and not force:
         # It is a learner until it has the log, so missing entries are no reason to refuse.

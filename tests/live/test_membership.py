@@ -4,6 +4,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,12 @@ from admin.checker.bundles import check_bundle
 from admin.checker.kernels.configurations import QUORUMS, REMOVED, STEPS
 from admin.checker.kernels.samples import MEET
 from admin.checker.verdict import Result
-from admin.cluster import surveys
+from admin.cluster import membership, membership_plan, surveys
 from admin.evidence.bundle import Bundle
 from admin.lab import lab
 from admin.lab.ports import LOOPBACK, free_ports
 from cli.main import run
+from qsync.member import MemberAction, MemberRole
 from tests.live.real import Writer, running, until
 
 pytestmark = pytest.mark.slow
@@ -130,10 +132,20 @@ def test_the_evidence_of_a_cluster_that_grew_and_shrank_breaks_nothing(tmp_path:
         assert Bundle.open(bundle).manifest.voters == 3
 
 
-def test_a_learner_receives_and_does_not_count(tmp_path: Path) -> None:
+def test_a_learner_receives_and_does_not_count(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with running(tmp_path / "one", nodes=1) as found, one_more(found) as (grown, second):
         member("add", second.address, "--learner", target=found.dir)
         assert voters(grown) == {"n1"}
+        add = ["member", "add", "--target", str(found.dir)]
+        assert run([*add, second.address]) == 2
+        assert (
+            "n2 is a member already: learner (to change that: qsync member set-role n2 voter)"
+            in (capsys.readouterr().err)
+        )
+        assert run([*add, found.nodes[0].address, "--learner"]) == 2
+        assert "n1 is a member already: voter" in capsys.readouterr().err
         grown.kill(second)
         with qsync.connect([found.nodes[0].address], timeout=20) as db:
             db.space("things").insert([1, "one disk is enough"])
@@ -146,6 +158,19 @@ def test_a_learner_receives_and_does_not_count(tmp_path: Path) -> None:
             )
         member("set-role", "n2", "voter", target=found.dir)
         assert voters(grown) == {"n1", "n2"}
+
+
+def test_a_dry_run_counts_what_is_left_of_an_addition_that_has_begun(tmp_path: Path) -> None:
+    with running(tmp_path / "one", nodes=1) as found, one_more(found) as (grown, second):
+        survey = surveys.survey(found.addresses)
+        one = membership.newcomer(survey, second.address, timeout=20)
+        grown.kill(second)
+        membership.change(survey, MemberAction.ADD, one, role=MemberRole.JOINING, timeout=20)
+        now = surveys.survey(found.addresses)
+        joining = replace(one, role=MemberRole.JOINING.value)
+        told = membership_plan.would(now, MemberAction.ADD, joining)
+        assert (told["changes"], told["voters"], told["voters_after"]) == (1, 1, 2)
+        assert (told["quorum"], told["quorum_after"], told["heard"]) == (1, 2, 1)
 
 
 def test_a_member_moves_with_its_directory(tmp_path: Path) -> None:
