@@ -14,7 +14,7 @@ from admin.certs import ADMINISTRATOR
 from admin.cluster import surveys
 from admin.cluster.surveys import ClusterSurvey
 from admin.lab import lab as labs
-from admin.lab.failures import LabExists
+from admin.lab.failures import LabExists, NotRunning
 from admin.lab.lab import Lab, LabNode
 from admin.lab.secure import have_users, is_secure
 from cli import targets
@@ -224,9 +224,12 @@ def start(*, node: str, timeout: float, name: str, directory: Path | None) -> No
     """Start one node again, and wait until it answers and has joined."""
     found = _load(name, directory)
     one = found.node(node)
+    did = "started" if one.process is None else "ran already"
+    if state_of(one) == "paused":
+        raise NotRunning(f"{one.name} is paused", hint=f"`qsync lab resume {one.name}`")
     found.start(one)
     _wait(found, lambda: surveys.wait_answers(one.address, timeout=timeout))
-    _told(found, one, "started")
+    _told(found, one, did)
 
 
 @lab.command(

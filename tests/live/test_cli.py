@@ -96,7 +96,11 @@ def test_info_gives_the_part_at_a_path(home: Path) -> None:
     assert json.loads(qsync("info", "synchro.quorum", "--target", home)) == 2
     assert json.loads(qsync("info", "settings.election.timeout", "--target", home)) == "1s"
     assert "started" in {each["event"] for each in json.loads(qsync("info", "events", "-t", home))}
-    qsync("info", "nothing", "--target", home, code=1)
+    refused = typed.run("info", "nothing", "--target", home)
+    assert refused.code == 1
+    assert "there is no 'nothing' in the status (there are address, " in refused.stderr
+    refused = typed.run("info", "election.nothing", "--target", home)
+    assert "there is no 'nothing' in 'election' (there are fenced, " in refused.stderr
     assert json.loads(qsync("info", home, "synchro.quorum")) == 2
     assert json.loads(qsync("info", home))["synchro"]["quorum"] == 2
     qsync("info", home, "synchro.quorum", "--target", home, code=2)
@@ -194,6 +198,15 @@ def test_a_killed_node_shows_and_its_directory_can_be_verified(home: Path) -> No
     qsync("lab", "kill", victim, "--dir", home)
     qsync("lab", "kill", victim, "--dir", home, code=4)
     qsync("lab", "start", victim, "--dir", home)
+
+
+def test_a_node_that_has_not_ended_is_not_started(home: Path) -> None:
+    assert answer("lab", "start", "n3", "--dir", home)["did"] == "ran already"
+    qsync("lab", "pause", "n3", "--dir", home)
+    refused = typed.run("lab", "start", "n3", "--dir", home)
+    qsync("lab", "resume", "n3", "--dir", home)
+    assert refused.code == 4
+    assert refused.stderr == "qsync: NOT_RUNNING: n3 is paused (`qsync lab resume n3`)\n"
 
 
 @pytest.mark.parametrize("workload", ["put", "get", "txn10", "ycsb-a", "ycsb-e", "ycsb-f"])
