@@ -164,14 +164,10 @@ class VisibleReads:
     def info(self, request: verbs.InfoRequest) -> bytes:
         """Return the status record, or the part of it (or beside it) at a dotted path."""
         value: object
-        first, *rest = (request.path or "").split(".")
-        if first in self._parts:
-            value = self._parts[first]()
-        else:
-            value, rest = self._status(), [first, *rest]
-        for part in rest:
-            if not part:
-                continue
+        path = [part for part in (request.path or "").split(".") if part]
+        begun = 1 if path and path[0] in self._parts else 0
+        value = self._parts[path[0]]() if begun else self._status()
+        for at, part in enumerate(path[begun:], begun):
             number = _number(part)
             if isinstance(value, dict) and part in value:
                 value = value[part]
@@ -184,7 +180,8 @@ class VisibleReads:
             else:
                 known = sorted(map(str, value)) if isinstance(value, dict) else []
                 hint = f"there are {', '.join(known)}" if known else "it has no members"
-                raise WrongKey(f"there is no {part!r} in {request.path!r}", hint=hint)
+                where = repr(".".join(path[:at])) if at else "the status"
+                raise WrongKey(f"there is no {part!r} in {where}", hint=hint)
         return replies.reply(request.id, value)
 
     def log(self, request: verbs.LogRequest) -> bytes:
