@@ -96,6 +96,17 @@ def went_back(found: Catalogue, point: RestorePoint, time: float) -> int | None:
     return None
 
 
+def short_of(found: Catalogue, time: float) -> float | None:
+    """The time of the youngest entry that is kept, if none is younger than the moment.
+
+    Then the place does not tell whether anything was written between the two.
+    """
+    youngest = max(
+        [*(each.youngest for each in found.backups), *(each.latest for each in found.log)]
+    )
+    return youngest if youngest <= time else None
+
+
 def gaps(found: Catalogue) -> list[tuple[int, int]]:
     """Return the ranges of indexes between two backups that cannot be restored, first and last."""
     missing: list[tuple[int, int]] = []

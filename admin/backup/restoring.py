@@ -34,14 +34,17 @@ class RestorePlan:
     """What a restore makes. `index`: up to which entry; `clipped`: what was asked for, and why not.
 
     `went_back`: an entry behind it that is not younger than the moment that was asked for, by a
-    clock that went back. `term` and `generation`: in which the new cluster begins. `left_out`:
-    entries that are kept behind that index. `dropped`: settings that do not fit a single node.
+    clock that went back. `short_of`: the time of the youngest entry that is kept, if that moment is
+    not before it: what was written since then was not archived. `term` and `generation`: in which
+    the new cluster begins. `left_out`: entries that are kept behind that index. `dropped`: settings
+    that do not fit a single node.
     """
 
     point: RestorePoint
     index: int
     clipped: str
     went_back: int | None
+    short_of: float | None
     term: int
     generation: int
     left_out: int
@@ -81,6 +84,7 @@ def plan(found: Catalogue, wanted: WantedPoint) -> tuple[RestorePlan, DecidedLog
         index=log.last,
         clipped=clipped,
         went_back=None if wanted.time is None else points.went_back(found, point, wanted.time),
+        short_of=None if wanted.time is None else points.short_of(found, wanted.time),
         term=first_term_of(generation),
         generation=generation,
         left_out=max(0, point.reach - log.last),

@@ -324,6 +324,7 @@ def _tell_plan(plan: "RestorePlan", what: str, **more: object) -> None:
             asked=plan.point.index,
             clipped=plan.clipped,
             went_back=plan.went_back,
+            short_of=plan.short_of,
             entries=plan.index - backup.index,
             left_out=plan.left_out,
             term=plan.term,
@@ -334,6 +335,11 @@ def _tell_plan(plan: "RestorePlan", what: str, **more: object) -> None:
         return
     if plan.clipped:
         say(plan.clipped)
+    if plan.short_of is not None:
+        say(
+            f"the log that is kept ends at {_when(plan.short_of)}: what was confirmed between then "
+            "and that moment, if anything was, is not there"
+        )
     if plan.went_back is not None:
         say(
             f"a clock went back: entry {plan.went_back} is left out, with all behind index "

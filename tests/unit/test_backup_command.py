@@ -2,6 +2,7 @@
 
 import json
 import stat
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
@@ -132,6 +133,23 @@ def test_what_cannot_be_restored_is_refused_in_words(
     assert run(["backup", "restore", str(tmp_path / "place"), str(directory), *args]) == code
     assert said in capsys.readouterr().err
     assert not directory.exists(), "nothing was changed"
+
+
+def test_a_moment_behind_all_that_is_kept_is_restored_with_a_word(
+    tmp_path: Path, history: MadeHistory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Later entries that were not archived are lost, and nobody should take them for restored."""
+    command = ["backup", "restore", str(tmp_path / "place"), str(tmp_path / "n1"), "--dry-run"]
+    youngest = max(each.time for each in history.log)
+    ends = datetime.fromtimestamp(youngest, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert run([*command, "--to-time", "2100-01-01"]) == Exit.DONE
+    assert f"the log that is kept ends at {ends}: what was confirmed between then and that" in (
+        capsys.readouterr().err
+    )
+    assert run([*command, "--to-time", "2100-01-01", "--json"]) == Exit.DONE
+    assert told(capsys)["short_of"] == youngest
+    assert run(command) == Exit.DONE
+    assert "the log that is kept ends" not in capsys.readouterr().err
 
 
 def test_who_starts_what_is_half_restored_is_told_to_repeat_that(

@@ -246,6 +246,7 @@ def test_a_moment_is_the_same_point_whichever_backups_are_there(tmp_path: Path, 
             assert (plan.point.index, plan.index) == (index, history.clip(index))
             later = [each.index for each in history.log[index:] if each.time <= time]
             assert plan.went_back == min(later, default=None)
+            assert plan.short_of == (time if time == moments[-1] else None)
             back += bool(later)
         if index >= oldest:
             assert points.find(catalogue.load(places[3]), wanted).index == index
