@@ -297,6 +297,13 @@ def test_files_of_histories_are_judged_each_by_a_task(
         frames.check_histories(*tmp_path.glob("*.edn"), spark=session)
     with pytest.raises(NoEvidence, match="no history is named"):
         frames.check_histories(spark=session)
+    for words, why in (
+        ({"model": "regster"}, "there is no model 'regster' .there are register, "),
+        ({"level": "serialisable"}, "there is no level 'serialisable' .there are "),
+        ({"format": "edn"}, "there is no format 'edn' .there are history, "),
+    ):
+        with pytest.raises(ConfigError, match=why):
+            frames.check_histories("register.edn", spark=session, **words)
 
 
 def test_a_run_that_is_too_large_for_a_task_is_refused() -> None:

@@ -11,9 +11,10 @@ from typing_extensions import override
 from admin.checker.elle import IsolationLevel
 from admin.checker.frames import verdicts
 from admin.checker.frames.frame_rule import FrameRule
+from admin.checker.frames.named import terms_of
 from admin.checker.frames.results import EvidenceResult
 from admin.checker.frames.schemas import VIOLATIONS
-from admin.checker.kinds import Hints, ObjectKind
+from admin.checker.kinds import ObjectKind
 from admin.checker.quick import TITLES, HistoryReport
 from admin.checker.rules.catalogue import BY_ID
 from admin.checker.spark.clients.keys import Terms
@@ -133,10 +134,10 @@ class EvidenceFrames:
 
         `model`, `level`: as `--model` and `--level` of `qsync check`. Unchanged runs are checked in
         parts, however large they are; a changed run is checked by one task. Raises ConfigError (no
-        such rule), NoEvidence (a run is damaged, or too large for a task), NoSpark (a job failed).
+        such rule, model or level), NoEvidence (a run is damaged, or too large for a task), NoSpark
+        (a job failed).
         """
-        kind = None if model is None else ObjectKind(model)
-        terms = Terms(Hints(kind=kind), IsolationLevel(level))
+        terms = terms_of(model=model, level=level)
         wanted = _known(only)
         reports = self._judged_whole(terms, wanted) if self.changed else self._judged(terms, wanted)
         for each in own:

@@ -13,9 +13,10 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from admin.checker.elle import IsolationLevel
 from admin.checker.frames import verdicts
 from admin.checker.frames.evidence import EvidenceFrames
+from admin.checker.frames.named import terms_of
 from admin.checker.frames.results import EvidenceResult
 from admin.checker.frames.schemas import table_schema
-from admin.checker.kinds import Hints, ObjectKind
+from admin.checker.kinds import ObjectKind
 from admin.checker.quick import check_file
 from admin.checker.readers import HistoryFormat
 from admin.checker.spark.clients.keys import Terms
@@ -110,21 +111,19 @@ def check_histories(
 
     `format`, `model` and `level` as in `qsync check`: the default of the first two depends on the
     content. An unreadable file does not end the job: all others are checked first. Executors must
-    see the files at the same path. Raises NoEvidence (the files that are not histories), NoSpark.
+    see the files at the same path. Raises ConfigError (no such format, model or level), NoEvidence
+    (the files that are not histories), NoSpark.
 
     ```python
     report = frames.check_histories(*Path("store").rglob("history.edn"), level="serializable")
     ```
     """
-    hints = Hints(
-        format=None if format is None else HistoryFormat(format),
-        kind=None if model is None else ObjectKind(model),
-    )
+    terms = terms_of(model=model, level=level, format=format)
     paths = [Path(each).absolute() for each in files]
     if not paths:
         raise NoEvidence("no history is named")
     session = session_at_hand(spark)
-    task = _judge_files(paths, Terms(hints, IsolationLevel(level)))
+    task = _judge_files(paths, terms)
     with ended_well():
         numbers = session.range(0, len(paths), 1, min(len(paths), TASKS_MAX))
         rows = numbers.mapInArrow(task, REPORT_DDL).collect()
