@@ -13,6 +13,7 @@ from cli.examples import examples
 from cli.exits import NoFile
 from cli.options import json_option, target_option, timeout_option
 from cli.output import document, say, style, text
+from cli.render.rights import in_words, may_do_everything
 from qsync.errors import ConfigError, WrongOperation
 
 if TYPE_CHECKING:
@@ -24,6 +25,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _GENERATED_BYTES = 18
 _FILE_BYTES_MAX = 4096
+_ALONE = (
+    "; no other user may do everything: only the owner of a node's directory can do so by the "
+    "socket there (`qsync help manage-users`)"
+)
 
 
 @click.group(
@@ -74,7 +79,7 @@ def _list(kind: str, target: list[str], timeout: float) -> None:
     if not found:
         say("this cluster has no users: every client may do everything")
     for name, one in found.items():
-        text(f"{name:<20} {_in_words(one)}".rstrip())
+        text(f"{name:<20} {in_words(one)}".rstrip())
 
 
 @user.command("list", epilog="Example: qsync user list --json")
@@ -100,7 +105,7 @@ def _show(name: str | None, target: list[str], timeout: float) -> None:
     if not found.get("users"):
         say("this cluster has no users: every client may do everything")
         return
-    text(f"{found.get('name')}: {_in_words(found)}")
+    text(f"{found.get('name')}: {in_words(found)}")
 
 
 @user.command("show", epilog="Example: qsync user show ann")
@@ -214,11 +219,14 @@ def drop_user(
 ) -> None:
     """Drop a user and its privileges; its connections end within a second."""
     with _connected(target, timeout) as db:
+        able = [each for each, one in _known(db, "user").items() if may_do_everything(one)]
+        alone = _ALONE if able == [name] else ""
         if dry_run:
-            _would("drop", name, f"user {name} would go, who has {_in_words(db.users.info(name))}")
+            has = in_words(db.users.info(name))
+            _would("drop", name, f"user {name} would go, who has {has}{alone}")
             return
         db.users.drop(name, if_exists=if_exists)
-    _did("drop", name, f"user {name} is gone")
+    _did("drop", name, f"user {name} is gone{alone}")
 
 
 @role.command("create", epilog="Example: qsync role create clerk")
@@ -243,9 +251,7 @@ def drop_role(
     """Drop a role, and revoke it from all its users and roles."""
     with _connected(target, timeout) as db:
         if dry_run:
-            _would(
-                "drop", name, f"role {name} would go, which has {_in_words(db.users.info(name))}"
-            )
+            _would("drop", name, f"role {name} would go, which has {in_words(db.users.info(name))}")
             return
         db.users.drop_role(name, if_exists=if_exists)
     _did("drop", name, f"role {name} is gone")
@@ -283,7 +289,7 @@ def _grant(
     what = f"role {role}" if role else f"{','.join(named)} on {space or 'everything'}"
     with _connected(target, timeout) as db:
         if dry_run:
-            now = _in_words(db.users.info(grantee))
+            now = in_words(db.users.info(grantee))
             _would(verb, grantee, f"{grantee} would be {_DONE[verb]} {what}; now it has {now}")
             return
         change = db.users.grant if verb == "grant" else db.users.revoke
@@ -386,15 +392,3 @@ def _known(db: "Client", kind: str) -> dict[str, object]:
         for name, one in db.users.list().items()
         if isinstance(one, dict) and one.get("kind") == kind
     }
-
-
-def _in_words(one: object) -> str:
-    """The privileges of a user or role, in a line."""
-    if not isinstance(one, dict) or not isinstance(one.get("rights"), dict):
-        return "nothing"
-    rights = one["rights"]
-    parts = [", ".join(rights.get("universe", []))]
-    parts += [f"{space}: {', '.join(found)}" for space, found in rights.get("spaces", {}).items()]
-    if rights.get("roles"):
-        parts.append(f"by roles {', '.join(rights['roles'])}")
-    return "; ".join(part for part in parts if part) or "nothing"

@@ -154,6 +154,17 @@ def test_a_role_gives_what_it_has_and_goes_from_those_who_have_it(operator: Oper
     assert _names(operator, "user")["bob"]
 
 
+def test_who_drops_the_last_user_who_may_do_everything_is_told(operator: Operator) -> None:
+    operator("user", "drop", "root", "--dry-run")
+    assert "no other user may do everything: only the owner of a node's" in operator.err
+    operator("user", "create", "eve", "--no-password")
+    operator("user", "grant", "eve", "--role", "super")
+    operator("user", "drop", "root", "--dry-run")
+    assert "no other user" not in operator.err
+    operator("user", "drop", "eve")
+    assert operator.err == "user eve is gone\n"
+
+
 def _names(operator: Operator, kind: str) -> dict[str, object]:
     found = operator.told(kind, "list")[f"{kind}s"]
     assert isinstance(found, dict)
