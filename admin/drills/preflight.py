@@ -79,7 +79,7 @@ def _allow_tag(drill: Drill, place: DrillPlace, found: ClusterSurvey) -> None:
         return
     wanted = " or ".join(drill.guards.cluster_tags)
     said = ", ".join(sorted(map(repr, tags))) or "not known: no node answers"
-    where = "each node" if isinstance(place, Lab) else "each node, and restart it"
+    where = "each node" if isinstance(place, Lab) else "each node, which reads it when it starts"
     raise DrillStopped(
         f"the cluster.tag of {place.name} is {said}; the drill wants {wanted}",
         hint=f"a drill is allowed if `tag: {drill.guards.cluster_tags[-1]}` is below `cluster:` "
