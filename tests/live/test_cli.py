@@ -53,9 +53,12 @@ def answer(*args: str | Path, code: int = 0) -> dict[str, object]:
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A running lab of three."""
     path = tmp_path_factory.mktemp("lab") / "three"
-    started("lab", "up", "--nodes", "3", "--dir", path)
-    yield path
-    lab.load(path).remove()
+    try:
+        started("lab", "up", "--nodes", "3", "--dir", path)
+        yield path
+    finally:
+        if lab.exists(path):
+            lab.load(path).remove()
 
 
 @pytest.fixture(scope="module")
