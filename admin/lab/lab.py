@@ -7,7 +7,8 @@ import shutil
 import signal
 import sys
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from admin.lab import processes
 from admin.lab.failures import LabExists, NoSuchLab, NotRunning, StillRunning
 from admin.lab.metrics_places import metrics_beside, metrics_places
 from admin.lab.node_file import CONFIG_FILE, check_options, config_text, options_of
-from admin.lab.ports import LOOPBACK, free_ports, more_free_ports
+from admin.lab.ports import LOOPBACK, free_ports
 from admin.lab.processes import OsProcess
 from admin.lab.secure import add_nodes, is_secure, lay_out, tls_options
 from admin.links.control import Control
@@ -257,9 +258,8 @@ def create(
 ) -> Lab:
     """Create a lab: free ports, a configuration for each node, the state file last.
 
-    With `links` the nodes reach each other through a proxy that can spoil every directed link;
-    `secure`: over TLS, with certificates of their own. Without TLS they share a secret, in a file
-    of the lab's directory. Raises ConfigError for options that no node would start with.
+    With `links` a proxy between the nodes can spoil every directed link; `secure`: over TLS, with
+    certificates of their own, else they share a secret in a file. Raises ConfigError for options.
     """
     if not 1 <= nodes <= NODES_MAX:
         raise ConfigError(f"a lab has 1 to {NODES_MAX} nodes, not {nodes}")
@@ -271,17 +271,18 @@ def create(
     common = {"cluster.id": cluster, **(options or {}), **(tls_options() if secure else {})}
     check_options(common, nodes=nodes)
     wanted = range(0) if first_port is None else range(first_port, first_port + nodes)
-    ports = free_ports(nodes, wanted=wanted)
-    places = zip(ports, metrics_places(options or {}, nodes, ports), strict=True)
+    others = ports_of_labs()
+    ports = free_ports(nodes, wanted=wanted, others=others)
+    metrics = metrics_places(options or {}, nodes, {*others, *ports})
     members = tuple(
-        _node(directory, n, port, metrics) for n, (port, metrics) in enumerate(places, start=1)
+        _node(directory, n, *places) for n, places in enumerate(zip(ports, metrics, strict=True), 1)
     )
     lab = Lab(
         name=name,
         dir=directory,
         cluster=cluster,
         nodes=members,
-        links=_lay_out_links(members) if links else None,
+        links=_lay_out_links(members, others) if links else None,
     )
     for each in (*(() if directory.exists() else (directory,)), *lab.directories.values()):
         make_private(each)
@@ -309,8 +310,9 @@ def add_node(lab: Lab) -> tuple[Lab, LabNode]:
     if id is None:
         raise ConfigError(f"lab {lab.name} has {len(used)} nodes, and that is the limit")
     given = options_of(lab.nodes[0].config)
-    (port,) = free_ports(1)
-    node = _node(lab.dir, id, port, metrics_beside(lab.nodes[0].metrics, [port]))
+    others = ports_of_labs()
+    (port,) = free_ports(1, others=others)
+    node = _node(lab.dir, id, port, metrics_beside(lab.nodes[0].metrics, {*others, port}))
     grown = replace(lab, nodes=(*lab.nodes, node))
     make_private(node.dir)
     if is_secure(lab.dir):
@@ -357,9 +359,9 @@ def load(directory: Path) -> Lab:
         raise ConfigError(f"{path} is damaged: {error}") from error
 
 
-def _lay_out_links(nodes: Sequence[LabNode]) -> LinkPlan:
-    used = {port for node in nodes for port in node.ports}
-    ports = more_free_ports(ports_needed(len(nodes)), used)
+def _lay_out_links(nodes: Sequence[LabNode], others: Collection[int]) -> LinkPlan:
+    used = {*others, *(port for node in nodes for port in node.ports)}
+    ports = free_ports(ports_needed(len(nodes)), others=used)
     return lay_out_links([node.name for node in nodes], iter(ports))
 
 
@@ -370,14 +372,17 @@ def names() -> Sequence[str]:
     return sorted(path.name for path in home().iterdir() if exists(path))
 
 
+def ports_of_labs() -> set[int]:
+    """Return the ports of all nodes of labs with a name, also of nodes that do not run now."""
+    found: set[int] = set()
+    for name in names():
+        with suppress(ConfigError):  # of a damaged one they are not known
+            found.update(port for node in load(place(name)).nodes for port in node.ports)
+    return found
+
+
 def _store(lab: Lab) -> None:
     """Write the state file, whole or not at all."""
-    fresh = lab.dir / f"{STATE_FILE}.new"
-    fresh.write_text(_as_json(lab), "utf-8")
-    fresh.replace(lab.dir / STATE_FILE)
-
-
-def _as_json(lab: Lab) -> str:
     state = {
         "format": _FORMAT,
         "name": lab.name,
@@ -385,7 +390,9 @@ def _as_json(lab: Lab) -> str:
         "nodes": [_described(node) for node in lab.nodes],
         "links": None if lab.links is None else lab.links.as_json(),
     }
-    return json.dumps(state, indent=2) + "\n"
+    fresh = lab.dir / f"{STATE_FILE}.new"
+    fresh.write_text(json.dumps(state, indent=2) + "\n", "utf-8")
+    fresh.replace(lab.dir / STATE_FILE)
 
 
 def _described(node: LabNode) -> dict[str, object]:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from admin.lab.node_file import METRICS
-from admin.lab.ports import more_free_ports
+from admin.lab.ports import free_ports
 from qsync.errors import ConfigError
 
 
@@ -24,7 +24,7 @@ def metrics_places(
     except ValueError as error:
         raise ConfigError(f"{METRICS} = {wanted!r}: {error}") from None
     if not address.port:
-        return [_at(address, port) for port in more_free_ports(nodes, used)]
+        return [_at(address, port) for port in free_ports(nodes, others=used)]
     if nodes > 1:
         raise ConfigError(
             f"{METRICS} = {wanted}: {nodes} nodes of one machine cannot share a port",

@@ -24,29 +24,26 @@ class NoFreePort(StoreError):
     number = 75
 
 
-def free_ports(count: int, *, wanted: range = range(0)) -> list[int]:
+def free_ports(count: int, *, wanted: range = range(0), others: Collection[int] = ()) -> list[int]:
     """Return free loopback ports, all different: those `wanted`, if all of them are free.
 
+    None of the `others`, which are meant for something that does not run now.
     They lie outside the range from which the kernel takes the ports of outgoing connections: a
     port in it may be taken while its node is down, even by a client that dials that very node
     and so gets connected to itself.
     """
-    if wanted and (found := _free(wanted[:count], count)) and len(found) == count:
+    given = [port for port in wanted[:count] if port not in others]
+    if wanted and len(found := _free(given, count)) == count:
         return found
     first, last = ephemeral()
     ranges = [range(FIRST, first), range(last + 1, 65536)]
-    candidates = [port for each in ranges for port in each] or list(range(FIRST, 65536))
+    every = [port for each in ranges for port in each] or range(FIRST, 65536)
+    candidates = [port for port in every if port not in others]
     dice = random.SystemRandom()
     found = _free(dice.sample(candidates, min(TRIES_MAX, len(candidates))), count)
     if len(found) < count:
         raise NoFreePort(f"{count} free ports wanted on {LOOPBACK}, {len(found)} found")
     return found
-
-
-def more_free_ports(count: int, used: Collection[int]) -> list[int]:
-    """As `free_ports`, and none of those that are meant for something that does not run yet."""
-    found = free_ports(count + len(used))
-    return [port for port in found if port not in used][:count]
 
 
 def _free(candidates: Sequence[int], count: int) -> list[int]:

@@ -258,6 +258,27 @@ def test_wanted_ports_are_given_when_all_of_them_are_free() -> None:
         assert ports.free_ports(1, wanted=range(free, free + 1)) != [free]
 
 
+def test_a_lab_takes_no_port_of_a_lab_that_does_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    first = ports.free_ports(1)[0]
+    one = lab.create(lab.place("a"), name="a", nodes=1, first_port=first)
+    assert [node.ports[0] for node in one.nodes] == [first]
+    other = lab.create(lab.place("b"), name="b", nodes=1, first_port=first)
+    assert first not in other.nodes[0].ports
+
+
+def test_a_damaged_lab_keeps_no_other_from_being_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    damaged = lab.create(lab.place("a"), name="a", nodes=1)
+    (damaged.dir / lab.STATE_FILE).write_text("junk")
+    assert lab.ports_of_labs() == set()
+    assert len(lab.create(lab.place("b"), name="b", nodes=2).nodes) == 2
+
+
 def test_a_port_is_free_again_as_soon_as_its_process_has_ended() -> None:
     """Its connections wait for stragglers a minute longer; a lab that is taken down and made again
     has the same addresses nevertheless."""
