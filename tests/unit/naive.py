@@ -46,7 +46,7 @@ def naive_set(state: object, f: str, value: object) -> tuple[bool, object]:
     assert isinstance(state, frozenset)
     if f == "read":
         assert isinstance(value, list)
-        return state == frozenset(value), state
+        return state == frozenset(value) and len(state) == len(value), state
     return True, state | {value}
 
 

@@ -1,5 +1,6 @@
 """Sequential specifications: the legal answers of one object to one operation after another."""
 
+import collections
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -13,6 +14,10 @@ State: TypeAlias = Hashable
 
 Atom: TypeAlias = Hashable
 """A part of a history that can be removed, by the model's own name."""
+
+
+NO_SET = -1
+"""Not the elements of any set."""
 
 
 class Sentinel(Enum):
@@ -185,7 +190,7 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class GrowingSet:
-    """`read` answers every element that was added, in any order."""
+    """`read` answers every element that was added, once, in any order."""
 
     initial: tuple[Frozen, ...] = ()
 
@@ -248,6 +253,12 @@ def members(value: object) -> frozenset[Frozen]:
     if not isinstance(value, list | tuple | set | frozenset):
         raise TypeError(f"a set reads a list of elements, not {clip(value)}")
     return frozenset(freeze(each) for each in value)
+
+
+def twice(value: object) -> list[Frozen]:
+    """The elements that the answer of a read holds more than once: no set does."""
+    known = [freeze(each) for each in value] if isinstance(value, list | tuple) else []
+    return [element for element, count in collections.Counter(known).items() if count > 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +328,8 @@ class _SetMachine:
         mask = self._masks.get(value)
         if mask is None:
             found = value if isinstance(value, tuple) else members(value)
-            mask = self._masks[value] = sum({self._bit(element) for element in found})
+            mask = sum({self._bit(element) for element in found})
+            self._masks[value] = mask = NO_SET if twice(found) else mask
         return mask
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from admin.checker.clip import clip
-from admin.checker.linear.models import members
+from admin.checker.linear.models import members, twice
 from admin.checker.operation import FOREVER, Frozen, Operation, freeze
 
 
@@ -45,6 +45,11 @@ def applies(operations: Sequence[Operation], initial: Sequence[Frozen] = ()) -> 
 
 def torn(operations: Sequence[Operation], initial: Sequence[Frozen] = ()) -> Torn | None:
     """The operations without an order, or None if there is an order. Call `applies` first."""
+    for each in operations:
+        for element in twice(each.value) if each.f == "read" else ():
+            return Torn(
+                message=f"an answer holds {clip(element)} twice", elements=frozenset({element})
+            )
     adds = {freeze(each.value): each for each in operations if each.f == "add"}
     reads = [(members(each.value), each) for each in operations if each.f == "read"]
     answer, place = frozenset(initial), 0
