@@ -331,7 +331,11 @@ def _granting(group: click.Group, verb: str, about: str) -> None:
 
 
 for _group in (user, role):
-    _granting(_group, "grant", "Grant PRIVILEGES (read,write,...) to NAME, or a role.")
+    _granting(
+        _group,
+        "grant",
+        "Grant PRIVILEGES (read,write,...) to NAME, or a role. Without --space: on everything.",
+    )
     _granting(_group, "revoke", "Revoke what was granted with the same arguments.")
 
 
