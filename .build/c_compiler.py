@@ -7,6 +7,7 @@ import subprocess
 import sysconfig
 import tempfile
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,20 @@ def compile_one(path: Path, flags: Sequence[str], made: Path) -> None:
     _run([*words("CC"), *flags, "-c", str(path), "-o", str(made)])
 
 
-def link(
-    extension: Any, objects: Mapping[Path, Path], target: Path, flags: Sequence[str] = ()
+def link_all(
+    extensions: Sequence[Any],
+    objects: Mapping[Path, Path],
+    target: Path,
+    flags: Sequence[str] = (),
+) -> list[Path]:
+    """Extension modules below `target`, each at its place; one a processor at a time."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(lambda each: _linked(each, objects, target, flags), extensions))
+
+
+def _linked(
+    extension: Any, objects: Mapping[Path, Path], target: Path, flags: Sequence[str]
 ) -> Path:
-    """An extension module below `target`, at its place."""
     made = target / (extension.name.replace(".", "/") + sysconfig.get_config_var("EXT_SUFFIX"))
     made.parent.mkdir(parents=True, exist_ok=True)
     half = made.with_suffix(".half")

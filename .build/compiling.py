@@ -184,8 +184,7 @@ def compile_into(
         counts: Mapping[Path, Path] = {}
         if trained:
             counts = training.count(made, root, Path(passing) / "training", training.run_load)
-        objects = _objects(made, counts)
-        return [c_compiler.link(each, objects, target) for each in made.extensions]
+        return c_compiler.link_all(made.extensions, _objects(made, counts), target)
 
 
 def _translated(root: Path, level: str, work: Path) -> Translation:
@@ -211,9 +210,10 @@ def _translated(root: Path, level: str, work: Path) -> Translation:
 
 def _objects(made: Translation, counts: Mapping[Path, Path]) -> dict[Path, Path]:
     """`counts`: of a source, how often a load ran each of its lines."""
+    sources = made.sources
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = pool.map(lambda path: _object(path, made, counts.get(path)), made.sources)
-        return dict(zip(made.sources, found, strict=True))
+        found = pool.map(lambda path: _object(path, made, counts.get(path)), sources)
+        return dict(zip(sources, found, strict=True))
 
 
 def _known(flags: list[str], folders: set[Path]) -> Any:

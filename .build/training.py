@@ -58,9 +58,8 @@ def count(
     at = {path: objects / f"{number}.o" for number, path in enumerate(made.sources)}
     flags = [*made.flags, *COUNTING]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda path: c_compiler.compile_one(path, flags, at[path]), made.sources))
-    for extension in made.extensions:
-        c_compiler.link(extension, at, tree, COUNTING)
+        list(pool.map(lambda path: c_compiler.compile_one(path, flags, at[path]), at))
+    c_compiler.link_all(made.extensions, at, tree, COUNTING)
     load(tree, folder / "home")
     counts = {path: made_at.with_suffix(".gcda") for path, made_at in at.items()}
     return {path: file for path, file in counts.items() if file.exists()}

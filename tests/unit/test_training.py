@@ -81,7 +81,7 @@ def test_a_load_leaves_counts_that_the_compiler_takes(
     assert counts[source].stat().st_size > 0
     without_counts_an_error = [*often.flags, "-Werror=missing-profile"]
     learned = tools.training.compile_by(counts[source], source, without_counts_an_error)
-    made = tools.c_compiler.link(often.extensions[0], {source: learned}, tmp_path)
+    (made,) = tools.c_compiler.link_all(often.extensions, {source: learned}, tmp_path)
     learns(made.parent, tmp_path)
 
 
