@@ -10,7 +10,7 @@ import pytest
 import qsync
 from admin.lab.playground import Playground
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 
 class Account(NamedTuple):

@@ -16,7 +16,7 @@ from admin.evidence.tables import EVENT_NAMES, SNAPSHOT, TABLES, Row
 from qsync.store.eventfile import FOLDER
 from tests.live import real
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 DRILL = """\
 drill: inside

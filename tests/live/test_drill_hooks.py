@@ -15,7 +15,7 @@ from admin.lab import lab
 from tests.live import real
 from tests.live.test_drills import drill, words, write
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 SIGNAL = "kill -{what} $(sed 's/[^0-9]*\\([0-9]*\\).*/\\1/' {node}/node.pid)"
 PAUSE = """\

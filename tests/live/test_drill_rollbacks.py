@@ -6,7 +6,7 @@ from admin.checker.rules.run import RunTables, build
 from admin.evidence.tables import TABLES
 from tests.live import real
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 JUDGED = (
     "fates-shared",

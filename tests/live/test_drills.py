@@ -17,7 +17,7 @@ from admin.evidence.manifest import Manifest
 from admin.lab import lab
 from tests.live import real
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 KILL = """\
 drill: short

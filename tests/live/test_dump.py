@@ -31,7 +31,7 @@ from qsync.wire import packed
 from qsync.wire.verbs import PackedRequest
 from tests.live.real import Writer, put, running, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 

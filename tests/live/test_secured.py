@@ -25,7 +25,7 @@ from qsync.client.security import PASSWORD, PASSWORD_FILE, USER
 from qsync.errors import AccessDenied, QsyncError
 from tests.live.real import ROOT, caught_up, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 SECRET = "correct horse"
 OURS = (*security.VARIABLES.values(), USER, PASSWORD, PASSWORD_FILE)
 WAYS = ("lab", "url", "password")

@@ -21,7 +21,7 @@ from tests import typed
 from tests.live import real
 from tests.unit.lua import Bench
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 ARTICLE = ROOT / "../shared/seeds/001_99cf7c3f9e290c9e.txt"

@@ -15,7 +15,7 @@ from qsync.errors import GivenUp
 from tests import typed
 from tests.live import real
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

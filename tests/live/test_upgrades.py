@@ -18,7 +18,7 @@ from qsync.wire.verbs import PromoteRequest
 from tests.disk import releases
 from tests.live.real import FORMAT, Writer, healthy, running, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 FEATURE, RELEASE = "later", "0.2.0"

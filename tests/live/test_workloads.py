@@ -15,7 +15,7 @@ from qsync.client.blocking import connect
 from qsync.errors import SessionExpired
 from tests.live import real
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 ACKED = 40
 
 

@@ -58,7 +58,6 @@ def test_a_link_to_a_source_is_text_and_one_that_leads_nowhere_stays(pages: Modu
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 def test_the_site_is_built_and_no_link_is_broken(tmp_path: Path) -> None:
     done = subprocess.run(
         [
