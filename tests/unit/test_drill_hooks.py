@@ -244,7 +244,7 @@ def test_a_command_that_fails_hangs_or_cannot_be_run_is_kept_with_what_it_said(
     assert run("./nowhere").error == "cannot be run: No such file or directory"
     left = run("/bin/sh", "-c", "sleep 600 & echo $!")
     assert left.error is None, "what goes on in the background is not waited for"
-    assert run("kill", left.output.strip()).error is None
+    assert run("/bin/sh", "-c", f"kill {left.output.strip()}").error is None
 
 
 def test_a_fault_whose_hook_left_the_file_is_not_healed_and_says_what_is_missing(
