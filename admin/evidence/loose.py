@@ -78,7 +78,9 @@ def _row(line: bytes, where: str) -> Row:
         if not isinstance(found, dict) or not found.keys() >= NEEDED:
             raise ValueError("it is no entry of a log")  # noqa: TRY301 - reported like errors of JSON
         renamed = _renamed(found)
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise NoEvidence(f"{where} cannot be read: it is nested too deep") from error
+    except ValueError as error:
         raise NoEvidence(f"{where} cannot be read: {error}") from error
     row: Row = {"node": 1, "generation": 1, **found}
     return {name: row[name] for name in WAL.columns if name in row} | renamed

@@ -125,7 +125,7 @@ def day(seconds: float) -> str:
 def words(error: ssl.SSLError) -> str:
     """What OpenSSL says, without where in its sources it says so."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return _VERIFIED.get(error.verify_message, error.verify_message)
+        return _VERIFIED.get(error.verify_code, error.verify_message)
     reason = (error.reason or str(error)).lower().replace("_", " ")
     return _WORDS.get(reason, reason)
 
@@ -138,14 +138,14 @@ def said_by_tls(error: Exception) -> Exception:
 
 _UNSIGNED: Final = "no authority that is trusted here signed the other side's certificate"
 _VERIFIED: Final = {
-    "unable to get local issuer certificate": _UNSIGNED,
-    "self-signed certificate in certificate chain": _UNSIGNED,
-    "self-signed certificate": _UNSIGNED,
-    "certificate has expired": "the other side's certificate has expired",
-    "certificate is not yet valid": "the other side's certificate is not good yet",
-    "unsuitable certificate purpose": "the other side's certificate is not for its end",
+    9: "the other side's certificate is not good yet",  # X509_V_ERR_CERT_NOT_YET_VALID
+    10: "the other side's certificate has expired",  # ..._CERT_HAS_EXPIRED
+    18: _UNSIGNED,  # ..._DEPTH_ZERO_SELF_SIGNED_CERT
+    19: _UNSIGNED,  # ..._SELF_SIGNED_CERT_IN_CHAIN
+    20: _UNSIGNED,  # ..._UNABLE_TO_GET_ISSUER_CERT_LOCALLY
+    26: "the other side's certificate is not for its end",  # ..._INVALID_PURPOSE
 }
-"""What is wrong with a certificate, said better."""
+"""What is wrong with a certificate, by OpenSSL's number: its own words change with its version."""
 _WORDS: Final = {
     "wrong version number": "the other side does not speak TLS",
     "http request": "the other side speaks HTTP",

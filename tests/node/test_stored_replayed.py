@@ -83,7 +83,7 @@ def test_a_log_alone_is_checked_as_it_was_printed(
         (b'{"index": 6}', "it is no entry"),
         (b"\xff", "codec can't decode"),
         (json.dumps(odd).encode(), "non-hexadecimal"),
-        (b"[" * 100_000, "recursion"),
+        (b"[" * 100_000, "nested too deep"),
     ):
         log.write_bytes("\n".join(lines[:5]).encode() + b"\n" + line)
         assert run(["check", "--quick", str(log)]) == 2
