@@ -16,6 +16,7 @@ from qsync.errors import (
     Unavailable,
 )
 from qsync.member import MemberAction, MemberRole, Standing
+from qsync.status.members import IN_TOUCH
 from qsync.status.record import NodeStatus
 from qsync.units import how_many
 from qsync.wire.session import Greeting
@@ -228,22 +229,40 @@ def _wait_until_voter(
         now = surveys.survey(seeds)
         if now.leader is not None and one.id in {id for id, _ in now.leader.voters}:
             return
-        peer = peer_of(now, one.id)
-        lag = None if peer is None else peer.lag
-        line = (
-            f"{one.name} is not connected"
-            if lag is None
-            else f"{one.name} lacks {how_many(lag, 'entry')}"
-        )
+        broken = _broken_link(now, one)
+        line = broken or _lacking(now, one)
         if time.monotonic() > deadline:
             raise QuorumTimeout(
-                f"{line}, and has not caught up yet",
-                hint="it becomes a voter by itself when it has; `qsync member list` shows it",
+                f"{one.name} has not caught up yet: {line}"
+                if broken
+                else f"{line}, and has not caught up yet",
+                hint="it becomes a voter by itself when it has; `qsync member list` shows it, and "
+                f"`qsync member remove {one.name}` takes it out again",
             )
         if line != said:
             progress(line)
             said = line
         time.sleep(ASKED_AGAIN_S)
+
+
+def _lacking(found: ClusterSurvey, one: ClusterMember) -> str:
+    """How much of the log a node lacks, as the leader knows."""
+    peer = peer_of(found, one.id)
+    if peer is None or peer.lag is None:
+        return f"{one.name} is not connected"
+    return f"{one.name} lacks {how_many(peer.lag, 'entry')}"
+
+
+def _broken_link(found: ClusterSurvey, one: ClusterMember) -> str:
+    """Why the leader and a node do not reach each other; empty if they do, or nobody says."""
+    if found.leader is None:
+        return ""
+    ends = {found.leader.id: one.id, one.id: found.leader.id}
+    for node in found.samples:
+        for peer in node.peers:
+            if ends.get(node.id) == peer.id and peer.status != IN_TOUCH and peer.message:
+                return f"{node.name} does not reach {peer.name}: {peer.message}"
+    return ""
 
 
 def make_voter(

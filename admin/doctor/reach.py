@@ -5,8 +5,13 @@ from collections.abc import Iterator
 from admin.cluster import sides
 from admin.cluster.unreachable import LOG_IN
 from admin.doctor.facts import CLUSTER, Facts, Finding, critical, notice, warning
+from qsync.errors import AccessDenied, ForeignCluster
 from qsync.member import Standing
-from qsync.status.members import IN_TOUCH
+from qsync.status.members import IN_TOUCH, PeerStatus
+from qsync.tls.errors import TlsFailed
+
+_REFUSALS = tuple(f"{each.code}: " for each in (AccessDenied, ForeignCluster, TlsFailed))
+"""How the words of a link begin whose ends can talk, and one refuses the other."""
 
 
 def members_answer(facts: Facts) -> Iterator[Finding]:
@@ -16,7 +21,7 @@ def members_answer(facts: Facts) -> Iterator[Finding]:
             yield notice(each.name, f"cannot be asked from here: {each.why}", LOG_IN)
             continue
         seen = [
-            f"{node.name} {'reaches' if peer.status == IN_TOUCH else 'does not reach'} it"
+            f"{node.name} {_reached(peer)}"
             for node in facts.nodes
             for peer in node.peers
             if peer.id == each.id
@@ -105,5 +110,18 @@ def links_stand(facts: Facts) -> Iterator[Finding]:
             yield warning(
                 f"{node.name} -> {peer.name}",
                 f"{node.name} does not reach {peer.name}{why}{way}",
-                "look at routes, firewalls and `peers` addresses between these two hosts",
+                "the network is fine: one node refuses the other; change the secret or the "
+                "certificate of the node that is wrong"
+                if _is_refused(peer)
+                else "look at routes, firewalls and `peers` addresses between these two hosts",
             )
+
+
+def _reached(peer: PeerStatus) -> str:
+    if peer.status == IN_TOUCH:
+        return "reaches it"
+    return "does not reach it" + (f": {peer.message}" if _is_refused(peer) else "")
+
+
+def _is_refused(peer: PeerStatus) -> bool:
+    return (peer.message or "").startswith(_REFUSALS)

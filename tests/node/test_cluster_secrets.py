@@ -238,3 +238,25 @@ async def test_who_joins_must_name_the_secret_and_takes_a_copy_of_it(
                 await db.space("t").insert([1], timeout=60)
                 assert await db.space("t").get(1) == [1]
             await shows_nothing(capsys, first.address, config(second).secret.text, tmp_path)
+
+
+async def test_an_addition_names_the_secret_that_keeps_the_node_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, second = (f"127.0.0.1:{port}" for port in free_ports(2))
+    assert run(["init", "n1", "--set", f"listen={first}", *FAST]) == 0
+    async with qsync.Node("n1/node.yaml") as leader:
+        await three.until(lambda: leader.leads, "it leads")
+        wrong = ["--set", f"cluster.secret={NEXT}"]
+        init = ["init", "n2", "--join", first, "--listen", second, *wrong, *FAST]
+        assert await trio.to_thread.run_sync(run, init) == 0
+        async with three.running([config(tmp_path / "n2")]):
+            add = ["member", "add", second, "--target", first, "--timeout", "1s"]
+            assert await trio.to_thread.run_sync(run, add) == 1
+            refused = capsys.readouterr().err
+            assert "QUORUM_TIMEOUT: n2 has not caught up yet: n1 does not reach n2" in refused
+            assert "does not prove that it knows this cluster's secret" in refused
+            assert "qsync member remove n2" in refused
+            assert await trio.to_thread.run_sync(run, ["doctor", first, "--check", "links-stand"])
+            assert "change the secret or the certificate" in capsys.readouterr().out

@@ -104,6 +104,10 @@ def peers(id: int, *down: int, **more: object) -> dict[str, object]:
     }
 
 
+TLS: dict[str, object] = {"message": "TLS: no authority that is trusted here signed it"}
+"""What a link says whose ends can talk, and one refuses the other."""
+
+
 def counted(**counters: int) -> dict[str, object]:
     return {"counters": counters}
 
@@ -179,6 +183,7 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
     ("quorum-margin", C, "cluster", "must come back", lambda: facts({1: peers(1, 2, 3)}, 2, 3)),
     ("quorum-safe", C, "cluster", "majority", lambda: facts({1: limbo(quorum=1, unsafe=True)})),
     ("members-answer", C, "n3", "n1 does not reach", lambda: facts({1: peers(1, 3)}, 3)),
+    ("members-answer", C, "n3", "not reach it: TLS", lambda: facts({1: peers(1, 3, **TLS)}, 3)),
     ("links-stand", W, "n2 -> n3", "cut one way", lambda: facts({2: peers(2, 3, message="x")})),
     ("members-agree", C, "n3", "knows the members", lambda: facts({3: FOUR})),
     ("one-cluster", C, "cluster", "different", lambda: facts({2: {"replicaset": {"uuid": "d"}}})),
