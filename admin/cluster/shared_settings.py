@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from admin.cluster import ask, fields, surveys
 from admin.cluster.leadership import GRACE_S, NoAnswer
@@ -13,6 +14,8 @@ from qsync.errors import ConfigError, NotLeader, Unavailable
 from qsync.status.record import NodeStatus
 from qsync.wire import replies
 from qsync.wire.verbs import InfoRequest, WriteRequest
+
+PREFERRED: Final = "election.preferred"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +64,8 @@ def plan(found: SharedSettings, given: Mapping[str, str | None]) -> list[Setting
         try:
             value = settings.parse(key, text if text is not None else found.values.get(key, ""))
             _check_quorum(found, value)
+            if key == PREFERRED:
+                _check_members(found, text or "")
         except ValueError as error:
             wrong.append(f"{name} = {text!r}: {error}")
             continue
@@ -77,6 +82,19 @@ def _check_quorum(found: SharedSettings, value: object) -> None:
     why = value.misfit(len(found.leader.nodes)) if isinstance(value, Quorum) else None
     if why is not None:
         raise ValueError(why)
+
+
+def _check_members(found: SharedSettings, names: str) -> None:
+    unknown = no_members(found.leader, names)
+    if unknown:
+        there = ", ".join(name for _, name, _ in found.leader.nodes)
+        raise ValueError(f"no member is called {', '.join(unknown)}; there are {there}")
+
+
+def no_members(leader: NodeStatus, names: str) -> list[str]:
+    """Those of the names or ids, with commas between them, that no member has."""
+    known = {said for id, name, _ in leader.nodes for said in (name, str(id))}
+    return [name for each in names.split(",") if (name := each.strip()) and name not in known]
 
 
 def consequence(found: SharedSettings, changes: Sequence[SettingChange]) -> str | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from admin.cluster.shared_settings import PREFERRED, no_members
 from admin.doctor.facts import CLUSTER, Facts, Finding, notice, warning
 from election import quorum
 from qsync import features
@@ -9,7 +10,6 @@ from qsync.config import Address
 from qsync.status.record import NodeStatus
 
 QUORUM = "replication.synchro_quorum"
-PREFERRED = "election.preferred"
 SHARED = (
     QUORUM,
     "replication.synchro_timeout",
@@ -84,9 +84,7 @@ def preferred_exist(facts: Facts) -> Iterator[Finding]:
     leader = facts.leader
     if leader is None:
         return
-    members = {said for number, name, _ in leader.nodes for said in (name, str(number))}
-    names = (facts.of(leader).text(PREFERRED) or "").split(",")
-    unknown = [name.strip() for name in names if name.strip() and name.strip() not in members]
+    unknown = no_members(leader, facts.of(leader).text(PREFERRED) or "")
     if unknown:
         yield notice(
             CLUSTER,

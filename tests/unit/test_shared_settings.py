@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from admin.cluster import shared_settings
 from election.fencing import Fencing
 from election.messages import Index, Replica
 from election.quorum import Quorum
@@ -22,6 +23,7 @@ from qsync.data.state import DataState
 from qsync.errors import ConfigError, ProtocolError, WrongSchema
 from qsync.node.assembly import core_config
 from qsync.node.options import effective
+from qsync.status import decode
 from qsync.store.memory import MemorySpaces
 
 OWN = CoreConfig(
@@ -176,3 +178,18 @@ def test_settings_are_changed_by_their_own_operation_only() -> None:
             data.execute(Request(ops=[[int(op), "_settings", row]]))
     with pytest.raises(ProtocolError, match="a map of names to texts"):
         share(data, 1, ["election.timeout"])
+
+
+# ----------------------------------------------------------------------------- what is planned
+
+
+def test_a_preferred_leader_that_is_no_member_is_refused_with_those_there_are() -> None:
+    key = "election.preferred"
+    nodes = [[n, f"n{n}", f"127.0.0.1:330{n}"] for n in (1, 2, 3)]
+    leader = decode.status({"id": 1, "name": "n1", "nodes": nodes})
+    found = shared_settings.SharedSettings(leader=leader, values={key: ""}, shared={key: "n9"})
+    for fine in ("n2, 3", "", None):
+        (change,) = shared_settings.plan(found, {key: fine})
+        assert change.then == fine
+    with pytest.raises(ConfigError, match=r"no member is called n9, n8; there are n1, n2, n3"):
+        shared_settings.plan(found, {key: "n9, n2, n8"})
