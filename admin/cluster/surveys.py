@@ -96,10 +96,14 @@ def survey(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> ClusterSurvey
     """Ask the seeds, learn of the other members and ask them too.
 
     The survey is of one cluster (`sides`): that of the first seed that is not superseded. Raises
-    Unavailable when no node answers, AccessDenied when a node refuses to answer us.
+    Unavailable when no node answers, AccessDenied when a node refuses to answer us, ConfigError
+    when we cannot even ask: for want of a password, say.
     """
     answers = ask.statuses(seeds, timeout)
     if not any(isinstance(each, NodeStatus) for each in answers.values()):
+        for each in answers.values():
+            if isinstance(each, ConfigError):
+                raise each
         raise nobody_answers(
             [
                 unreachable(0, "", address, answer=answer, closed=None)

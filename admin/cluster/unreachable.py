@@ -8,11 +8,12 @@ from qsync import features
 from qsync.client import login, security
 from qsync.errors import AccessDenied, ConfigError, QsyncError, Unavailable
 from qsync.status.record import NodeStatus
+from qsync.wire.session import NO_USERS, NO_USERS_FIX
 
 LOG_IN: Final = (
     "show who you are: QSYNC_USER and QSYNC_PASSWORD, and QSYNC_CA where nodes speak TLS"
 )
-"""The fix if nodes refuse to answer us."""
+"""The fix if nodes refuse to answer us because they do not know who asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,11 @@ class UnreachableNode:
     address: str
     why: str
     denied: bool = False
+
+    @property
+    def fix(self) -> str:
+        """What to do if it refuses us."""
+        return NO_USERS_FIX if NO_USERS in self.why else LOG_IN
 
 
 def closed_to_us(heard: Sequence[NodeStatus]) -> str | None:
@@ -65,7 +71,8 @@ def nobody_answers(silent: Sequence[UnreachableNode]) -> QsyncError:
     if denied is None:
         return Unavailable("no node answers", details=details)
     why = denied.why.removeprefix(f"{AccessDenied.code}: ")  # this error says it already
-    return AccessDenied(f"no node lets us ask: {why}", hint=LOG_IN, details=details)
+    why = why.removesuffix(f" ({denied.fix})")  # and the hint
+    return AccessDenied(f"no node lets us ask: {why}", hint=denied.fix, details=details)
 
 
 def hearsay(heard: Sequence[NodeStatus], silent: Sequence[UnreachableNode]) -> str | None:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from admin.cluster import sides
-from admin.cluster.unreachable import LOG_IN
 from admin.doctor.facts import CLUSTER, Facts, Finding, critical, notice, warning
 from qsync.member import Standing
 
@@ -52,8 +51,9 @@ def _electing(facts: Facts) -> str:
         return f"waiting for an election; `qsync promote {able[0]}` calls one at once"
     if not any(node.voters or not node.stranger for node in facts.nodes):
         return "found a cluster with `qsync init`, or start the members that it was founded with"
-    if any(each.denied for each in facts.silent):
-        return LOG_IN
+    denied = next((each for each in facts.silent if each.denied), None)
+    if denied is not None:
+        return denied.fix
     if len(able) + len(away) < majority:
         return f"put an old directory back: those that lost it do not vote; else {_RECOVER}"
     return f"bring back {majority - len(able)} of {', '.join(away)}, with their data"

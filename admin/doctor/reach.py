@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from admin.cluster import sides
-from admin.cluster.unreachable import LOG_IN
 from admin.doctor.facts import CLUSTER, Facts, Finding, critical, notice, warning
 from qsync.errors import AccessDenied, ForeignCluster
 from qsync.member import Standing
@@ -18,7 +17,7 @@ def members_answer(facts: Facts) -> Iterator[Finding]:
     """Every member answers."""
     for each in facts.silent:
         if each.denied:
-            yield notice(each.name, f"cannot be asked from here: {each.why}", LOG_IN)
+            yield notice(each.name, f"cannot be asked from here: {each.why}", each.fix)
             continue
         seen = [
             f"{node.name} {_reached(peer)}"

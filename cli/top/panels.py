@@ -5,7 +5,6 @@ from admin.cluster.past import PastEvent
 from admin.cluster.picture import ClusterPicture
 from admin.cluster.short import clock, seconds
 from admin.cluster.surveys import ClusterHealth
-from admin.cluster.unreachable import LOG_IN
 from admin.doctor.facts import Severity
 from cli.top import draw
 from cli.top.draw import BAD, DIM, GOOD, HEAD, UNEASY, Lines, Signs
@@ -43,8 +42,7 @@ def verdict(picture: ClusterPicture, width: int, height: int) -> Lines:
     fix = "nothing to do" if first is None else f"{first.subject}: {first.fix}"
     if not picture.moment.answers:
         fix = "see that the nodes run, and that the addresses and the network are right"
-        if any(each.denied for each in picture.survey.silent):
-            fix = LOG_IN
+        fix = next((each.fix for each in picture.survey.silent if each.denied), fix)
     said = draw.wrapped(picture.verdict.sentence, width, height - 1, f"bold {style}")
     todo = draw.wrapped(f"-> {fix}", width, height - len(said))
     return [*said, *todo]

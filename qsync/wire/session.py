@@ -49,6 +49,8 @@ __all__ = [
     "encode_hello",
 ]
 
+NO_USERS: Final = "its cluster has no users"
+NO_USERS_FIX: Final = "leave user and password away"
 _LOG_IN: Final = "give user and password: QSYNC_USER and QSYNC_PASSWORD, or a file of it"
 
 
@@ -282,10 +284,7 @@ class Dialer:
 def _check_signature(prover: PasswordProver, fields: cbor.Fields) -> None:
     """A node that does not know the user is not of the cluster that was meant."""
     if not prover.is_asked:
-        raise AccessDenied(
-            "the node did not ask for the password: its cluster has no users",
-            hint="leave user and password away",
-        )
+        raise AccessDenied(f"the node did not ask for the password: {NO_USERS}", hint=NO_USERS_FIX)
     if not prover.is_signed(fields.raw(scram.PROOF_BYTES)):
         raise AccessDenied("the node does not know the password that it asked for")
 

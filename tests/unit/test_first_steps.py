@@ -14,6 +14,7 @@ from cli import main
 from qsync.client.connection import reason
 from qsync.errors import AccessDenied, NoSuchSpace, Unavailable
 from qsync.status import decode
+from qsync.wire.session import NO_USERS, NO_USERS_FIX
 
 NOBODY = "127.0.0.1:1"
 
@@ -61,6 +62,28 @@ def test_where_no_node_lets_us_ask_the_code_is_said_once() -> None:
         "ACCESS_DENIED: no node lets us ask: this cluster has users: log in "
         "(show who you are: QSYNC_USER and QSYNC_PASSWORD, and QSYNC_CA where nodes speak TLS)"
     )
+
+
+def test_who_shows_a_password_to_a_cluster_without_users_is_told_one_thing_to_do() -> None:
+    answer = AccessDenied(f"it did not ask for the password: {NO_USERS}", hint=NO_USERS_FIX)
+    silent = [unreachable(0, "", "h:1", answer=answer, closed=None)]
+    assert str(nobody_answers(silent)) == (
+        "ACCESS_DENIED: no node lets us ask: it did not ask for the password: its cluster has no "
+        "users (leave user and password away)"
+    )
+    assert silent[0].fix == NO_USERS_FIX
+
+
+def test_a_user_without_a_password_here_is_no_matter_of_the_nodes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QSYNC_USER", "ann")
+    for name in ("QSYNC_PASSWORD", "QSYNC_PASSWORD_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    assert main.run(["status", NOBODY]) == 2
+    told = capsys.readouterr().err
+    assert "CONFIG: user 'ann' has no password here" in told
+    assert "do the nodes run" not in told
 
 
 def test_a_name_that_is_none_is_told_with_those_there_are(
