@@ -308,8 +308,9 @@ class Core:
         )
 
     def _broken(self, link: ClientLink, error: QsyncError, now: float) -> None:
-        if isinstance(error, AccessDenied | WrongVersion):
-            # No other node will say anything else.
+        if isinstance(error, AccessDenied | WrongVersion) and retry_policy.shuts_out(
+            error, link, self.wires.route
+        ):
             retry_policy.name_refuser(error, link, hinted=self.wires.route.hinted)
             links = self.wires.links()
             for ask in list(self._asks.values()):

@@ -104,6 +104,8 @@ class ClientLinks:
         if link is self.home:
             self._dial_at = now
             self.back_off(now)
+            if link.address == self.route.hinted:
+                self.route.hinted = None  # what it says when it is back is not the leader's word
         elif link.phase is not ConnectionPhase.READY:
             self.route.failed(link.address, now, self._dice)
             self._dial_at = now

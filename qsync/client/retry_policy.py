@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 
 from qsync.client.closed import ClientClosed
-from qsync.client.link import ClientLink
+from qsync.client.link import ClientLink, ConnectionPhase
 from qsync.client.numbering import Token
 from qsync.client.pending_request import PendingRequest, RetryKind
+from qsync.client.route import Route
 from qsync.core.conclusions import AttemptResult, Conclusion, conclude
 from qsync.error_details import COMPACTED, CUT, RECORDED, SUPERSEDED_BY
 from qsync.errors import (
+    AccessDenied,
     NotLeader,
     Outcome,
     OutcomeUnknown,
@@ -53,6 +55,19 @@ def for_caller(ask: PendingRequest, error: QsyncError) -> QsyncError:
         return error
     why = f"an attempt is in doubt, and the last one met {error.code}: {error.message}"
     return unknown(ask, why)
+
+
+def shuts_out(error: QsyncError, link: ClientLink, route: Route) -> bool:
+    """Return whether no other node will say anything else than this refusal.
+
+    A node that is behind, or on a new disk, does not know yet who may log in. The leader does.
+    """
+    return (
+        not isinstance(error, AccessDenied)
+        or link.phase is ConnectionPhase.READY
+        or link.address == route.hinted
+        or not route.untried(besides=link.address)
+    )
 
 
 def name_refuser(error: QsyncError, link: ClientLink, *, hinted: str | None) -> None:

@@ -30,6 +30,7 @@ class Route:
     def __init__(self, addresses: Iterable[str]) -> None:
         self.met: dict[str, str] = {}
         self.hinted: str | None = None
+        self._failed: set[str] = set()
         self._silences: dict[str, int] = {}
         self._rests: dict[str, Pace] = {}
         self._addresses = list(addresses)
@@ -45,6 +46,10 @@ class Route:
     def addresses(self) -> tuple[str, ...]:
         """All known addresses, seeds first."""
         return tuple(self._addresses)
+
+    def untried(self, besides: str) -> bool:
+        """Whether another node than that one may welcome us: it did not fail since one did."""
+        return not self._failed.issuperset(each for each in self._addresses if each != besides)
 
     def learn(self, address: str) -> None:
         """Add the address of a node."""
@@ -66,6 +71,7 @@ class Route:
 
     def failed(self, address: str, now: float, dice: random.Random) -> None:
         """Note that a node refused the connection, or ended it before its welcome."""
+        self._failed.add(address)
         self._rests.setdefault(address, Pace(dice)).failed(now)
 
     def pause(self, address: str, until: float) -> None:
@@ -77,6 +83,7 @@ class Route:
     def answered(self, address: str) -> None:
         """Note that a node answered."""
         self.met.pop(address, None)
+        self._failed.clear()
         self._silences.pop(address, None)
         self._rests.pop(address, None)
 

@@ -877,16 +877,6 @@ def test_a_node_of_another_cluster_is_forgotten() -> None:
     assert stage.core.wires.route.addresses == ("a:1",)
 
 
-def test_access_denied_ends_everything_at_once() -> None:
-    stage = Stage("a:1", "b:1")
-    ask = stage.get()
-    link = stage.link("a:1")
-    stage.core.dialled(link, stage.now)
-    greeting = Greeting(cluster=CLUSTER, instance="i", replica=Replica(1), name="n")
-    stage.core.received(link, Acceptor(greeting).refuse(AccessDenied("who?")), stage.now)
-    assert isinstance(error_of(ask), AccessDenied)
-
-
 def test_garbage_from_a_node_is_a_lost_connection() -> None:
     stage = Stage("a:1", "b:1")
     link = stage.opened()

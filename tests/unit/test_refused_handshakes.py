@@ -1,9 +1,9 @@
 """What a client does when a node refuses it before it may ask anything."""
 
 from election.messages import Replica
-from qsync.errors import Overloaded
+from qsync.errors import AccessDenied, Overloaded
 from qsync.wire.session import Acceptor, Greeting
-from tests.unit.test_client_core import CLUSTER, Stage
+from tests.unit.test_client_core import CLUSTER, Stage, error_of
 
 
 def test_a_node_that_refuses_the_handshake_is_left_alone_as_long_as_it_says() -> None:
@@ -21,3 +21,38 @@ def test_a_node_that_refuses_the_handshake_is_left_alone_as_long_as_it_says() ->
     assert "a:1" not in stage.dialled[1:]
     stage.pass_time(1.2)
     assert "a:1" in stage.dialled[1:]
+
+
+def shut_out(stage: Stage, address: str) -> None:
+    """Let the node there refuse the login."""
+    link = stage.link(address)
+    stage.core.dialled(link, stage.now)
+    greeting = Greeting(cluster=CLUSTER, instance="i", replica=Replica(1), name="n")
+    stage.core.received(link, Acceptor(greeting).refuse(AccessDenied("who?")), stage.now)
+    stage.play()
+
+
+def test_access_denied_by_all_ends_everything_at_once() -> None:
+    stage = Stage("a:1", "b:1", "c:1")
+    ask = stage.get()
+    shut_out(stage, "a:1")
+    stage.drop(stage.link("b:1"))
+    assert not ask.settled
+    shut_out(stage, "c:1")
+    assert isinstance(error_of(ask), AccessDenied)
+
+
+def test_a_node_that_does_not_know_a_user_yet_is_not_the_last_word() -> None:
+    """It may be behind, or begin on a new disk; also after a node was home."""
+    stage = Stage("a:1", "b:1")
+    ask = stage.get()
+    shut_out(stage, "a:1")
+    home = stage.accept("b:1", replica=2)
+    stage.heard(home)
+    assert not ask.settled
+    stage.drop(home)
+    stage.pass_time(0.3)
+    shut_out(stage, "a:1")
+    assert not ask.settled
+    shut_out(stage, "b:1")
+    assert isinstance(error_of(ask), AccessDenied)
