@@ -105,9 +105,10 @@ def force(
     if cluster_secret.taken(options)[1]:
         own.pop("cluster.secret", None)  # it is named again, perhaps by its file
     kept = {name: text for name, text in own.items() if name not in unfit}
+    where = str(directory.absolute())
     noted = AuditNote(
         "forced_recovery",
-        {"cluster": left.cluster, "from": str(left.path), "to": str(directory), "index": left.last},
+        {"cluster": left.cluster, "from": str(left.path), "to": where, "index": left.last},
     )
     made = found_cluster(
         NewNode(directory=directory, options={**kept, **options}),
@@ -131,7 +132,7 @@ def force(
             name=made.config.node.name,
             hosts=sorted({made.config.address.host, made.config.listen.host}),
         )
-    supersede(left.path, cluster=made.config.cluster.id, where=str(directory))
+    supersede(left.path, cluster=made.config.cluster.id, where=where)
     noted.write(left.path)
     return Recovered(
         cluster=made.config.cluster.id,

@@ -102,7 +102,7 @@ def opened(path: Path) -> Iterator[Survivor]:
     file = path / FILE
     if not file.exists():
         raise ConfigError(f"there is no {file}", hint="name the directory that `qsync start` takes")
-    config = NodeConfig.load(file, {})
+    config = NodeConfig.load(file.absolute(), {})  # its paths go into a file elsewhere
     with logs.stopped(Path(config.node.dir)) as log:
         if log.recovered.quarantined is not None:
             raise Damaged(

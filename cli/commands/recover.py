@@ -109,7 +109,8 @@ def recover(
         if made.is_uncertified:
             say(
                 "its certificate is one of the old cluster: it does not start until "
-                f"`qsync cert node --cluster {made.cluster}` has made one (or give --ca-dir)"
+                f"`qsync cert node {found.name} --cluster {made.cluster}` has made one (or give "
+                "--ca-dir)"
             )
         for each in made.dropped:
             say(f"left out, since it does not fit one member: {each}")

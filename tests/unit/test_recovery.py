@@ -1,5 +1,6 @@
 """What going on from one survivor would lose, and what is refused."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -255,7 +256,23 @@ def test_the_authority_of_the_old_cluster_certifies_the_new_one(
     (shown,) = looking.look(new / "tls/root.crt")
     assert shown.names == (CertifiedName(config.cluster.id, Bearer.USER, "root"),)
     assert run(["recover", str(tmp_path / "c/n2"), str(bare), stopped]) == 0
-    assert "its certificate is one of the old cluster" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "its certificate is one of the old cluster" in told
+    cluster = NodeConfig.load(bare / "node.yaml", {}).cluster.id
+    assert f"`qsync cert node n2 --cluster {cluster}`" in told
+
+
+def test_files_of_a_survivor_that_is_named_by_a_relative_path_are_found_from_the_new_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    hosts = ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"]
+    assert run(["init", "c", *hosts, "--cluster", "--secure"]) == 0
+    assert run(["recover", "c/n2", "new", "--others-are-stopped"]) == 0
+    config = NodeConfig.load(tmp_path / "new/node.yaml", {})
+    assert config.tls.ca == tmp_path / "c/n2/tls/ca.crt"
+    where = json.loads((tmp_path / "c/n2/superseded.json").read_text())["where"]
+    assert where == str(tmp_path / "new")
 
 
 @pytest.fixture
