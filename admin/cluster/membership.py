@@ -25,6 +25,7 @@ from qsync.wire.verbs import ChangeMemberRequest
 VOTER = MemberRole.VOTER.value
 STRANGER = Standing.STRANGER.value
 RECRUIT, SILENT, OUT = "catching-up", "silent", "out"
+REFUSED_HINT = "nothing was changed; `qsync member list` shows who is a member, and in which role"
 ASKED_AGAIN_S = 0.2
 """How often the promotion of a learner to voter is requested again."""
 
@@ -309,7 +310,11 @@ def change(
     request = request_of(
         action, one, role=role, address=address, force=force, dry_run=False, timeout=timeout
     )
-    leadership.perform(found.leader.address, request, timeout=timeout)
+    try:
+        leadership.perform(found.leader.address, request, timeout=timeout)
+    except ReadOnly as error:
+        error.hint = REFUSED_HINT  # it is the change that is refused, not writes
+        raise
 
 
 def request_of(

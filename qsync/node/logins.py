@@ -191,7 +191,11 @@ class Logins:
             return
         if not rights.auth.get(user, {}).get("certificate"):
             self._audit.note_failure(user, address, "certificate")
-            raise AccessDenied(f"no user {user!r} logs in by certificate here")
+            raise AccessDenied(
+                f"no user {user!r} logs in by certificate here",
+                hint=f"`qsync user create {user}` makes a user, and "
+                f"`qsync user certificate {user} --allow` lets one log in so",
+            )
         rights.check(user, [Need(Privilege.SESSION)], lambda _: None)
         self._audit.note_login(user, address)
 

@@ -8,7 +8,8 @@ import trio
 
 from admin.cluster import membership, surveys
 from admin.lab.ports import free_ports
-from qsync.errors import ConfigError, Unavailable
+from qsync.errors import ConfigError, ReadOnly, Unavailable
+from qsync.member import MemberAction
 from qsync.node.operator_requests import member_change
 from qsync.wire.verbs import ChangeMemberRequest
 from tests.node.three import configs, leaders, running, until
@@ -29,6 +30,20 @@ async def test_a_member_is_moved_to_where_it_answers_and_nowhere_else(tmp_path: 
             with pytest.raises(Unavailable) as refused:
                 membership.check_moved(found, one, f"127.0.0.1:{nobody}", timeout=0.1)
             assert "start n2 there first" in refused.value.hint
+
+        await trio.to_thread.run_sync(look)
+
+
+async def test_a_change_that_is_refused_points_to_the_members(tmp_path: Path) -> None:
+    async with running(configs(tmp_path)) as nodes:
+        await until(lambda: len(leaders(nodes)) == 1, "one leads")
+
+        def look() -> None:
+            found = surveys.survey([each.address for each in nodes])
+            (one,) = [each for each in membership.members(found) if each.leads]
+            with pytest.raises(ReadOnly, match="does not replace itself") as refused:
+                membership.change(found, MemberAction.REPLACE, one, timeout=5.0)
+            assert "nothing was changed; `qsync member list`" in refused.value.hint
 
         await trio.to_thread.run_sync(look)
 

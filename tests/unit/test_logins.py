@@ -208,5 +208,6 @@ def test_a_certificate_logs_in_where_the_user_allows_it() -> None:
     door.logins.certify("ann", "")
     Door(None).logins.certify("nobody", "")
     for user in ("bob", "nobody"):
-        with pytest.raises(AccessDenied, match="certificate"):
+        with pytest.raises(AccessDenied, match="certificate") as refused:
             door.logins.certify(user, "")
+        assert f"qsync user certificate {user} --allow" in refused.value.hint
