@@ -1,8 +1,9 @@
 """Checks of processes: clocks, open files, clients, refused connections, internal errors."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from admin.doctor.facts import CLUSTER, Facts, Finding, notice, warning
+from qsync.errors import AccessDenied, NotMember
 from qsync.units import how_many
 
 SKEW_S_MAX = 2.0
@@ -10,6 +11,12 @@ SKEW_S_MAX = 2.0
 FILES_SHARE_MAX = 0.8
 CLIENTS_SHARE_MAX = 0.8
 REFUSED_MAX = 100
+DIALS = "something that does not speak our protocol, or a node of another cluster, dials"
+REFUSED_FIX: Mapping[str, str] = {
+    NotMember.code.lower(): "a node that was removed, or not added yet, runs: stop it, or add it",
+    AccessDenied.code.lower(): "clients, or nodes, show a wrong password, certificate or secret",
+}
+"""The fix, by the most frequent reason."""
 
 
 def clocks_agree(facts: Facts) -> Iterator[Finding]:
@@ -74,5 +81,5 @@ def refusals_few(facts: Facts) -> Iterator[Finding]:
             yield notice(
                 node.name,
                 f"refused {how_many(count, 'connection')} since its start: {why}",
-                "something that does not speak our protocol, or a node of another cluster, dials",
+                REFUSED_FIX.get(max(node.refused, key=node.refused.__getitem__), DIALS),
             )

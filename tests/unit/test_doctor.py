@@ -500,6 +500,14 @@ def test_the_worst_comes_first_and_notes_do_not_count() -> None:
     assert not any("unknown" in each.text for each in found)
 
 
+def test_a_removed_node_that_still_runs_is_no_stranger_to_the_protocol() -> None:
+    told = facts({2: {"refused": {"not_member": 99, "silent": 4}}, 3: {"refused": {"tls": 200}}})
+    (result,) = checks.run(told, checks.chosen(["refusals-few"]))
+    removed, other = result.findings
+    assert "a node that was removed" in removed.fix
+    assert "does not speak our protocol" in other.fix
+
+
 def test_an_unknown_check_is_refused_with_those_there_are() -> None:
     with pytest.raises(ConfigError, match="disk-room"):
         checks.chosen(["disk-rom"])
