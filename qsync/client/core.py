@@ -35,7 +35,6 @@ from qsync.errors import (
     Overloaded,
     QsyncError,
     SessionExpired,
-    WrongVersion,
 )
 from qsync.wire import replies, requests
 from qsync.wire.errors import pause_of
@@ -308,9 +307,9 @@ class Core:
         )
 
     def _broken(self, link: ClientLink, error: QsyncError, now: float) -> None:
-        if isinstance(error, AccessDenied | WrongVersion) and retry_policy.shuts_out(
-            error, link, self.wires.route
-        ):
+        if isinstance(error, AccessDenied):
+            self.wires.route.refused(link.address)
+        if retry_policy.shuts_out(error, link, self.wires.route):
             retry_policy.name_refuser(error, link, hinted=self.wires.route.hinted)
             links = self.wires.links()
             for ask in list(self._asks.values()):

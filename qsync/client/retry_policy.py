@@ -8,7 +8,7 @@ from qsync.client.numbering import Token
 from qsync.client.pending_request import PendingRequest, RetryKind
 from qsync.client.route import Route
 from qsync.core.conclusions import AttemptResult, Conclusion, conclude
-from qsync.error_details import COMPACTED, CUT, RECORDED, SUPERSEDED_BY
+from qsync.error_details import BY_LEADER, COMPACTED, CUT, RECORDED, SUPERSEDED_BY
 from qsync.errors import (
     AccessDenied,
     NotLeader,
@@ -24,6 +24,7 @@ from qsync.errors import (
     SyncQueueFull,
     Unanswered,
     Unavailable,
+    WrongVersion,
 )
 from qsync.wire.verbs import WriteRequest
 
@@ -61,12 +62,15 @@ def shuts_out(error: QsyncError, link: ClientLink, route: Route) -> bool:
     """Return whether no other node will say anything else than this refusal.
 
     A node that is behind, or on a new disk, does not know yet who may log in. The leader does.
+    Nodes that do not answer may know it, too.
     """
+    if not isinstance(error, AccessDenied):
+        return isinstance(error, WrongVersion)
     return (
-        not isinstance(error, AccessDenied)
+        bool(error.details.get(BY_LEADER))
         or link.phase is ConnectionPhase.READY
         or link.address == route.hinted
-        or not route.untried(besides=link.address)
+        or route.all_refuse
     )
 
 

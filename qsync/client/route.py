@@ -30,7 +30,7 @@ class Route:
     def __init__(self, addresses: Iterable[str]) -> None:
         self.met: dict[str, str] = {}
         self.hinted: str | None = None
-        self._failed: set[str] = set()
+        self._refusals: set[str] = set()
         self._silences: dict[str, int] = {}
         self._rests: dict[str, Pace] = {}
         self._addresses = list(addresses)
@@ -47,9 +47,10 @@ class Route:
         """All known addresses, seeds first."""
         return tuple(self._addresses)
 
-    def untried(self, besides: str) -> bool:
-        """Whether another node than that one may welcome us: it did not fail since one did."""
-        return not self._failed.issuperset(each for each in self._addresses if each != besides)
+    @property
+    def all_refuse(self) -> bool:
+        """Whether every known node refused our login since one let us in."""
+        return self._refusals.issuperset(self._addresses)
 
     def learn(self, address: str) -> None:
         """Add the address of a node."""
@@ -71,8 +72,11 @@ class Route:
 
     def failed(self, address: str, now: float, dice: random.Random) -> None:
         """Note that a node refused the connection, or ended it before its welcome."""
-        self._failed.add(address)
         self._rests.setdefault(address, Pace(dice)).failed(now)
+
+    def refused(self, address: str) -> None:
+        """Note that a node does not let us in."""
+        self._refusals.add(address)
 
     def pause(self, address: str, until: float) -> None:
         """Do not use a node for this time, after it `failed`."""
@@ -83,7 +87,7 @@ class Route:
     def answered(self, address: str) -> None:
         """Note that a node answered."""
         self.met.pop(address, None)
-        self._failed.clear()
+        self._refusals.clear()
         self._silences.pop(address, None)
         self._rests.pop(address, None)
 

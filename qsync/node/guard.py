@@ -66,6 +66,12 @@ def rights_of(replica: "Replica") -> Rights | None:
     return found
 
 
+def is_of_leader(replica: "Replica") -> bool:
+    """Whether those rights are the leader's: no node has confirmed any that it does not know."""
+    leader = replica.machine.leader
+    return leader is not None and leader.established
+
+
 def refusal(
     rights: Rights,
     replica: "Replica",

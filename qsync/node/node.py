@@ -164,6 +164,7 @@ class Node:
                     audit=self.queries.audit,
                     users=self.config.cluster.users,
                 ),
+                leads=partial(guard.is_of_leader, self.replica),
             ),
             step=self._step if events is None else events.asking(self._step),
             check=self.replica.machine.check,

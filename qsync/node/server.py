@@ -9,8 +9,8 @@ from typing import Protocol
 from election.messages import Replica
 from qsync.core.inputs import Input, Received
 from qsync.core.messages import Message
-from qsync.error_details import RETRY_AFTER
-from qsync.errors import ForeignCluster, Overloaded, ProtocolError, QsyncError
+from qsync.error_details import BY_LEADER, RETRY_AFTER
+from qsync.errors import AccessDenied, ForeignCluster, Overloaded, ProtocolError, QsyncError
 from qsync.node import keepalive
 from qsync.node.connection import ClosedBy, Connection
 from qsync.node.effects import Effects, Socket
@@ -55,6 +55,8 @@ class Admission:
     """Without it bytes go as they are."""
     logins: Logins | None = None
     """Checks the passwords of clients; None: no password is needed."""
+    leads: Callable[[], bool] = lambda: False
+    """Whether this node is the leader, and knows all that was confirmed before."""
 
 
 class Sockets(Protocol):
@@ -270,6 +272,8 @@ class Server:
 
     def _refuse(self, connection: Connection, acceptor: Acceptor, error: QsyncError) -> None:
         """Answer the last payload with the reason for closing; the caller closes the connection."""
+        if isinstance(error, AccessDenied) and self._admission.leads():
+            error.details[BY_LEADER] = True
         self._count(error.code.lower(), error.message[: limits.REFUSAL_CHARS_MAX])
         self._reactor.send(connection, acceptor.refuse(error))
         self._reactor.flush()

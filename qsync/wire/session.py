@@ -10,7 +10,7 @@ from typing import Final
 import cbor2
 
 from election.messages import Replica
-from qsync.error_details import RETRY_AFTER
+from qsync.error_details import BY_LEADER, RETRY_AFTER
 from qsync.errors import AccessDenied, ProtocolError, QsyncError, Superseded, error_of
 from qsync.life import OldCopy
 from qsync.wire import cbor, limits, proofs, scram
@@ -156,6 +156,7 @@ class Acceptor:
             proof = proofs.old_copy(self._greeted, self._heard, self._agreed)
         words = [text[: limits.REFUSAL_CHARS_MAX] for text in (error.message, error.hint)]
         said = ["no", error.number, words[0], proof, words[1], error.details.get(RETRY_AFTER)]
+        said += [True] if error.details.get(BY_LEADER) else []
         return frame(cbor2.dumps(said))
 
 
@@ -264,6 +265,8 @@ class Dialer:
         error = OldCopy(message, hint=hint) if is_copy else error_of(number, message, hint=hint)
         if fields.more() and fields.present():
             error.details[RETRY_AFTER] = fields.seconds()
+        if fields.more() and fields.flag():
+            error.details[BY_LEADER] = True
         if self.greeting is not None:
             self._believe(error, proof, self.greeting)
         raise error

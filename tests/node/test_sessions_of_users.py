@@ -12,6 +12,7 @@ import qsync
 from qsync import audit, socket_files
 from qsync.client.login import ACTING, Credentials
 from qsync.client.one_node_aio import AsyncNodeConnection
+from qsync.error_details import BY_LEADER
 from qsync.errors import AccessDenied, QsyncError, Unavailable
 from qsync.node.embedded import EmbeddedNode
 from qsync.wire import limits, replies, requests, verbs
@@ -81,8 +82,9 @@ async def _who_gives_no_password_is_refused(address: str) -> None:
 
 async def _a_wrong_password_is_refused(address: str) -> None:
     for user in ("root", "nobody"):
-        with pytest.raises(AccessDenied, match="user or password is wrong"):
+        with pytest.raises(AccessDenied, match="user or password is wrong") as told:
             await AsyncNodeConnection.open(address, credentials=Credentials(user, "wrong password"))
+        assert told.value.details[BY_LEADER] is True
 
 
 async def _a_revoked_reader_is_refused_at_the_next_answer(address: str) -> None:
