@@ -32,10 +32,17 @@ class Cursor:
     pending: deque[Change] = field(default_factory=deque)
     ended: bool = False
     idle_s: float = 0.0
+    reached: bool = False
+    """Whether everything was read that was confirmed when the last question was answered."""
 
-    def call(self) -> ClientCall[ChangeBatch]:
-        """Return the next question."""
-        return questions.changes(self.upto, self.space, self.prefix, WAIT_S, term=self.term)
+    def call(self, idle: float | None = None) -> ClientCall[ChangeBatch]:
+        """Return the next question, which waits no longer than an `idle` reader does."""
+        wait = WAIT_S if idle is None else max(0.0, min(WAIT_S, idle - self.idle_s))
+        return questions.changes(self.upto, self.space, self.prefix, wait, term=self.term)
+
+    def is_idle(self, idle: float | None) -> bool:
+        """Return whether nothing is left to be read, and there was no change for so long."""
+        return idle is not None and self.reached and self.idle_s >= idle
 
     def took(self, batch: ChangeBatch, asked: int | None) -> None:
         """Take its answer. `asked`: behind which place; what is behind another one is known."""
@@ -47,6 +54,7 @@ class Cursor:
         if batch.space is not None:
             self.space = batch.space
         self.pending.extend(batch.changes)
+        self.reached = batch.upto >= batch.confirmed
         self.idle_s = 0.0 if batch.changes else self.idle_s + batch.seconds
 
     def next(self) -> Change | None:

@@ -1,5 +1,6 @@
 """Options that many calls take, and their wire form."""
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypedDict
 
@@ -79,6 +80,18 @@ RANGE: Final = RangeOptions.__optional_keys__
 PAGE: Final = PageOptions.__optional_keys__
 COUNT: Final = CountOptions.__optional_keys__
 """The options of each kind of read."""
+
+
+def seconds_of(option: str, value: object) -> float:
+    """Return a number of seconds; infinity is one. Raises ConfigError.
+
+    A time that is not a number is never over.
+    """
+    if type(value) is float and value == value:  # noqa: PLR0124 - nan is not itself
+        return value
+    if isinstance(value, float | int) and not isinstance(value, bool) and value == value:  # noqa: PLR0124 - as above
+        return float(min(value, sys.float_info.max))
+    raise ConfigError(f"{option} is a number of seconds, not {value!r:.80}")
 
 
 def check(options: Mapping[str, object], known: frozenset[str]) -> None:

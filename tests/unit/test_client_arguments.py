@@ -1,5 +1,8 @@
 """What a program gives to a call is taken as it is meant, or refused: never left out."""
 
+import math
+import sys
+
 import pytest
 
 from qsync.client import calls, operations, options
@@ -105,6 +108,20 @@ def test_a_page_has_whole_numbers(option: str, number: object) -> None:
     """A node would take the request for a broken one, and hang up on all others."""
     with pytest.raises(ConfigError, match=f"{option} is a whole number from 0 on"):
         calls.range_of(None, **{option: number})  # type: ignore[arg-type]  # the mistake
+
+
+@pytest.mark.parametrize("timeout", [math.nan, "5", [], b"5", 1j, True])
+def test_a_time_is_a_number_of_seconds(timeout: object) -> None:
+    """What is not a number is never over: the call would wait for ever."""
+    with pytest.raises(ConfigError, match="timeout is a number of seconds, not"):
+        options.seconds_of("timeout", timeout)
+
+
+@pytest.mark.parametrize("timeout", [0, -1, 0.5, 10**400, math.inf, -math.inf])
+def test_any_number_of_seconds_is_a_time(timeout: float) -> None:
+    found = options.seconds_of("timeout", timeout)
+    assert isinstance(found, float)
+    assert found in (timeout, sys.float_info.max)
 
 
 def test_at_least_takes_a_receipt() -> None:

@@ -1,13 +1,16 @@
-"""The place of a reader of changes, whoever asks for the next one."""
+"""The place of a reader of changes, whoever asks for the next one, and when it has seen enough."""
 
+import math
 from typing import TypeVar, cast
 
+import pytest
 import trio
 
 from qsync.client import feed
-from qsync.client.async_.feeds import AsyncFeed
+from qsync.client.async_.feeds import AsyncFeed, AsyncValues
 from qsync.client.calls import ClientCall
 from qsync.client.changes import Change, ChangeBatch
+from qsync.errors import ConfigError
 from qsync.wire.verbs import ChangesRequest
 
 T = TypeVar("T")
@@ -43,3 +46,41 @@ async def test_tasks_that_read_one_feed_get_each_change_once() -> None:
         for _ in range(3):
             nursery.start_soon(reader)
     assert seen == list(range(6, 18))
+
+
+class Quiet:
+    """A log that is read to 30 in three answers; each question waits as long as it may."""
+
+    def __init__(self, *changes: int) -> None:
+        self.changes = changes
+        self.waits: list[float] = []
+
+    async def run(self, call: ClientCall[T], *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - as a client has it
+        asked = call.make(1)
+        assert isinstance(asked, ChangesRequest)
+        assert asked.after is not None
+        upto = min(asked.after + 10, 30)
+        found = tuple(change(index) for index in self.changes if asked.after < index <= upto)
+        seconds = asked.wait if asked.after == 30 else 0.2
+        self.waits.append(asked.wait)
+        await trio.lowlevel.checkpoint()
+        batch = ChangeBatch(changes=found, upto=upto, confirmed=30, seconds=seconds)
+        return cast("T", batch)
+
+
+@pytest.mark.parametrize("idle", [0.0, 0.3, 2.5])
+async def test_a_reader_ends_when_it_read_all_and_was_idle_for_so_long(idle: float) -> None:
+    """What is there already is read to its end, however long that takes without a change."""
+    log = Quiet(2, 28)
+    read = AsyncFeed(log, feed.cursor(None, None, 0), idle=idle)
+    assert [each.index async for each in read] == [2, 28]
+    assert sum(log.waits[3:]) == pytest.approx(idle)
+    assert max(log.waits) <= min(idle, feed.WAIT_S)
+
+
+@pytest.mark.parametrize("seconds", [math.nan, "1", [], True])
+async def test_how_long_a_reader_waits_is_a_number(seconds: float) -> None:
+    with pytest.raises(ConfigError, match="idle is a number of seconds"):
+        AsyncFeed(Quiet(), feed.cursor(None, None, 0), idle=seconds)
+    with pytest.raises(ConfigError, match="seconds is a number of seconds"):
+        await AsyncValues(Quiet(), "box.id").within(seconds)

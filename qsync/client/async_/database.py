@@ -186,8 +186,9 @@ class AsyncDatabase(AsyncNode, ABC):
         """Confirmed transactions in order, each once: `async for change in db.watch("accounts")`.
 
         Of one space or of all; `key`: only below these first parts of its primary key. From now
-        on, or `after` an index or a receipt. Ends after `idle` seconds without a change, if given,
-        and when the watched space is dropped. Raises Compacted where the log does not reach back.
+        on, or `after` an index or a receipt. Ends when the watched space is dropped and, with
+        `idle`, when all that is confirmed was read and there was no change for so many seconds.
+        Raises Compacted where the log does not reach back.
         """
         return AsyncFeed(self._reader(), feed.cursor(space, key, after), idle=idle)
 

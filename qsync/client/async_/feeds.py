@@ -7,6 +7,7 @@ from qsync.client import questions
 from qsync.client.async_.runner import AsyncFeedRunner
 from qsync.client.changes import Change
 from qsync.client.feed import WAIT_S, Cursor
+from qsync.client.options import seconds_of
 
 
 class AsyncFeed:
@@ -20,7 +21,7 @@ class AsyncFeed:
         self, client: AsyncFeedRunner, place: Cursor, *, idle: float | None = None
     ) -> None:
         self._place = place
-        self._idle = idle
+        self._idle = None if idle is None else seconds_of("idle", idle)
         self._client = client
         # |if place.upto is None:
         # |    try:
@@ -41,7 +42,7 @@ class AsyncFeed:
     async def __anext__(self) -> Change:
         place = self._place
         while not place.pending:
-            if place.ended or (self._idle is not None and place.idle_s >= self._idle):
+            if place.ended or place.is_idle(self._idle):
                 # |self.close()
                 raise StopAsyncIteration
             await self.poll()
@@ -62,7 +63,7 @@ class AsyncFeed:
         """Ask once. With `after=None` the first call sets what "now" is."""
         place = self._place
         asked = place.upto
-        place.took(await self._client.run(place.call()), asked)
+        place.took(await self._client.run(place.call(self._idle)), asked)
 
 
 class AsyncValues:
@@ -91,7 +92,7 @@ class AsyncValues:
 
     async def within(self, seconds: float | None) -> object:
         """The next value; None if there is none within this time in seconds."""
-        until = None if seconds is None else time.monotonic() + seconds
+        until = None if seconds is None else time.monotonic() + seconds_of("seconds", seconds)
         while True:
             wait = WAIT_S if until is None else min(WAIT_S, max(0.0, until - time.monotonic()))
             value = await self._client.run(questions.watch(self._key, self._known, wait))

@@ -13,7 +13,7 @@ from qsync.client.closed import check_open, watch_forks
 from qsync.client.core import Core
 from qsync.client.login import Credentials
 from qsync.client.numbering import SessionStanding, Token, parse_token
-from qsync.client.options import WINDOW
+from qsync.client.options import WINDOW, seconds_of
 from qsync.client.pending_request import PendingRequest
 from qsync.client.rows import Receipt
 from qsync.client.sync.database import Database
@@ -30,7 +30,7 @@ class CoreClient(Database):
 
     def __init__(self, core: Core, *, timeout: float) -> None:
         super().__init__()
-        self.timeout = timeout
+        self.timeout = seconds_of("timeout", timeout)
         self.closed = False
         """Nothing is asked any more: ClientClosed."""
         self._core = core
@@ -175,4 +175,4 @@ class CoreClient(Database):
         )
 
     def _deadline(self, now: float, timeout: float | None) -> float:
-        return now + (self.timeout if timeout is None else timeout)
+        return now + seconds_of("timeout", self.timeout if timeout is None else timeout)

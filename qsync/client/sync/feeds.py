@@ -7,6 +7,7 @@ from typing import Self
 from qsync.client import questions
 from qsync.client.changes import Change
 from qsync.client.feed import WAIT_S, Cursor
+from qsync.client.options import seconds_of
 from qsync.client.sync.runner import FeedRunner
 
 
@@ -19,7 +20,7 @@ class Feed:
 
     def __init__(self, client: FeedRunner, place: Cursor, *, idle: float | None = None) -> None:
         self._place = place
-        self._idle = idle
+        self._idle = None if idle is None else seconds_of("idle", idle)
         self._client = client
         if place.upto is None:
             try:
@@ -40,7 +41,7 @@ class Feed:
     def __next__(self) -> Change:
         place = self._place
         while not place.pending:
-            if place.ended or (self._idle is not None and place.idle_s >= self._idle):
+            if place.ended or place.is_idle(self._idle):
                 self.close()
                 raise StopIteration
             self.poll()
@@ -61,7 +62,7 @@ class Feed:
         """Ask once. With `after=None` the first call sets what "now" is."""
         place = self._place
         asked = place.upto
-        place.took(self._client.run(place.call()), asked)
+        place.took(self._client.run(place.call(self._idle)), asked)
 
 
 class Values:
@@ -90,7 +91,7 @@ class Values:
 
     def within(self, seconds: float | None) -> object:
         """The next value; None if there is none within this time in seconds."""
-        until = None if seconds is None else time.monotonic() + seconds
+        until = None if seconds is None else time.monotonic() + seconds_of("seconds", seconds)
         while True:
             wait = WAIT_S if until is None else min(WAIT_S, max(0.0, until - time.monotonic()))
             value = self._client.run(questions.watch(self._key, self._known, wait))
