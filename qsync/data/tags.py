@@ -11,6 +11,10 @@ import cbor2
 BIGNUM_BYTES_MAX: Final = 128
 """Of an integer beyond 64 bits. Longer ones could not even be written into an error message."""
 _POSITIVE, _NEGATIVE = 2, 3
+LONG_BIGNUMS: Final = tuple(
+    bytes((tag, head)) for tag in (0xC0 | _POSITIVE, 0xC0 | _NEGATIVE) for head in range(0x58, 0x5C)
+)
+"""How integers begin that may be longer than that."""
 ODD_KEYS_MAX: Final = 1000
 """Of one message or tuple: keys of maps, and members of sets, that are arrays, maps or tags. Each
 number of 64 bits can collide with few others only."""

@@ -11,6 +11,7 @@ from typing import Final
 import cbor2
 
 from election.messages import Term
+from qsync.data import tags
 from qsync.errors import ProtocolError, TooLarge, WrongTuple
 from qsync.wire import cbor, limits, packed
 from qsync.wire.common_requests import CONSISTENCIES, FLAGS_MAX, decode_common
@@ -91,7 +92,18 @@ def encode(request: Request, *, bytes_max: int = limits.CLIENT_FRAME_BYTES_MAX) 
         raise WrongTuple(f"not a value that can be sent: {error}") from error
     if len(payload) > bytes_max:
         raise TooLarge(f"a request of {len(payload)} bytes; the limit is {bytes_max}")
+    if len(payload) > tags.BIGNUM_BYTES_MAX:
+        _check_numbers(payload)
     return frame(payload)
+
+
+def _check_numbers(payload: bytes) -> None:
+    """Raises WrongTuple for an integer that no node reads: it would hang up on all requests."""
+    if any(head in payload for head in tags.LONG_BIGNUMS):
+        try:
+            cbor.loads(payload)
+        except ProtocolError as error:
+            raise WrongTuple(f"not a value that can be sent: {error.message}") from error
 
 
 # Length, array of 10, id, verb, head of a short session | seq, low, flags, array of one operation,
@@ -154,7 +166,13 @@ def decode(payload: bytes) -> Request:
 
 def decode_any(payload: bytes) -> Request:
     """Decode it by the general decoder, which says what is wrong with a request."""
-    values = cbor.loads_array(payload)
+    try:
+        values = cbor.loads_array(payload)
+    except ProtocolError as error:
+        number = cbor.first_number(payload)
+        if number is not None:
+            error.details["id"] = number
+        raise
     id, verb = values[:2] if len(values) > 1 else (None, None)
     if type(id) is not int or not 0 <= id <= limits.U64_MAX:
         raise ProtocolError("a request without an id")

@@ -265,6 +265,35 @@ def test_a_request_over_the_limit_is_refused_before_it_is_sent() -> None:
         requests.encode(GetRequest(1, "s", 0, ["x" * 200]), bytes_max=100)
 
 
+@pytest.mark.parametrize("value", [10**400, -(10**400), [{"a": 2**1024}]])
+def test_an_integer_that_no_node_reads_is_not_sent(value: object) -> None:
+    """A node hangs up on what it cannot read, and every other request of the client fails, too."""
+    asked: list[Request] = [
+        GetRequest(1, "t", 0, [value]),
+        WriteRequest(1, b"s", 1, 0, 0, [[3, "t", 0, [1], [["=", 1, value]]]], None, 0, []),
+        ChangesRequest(1, 0, "t", [value], 1.0),
+    ]
+    for request in asked:
+        with pytest.raises(WrongTuple, match="an integer has at most 128 bytes"):
+            requests.encode(request)
+
+
+@pytest.mark.parametrize("value", [2**1023, -(2**1023), "c\u0142" * 99, b"\xc2\x58" * 99])
+def test_what_only_looks_like_a_long_integer_is_sent(value: object) -> None:
+    asked = GetRequest(1, "t", 0, [value])
+    (payload,) = Frames().feed(requests.encode(asked))
+    assert requests.decode(payload) == asked
+
+
+@pytest.mark.parametrize("value", [b"\xc2\x58\x81" + b"\1" * 129, b"\x81" * 64 + b"\0"])
+def test_a_request_with_a_value_that_is_not_read_is_answered(value: bytes) -> None:
+    """Without an answer a client sends it again to every node until its time is over."""
+    payload = cbor2.dumps([70_000, 4, "t", 0])[:-1] + b"\0" + value
+    with pytest.raises(ProtocolError, match="not a message") as caught:
+        requests.decode(b"\x85" + payload[1:])
+    assert caught.value.details["id"] == 70_000
+
+
 def test_a_value_without_a_cbor_word_is_a_wrong_tuple() -> None:
     with pytest.raises(WrongTuple):
         requests.encode(GetRequest(1, "s", 0, [object()]))
