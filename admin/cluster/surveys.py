@@ -63,6 +63,11 @@ class ClusterSurvey:
         return [each for each in self.samples if each.standing not in WITHOUT_VOTE]
 
     @property
+    def mute(self) -> list[NodeStatus]:
+        """The nodes that answer and ack nothing, because they cannot write their logs."""
+        return [each for each in self.samples if "disk" in {why.why for why in each.ro_reasons}]
+
+    @property
     def leader(self) -> NodeStatus | None:
         """The leader of the highest term, writable or not."""
         leaders = [each for each in self.samples if each.leads]
@@ -148,6 +153,7 @@ def judge(found: ClusterSurvey) -> ClusterVerdict:
     votes = {id for id, _ in leader.voters} or {peer.id for peer in leader.peers}
     away = [peer for peer in leader.peers if not peer.counts and peer.id in votes]
     away_ids = {peer.id for peer in away} | {each.id for each in found.silent if not each.denied}
+    away_ids |= {each.id for each in found.mute}
     if leader.voters:  # a node that is not a voter at present is not missing in a quorum
         away_ids &= {id for id, _ in leader.voters}
     in_touch = found.voters - len(away_ids)
@@ -378,7 +384,8 @@ def _sentence(
         why = leader.ro_reason or "no reason given"
         return f"Down: {leader.name} leads term {leader.term} but is read-only: {why}."
     if health is ClusterHealth.DOWN:
-        missing = listed(dict.fromkeys([p.name for p in away] + [s.name for s in found.silent]))
+        gone = [*(p.name for p in away), *(s.name for s in found.silent)]
+        missing = listed(dict.fromkeys(gone + [each.name for each in found.mute]))
         wanted = f"{-margin} of {missing} must come back before commits go on"
         return f"Down: {leader.name} leads term {leader.term} with {votes}; {wanted}."
     if leader.stuck is not None:

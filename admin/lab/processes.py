@@ -21,6 +21,7 @@ _PROC = Path("/proc")
 _DEAD = frozenset("ZXx")
 _ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _LOOK_S = 0.002
+_GRACE_S = 2.0
 # Fields of /proc/PID/stat, counted behind the command's closing bracket (proc(5)).
 _STATE, _UTIME, _STIME, _THREADS, _START = 0, 11, 12, 17, 19
 
@@ -108,14 +109,18 @@ class OsProcess:
 def start_noted(
     command: Sequence[str], *, log: Path, env: Mapping[str, str], pid_file: Path
 ) -> OsProcess:
-    """Start a program and note it in `pid_file`. Ctrl-C comes before both or after both.
+    """Start a program and note it in `pid_file`, or neither. Ctrl-C comes before or after both.
 
-    In between it would leave a process that no command finds.
+    In between it would leave a process that no command finds. Raises OSError.
     """
     former = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         started = start(command, log=log, env=env, mask=former)
-        write_pid_file(pid_file, started)
+        try:
+            write_pid_file(pid_file, started)
+        except OSError as error:
+            started.end(grace=_GRACE_S)
+            raise OSError(error.errno, error.strerror, str(pid_file)) from None
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, former)
     return started

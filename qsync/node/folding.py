@@ -43,7 +43,7 @@ class Folding:
         make_room: Callable[[], None],
     ) -> None:
         """`make_room` is called when rows have left memory."""
-        self.error: str | None = None
+        self.error: StoreError | None = None
         self._effects = effects
         self._replica = replica
         self._spaces = spaces
@@ -82,7 +82,7 @@ class Folding:
                 # The log carries durability: rows stay in memory until the disk takes them again.
                 if self.error is None:
                     self._timeline.append("fold_failed", {"why": str(error)})
-                self.error = str(error)
+                self.error = error
                 await self._effects.sleep(RETRY_DELAY)
             else:
                 self.error = None

@@ -215,7 +215,6 @@ class NodeQueries:
             self.snapshots.ask(connection, number)
             return True
         if folding.error is not None:
-            error = QsyncError(f"the spaces cannot be stored: {folding.error}")
-            self._send(connection, replies.failed(number, error))
+            self._send(connection, replies.failed(number, folding.error))
             return True
         return False

@@ -71,7 +71,9 @@ def upgrade(node: NodeView) -> UpgradeStatus:
 
 def _disk_error(node: NodeView) -> str | None:
     """Return the error of writing the log, with its place, or of the spaces."""
-    return node.replica.machine.disk.error or node.storage.gone or node.folding.error
+    failed = node.folding.error
+    written = node.replica.machine.disk.error or node.storage.gone
+    return str(failed) if not written and failed is not None else written
 
 
 def _room(node: NodeView) -> tuple[int | None, int | None]:

@@ -16,7 +16,7 @@ def judge(node: NodeStatus) -> HealthStatus:
     """
     found = {
         "box": _takes_part(node),
-        "disk": f"cannot write its log: {node.disk.error}" if node.disk.error else None,
+        "disk": f"cannot write to its disk: {node.disk.error}" if node.disk.error else None,
         "spaces": _rows(node),
         "writer": _hangs(node),
         "leader": None if node.leader else f"no leader in term {node.term}",

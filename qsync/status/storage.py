@@ -19,7 +19,7 @@ class DiskStatus(Struct, frozen=True, kw_only=True):
     )
     stalled: Annotated[bool, "whether a write is under way"] = False
     busy_s: Annotated[float, "seconds that this write has taken so far"] = 0.0
-    error: Annotated[str | None, "why the log cannot be written"] = None
+    error: Annotated[str | None, "why the log or the rows cannot be written"] = None
     free: Annotated[int | None, "free bytes of the file system; null: cannot be asked"] = None
     total: Annotated[int | None, "all bytes of the file system"] = None
 

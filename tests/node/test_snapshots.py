@@ -6,7 +6,7 @@ import pytest
 import trio
 
 import qsync
-from qsync.errors import QsyncError
+from qsync.errors import DiskFull, QsyncError
 from qsync.options.core_options import CHECKPOINT_COUNT
 from qsync.store.memory import MemorySpaces
 from qsync.store.snapfiles import restore_rows, snapshot_files, verify_snapshot
@@ -73,3 +73,18 @@ async def test_a_row_that_rotted_is_in_no_snapshot(tmp_path: Path) -> None:
             await db.snapshot()
         assert snapshot_files(tmp_path / "data" / "snap") == []
         assert node.timeline.counts["snapshot_failed"] == 1
+
+
+@pytest.mark.pure
+async def test_a_snapshot_for_which_the_disk_has_no_room_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full() -> None:
+        raise DiskFull("no room left for the data", details={"path": "data"})
+
+    async with running(tmp_path) as node, qsync.connect_async(node.address) as db:
+        await fill(node)
+        monkeypatch.setattr(node.storage.spaces, "sync", full)
+        with pytest.raises(DiskFull, match="no room left for the data") as caught:
+            await db.snapshot()
+        assert caught.value.details["path"] == "data"

@@ -91,7 +91,7 @@ def test_a_url_is_200_for_these_nodes_and_503_for_all_others(
         ("/health", QUARANTINED, "quarantined: entry 7 does not hold"),
         ("/liveness", HANGING, "a write of its log has not ended for 2 s"),
         ("/ready", STALLED, "nothing has been confirmed for 2.5 s"),
-        ("/ready", FULL, "cannot write its log: no room"),
+        ("/ready", FULL, "cannot write to its disk: no room"),
     ],
 )
 def test_a_refusal_says_why(target: str, node: NodeStatus, why: str) -> None:

@@ -1,5 +1,6 @@
 """What a lab leaves on disk, and that a reused pid is never touched."""
 
+import errno
 import json
 import os
 import signal
@@ -372,6 +373,29 @@ class InterruptingPath(PosixPath):
     def with_suffix(self, suffix: str) -> Self:
         signal.raise_signal(signal.SIGINT)
         return super().with_suffix(suffix)
+
+
+class FullPath(PosixPath):
+    """There is no room for its file; errors of writing do not say for which."""
+
+    @override
+    def with_suffix(self, suffix: str) -> Self:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_leaves_no_process_that_is_not_noted_and_is_told_by_name(
+    tmp_path: Path,
+) -> None:
+    pid_file = FullPath(tmp_path / "pid")
+    with pytest.raises(OSError, match=r"No space left on device.*pid'"):
+        processes.start_noted(
+            [sys.executable, "-c", "import os; print(os.getpid(), flush=True); input()"],
+            log=tmp_path / "log",
+            env=dict(os.environ),
+            pid_file=pid_file,
+        )
+    started = (tmp_path / "log").read_text().split()
+    assert not any(Path(f"/proc/{pid}").exists() for pid in started)
 
 
 def test_ctrl_c_leaves_no_process_that_is_not_noted(tmp_path: Path) -> None:

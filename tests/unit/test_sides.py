@@ -79,6 +79,27 @@ def test_the_cluster_that_goes_on_is_judged_whichever_node_is_asked(
     assert "2 of 2 voters" in verdict.sentence
 
 
+FULL = {"ro_reasons": [{"why": "disk", "text": "the log cannot be written: no room"}]}
+
+
+def test_a_voter_that_cannot_write_its_log_is_missing_in_the_quorum(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is connected, and acks nothing."""
+    there = {AT[id]: node(id, "c", (1, 2, 3)) for id in (1, 2, 3)}
+    there[AT[3]] = node(3, "c", (1, 2, 3), disk={"error": "no room"}, **FULL)
+    verdict = surveys.judge(asked(monkeypatch, there, AT[1]))
+    assert (verdict.margin, verdict.can_commit) == (0, True)
+    assert verdict.sentence == (
+        "Degraded: n3: cannot write to its disk: no room; n1 leads term 9 and commits with 2 of 3 "
+        "voters (quorum 2); losing any one of them stops writes."
+    )
+    there[AT[2]] = node(2, "c", (1, 2, 3), **FULL)
+    verdict = surveys.judge(asked(monkeypatch, there, AT[1]))
+    assert (verdict.margin, verdict.health) == (-1, ClusterHealth.DOWN)
+    assert "1 of n2, n3 must come back" in verdict.sentence
+
+
 def knows(found: NodeStatus, *members: tuple[int, str]) -> NodeStatus:
     """The node, with this configuration in its log."""
     return replace(found, members=tuple((id, uuid, "voter") for id, uuid in members))

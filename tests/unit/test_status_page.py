@@ -148,7 +148,7 @@ def test_it_says_who_led_and_what_happened_last() -> None:
         ({"standing": "removed", "members": []}, "is removed in term 7"),
         ({"standing": "joining"}, "is joining in term 7"),
         ({"quarantined": "entry 7 does not hold"}, "quarantined: entry 7 does not hold"),
-        ({"disk": {"error": "no room"}}, "cannot write its log: no room"),
+        ({"disk": {"error": "no room"}}, "cannot write to its disk: no room"),
         ({}, "n2 (127.0.0.1:3302) is follower in term 7, follows n1, takes no writes"),
     ],
 )

@@ -75,7 +75,7 @@ def test_the_line_of_systemctl_status_says_who_leads(
 def test_the_line_says_what_is_wrong_with_the_node(listening: socket.socket) -> None:
     full = NodeStatus(id=1, status="running", disk=DiskStatus(error="No space left on device"))
     spoken_to(listening).beat(full)
-    assert said(listening) == ["STATUS=cannot write its log: No space left on device"]
+    assert said(listening) == ["STATUS=cannot write to its disk: No space left on device"]
 
 
 def test_with_a_watchdog_each_look_is_a_sign_of_life(listening: socket.socket) -> None:
