@@ -9,9 +9,9 @@ from qsync.data.body import Effect
 from qsync.data.indexes import Index
 from qsync.data.keys import Misfit
 from qsync.data.overlay import Row, merge
-from qsync.data.request import SessionChange, Write
+from qsync.data.request import SessionChange, Write, too_large
 from qsync.data.schema import Schema, SpaceDefinition
-from qsync.errors import Damaged, TooLarge, WrongTuple
+from qsync.errors import Damaged, WrongTuple
 
 
 class Readable(Protocol):
@@ -63,7 +63,8 @@ class EffectDraft:
         """Make `new` the tuple at the physical primary key; `old` is there now. None deletes."""
         self.sync = self.sync or space.sync
         if len(key) > keys.KEY_BYTES_MAX:
-            raise TooLarge(f'space "{space.name}": a key has at most {keys.KEY_BYTES_MAX} bytes')
+            what = f'space "{space.name}": a key'
+            raise too_large(what, "KEY_BYTES_MAX", keys.KEY_BYTES_MAX)
         primary_key = key[5:]
         place = self._places.get(key)
         if place is None:
@@ -165,10 +166,8 @@ class EffectDraft:
         """Add the entry of a tuple to a secondary index."""
         if not trusted:
             if len(key) > keys.KEY_BYTES_MAX:
-                raise TooLarge(
-                    f'space "{space.name}", index "{index.name}": a key has at most'
-                    f" {keys.KEY_BYTES_MAX} bytes"
-                )
+                what = f'space "{space.name}", index "{index.name}": a key'
+                raise too_large(what, "KEY_BYTES_MAX", keys.KEY_BYTES_MAX)
             if self.get(key) not in (None, primary_key):
                 raise index.taken(space.name, fields)
         self._writes[key] = primary_key

@@ -8,7 +8,7 @@ from qsync.data.draft import EffectDraft, Readable
 from qsync.data.indexes import Index
 from qsync.data.keys import Misfit
 from qsync.data.operation_kinds import Op
-from qsync.data.request import ExecutedTransaction, Limits, Request
+from qsync.data.request import ExecutedTransaction, Limits, Request, too_large
 from qsync.data.schema import Schema, SpaceDefinition
 from qsync.data.users import OPERATIONS as USER_OPERATIONS
 from qsync.error_details import OUTCOMES_MAX, RETRY_AFTER
@@ -96,7 +96,8 @@ def execute(
         raise Overloaded(f"there are {len(known)} sessions already, the limit")
     text = body.encode((session, seq, low), draft.effects, results)
     if len(text) > limits.txn_bytes_max:
-        raise TooLarge(f"a transaction has at most {limits.txn_bytes_max} bytes, not {len(text)}")
+        most = limits.txn_bytes_max
+        raise too_large("a transaction", "limits.txn_bytes_max", most, len(text))
     return ExecutedTransaction(
         text,
         sync=draft.sync or request.sync is True,
@@ -134,7 +135,7 @@ def refuse(
 def run(draft: EffectDraft, ops: Sequence[Sequence[object]], limits: Limits) -> list[bytes | None]:
     """Run the operations in order; return the result of each."""
     if len(ops) > limits.ops_max:
-        raise TooLarge(f"a transaction has at most {limits.ops_max} operations, not {len(ops)}")
+        raise too_large("a transaction", "OPS_MAX", limits.ops_max, len(ops), "operations")
     results = []
     for op in ops:
         if not isinstance(op, list | tuple) or not op:
@@ -184,7 +185,7 @@ def _one_put(
     space.check(fields)
     key = _primary_key(space, fields)
     if len(key) > keys.KEY_BYTES_MAX:
-        raise TooLarge(f'space "{space.name}": a key has at most {keys.KEY_BYTES_MAX} bytes')
+        raise too_large(f'space "{space.name}": a key', "KEY_BYTES_MAX", keys.KEY_BYTES_MAX)
     if op[0] == _INSERT and view.get(key) is not None:
         raise _primary(space).taken(space.name, fields)
     return space, key, row
@@ -203,7 +204,7 @@ def _primary(space: SpaceDefinition) -> Index:
 
 
 def _too_large(row: bytes, limits: Limits) -> TooLarge:
-    return TooLarge(f"a tuple has at most {limits.tuple_bytes_max} bytes, not {len(row)}")
+    return too_large("a tuple", "limits.tuple_bytes_max", limits.tuple_bytes_max, len(row))
 
 
 def _writable(draft: EffectDraft, ref: object) -> SpaceDefinition:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, final
 
 from election.messages import Index, Term
 from qsync.data.schema import Schema
-from qsync.errors import QsyncError
+from qsync.errors import QsyncError, TooLarge
 from qsync.record import Lsn
 
 Write = tuple[bytes, bytes | None]
@@ -216,3 +216,15 @@ class Limits(NamedTuple):
     ops_max: int = 100_000
     sessions_max: int = 10_000
     outcomes_max: int = 10_000
+
+
+def too_large(
+    what: str, limit: str, most: int, found: int | None = None, unit: str = "bytes"
+) -> TooLarge:
+    """Return the refusal of what is over a limit. It names the limit."""
+    than = "" if found is None else f", not {found}"
+    return TooLarge(
+        f"{what} has at most {most} {unit}{than}",
+        hint=f"the limit is `{limit}`",
+        details={"limit": limit, "most": most},
+    )

@@ -86,12 +86,17 @@ __all__ = [
 
 def encode(request: Request, *, bytes_max: int = limits.CLIENT_FRAME_BYTES_MAX) -> bytes:
     """Any request, framed. Raises TooLarge, or WrongTuple for a value that CBOR has no word for."""
+    if isinstance(request, WriteRequest):
+        _check_count(len(request.ops), *_OPS_LIMIT)
     try:
         payload = cbor2.dumps(_fields_of(request))
     except (cbor2.CBOREncodeError, ValueError, TypeError, OverflowError) as error:
         raise WrongTuple(f"not a value that can be sent: {error}") from error
     if len(payload) > bytes_max:
-        raise TooLarge(f"a request of {len(payload)} bytes; the limit is {bytes_max}")
+        details = {"limit": "CLIENT_FRAME_BYTES_MAX", "most": bytes_max}
+        raise TooLarge(
+            f"a request of {len(payload)} bytes; the limit is {bytes_max}", details=details
+        )
     if len(payload) > tags.BIGNUM_BYTES_MAX:
         _check_numbers(payload)
     return frame(payload)
@@ -241,7 +246,7 @@ def _read_write(id: int, values: list[object]) -> WriteRequest:
 
 
 def _operations(value: object) -> list[list[object]]:
-    return _arrays(value, limits.OPS_MAX, "OPS_MAX", "operations")
+    return _arrays(value, *_OPS_LIMIT)
 
 
 def _reads(value: object) -> list[list[object]]:
@@ -250,17 +255,22 @@ def _reads(value: object) -> list[list[object]]:
 
 def _arrays(value: object, most: int, limit: str, what: str) -> list[list[object]]:
     if type(value) is list:
-        if len(value) > most:
-            raise TooLarge(
-                f"{len(value)} {what} in one transaction; the limit {limit} is {most}",
-                details={"limit": limit, "most": most},
-            )
+        _check_count(len(value), most, limit, what)
         for item in value:
             if type(item) is not list:
                 break
         else:
             return value
     raise ProtocolError("not an array of arrays")
+
+
+_OPS_LIMIT: Final = (limits.OPS_MAX, "OPS_MAX", "operations")
+
+
+def _check_count(found: int, most: int, limit: str, what: str) -> None:
+    if found > most:
+        why = f"{found} {what} in one transaction; the limit {limit} is {most}"
+        raise TooLarge(why, details={"limit": limit, "most": most})
 
 
 def _timeout(value: object) -> float | None:

@@ -254,21 +254,22 @@ def limited(**limits: int) -> DataState:
 
 def test_limits_are_named_and_reached() -> None:
     big, small = pack(1, "x" * 100), pack(1, "x")
-    with pytest.raises(TooLarge, match="at most 50"):
+    with pytest.raises(TooLarge, match="at most 50") as caught:
         limited(tuple_bytes_max=50).execute(Request(ops=[[2, "t", big]]))
+    assert caught.value.details == {"limit": "limits.tuple_bytes_max", "most": 50}
     with pytest.raises(TooLarge, match="at most 50"):
         limited(tuple_bytes_max=50).execute(Request(ops=[[2, "t", small], [2, "t", big]]))
-    with pytest.raises(TooLarge, match="at most 150"):
+    with pytest.raises(TooLarge, match=r"at most 150.*`limits\.txn_bytes_max`"):
         limited(txn_bytes_max=150).execute(
             Request(ops=[[2, "t", pack(n, "x" * 60)] for n in (1, 2)])
         )
-    with pytest.raises(TooLarge, match="at most 2"):
+    with pytest.raises(TooLarge, match=r"at most 2 operations, not 3.*`OPS_MAX`"):
         limited(ops_max=2).execute(Request(ops=[[2, "t", small]] * 3))
 
 
 def test_a_key_has_a_limit(book: Book) -> None:
     book.write([10, "long", {"format": [["k", "string"]], "primary": [[1, "string"]]}])
-    with pytest.raises(TooLarge, match="4096"):
+    with pytest.raises(TooLarge, match=r"4096.*`KEY_BYTES_MAX`"):
         book.write([1, "long", pack("x" * 5000)])
     with pytest.raises(TooLarge, match="4096"):
         book.write([1, "t", pack(9, "x" * 5000)])

@@ -254,10 +254,17 @@ def test_replies_with_the_wrong_fields_raise_only_protocol_errors(
 
 
 def test_too_many_operations_are_too_large_and_the_limit_is_named() -> None:
-    write = WriteRequest(1, b"", 0, 0, 0, [[1]] * 65_537)
+    write = [1, int(Verb.WRITE), b"", 0, 0, 0, [[1]] * 65_537, None, 0, []]
     with pytest.raises(TooLarge, match=r"65537 operations.*OPS_MAX is 65536") as caught:
-        requests.decode(payload(requests.encode(write)))
+        requests.decode(cbor2.dumps(write))
     assert caught.value.details == {"id": 1, "limit": "OPS_MAX", "most": 65_536}
+
+
+def test_too_many_operations_are_refused_before_they_are_sent() -> None:
+    """A node reads all of them before it refuses them, and so would every other one."""
+    ops: list[list[object]] = [[5, "t", 0, [1]]] * 65_537
+    with pytest.raises(TooLarge, match="the limit OPS_MAX is 65536"):
+        requests.encode(WriteRequest(1, b"s", 1, 0, 0, ops, None, 0, []))
 
 
 def test_a_request_over_the_limit_is_refused_before_it_is_sent() -> None:
