@@ -16,7 +16,7 @@ from typing import Final
 from qsync.client import numbering, operations, request_frames, response_timeout, retry_policy
 from qsync.client.effects import ClientReady
 from qsync.client.link import ClientLink, ConnectionPhase
-from qsync.client.links import ClientLinks, drop_all
+from qsync.client.links import ClientLinks, drop_all, excuse
 from qsync.client.numbering import Numbering, SessionStanding, Token
 from qsync.client.pending_request import (
     Observe,
@@ -206,6 +206,7 @@ class Core:
     def tick(self, now: float) -> None:
         """Look at the deadlines."""
         if now >= self.wires.check_at:
+            excuse(self.wires, now)
             self._look(now)
         self._pump(now)
 

@@ -24,6 +24,7 @@ class ClientLink(ClientConnection):
     last said so. `deposed`: the last it said was that it does not lead. `word_by`: a node that says
     nothing at all until then is not there; infinity when it owes nothing. Asks whose callers went
     away count too, or calls that end sooner than our patience would never end a dead connection.
+    `excused_until`: before that it is not late, because we were ourselves.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class ClientLink(ClientConnection):
         self.probed_at = self.vouched_at = 0.0
         self.deposed = False
         self.word_by = float("inf")
+        self.excused_until = 0.0
 
     @property
     def cluster(self) -> str:

@@ -16,6 +16,10 @@ from qsync.tls.names import CertifiedName
 from qsync.wire.errors import pause_of
 from qsync.wire.session import Hello, Party
 
+LATE_S: Final = 0.1
+"""From here on a look at the time comes late."""
+LATE_MAX_S: Final = 2.0
+"""A process that slept longer does not wait longer for nodes that may be gone."""
 _STANDINGS: Final = {
     ConnectionPhase.DIALLING: "silent: it has not accepted the connection",
     ConnectionPhase.SHAKING: "silent: it has accepted the connection and said nothing",
@@ -187,6 +191,8 @@ class ClientLinks:
     def overdue(self, now: float) -> Iterator[tuple[ClientLink, str]]:
         """Return the connections that took too long, and why."""
         for link in self.links():
+            if now < link.excused_until:
+                continue
             if link.phase is not ConnectionPhase.READY and now >= link.until:
                 limit = self.route.patience(link.address)
                 yield link, f"silent: {link.phase.value} took more than {limit:g} s"
@@ -233,10 +239,10 @@ class ClientLinks:
         for link in self._links.values():
             if link.phase is ConnectionPhase.READY:
                 until = self._patient_until(link)
-                yield until
+                yield max(until, link.excused_until)
                 yield response_timeout.probe_at(link, until)
             else:
-                yield link.until
+                yield max(link.until, link.excused_until)
         if self.pace.resume_at > now:
             yield self.pace.resume_at
 
@@ -247,6 +253,18 @@ def drop_all(wires: ClientLinks) -> None:
         link.inflight.clear()
         wires.close(link)
     wires.home, wires.check_at = None, 0.0
+
+
+def excuse(wires: ClientLinks, now: float) -> None:
+    """Let nobody be late by what we are late ourselves: what they said may not be read yet.
+
+    A process that has much to do would end every connection before it hears of it, dial anew, and
+    have the more to do.
+    """
+    late = now - wires.check_at
+    if late >= LATE_S and wires.check_at:
+        for link in wires.links():
+            link.excused_until = now + min(late, LATE_MAX_S)
 
 
 def certify(wires: ClientLinks, id: int, name: CertifiedName, binding: bytes) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from qsync.client import response_timeout
+from qsync.client import links, response_timeout
 from tests.unit.test_client_core import Stage, error_of, write_of
 
 
@@ -74,3 +74,40 @@ def test_a_direct_client_leaves_a_dead_connection_when_an_answer_is_late() -> No
     stage.pass_time(2.0)
     assert ask.settled
     assert link not in stage.open
+
+
+class BusyStage(Stage):
+    """Its process has so much to do that it looks at the time too late."""
+
+    def stand_still(self, seconds: float) -> None:
+        self.now += seconds
+        self.core.tick(self.now)
+        self.play()
+
+
+def test_what_a_late_process_has_not_read_yet_is_not_silence() -> None:
+    """Each one would dial anew, and many in one process would never be done with it."""
+    stage = BusyStage("a:1", "b:1")
+    ask = stage.get(timeout=60.0)
+    stage.play()
+    for _ in range(5):
+        stage.stand_still(1.5)
+    assert (stage.dialled.count("a:1"), stage.dialled.count("b:1")) == (1, 1)
+    home = stage.accept("a:1")
+    assert stage.heard(home)
+    for _ in range(5):
+        stage.stand_still(4.0)
+    assert home in stage.open
+    assert not ask.settled
+    assert stage.heard(home) == [], "the answer may be here already"
+
+
+def test_a_node_that_is_silent_is_left_soon_after_a_late_look() -> None:
+    stage = BusyStage("a:1", "b:1")
+    stage.get(timeout=60.0)
+    home = stage.accept("a:1")
+    stage.play()
+    stage.stand_still(3600.0)
+    assert home in stage.open
+    stage.pass_time(links.LATE_MAX_S)
+    assert home not in stage.open
