@@ -23,6 +23,16 @@ OPTIONS: Final = {
 """The options of a node's file; paths are relative to that file."""
 
 
+def check_new(directory: Path) -> None:
+    """Check that no authority is in `directory/certs`. Raises ConfigError."""
+    for path in (directory / DIRECTORY / CA_CERTIFICATE, directory / DIRECTORY / CA_KEY):
+        if path.exists():
+            raise ConfigError(
+                f"{path} exists already, and a new cluster gets an authority of its own",
+                hint="name a new directory; nothing was written",
+            )
+
+
 def lay_out(directory: Path, cluster: str, *, name: str) -> None:
     """Make an authority in `directory/certs` and an administrator. Raises ConfigError."""
     where = directory / DIRECTORY

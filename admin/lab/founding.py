@@ -88,6 +88,8 @@ def single(directory: Path, options: Mapping[str, str], *, secure: bool = False)
     alone = len(NodeConfig.draft(options).peers) == 1
     options, secret = cluster_secret.founding(options) if alone else cluster_secret.taken(options)
     config = NodeConfig.draft(options)
+    if secure:
+        _check_no_authority(directory)
     member = FoundingMember(
         id=config.node.id,
         name=config.node.name,
@@ -115,6 +117,8 @@ def several(
         raise ConfigError(f"{fixed[0]} is another one for each member, and follows from the hosts")
     addresses = _addresses(hosts)
     _check_trust(addresses, options, secure=secure)
+    if secure:
+        _check_no_authority(directory)
     options, secret = cluster_secret.founding(options)
     cluster = options.get("cluster.id") or str(uuid.uuid4())
     peers = ",".join(f"{id}:n{id}@{address}" for id, address in enumerate(addresses, start=1))
@@ -150,6 +154,13 @@ def _check_trust(addresses: Sequence[Address], options: Mapping[str, str], *, se
             "do everything",
             hint="add --secure (TLS, with certificates made here), or say --set insecure=true",
         )
+
+
+def _check_no_authority(directory: Path) -> None:
+    """Refuse a directory with an authority before a node is founded there. Raises ConfigError."""
+    from admin.certs import laying  # noqa: PLC0415 - slow to import, only where it is used
+
+    laying.check_new(directory)
 
 
 def laying_options() -> dict[str, str]:

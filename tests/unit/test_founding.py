@@ -98,6 +98,23 @@ def test_a_directory_that_has_a_node_is_left_alone_and_so_are_its_neighbours(
     assert (tmp_path / "n2" / "node.yaml").read_text() == "mine"
 
 
+@pytest.mark.parametrize("words", [["--cluster", "c", "10.0.0.1"], ["c"]])
+def test_an_authority_that_is_there_is_kept_and_no_node_is_founded_beside_it(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    kept = tmp_path / "c" / "certs" / "ca.key"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("mine")
+    assert run(["init", *words, "--secure"]) == 2
+    assert "c/certs/ca.key exists already" in capsys.readouterr().err
+    assert list((tmp_path / "c").rglob("*")) == [kept.parent, kept]
+    assert kept.read_text() == "mine"
+
+
 def test_hosts_without_cluster_are_a_usage_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
