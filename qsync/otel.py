@@ -8,9 +8,13 @@ no name for begins with `qsync.`.
 from contextlib import suppress
 from typing import Final
 
-from opentelemetry import trace
-from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider
-from opentelemetry.util.types import AttributeValue
+try:
+    from opentelemetry import trace
+    from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider
+    from opentelemetry.util.types import AttributeValue
+except ModuleNotFoundError as error:
+    error.msg = f"qsync.otel needs `pip install 'qsync-cluster[otel]'`: {error.msg}"
+    raise
 
 from qsync.client import calls, local_sockets, observing, targets
 from qsync.client.numbering import Token

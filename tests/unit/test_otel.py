@@ -1,5 +1,6 @@
 """Calls as spans of OpenTelemetry, and that they cost nothing where nobody asked for them."""
 
+import runpy
 import subprocess
 import sys
 from collections import Counter
@@ -200,3 +201,9 @@ def test_what_is_asked_with_a_kind_of_its_own_has_a_name(spans: InMemorySpanExpo
     stage.pass_time(30.0)
     names = {span.name for span in spans.get_finished_spans()}
     assert names == {"ping", "select s", "promote", "replace s"}
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'qsync-cluster\[otel\]'"):
+        runpy.run_path(otel.__file__)
