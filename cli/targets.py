@@ -10,7 +10,7 @@ import click
 
 from admin.lab import lab, secure
 from qsync.client import local_sockets, login, security
-from qsync.client.targets import PORT, parse
+from qsync.client.targets import PORT, SeedAddresses, parse
 from qsync.errors import ConfigError
 from qsync.socket_files import FILE
 
@@ -43,8 +43,7 @@ def resolve(text: str) -> list[str]:
                 f"{security.PASSWORD_FILE}"
             )
         security.assume(found.tls)
-        if found.tls is not None:
-            _check_files(found.tls)
+        _check_files(found)
         if found.user is not None:
             _be(found.user)
         return [_reached(each) for each in found.addresses]
@@ -60,12 +59,10 @@ def resolve(text: str) -> list[str]:
     raise ValueError(f"{text!r} is {_no_target(text)}; {_there_is(known)}")
 
 
-def _check_files(tls: security.ClientTls) -> None:
-    """Files of ours that cannot be used are no silence of the nodes. Raises ConfigError."""
-    from qsync.client import secured  # noqa: PLC0415 - only where TLS is spoken
-
+def _check_files(found: SeedAddresses) -> None:
+    """Say of files of ours that cannot be used how they are named. Raises ConfigError."""
     try:
-        secured.check(tls)
+        found.check_files()
     except ConfigError as error:
         error.hint = error.hint or _FILES
         raise

@@ -256,6 +256,7 @@ async def _connected(
     password: str | None,
 ) -> AsyncGenerator[AsyncClient]:
     found = targets.parse(target, tls=tls).logged_in(user, password)
+    found.check_files()
     core = Core(found, dice=random.SystemRandom(), direct=direct)
     failure: Exception | None = None
     async with anyio.create_task_group() as group:

@@ -286,9 +286,11 @@ def connect(
     `timeout`: seconds for each call unless it says otherwise. `direct`: speak to that one node
     only, whatever its role, and repeat nothing. `user` and `password`: as whom to log in; they may
     stand in the URL (`qsync://user:password@host`) or in QSYNC_USER and QSYNC_PASSWORD. Raises
-    Unavailable if nobody welcomes us within `connect_timeout`.
+    Unavailable if nobody welcomes us within `connect_timeout`, and ConfigError at once if files of
+    ours cannot be used.
     """
     found = targets.parse(target, tls=tls).logged_in(user, password)
+    found.check_files()
     core = Core(found, dice=random.SystemRandom(), direct=direct)
 
     def again() -> Client:

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
+import trio
 
 from cli.main import run
+from qsync import connect, connect_async
 from qsync.client import security, targets
 from qsync.client.security import ClientTls
 from qsync.config import NodeConfig
@@ -185,3 +187,20 @@ def test_a_command_says_that_its_own_files_are_wrong_before_it_asks_a_node(
     assert "qsync: CONFIG: " in said
     assert why in said
     assert "QSYNC_CA, QSYNC_CERTIFICATE and QSYNC_KEY name the files" in said
+
+
+def test_a_client_says_that_its_own_files_are_wrong_before_it_dials() -> None:
+    target = "qsyncs://127.0.0.1:1/?ca=none.crt"
+    with pytest.raises(ConfigError, match=r"none.crt cannot be read: No such file"):
+        connect(target)
+
+    async def begin() -> None:
+        async with connect_async(target):
+            pass
+
+    with pytest.raises(ConfigError, match=r"none.crt cannot be read: No such file"):
+        trio.run(begin)
+
+
+def test_a_client_of_a_socket_needs_no_files() -> None:
+    targets.parse("unix:n1", tls=ClientTls(ca="none.crt")).check_files()
