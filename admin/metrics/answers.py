@@ -42,12 +42,13 @@ class HttpPages:
         self._open_health = open_health
 
     async def answer(self, target: str) -> HttpAnswer:
-        """Return the answer to a GET of a target."""
-        if self._look is not None and target in {PAGE, PAGE_AS_JSON}:
-            return await self._page(self._look, target)
-        if target == "/metrics":
+        """Return the answer to a GET of a target. Only health URLs have parameters."""
+        path = target.partition("?")[0]
+        if self._look is not None and path in {PAGE, PAGE_AS_JSON}:
+            return await self._page(self._look, path)
+        if path == "/metrics":
             return HttpAnswer(200, text.expose([self._status()]).encode(), text.CONTENT_TYPE)
-        if target == "/status":
+        if path == "/status":
             return HttpAnswer(200, as_json(as_members(self._status())))
         found = health.answer(target, self._status())
         if found is None:
@@ -63,7 +64,7 @@ class HttpPages:
         if found is not None:
             return HttpAnswer(found[0], as_json({}))
         ways = [("WWW-Authenticate", "Bearer")]
-        if target == PAGE:
+        if target.partition("?")[0] == PAGE:
             # A browser cannot be told to show a bearer token; it asks for a password, which is it.
             ways.append(("WWW-Authenticate", 'Basic realm="qsync: the token is the password"'))
         wrong = {"error": "show the token: Authorization: Bearer TOKEN"}
