@@ -14,9 +14,8 @@ from admin.drills.runner import UP_S_MAX, DrillObserver, DrillRunner
 from admin.drills.targets import Names
 from admin.drills.verbs.catalogue import commands
 from admin.evidence.stored import compare_stored
-from admin.lab import lab, secure
+from admin.lab import lab, new_directory, secure
 from admin.lab.lab import Lab
-from admin.lab.new_directory import check_new
 from admin.lab.tags import ALLOWED_TAGS
 from qsync.client import security
 from qsync.client.blocking import connect
@@ -49,21 +48,21 @@ class DrillSetup:
 
 def run(drill: Drill, plan: DrillSetup, observer: DrillObserver) -> JudgedRun:
     """Run it, write evidence and reports. A lab made for it is removed unless kept."""
-    check_new(plan.out, hint="name a new directory with --out")
-    plan.out.mkdir(parents=True, exist_ok=True)
-    out = plan.out.absolute()
-    place = plan.target or _make(drill, out / LAB, plan)
-    if isinstance(place, HookedCluster):
-        return _run_by_hooks(place, drill, plan, observer, out)
-    with security.assumed(secure.client_tls(place.dir)):
-        return _run_on(place, drill, plan, observer, out)
+    new_directory.check_new(plan.out, hint="name a new directory with --out")
+    with new_directory.made(plan.out):
+        out = plan.out.absolute()
+        place = plan.target or _make(drill, out / LAB, plan)
+        if isinstance(place, HookedCluster):
+            with new_directory.made(place.dir):
+                return _run_by_hooks(place, drill, plan, observer, out)
+        with security.assumed(secure.client_tls(place.dir)):
+            return _run_on(place, drill, plan, observer, out)
 
 
 def _run_by_hooks(
     place: HookedCluster, drill: Drill, plan: DrillSetup, observer: DrillObserver, out: Path
 ) -> JudgedRun:
     """Run it on a running cluster, where only hooks start and stop nodes."""
-    place.dir.mkdir(exist_ok=True)
     judged = expectations.judge(DrillRunner(drill, place, observer).run())
     command = plan.command or _hooks_command(drill, place, plan)
     evidence.save_all(judged.run, place, out, source=plan.source, command=command)

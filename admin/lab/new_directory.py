@@ -1,5 +1,7 @@
 """A command that writes a directory of its own wants a new or an empty one."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -23,3 +25,17 @@ def check_new(directory: Path, *, hint: str, ignored: frozenset[str] = frozenset
         names = ", ".join(found[:_SHOWN])
         more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         raise DirectoryNotEmpty(f"{directory} is not empty: it holds {names}{more}", hint=hint)
+
+
+@contextmanager
+def made(directory: Path) -> Iterator[None]:
+    """Make a directory. If an error comes before anything is in it, it is removed again."""
+    new = not directory.exists()
+    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        if new:
+            with suppress(OSError):  # it is not empty
+                directory.rmdir()
+        raise

@@ -5,14 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from admin.cluster import surveys
 from admin.cluster.surveys import ClusterSurvey
-from admin.drills import preflight, targets
+from admin.drills import preflight, session, targets
 from admin.drills.failures import DrillNotHealed, DrillStopped
 from admin.drills.hooks import reader, running, templates
 from admin.drills.hooks.cluster import HookedCluster
 from admin.drills.hooks.running import HookFailed
 from admin.drills.hooks.scopes import HOOKABLE, WITHOUT_HOOK
 from admin.drills.model import Drill, Guards, Step
+from admin.drills.runner import DrillObserver
 from admin.drills.undo_log import UndoLog, UndoStep
 from admin.drills.verbs.catalogue import VERBS, commands, undo_pending
 from admin.drills.verbs.verb import Remedy, Takes
@@ -293,3 +295,17 @@ def test_what_is_undone_everywhere_is_tried_at_every_node(tmp_path: Path) -> Non
     with pytest.raises(HookFailed):
         place.undo(UndoStep(undo="mend"))
     assert [each.output for each in place.runs] == ["n1\n", "n2\n", "n3\n"]
+
+
+def test_a_drill_that_is_refused_leaves_no_directories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(surveys, "wait_writable", lambda *_, **__: answers(name="another"))
+    place, out = cluster(tmp_path), tmp_path / "run"
+    with pytest.raises(DrillStopped, match="is for the cluster 'shop'"):
+        session.run(
+            drill(Step(verb="kill", on=("n1",))),
+            session.DrillSetup(out=out, target=place),
+            DrillObserver(),
+        )
+    assert list(tmp_path.iterdir()) == [place.file.path]

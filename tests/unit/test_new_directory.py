@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from admin.lab.failures import DirectoryNotEmpty
-from admin.lab.new_directory import check_new
+from admin.lab.new_directory import check_new, made
 
 
 def test_a_new_and_an_empty_directory_may_be_written(tmp_path: Path) -> None:
@@ -27,3 +27,19 @@ def test_a_file_is_no_directory(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(DirectoryNotEmpty, match="is a file"):
         check_new(tmp_path / "file", hint="")
+
+
+def test_a_new_directory_that_nothing_came_into_does_not_outlive_an_error(tmp_path: Path) -> None:
+    there, new, used = tmp_path / "there", tmp_path / "new", tmp_path / "used"
+    there.mkdir()
+
+    def fail(directory: Path, *content: Path) -> None:
+        with made(directory):
+            for each in content:
+                each.mkdir()
+            raise KeyError
+
+    for directory, *content in ((there,), (new,), (used, used / "lab")):
+        with pytest.raises(KeyError):
+            fail(directory, *content)
+    assert sorted(tmp_path.iterdir()) == [there, used]
