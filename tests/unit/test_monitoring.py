@@ -23,7 +23,8 @@ from tests.repo import tree
 from tests.unit.promql import Evaluator, Scrape
 
 FOLDER = tree.ROOT / "docs" / "monitoring"
-RULES = yaml.safe_load((FOLDER / "alerts.yaml").read_text())["groups"][0]["rules"]
+GROUP = yaml.safe_load((FOLDER / "alerts.yaml").read_text())["groups"][0]
+RULES = GROUP["rules"]
 DASHBOARD = json.loads((FOLDER / "dashboard.json").read_text())
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 QUERIES = [target["expr"] for panel in PANELS for target in panel["targets"]] + [
@@ -62,6 +63,11 @@ def test_an_alert_is_a_query_over_metrics_there_are_and_says_what_to_do(
     assert labels["severity"] in {"critical", "warning"}
     assert set(notes) == {"summary", "fix"}
     assert re.search(r"\{\{ \$labels\.\w+ \}\}", notes["summary"])
+
+
+def test_alerts_are_evaluated_more_often_than_prometheus_does_by_itself() -> None:
+    """Once a minute: one that is to fire after 5 s would take up to two."""
+    assert GROUP["interval"] == "15s"
 
 
 def test_a_dashboard_shows_only_metrics_there_are() -> None:
