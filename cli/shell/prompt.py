@@ -6,6 +6,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -236,18 +237,27 @@ class NameCompleter(Completer):
 
 
 class HistoryFile(FileHistory):
-    """History in a file that several shells share; secrets are not kept, repetitions shown once."""
+    """History in a file that several shells share; secrets are not kept, repetitions shown once.
+
+    Where the file cannot be read or written, as in a container, lines are known to this shell only.
+    """
 
     @override
     def load_history_strings(self) -> Iterator[str]:
         """The newest first."""
-        return iter(dict.fromkeys(super().load_history_strings()))
+        try:
+            return iter(dict.fromkeys(super().load_history_strings()))
+        except OSError:
+            return iter(())
 
     @override
     def store_string(self, string: str) -> None:
         """Append it, under a lock of the file."""
-        if _SECRET in string.lower():
-            return
+        if _SECRET not in string.lower():
+            with suppress(OSError):
+                self._append(string)
+
+    def _append(self, string: str) -> None:
         path = Path(os.fsdecode(self.filename))
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as file:

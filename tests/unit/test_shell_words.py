@@ -15,7 +15,7 @@ from cli.shell.failures import LuaSyntax
 from cli.shell.formats import OutputFormat
 from cli.shell.known import BOX, SPACE
 from cli.shell.manual import page
-from cli.shell.prompt import lexer_of
+from cli.shell.prompt import HistoryFile, lexer_of
 from cli.shell.settings import ShellSettings
 from cli.shell.slash import COMMANDS
 from qsync.errors import ConfigError
@@ -299,3 +299,13 @@ def test_the_shells_own_commands_are_not_coloured_as_mistakes_in_lua(text: str) 
 def test_lua_is_coloured() -> None:
     shown = lexer_of("return 1").lex_document(Document("return 1"))(0)
     assert ("class:pygments.keyword.reserved", "return") in {(part[0], part[1]) for part in shown}
+
+
+def test_a_history_that_cannot_be_kept_is_no_error(tmp_path: Path) -> None:
+    """The home of a user in a container may not be there, or may be read-only."""
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file" / "history", tmp_path):
+        kept = HistoryFile(path)
+        kept.append_string("1 + 1")
+        assert kept.get_strings() == ["1 + 1"]
+        assert list(HistoryFile(path).load_history_strings()) == []
