@@ -1,6 +1,7 @@
 """The files that run nodes and complete commands: what each is, where it goes, its text."""
 
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Final
 
 _COMMAND: Final = "@QSYNC@"
 """Stands for the command of this installation."""
+_HOMES: Final = (Path("/home"), Path("/root"), Path("/run/user"))
+"""What `ProtectHome=yes` of the unit hides from a node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +25,15 @@ class DeploymentFile:
         """Its content, with the path of this installation's command if needed."""
         text = files("admin.deploy").joinpath("files", self.file).read_text("utf-8")
         return text.replace(_COMMAND, str(Path(sys.executable).with_name("qsync")))
+
+
+def hidden_from_units(paths: Iterable[str] | None = None) -> Path | None:
+    """Return the first path, of this installation if none are given, that the unit hides."""
+    for each in (sys.prefix, sys.base_prefix) if paths is None else paths:
+        found = Path(each).resolve()
+        if any(found.is_relative_to(home) for home in _HOMES):
+            return found
+    return None
 
 
 FILES: Final = {

@@ -2,10 +2,10 @@
 
 import click
 
-from admin.deploy.catalogue import FILES
+from admin.deploy.catalogue import FILES, hidden_from_units
 from cli.examples import examples
 from cli.options import json_option
-from cli.output import document, style, text
+from cli.output import document, say, style, text
 
 
 @click.command(
@@ -32,6 +32,12 @@ def deploy(*, what: str) -> None:
         return
     if what != "list":
         text(FILES[what].text().rstrip("\n"))
+        if what == "systemd" and (hidden := hidden_from_units()) is not None:
+            say(
+                f"such a node cannot start: its Python or qsync is in {hidden}, and the unit hides "
+                "/home, /root and /run/user (ProtectHome); install both elsewhere "
+                "(qsync help run-nodes)"
+            )
         return
     for name, each in FILES.items():
         text(f"{name:<11} {each.about} -> {each.goes}")

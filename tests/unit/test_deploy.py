@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from click.shell_completion import BashComplete, FishComplete, ZshComplete
 from click.testing import CliRunner
 
 from admin.certs import looking
-from admin.deploy.catalogue import FILES
+from admin.deploy.catalogue import FILES, hidden_from_units
 from admin.metrics.health import CHECKS
 from cli.main import COMMANDS, group
 from qsync.config import NodeConfig
@@ -98,6 +99,22 @@ def test_variables_that_are_named_for_a_node_count(in_pods: Founded) -> None:
         assert named
         for name, value in named:
             assert NodeConfig.load(file, {name: value}) != NodeConfig.load(file, {}), name
+
+
+def test_who_has_qsync_in_a_home_is_told_that_the_unit_cannot_see_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "\nProtectHome=yes\n" in UNIT
+    assert hidden_from_units(["/opt/qsync", "/usr", "/rootless", "/home2"]) is None
+    for home in ("/root/.pyenv/versions/3.13", "/home/ann/.local", "/run/user/1000/qsync"):
+        assert hidden_from_units(["/opt/qsync", home]) == Path(home)
+    for prefix, told in (("/usr", False), ("/home/ann", True)):
+        for name in ("prefix", "base_prefix"):
+            monkeypatch.setattr(sys, name, prefix)
+        done = CliRunner().invoke(group, ["deploy", "systemd"])
+        assert done.exit_code == 0
+        assert done.stdout == UNIT
+        assert ("install both elsewhere" in done.stderr) == told
 
 
 # ---------------------------------------------------------------------------------- containers
@@ -314,5 +331,5 @@ def test_every_file_is_printed_and_listed() -> None:
     for name, each in FILES.items():
         assert each.goes in listed.output
         printed = CliRunner().invoke(group, ["deploy", name])
-        assert printed.output.rstrip("\n") == each.text().rstrip("\n")
+        assert printed.stdout.rstrip("\n") == each.text().rstrip("\n")
         assert "@QSYNC@" not in printed.output
