@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from admin.lab import lab, secure
-from qsync.client import local_sockets, login, security
+from qsync.client import local_sockets, login, security, tls_files
 from qsync.client.targets import PORT, SeedAddresses, parse
 from qsync.errors import ConfigError
 from qsync.socket_files import FILE
@@ -62,7 +62,7 @@ def resolve(text: str) -> list[str]:
 def _check_files(found: SeedAddresses) -> None:
     """Say of files of ours that cannot be used how they are named. Raises ConfigError."""
     try:
-        found.check_files()
+        tls_files.check(found)
     except ConfigError as error:
         error.hint = error.hint or _FILES
         raise

@@ -17,7 +17,7 @@ import anyio
 import anyio.abc
 import anyio.lowlevel
 
-from qsync.client import calls, targets
+from qsync.client import calls, targets, tls_files
 from qsync.client.async_.core_client import AsyncCoreClient
 from qsync.client.blocking import CONNECT_TIMEOUT_S, TIMEOUT_S
 from qsync.client.connection import HUNG_UP, reason
@@ -256,7 +256,7 @@ async def _connected(
     password: str | None,
 ) -> AsyncGenerator[AsyncClient]:
     found = targets.parse(target, tls=tls).logged_in(user, password)
-    found.check_files()
+    tls_files.check(found)
     core = Core(found, dice=random.SystemRandom(), direct=direct)
     failure: Exception | None = None
     async with anyio.create_task_group() as group:

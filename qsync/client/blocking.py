@@ -13,7 +13,7 @@ from functools import partial
 from types import TracebackType
 from typing import Final, Generic, Protocol, Self, TypeVar, Unpack
 
-from qsync.client import calls, operations, options, retry_policy, targets
+from qsync.client import calls, operations, options, retry_policy, targets, tls_files
 from qsync.client.calls import ClientCall
 from qsync.client.closed import check_open
 from qsync.client.core import Core
@@ -290,7 +290,7 @@ def connect(
     ours cannot be used.
     """
     found = targets.parse(target, tls=tls).logged_in(user, password)
-    found.check_files()
+    tls_files.check(found)
     core = Core(found, dice=random.SystemRandom(), direct=direct)
 
     def again() -> Client:

@@ -50,14 +50,6 @@ class SeedAddresses:
         who = login.of(user or self.user, password or self.password)
         return replace(self, credentials=who)
 
-    def check_files(self) -> None:
-        """Check that our own files of TLS can be used, where TLS is spoken. Raises ConfigError."""
-        if self.tls is None or all(map(local_sockets.path_of, self.addresses)):
-            return
-        from qsync.client import secured  # noqa: PLC0415 - only where TLS is spoken
-
-        secured.check(self.tls)
-
 
 def parse(target: str | Iterable[str], *, tls: ClientTls | None = None) -> SeedAddresses:
     """Read a target. `tls` counts where it says nothing of TLS. Raises ConfigError."""

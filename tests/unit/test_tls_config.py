@@ -7,7 +7,7 @@ import trio
 
 from cli.main import run
 from qsync import connect, connect_async
-from qsync.client import security, targets
+from qsync.client import security, targets, tls_files
 from qsync.client.security import ClientTls
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
@@ -203,4 +203,4 @@ def test_a_client_says_that_its_own_files_are_wrong_before_it_dials() -> None:
 
 
 def test_a_client_of_a_socket_needs_no_files() -> None:
-    targets.parse("unix:n1", tls=ClientTls(ca="none.crt")).check_files()
+    tls_files.check(targets.parse("unix:n1", tls=ClientTls(ca="none.crt")))
