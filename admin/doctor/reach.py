@@ -4,12 +4,14 @@ from collections.abc import Iterator
 
 from admin.cluster import sides
 from admin.doctor.facts import CLUSTER, Facts, Finding, critical, notice, warning
-from qsync.errors import AccessDenied, ForeignCluster
+from qsync.errors import AccessDenied, ForeignCluster, WrongVersion
 from qsync.member import Standing
 from qsync.status.members import IN_TOUCH, PeerStatus
 from qsync.tls.errors import TlsFailed
 
-_REFUSALS = tuple(f"{each.code}: " for each in (AccessDenied, ForeignCluster, TlsFailed))
+_REFUSALS = tuple(
+    f"{each.code}: " for each in (AccessDenied, ForeignCluster, TlsFailed, WrongVersion)
+)
 """How the words of a link begin whose ends can talk, and one refuses the other."""
 
 
@@ -109,11 +111,19 @@ def links_stand(facts: Facts) -> Iterator[Finding]:
             yield warning(
                 f"{node.name} -> {peer.name}",
                 f"{node.name} does not reach {peer.name}{why}{way}",
-                "the network is fine: one node refuses the other; change the secret or the "
-                "certificate of the node that is wrong"
-                if _is_refused(peer)
-                else "look at routes, firewalls and `peers` addresses between these two hosts",
+                _cure(peer),
             )
+
+
+def _cure(peer: PeerStatus) -> str:
+    if not _is_refused(peer):
+        return "look at routes, firewalls and `peers` addresses between these two hosts"
+    if (peer.message or "").startswith(WrongVersion.code):
+        return "the network is fine: one node refuses the release of the other; upgrade that one"
+    return (
+        "the network is fine: one node refuses the other; change the secret or the certificate of "
+        "the node that is wrong"
+    )
 
 
 def _reached(peer: PeerStatus) -> str:

@@ -453,6 +453,20 @@ def test_a_leader_without_writes_has_the_cure_of_its_reason(reason: str, fix: st
     assert ("promote" in result.findings[0].fix) == (reason == "demoted")
 
 
+@pytest.mark.parametrize(
+    ("message", "fix"),
+    [
+        ("ECONNREFUSED", "look at routes"),
+        ("UNAVAILABLE: nobody answers", "look at routes"),
+        ("WRONG_VERSION: the log uses a feature (upgrade n3)", "upgrade that one"),
+    ],
+)
+def test_a_link_that_is_refused_is_not_blamed_on_the_network(message: str, fix: str) -> None:
+    found = facts({2: peers(2, 3, message=message)})
+    (result,) = checks.run(found, checks.chosen(["links-stand"]))
+    assert fix in result.findings[0].fix
+
+
 def test_there_is_a_trouble_for_every_check_and_no_check_without_a_claim() -> None:
     names = [checks.name_of(each) for each in checks.CHECKS]
     assert {case[0] for case in CASES} == set(names)
