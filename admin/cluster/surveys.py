@@ -12,7 +12,7 @@ from admin.cluster.unreachable import (
     UnreachableNode,
     closed_to_us,
     hearsay,
-    nobody_answers,
+    unasked,
     unreachable,
 )
 from qsync.client.one_node import TIMEOUT_S
@@ -106,15 +106,7 @@ def survey(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> ClusterSurvey
     """
     answers = ask.statuses(seeds, timeout)
     if not any(isinstance(each, NodeStatus) for each in answers.values()):
-        for each in answers.values():
-            if isinstance(each, ConfigError):
-                raise each
-        raise nobody_answers(
-            [
-                unreachable(0, "", address, answer=answer, closed=None)
-                for address, answer in answers.items()
-            ]
-        )
+        raise unasked(answers)
     while True:
         heard = [each for each in answers.values() if isinstance(each, NodeStatus)]
         ours, apart = sides.parted(heard)
@@ -127,9 +119,9 @@ def survey(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> ClusterSurvey
             if id not in samples or samples[id].uuid != named.get(id, samples[id].uuid)
         ]
         closed = closed_to_us(ours)
-        if closed or not (unasked := [each for each in rest if each not in answers]):
+        if closed or not (others := [each for each in rest if each not in answers]):
             break
-        answers |= ask.statuses(unasked, timeout)  # it may be of the recovered cluster
+        answers |= ask.statuses(others, timeout)  # it may be of the recovered cluster
     silent = [
         unreachable(id, name, address, answer=answers.get(address), closed=closed)
         for id, (name, address) in sorted(members.items())

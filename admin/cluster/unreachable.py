@@ -1,6 +1,6 @@
 """Members that did not answer: whether they are gone, or refuse us."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -73,6 +73,17 @@ def nobody_answers(silent: Sequence[UnreachableNode]) -> QsyncError:
     why = denied.why.removeprefix(f"{AccessDenied.code}: ")  # this error says it already
     why = why.removesuffix(f" ({denied.fix})")  # and the hint
     return AccessDenied(f"no node lets us ask: {why}", hint=denied.fix, details=details)
+
+
+def unasked(answers: Mapping[str, NodeStatus | QsyncError]) -> QsyncError:
+    """The error if none of these addresses answers: what we lack to ask at all, if it is that."""
+    lacking = next((each for each in answers.values() if isinstance(each, ConfigError)), None)
+    return lacking or nobody_answers(
+        [
+            unreachable(0, "", address, answer=answer, closed=None)
+            for address, answer in answers.items()
+        ]
+    )
 
 
 def hearsay(heard: Sequence[NodeStatus], silent: Sequence[UnreachableNode]) -> str | None:
