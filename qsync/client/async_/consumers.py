@@ -26,7 +26,7 @@ class AsyncConsumers:
     async def register(
         self,
         name: str,
-        kind: ConsumerKind = ConsumerKind.SUBSCRIBER,
+        kind: ConsumerKind | str = ConsumerKind.SUBSCRIBER,
         *,
         at: int | None = None,
         about: str = "",
@@ -38,7 +38,7 @@ class AsyncConsumers:
         was let go and `at` does not say from where on. `about` is for people. A place before the
         log begins can be registered; reading from there raises Compacted.
         """
-        operation = operations.register_consumer(name, kind.value, at, about)
+        operation = operations.register_consumer(name, str(kind), at, about)
         receipt = await self._write(operation, timeout)
         row = receipt.row
         assert row is not None

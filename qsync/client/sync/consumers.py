@@ -27,7 +27,7 @@ class ClientConsumers:
     def register(
         self,
         name: str,
-        kind: ConsumerKind = ConsumerKind.SUBSCRIBER,
+        kind: ConsumerKind | str = ConsumerKind.SUBSCRIBER,
         *,
         at: int | None = None,
         about: str = "",
@@ -39,7 +39,7 @@ class ClientConsumers:
         was let go and `at` does not say from where on. `about` is for people. A place before the
         log begins can be registered; reading from there raises Compacted.
         """
-        operation = operations.register_consumer(name, kind.value, at, about)
+        operation = operations.register_consumer(name, str(kind), at, about)
         receipt = self._write(operation, timeout)
         row = receipt.row
         assert row is not None
