@@ -1,11 +1,17 @@
 """One connection of a cluster's client: its phase, and the requests on it."""
 
 from enum import Enum
+from typing import Final
+
+from typing_extensions import override
 
 from qsync.client.connection import ClientConnection
 from qsync.client.login import Credentials
 from qsync.client.pending_request import PendingRequest
 from qsync.wire.session import Hello
+
+EXCUSED_MAX_S: Final = 10.0
+"""How long a node that says nothing is excused altogether, by a process that is always late."""
 
 
 class ConnectionPhase(Enum):
@@ -45,7 +51,18 @@ class ClientLink(ClientConnection):
         self.probed_at = self.vouched_at = 0.0
         self.deposed = False
         self.word_by = float("inf")
-        self.excused_until = 0.0
+        self.excused_until = self._excused = 0.0
+
+    @override
+    def received(self, data: bytes) -> list[bytes]:
+        self._excused = 0.0
+        return super().received(data)
+
+    def excuse(self, seconds: float, now: float) -> None:
+        """Let it be late by so much: we are. Once it has been too often, it is silent."""
+        if self._excused < EXCUSED_MAX_S:
+            self._excused += seconds
+            self.excused_until = now + seconds
 
     @property
     def cluster(self) -> str:

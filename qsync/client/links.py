@@ -264,7 +264,7 @@ def excuse(wires: ClientLinks, now: float) -> None:
     late = now - wires.check_at
     if late >= LATE_S and wires.check_at:
         for link in wires.links():
-            link.excused_until = now + min(late, LATE_MAX_S)
+            link.excuse(min(late, LATE_MAX_S), now)
 
 
 def certify(wires: ClientLinks, id: int, name: CertifiedName, binding: bytes) -> None:

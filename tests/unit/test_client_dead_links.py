@@ -2,7 +2,7 @@
 
 import pytest
 
-from qsync.client import links, response_timeout
+from qsync.client import link, links, response_timeout
 from tests.unit.test_client_core import Stage, error_of, write_of
 
 
@@ -100,6 +100,16 @@ def test_what_a_late_process_has_not_read_yet_is_not_silence() -> None:
     assert home in stage.open
     assert not ask.settled
     assert stage.heard(home) == [], "the answer may be here already"
+
+
+def test_a_node_that_is_silent_is_left_by_a_process_that_is_always_late() -> None:
+    stage = BusyStage("a:1", "b:1")
+    stage.get(timeout=600.0)
+    home = stage.accept("a:1")
+    stage.play()
+    for _ in range(round(2 * link.EXCUSED_MAX_S) + 5):  # half of each second it is late
+        stage.stand_still(1.0)
+    assert home not in stage.open
 
 
 def test_a_node_that_is_silent_is_left_soon_after_a_late_look() -> None:
