@@ -15,6 +15,8 @@ DIALS = "something that does not speak our protocol, or a node of another cluste
 REFUSED_FIX: Mapping[str, str] = {
     NotMember.code.lower(): "a node that was removed, or not added yet, runs: stop it, or add it",
     AccessDenied.code.lower(): "clients, or nodes, show a wrong password, certificate or secret",
+    "handshakes_per_address": "many clients of one host dial at once: let its threads and tasks "
+    "share a client, or raise `limits.handshakes_per_address_max`",
 }
 """The fix, by the most frequent reason."""
 

@@ -514,6 +514,12 @@ def test_the_worst_comes_first_and_notes_do_not_count() -> None:
     assert not any("unknown" in each.text for each in found)
 
 
+def test_many_clients_that_dial_at_once_are_no_strangers_to_the_protocol() -> None:
+    told = facts({2: {"refused": {"handshakes_per_address": 488}}})
+    (result,) = checks.run(told, checks.chosen(["refusals-few"]))
+    assert "limits.handshakes_per_address_max" in result.findings[0].fix
+
+
 def test_a_removed_node_that_still_runs_is_no_stranger_to_the_protocol() -> None:
     told = facts({2: {"refused": {"not_member": 99, "silent": 4}}, 3: {"refused": {"tls": 200}}})
     (result,) = checks.run(told, checks.chosen(["refusals-few"]))
