@@ -23,7 +23,7 @@ OPTIONS: Final = {
 """The options of a node's file; paths are relative to that file."""
 
 
-def check_new(directory: Path) -> None:
+def check_no_authority(directory: Path) -> None:
     """Check that no authority is in `directory/certs`. Raises ConfigError."""
     for path in (directory / DIRECTORY / CA_CERTIFICATE, directory / DIRECTORY / CA_KEY):
         if path.exists():

@@ -160,7 +160,7 @@ def _check_no_authority(directory: Path) -> None:
     """Refuse a directory with an authority before a node is founded there. Raises ConfigError."""
     from admin.certs import laying  # noqa: PLC0415 - slow to import, only where it is used
 
-    laying.check_new(directory)
+    laying.check_no_authority(directory)
 
 
 def laying_options() -> dict[str, str]:
