@@ -2,13 +2,14 @@
 
 Links are directed, so nothing of the protocol comes back over one, and a connection that died
 silently (an address translator that forgot it, a machine that moved) looks like a calm one. Who
-dialled asks once a period and the other side answers over the same connection. Patience is counted
-in ticks of our own timer and not in seconds: a process that was paused itself has missed the
-ticks too, and hears what waits in its sockets before it gives anybody up.
+dialled asks once a period and the other side answers over the same connection. The first question
+comes with the connection: it says for how long the other side has to wait for the next one.
+Patience is counted in ticks of our own timer and not in seconds: a process that was paused itself
+has missed the ticks too, and hears what waits in its sockets before it gives anybody up.
 """
 
 import socket
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import cbor2
 
@@ -18,6 +19,9 @@ from qsync.node.effects import Effects
 from qsync.tls.plain import StreamSocket
 from qsync.wire import cbor
 from qsync.wire.frames import seal
+
+if TYPE_CHECKING:
+    from qsync.core.machine import Machine
 
 PERIOD_EARLIEST: Final = 0.1
 """Seconds between two questions at least, however short `replication.timeout` is."""
@@ -31,6 +35,11 @@ TCP_PATIENCE_MS: Final = 30_000
 _PING, _PONG = 11, 12
 _PING_HEAD: Final = bytes((cbor.ARRAY | 2, _PING))
 PONG: Final = seal(cbor2.dumps([_PONG]))
+
+
+def ping_period(machine: "Machine") -> float:
+    """Return the seconds between two pings of a node, as it is configured now."""
+    return max(PERIOD_EARLIEST, machine.config.replication_timeout)
 
 
 def ping(period: float) -> bytes:

@@ -90,8 +90,10 @@ class Links:
         step: Callable[[Input], None],
         check: Callable[[Greeting], None],
         keys: SecretKeys,
+        period: Callable[[], float],
         tls: NodeTls | None = None,
     ) -> None:
+        """`period`: seconds between two pings of this node."""
         self.book = book
         self.tls = tls
         self.links: dict[Replica, PeerLink] = {}
@@ -100,7 +102,7 @@ class Links:
         self._step = step
         self._check = check
         self._keys = keys
-        self._now = reactor.effects.now
+        self.period = period
         self._epochs = 0
         self._parted = ""
         self._dice = reactor.effects.dice()
@@ -124,7 +126,7 @@ class Links:
                 known.peer = peer
                 if moved:
                     self._abandon(known, f"it is at {peer.dialled} now")
-                    known.failures, known.next_dial = 0, self._now()
+                    known.failures, known.next_dial = 0, self._reactor.effects.now()
 
     def refusal(self) -> str | None:
         """Return which peer refuses this node as no member, in its words; None if none does."""
@@ -149,7 +151,7 @@ class Links:
         """Dial what is due, by the book as it is now. Returns when to call again."""
         if self.book.changed():
             self.follow()
-        now = self._now()
+        now = self._reactor.effects.now()
         if self._parted:
             return now + REDIAL_DELAY_MAX
         soonest = now + REDIAL_DELAY_MAX
@@ -165,8 +167,9 @@ class Links:
                 soonest = min(soonest, link.begun + HANDSHAKE_TIMEOUT)
         return max(soonest, now + 0.005)
 
-    def tick(self, period: float) -> None:
+    def tick(self) -> None:
         """Ping connected peers once a period, and close links that were silent too long."""
+        period = self.period()
         for link in self.links.values():
             connection = link.connection
             if link.status is not LinkStatus.UP or connection is None:
@@ -187,7 +190,7 @@ class Links:
     def _dial(self, link: PeerLink) -> None:
         host, port = link.peer.dialled.host, link.peer.dialled.port
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        link.begun, sock = self._now(), None
+        link.begun, sock = self._reactor.effects.now(), None
         try:
             sock = nonblocking(self._reactor.effects.socket(family))
             code = sock.connect_ex((host, port))
@@ -222,7 +225,7 @@ class Links:
         connection = Connection(
             stream,
             frame_bytes_max=limits.HANDSHAKE_BYTES_MAX,
-            opened_at=self._now(),
+            opened_at=self._reactor.effects.now(),
             clock=self._reactor.effects.stopwatch,
         )
         dialer = Dialer(self._hello(link.epoch), replica=Replica(link.peer.id), keys=self._keys)
@@ -255,6 +258,7 @@ class Links:
             assert dialer.greeting is not None
             connection.frames = SealedFrames(limits.HANDSHAKE_BYTES_MAX)
             keepalive.watched(connection.sock)
+            self._reactor.send(connection, keepalive.ping(self.period()))
             link.status, link.failures, link.message = LinkStatus.UP, 0, ""
             link.refused, link.not_member = False, ""
             self._step(
@@ -285,11 +289,11 @@ class Links:
             self._step(Disconnected(peer=Replica(link.peer.id), epoch=link.epoch, refused=refused))
         if was_up:
             # Dial at once: a refusal says that the process is gone, and that is worth knowing.
-            link.failures, link.next_dial = 0, self._now()
+            link.failures, link.next_dial = 0, self._reactor.effects.now()
         else:
             delay = self._dice.uniform(REDIAL_EARLIEST, REDIAL_LATEST) * 2**link.failures
             link.failures = min(link.failures + 1, 8)
-            link.next_dial = self._now() + min(delay, REDIAL_DELAY_MAX)
+            link.next_dial = self._reactor.effects.now() + min(delay, REDIAL_DELAY_MAX)
 
 
 def _words(code: int) -> str:

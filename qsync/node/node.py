@@ -20,7 +20,7 @@ from qsync.node.comparing import Comparing
 from qsync.node.effects import Effects
 from qsync.node.expiry import Expiry
 from qsync.node.folding import Folding
-from qsync.node.keepalive import PERIOD_EARLIEST
+from qsync.node.keepalive import ping_period
 from qsync.node.leaving import leave
 from qsync.node.links import Links
 from qsync.node.listener import not_listening
@@ -93,6 +93,7 @@ class Node:
             step=self._step,
             check=partial(handshake.check_greeting, self),
             keys=handshake.keys_of(config),
+            period=partial(ping_period, self.replica.machine),
             tls=opened(config, effects.wall),
         )
         self.loop = self._loop(effects)
@@ -283,8 +284,8 @@ class Node:
         if SWEEP in own:
             self.loop.timers.at(SWEEP, sweep(self, self.queries.retention, now))
         if ALIVE in own:
-            period = max(PERIOD_EARLIEST, self.replica.machine.config.replication_timeout)
-            self.links.tick(period)
+            period = self.links.period()
+            self.links.tick()
             self.server.tick(period)
             self.loop.timers.at(ALIVE, now + period)
         if LINKS in own:

@@ -60,6 +60,7 @@ class Dialling:
             step=self.heard.append,
             check=nothing,
             keys=NO_KEYS,
+            period=lambda: 1.0,
         )
         self.links.follow()
 

@@ -134,6 +134,20 @@ async def test_who_asks_seldom_is_given_the_time(tmp_path: Path) -> None:
             assert not peer.connected
 
 
+async def test_who_asks_seldom_says_so_with_the_connection(tmp_path: Path) -> None:
+    """Else a node that asks often hangs up on it before its first question comes."""
+    often = {3: {"replication.timeout": "100ms"}}
+    found = configs(tmp_path, changed=often, election__timeout="10s", replication__timeout="2s")
+    async with running(found) as nodes:
+        await until(lambda: all_up(nodes), "all are in touch")
+        connections = nodes[2].server._inbound
+        await until(
+            lambda: [each.turn.period for each in connections.values()] == [2.0, 2.0],
+            "both others said how often they ask",
+        )
+        assert not nodes[2].server.refused
+
+
 @asynccontextmanager
 async def qsync_node(found: NodeConfig) -> AsyncIterator[Node]:
     async with open_node(found) as node:
