@@ -1,18 +1,24 @@
 """What a program gives to a call is taken as it is meant, or refused: never left out."""
 
 import math
+import re
 import sys
+from collections import deque
+from collections.abc import Callable
+from types import MappingProxyType
 
+import cbor2
 import pytest
 
 from qsync.client import calls, operations, options
 from qsync.client.draft import TransactionDraft
-from qsync.client.rows import changes_of, encode_row, named
-from qsync.data import schema
-from qsync.errors import ConfigError, NoSuchSpace, WrongTuple
+from qsync.client.rows import changes_of, encode_row, key_of, named
+from qsync.data import schema, tuples
+from qsync.data.operation_kinds import ReadKind
+from qsync.errors import ConfigError, NoSuchSpace, WrongKey, WrongTuple
 from qsync.wire import limits, requests
 from qsync.wire.frames import Frames
-from qsync.wire.verbs import GetRequest
+from qsync.wire.verbs import GetRequest, Request, WriteRequest
 
 
 @pytest.mark.parametrize(
@@ -54,6 +60,76 @@ def test_what_has_no_order_of_fields_is_no_tuple(row: object) -> None:
 
 def test_a_tuple_may_come_as_any_sequence() -> None:
     assert encode_row((1, "a")) == encode_row([1, "a"]) == encode_row({1: 1, "a": 2}.keys())  # type: ignore[arg-type]  # the mistake
+
+
+INTO: dict[str, Callable[[object], object]] = {
+    "list": lambda inner: [inner],
+    "tuple": lambda inner: (inner,),
+    "deque": lambda inner: deque([inner]),
+    "map": lambda inner: {"a": inner},
+    "set": lambda inner: frozenset([inner]),
+    "key of a map": lambda inner: MappingProxyType({inner: 1}),
+    "tag": lambda inner: cbor2.CBORTag(70_000, inner),
+}
+HASHED = {"set", "key of a map"}
+
+
+def nested(levels: int, kind: str = "list") -> object:
+    """A value in that many containers."""
+    value: object = 7
+    for level in range(levels):
+        value = INTO["tuple" if kind in HASHED and level < levels - 1 else kind](value)
+    return value
+
+
+@pytest.mark.parametrize("kind", INTO)
+def test_a_tuple_is_nested_as_deep_as_nodes_read_it_and_no_deeper(kind: str) -> None:
+    """The encoder would go on until the process ends for want of stack."""
+    levels = limits.DEPTH_MAX - 2 if kind == "set" else limits.DEPTH_MAX - 1  # a tagged array
+    assert len(tuples.decode(encode_row([1, nested(levels, kind)]))) == 2
+    for deeper in (limits.DEPTH_MAX, 20_000):
+        with pytest.raises(WrongTuple, match="more than 64 deep"):
+            encode_row([1, nested(deeper, kind)])
+
+
+def test_a_list_that_holds_itself_is_no_tuple() -> None:
+    endless: list[object] = [1]
+    endless.append(endless)
+    with pytest.raises(WrongTuple, match="more than 64 deep"):
+        encode_row(endless)
+
+
+def test_keys_and_updates_are_nested_as_deep_as_nodes_read_them_and_no_deeper() -> None:
+    """A node hangs up on what is deeper, and with it on every other call of the client."""
+    key, change = key_of(nested(60)), ["=", 2, nested(59)]
+    for operation in (operations.update("t", key, [change]), operations.delete("t", key)):
+        write = WriteRequest(1, b"", 0, 0, 0, [operation], reads=[[ReadKind.KEY, "t", 0, key]])
+        read_back = requests.decode(payload_of(write))
+        assert isinstance(read_back, WriteRequest)
+        assert list(read_back.ops) == [operation]
+    read = GetRequest(1, "t", 0, key)
+    assert requests.decode(payload_of(read)) == read
+    for deeper in (1, 20_000):
+        with pytest.raises(WrongKey, match=r"deep|depth"):
+            key_of(nested(60 + deeper))
+        with pytest.raises(WrongTuple, match=r"deep|depth"):
+            changes_of([("=", 2, nested(59 + deeper))])
+
+
+UNREADABLE = [re.compile("a"), [1 << 1024], {(n,): 1 for n in range(1001)}, [cbor2.CBORTag(28, 1)]]
+
+
+@pytest.mark.parametrize("value", UNREADABLE, ids=["pattern", "number", "keys", "tag"])
+def test_what_no_node_reads_is_no_key_and_no_change(value: object) -> None:
+    with pytest.raises(WrongKey, match="not a value that can be sent"):
+        key_of([value])
+    with pytest.raises(WrongTuple, match="not a value that can be sent"):
+        changes_of([("=", 2, value)])
+
+
+def payload_of(request: Request) -> bytes:
+    (payload,) = Frames(limits.CLIENT_FRAME_BYTES_MAX).feed(requests.encode(request))
+    return payload
 
 
 WRITE = [operations.truncate("t")]
