@@ -12,6 +12,8 @@ from qsync.errors import ConfigError
 FORMAT = 1
 """Raised when a reader of the former format would misunderstand."""
 MANIFEST = "manifest.json"
+UNFINISHED = f".{MANIFEST}.new"
+"""A manifest that is being written."""
 PART_ENTRIES = 65_536
 """Part `k` of every log holds the entries `k * PART_ENTRIES + 1 .. (k + 1) * PART_ENTRIES`."""
 ANEW = "of a dump, delete it and run `qsync dump` into this folder again"
@@ -83,7 +85,7 @@ class Manifest:
         """Replace the manifest of a folder in one step, with a checksum of its own."""
         members = json.loads(json.dumps(asdict(self)))
         sums = {MANIFEST: {_CRC: _crc(members)}, **members[_SUMS]}
-        fresh = folder / f".{MANIFEST}.new"
+        fresh = folder / UNFINISHED
         text = json.dumps(members | {_SUMS: sums}, indent=2)
         fresh.write_text(text + "\n", encoding="utf-8")
         fresh.replace(folder / MANIFEST)

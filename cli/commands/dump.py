@@ -198,9 +198,13 @@ def _tell(bundle: "Bundle", unnamed: Sequence[str]) -> None:
 def _only_over_a_dump(out: Path) -> None:
     """What a drill or the demo left is more than a dump, and would be half replaced."""
     from admin.evidence.bundle import DUMPS, is_bundle  # noqa: PLC0415 - only here
-    from admin.evidence.manifest import Manifest, NoEvidence  # noqa: PLC0415 - the same
+    from admin.evidence.manifest import UNFINISHED, Manifest, NoEvidence  # noqa: PLC0415 - the same
+    from admin.lab.new_directory import check_new  # noqa: PLC0415 - the same
 
-    if is_bundle(out) and (source := Manifest.load(out).source) not in DUMPS:
+    if not is_bundle(out):
+        hint = "name a new folder with --out, or that of a dump, which is brought up to date"
+        check_new(out, hint=hint, ignored=frozenset({UNFINISHED}))
+    elif (source := Manifest.load(out).source) not in DUMPS:
         raise NoEvidence(
             f"{out} holds evidence of another kind ({source}), which is left alone",
             hint="name another folder",

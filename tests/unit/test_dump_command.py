@@ -43,6 +43,20 @@ def test_a_dump_says_what_it_has(
     assert found["nodes"] == [{"name": "n2", "last": 9}]
 
 
+def test_a_folder_of_other_things_is_left_alone(
+    copy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    (out / "wal").mkdir(parents=True)
+    (out / "wal" / "mine.txt").write_text("mine", "utf-8")
+    assert run(["dump", copy, "--out", str(out)]) == 2
+    assert f"{out} is not empty: it holds wal (name a new folder" in capsys.readouterr().err
+    assert [each.name for each in out.rglob("*")] == ["wal", "mine.txt"]
+    (out / "wal" / "mine.txt").unlink()
+    (out / "wal").rmdir()
+    assert run(["dump", copy, "--out", str(out)]) == 0
+
+
 @pytest.fixture
 def no_umask() -> Iterator[None]:
     former = os.umask(0)
