@@ -302,6 +302,12 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "The operation needs a quorum, a leader, or more time.",
         "Wait longer, or run `qsync doctor` to see what is missing. Nothing was changed.",
     ),
+    "NOT_CAUGHT_UP": ErrorHelp(
+        "A new node has to have the whole log before it counts. It takes long to receive, or the "
+        "node and the leader do not reach each other; the message says which.",
+        "Wait: `qsync member list` shows when it is a voter. If it does not get there, `qsync "
+        "member remove` takes it out, and `qsync doctor` says what is in the way.",
+    ),
     "NO_SUCH_MEMBER": ErrorHelp(
         "No member has this uuid: it is mistyped, or of a directory that is gone.",
         "`box.info.replication` has the uuid of every member.",

@@ -11,6 +11,8 @@ from qsync.errors import (
     ConfigError,
     ForeignCluster,
     NotLeader,
+    Outcome,
+    QsyncError,
     QuorumTimeout,
     ReadOnly,
     Unavailable,
@@ -28,6 +30,14 @@ RECRUIT, SILENT, OUT = "catching-up", "silent", "out"
 REFUSED_HINT = "nothing was changed; `qsync member list` shows who is a member, and in which role"
 ASKED_AGAIN_S = 0.2
 """How often the promotion of a learner to voter is requested again."""
+
+
+class NotCaughtUp(QsyncError):
+    """The node is a learner now, and not yet the voter that it becomes by itself."""
+
+    code = "NOT_CAUGHT_UP"
+    number = 114
+    outcome = Outcome.COMMITTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +201,7 @@ def add(
     """Make the node at that address a member; returns when the change is decided.
 
     It is a learner first, and a voter when it has the log: a voter that lacks it would be part
-    of a quorum that does not exist yet (membership.md M4 a). Raises QuorumTimeout when it did not
+    of a quorum that does not exist yet (membership.md M4 a). Raises NotCaughtUp when it did not
     catch up in time; it stays a learner then. Raises ConfigError for a member of another role.
     """
     if one.role is not None and not _becomes(one.role, role):
@@ -233,7 +243,7 @@ def _wait_until_voter(
         broken = _broken_link(now, one)
         line = broken or _lacking(now, one)
         if time.monotonic() > deadline:
-            raise QuorumTimeout(
+            raise NotCaughtUp(
                 f"{one.name} has not caught up yet: {line}"
                 if broken
                 else f"{line}, and has not caught up yet",
