@@ -8,18 +8,15 @@ import cbor2
 
 from election.messages import Index, Term
 from qsync.core.consistency import Consistency
-from qsync.data import tags
 from qsync.errors import (
     ConfigError,
     NoSuchSpace,
     ProtocolError,
-    QsyncError,
     WrongKey,
     WrongTuple,
 )
 from qsync.record import Lsn
-from qsync.wire import cbor, limits
-from qsync.wire.nesting import is_flat, nests_deeper
+from qsync.wire import cbor, limits, sendable
 from qsync.wire.verbs import LINEARIZABLE, Name, ReadLevel
 
 Row = list[object]
@@ -62,8 +59,8 @@ def encode_row(row: Values) -> bytes:
     if not isinstance(row, list | tuple) and _is_no_list(row):
         raise WrongTuple(f"a tuple is a list of fields, not {type(row).__name__}")
     fields = row if isinstance(row, list) else list(row)
-    if not is_flat(fields):
-        _check_depth(fields)
+    if not sendable.is_flat(fields):
+        sendable.check_depth(fields, WrongTuple)
     try:
         return cbor2.dumps(fields, canonical=False)
     except (cbor2.CBOREncodeError, ValueError, TypeError, OverflowError) as error:
@@ -82,8 +79,8 @@ def key_of(key: Key) -> list[object]:
     if isinstance(key, dict | set):
         raise WrongKey(f"a key is a value or a list of values, not a {type(key).__name__}")
     parts = list(key) if isinstance(key, list | tuple) else [key]
-    if not is_flat(parts):
-        _check_sendable(parts, WrongKey)
+    if not sendable.is_flat(parts):
+        sendable.check_values(parts, WrongKey)
     return parts
 
 
@@ -128,29 +125,10 @@ def changes_of(changes: Iterable[Sequence[object]]) -> list[object]:
         parts = [] if _is_no_list(change) else list(change)
         if len(parts) < _CHANGE_PARTS_MIN or not isinstance(parts[0], str):
             raise WrongTuple(f"{change!r} is no update operation", hint=_CHANGES)
-        if not is_flat(parts):
-            _check_sendable(parts, WrongTuple)
+        if not sendable.is_flat(parts):
+            sendable.check_values(parts, WrongTuple)
         found.append(parts)
     return found
-
-
-def _check_depth(values: Sequence[object], kind: type[QsyncError] = WrongTuple) -> None:
-    """Raises what `kind` says for values that the encoder might end the process over."""
-    if nests_deeper(values, limits.DEPTH_MAX):
-        raise kind(f"arrays and maps in each other, more than {limits.DEPTH_MAX} deep")
-
-
-def _check_sendable(values: Sequence[object], kind: type[QsyncError]) -> None:
-    """Raises what `kind` says for values of a request that no node reads.
-
-    It would hang up, and with it on every other call of the client.
-    """
-    _check_depth(values, kind)
-    try:
-        payload = cbor2.dumps([[[[values]]]])  # as deep as an update is in its request
-        tags.loads(payload, depth_max=limits.DEPTH_MAX)
-    except (cbor2.CBORError, ValueError, TypeError, OverflowError) as error:
-        raise kind(f"not a value that can be sent: {error.__cause__ or error}") from error
 
 
 def _is_no_list(value: object) -> bool:

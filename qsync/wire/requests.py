@@ -13,7 +13,7 @@ import cbor2
 from election.messages import Term
 from qsync.data import tags
 from qsync.errors import ProtocolError, TooLarge, WrongTuple
-from qsync.wire import cbor, limits, packed
+from qsync.wire import cbor, limits, packed, sendable
 from qsync.wire.common_requests import CONSISTENCIES, FLAGS_MAX, decode_common
 from qsync.wire.frames import LENGTH_SIZE, frame
 from qsync.wire.verbs import (
@@ -97,18 +97,9 @@ def encode(request: Request, *, bytes_max: int = limits.CLIENT_FRAME_BYTES_MAX) 
         raise TooLarge(
             f"a request of {len(payload)} bytes; the limit is {bytes_max}", details=details
         )
-    if len(payload) > tags.BIGNUM_BYTES_MAX:
-        _check_numbers(payload)
+    if len(payload) > tags.BIGNUM_BYTES_MAX and any(each in payload for each in tags.LONG_BIGNUMS):
+        sendable.check_payload(payload, WrongTuple)
     return frame(payload)
-
-
-def _check_numbers(payload: bytes) -> None:
-    """Raises WrongTuple for an integer that no node reads: it would hang up on all requests."""
-    if any(head in payload for head in tags.LONG_BIGNUMS):
-        try:
-            cbor.loads(payload)
-        except ProtocolError as error:
-            raise WrongTuple(f"not a value that can be sent: {error.message}") from error
 
 
 # Length, array of 10, id, verb, head of a short session | seq, low, flags, array of one operation,

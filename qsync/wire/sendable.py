@@ -1,4 +1,7 @@
-"""How deep a value is nested. The encoder of CBOR does not look, and runs out of stack."""
+"""What a caller's values must be so that a node can read them. It would hang up on others.
+
+The encoder looks at none of this, and where values are nested very deeply it runs out of stack.
+"""
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,6 +10,11 @@ from typing import Final
 
 import cbor2
 
+from qsync.data import tags
+from qsync.errors import QsyncError
+from qsync.wire import limits
+
+_UNFIT: Final = "not a value that can be sent"
 _PLAIN: Final = frozenset({int, str, bytes, float, bool, NoneType})
 _SEQUENCES: Final = (list, tuple, set, frozenset, deque)
 
@@ -22,7 +30,31 @@ def is_flat(values: Iterable[object]) -> bool:
     return True
 
 
-def nests_deeper(values: Sequence[object], most: int) -> bool:
+def check_depth(values: Sequence[object], kind: type[QsyncError]) -> None:
+    """Raises what `kind` says for values that the encoder might end the process over."""
+    if _nests_deeper(values, limits.DEPTH_MAX):
+        raise kind(f"arrays and maps in each other, more than {limits.DEPTH_MAX} deep")
+
+
+def check_values(values: Sequence[object], kind: type[QsyncError]) -> None:
+    """Raises what `kind` says for a key or an operation of an update that no node reads."""
+    check_depth(values, kind)
+    try:
+        payload = cbor2.dumps([[[[values]]]])  # as deep as an update is in its request
+    except (cbor2.CBORError, ValueError, TypeError, OverflowError) as error:
+        raise kind(f"{_UNFIT}: {error}") from error
+    check_payload(payload, kind)
+
+
+def check_payload(payload: bytes, kind: type[QsyncError]) -> None:
+    """Raises what `kind` says for a request that no node reads."""
+    try:
+        tags.loads(payload, depth_max=limits.DEPTH_MAX)
+    except (cbor2.CBORError, ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise kind(f"{_UNFIT}: {error.__cause__ or error}") from error
+
+
+def _nests_deeper(values: Sequence[object], most: int) -> bool:
     """Return whether containers stand in each other more than `most` deep, `values` included.
 
     It never goes deeper than that, so that a container may even hold itself.
