@@ -152,7 +152,8 @@ _WORDS: Final = {
     "unsupported protocol": "the other side does not speak TLS 1.3",
     "tlsv1 alert protocol version": "the other side does not speak TLS 1.3",
     "peer did not return a certificate": "the other side shows no certificate",
-    "tlsv13 alert certificate required": "the other side wants a certificate",
+    "tlsv13 alert certificate required": "the other side wants a certificate of ours "
+    "(of a client: QSYNC_CERTIFICATE and QSYNC_KEY)",
     "tlsv1 alert unknown ca": "the other side does not know who signed our certificate",
     "sslv3 alert certificate expired": "the other side says that our certificate has expired",
     "sslv3 alert bad certificate": "the other side refuses our certificate",

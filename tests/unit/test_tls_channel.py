@@ -192,7 +192,10 @@ def test_a_certificate_out_of_its_time_is_refused(
 
 def test_who_shows_none_is_told_that_one_is_wanted(authority: Authority) -> None:
     found = refused(authority, pair(authority, "n1"), TlsFiles(ca=authority.ca))
-    assert found == ["the other side shows no certificate", "the other side wants a certificate"]
+    assert found == [
+        "the other side shows no certificate",
+        "the other side wants a certificate of ours (of a client: QSYNC_CERTIFICATE and QSYNC_KEY)",
+    ]
 
 
 def test_a_certificate_of_a_user_serves_nobody(authority: Authority) -> None:
