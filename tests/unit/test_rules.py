@@ -56,6 +56,16 @@ def test_a_clean_run_of_which_the_logs_were_trimmed_breaks_nothing(number: int) 
     assert note.startswith("logs were trimmed and begin later: n2 at ")
 
 
+def test_a_new_directory_whose_only_configuration_was_rolled_back_breaks_nothing() -> None:
+    """It was not founded, so it knows none: no leader made the step from the one to none."""
+    case = clean_run(0)
+    case = Case(case.manifest, {name: [*rows] for name, rows in case.tables.items()})
+    led = {row["node"] for row in case.events("leads")}
+    never = next(node for node in case.nodes if node not in led)
+    case.event("configured", never, index=0, term=0, floor=0)
+    assert not named(verdicts(built(case)), Result.FAIL)
+
+
 def test_a_fault_behind_the_beginning_of_trimmed_logs_is_noticed() -> None:
     case = trimmed(clean_run(0))
     case.log(2)[-1]["crc"] = 77

@@ -120,6 +120,8 @@ def steps(evidence: Evidence) -> RuleFinding:
         change, former = life.follows, life.former
         if events.name[at] != "configured" or change is None or former is None:
             continue
+        if not change.index:
+            continue  # what the log began with, or nothing, is in force again
         before = life.own[-1] if life.own else None
         if change.term != life.leads or (before is not None and change.index <= before.index):
             continue  # appended by another node, or in force again after a ROLLBACK or a cut
