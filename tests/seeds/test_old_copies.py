@@ -1,6 +1,6 @@
 """Shipped nodes that come back on an old copy of their directory (membership.md M7 c)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
@@ -16,6 +16,7 @@ from qsync.sim.world import World
 from tests.seeds.quiet import QUIET
 
 EVENTS = 2500
+SEEDS, PLAYED = range(1, 31), 3
 COPIED_S, AWAY_S, BACK_S, HEALED_S = 1.0, 1.2, 2.2, 4.0
 """Virtual seconds: when the copy is made, who is stopped then, when it is put back, and the end."""
 
@@ -27,19 +28,23 @@ class Putting:
         self.world = World(Plan(seed=seed, nodes=3, events=EVENTS, without=QUIET, strikes=()))
         self.copy: KernelDisk | None = None
         self.leader = self.copied = self.third = self.world.nodes[0]
+        self.led = self.told = False
+        """There was a leader, and what was put back lacks something that was acked since."""
 
     def at(self, when: float, do: Callable[[], None]) -> None:
         self.world.clockwork.after(when, do)
 
     def take(self) -> None:
         """A copy of the directory of a follower that runs."""
-        self.leader = next(each for each in self.world.nodes if each.leads)
+        leaders = [each for each in self.world.nodes if each.leads]
+        self.led = bool(leaders)
+        self.leader = leaders[0] if leaders else self.leader
         self.copied, self.third = (each for each in self.world.nodes if each is not self.leader)
         self.copy = copy_of(self.copied.disk)
 
     def put_back(self) -> None:
         assert self.copy is not None
-        assert self.copy.log.last < self.copied.disk.log.last, "nothing was acked since"
+        self.told = self.led and self.copy.log.last < self.copied.disk.log.last
         if self.copied.up:
             self.copied.stop(power=False)
         self.copied.exchange(self.copied.instance, self.copy)
@@ -98,36 +103,42 @@ def believes_all(node: Node) -> None:
     node.storage.lives.known.later = never_met  # type: ignore[method-assign]  # a mutant
 
 
-def played(story: Putting) -> SeedReport:
-    report = play(story.world)
-    assert report.acked > 0
-    return report
+def played(
+    tell: Callable[[int], Putting], change: Callable[[Node], None] | None = None
+) -> Iterator[tuple[Putting, SeedReport]]:
+    """The first runs in which something was acked between the copy and its return."""
+    found = 0
+    for seed in SEEDS:
+        story = tell(seed)
+        if change is not None:
+            for each in story.world.nodes:
+                each.rebuild = partial(_both, each.rebuild, change)
+        report = play(story.world)
+        if story.told and report.acked > 0:
+            yield story, report
+            found += 1
+        if found == PLAYED:
+            return
+    raise AssertionError(f"not {PLAYED} of the seeds {SEEDS} tell this story")
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize(
     "tell", [back_among_those_who_lack_what_it_acked, back_before_the_leader_that_it_acked_to]
 )
 def test_a_node_on_an_old_copy_of_its_directory_counts_for_nothing_and_is_replaced(
-    tell: Callable[[int], Putting], seed: int
+    tell: Callable[[int], Putting],
 ) -> None:
-    story = tell(seed)
-    report = played(story)
-    assert report.held, report.describe()
-    assert story.copied.replaced, "it votes as what it was"
+    for story, report in played(tell):
+        assert report.held, report.describe()
+        assert story.copied.replaced, f"it votes as what it was: {report.describe()}"
 
 
 @pytest.mark.pure
 def test_who_believes_an_old_copy_loses_what_was_confirmed() -> None:
-    broken = 0
-    for seed in (1, 2, 3):
-        story = back_among_those_who_lack_what_it_acked(seed)
-        for each in story.world.nodes:
-            each.rebuild = partial(_both, each.rebuild)
-        broken += not played(story).held
-    assert broken
+    stories = played(back_among_those_who_lack_what_it_acked, believes_all)
+    assert not all(report.held for _, report in stories)
 
 
-def _both(first: Callable[[Node], None], node: Node) -> None:
+def _both(first: Callable[[Node], None], then: Callable[[Node], None], node: Node) -> None:
     first(node)
-    believes_all(node)
+    then(node)
