@@ -107,6 +107,9 @@ class Links:
         self._parted = ""
         self._dice = reactor.effects.dice()
 
+    def _now(self) -> float:
+        return self._reactor.effects.now()
+
     def follow(self) -> None:
         """Drop links to nodes that left the book, and redial those whose address changed.
 
@@ -126,7 +129,7 @@ class Links:
                 known.peer = peer
                 if moved:
                     self._abandon(known, f"it is at {peer.dialled} now")
-                    known.failures, known.next_dial = 0, self._reactor.effects.now()
+                    known.failures, known.next_dial = 0, self._now()
 
     def refusal(self) -> str | None:
         """Return which peer refuses this node as no member, in its words; None if none does."""
@@ -151,7 +154,7 @@ class Links:
         """Dial what is due, by the book as it is now. Returns when to call again."""
         if self.book.changed():
             self.follow()
-        now = self._reactor.effects.now()
+        now = self._now()
         if self._parted:
             return now + REDIAL_DELAY_MAX
         soonest = now + REDIAL_DELAY_MAX
@@ -190,7 +193,7 @@ class Links:
     def _dial(self, link: PeerLink) -> None:
         host, port = link.peer.dialled.host, link.peer.dialled.port
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        link.begun, sock = self._reactor.effects.now(), None
+        link.begun, sock = self._now(), None
         try:
             sock = nonblocking(self._reactor.effects.socket(family))
             code = sock.connect_ex((host, port))
@@ -225,7 +228,7 @@ class Links:
         connection = Connection(
             stream,
             frame_bytes_max=limits.HANDSHAKE_BYTES_MAX,
-            opened_at=self._reactor.effects.now(),
+            opened_at=self._now(),
             clock=self._reactor.effects.stopwatch,
         )
         dialer = Dialer(self._hello(link.epoch), replica=Replica(link.peer.id), keys=self._keys)
@@ -289,11 +292,11 @@ class Links:
             self._step(Disconnected(peer=Replica(link.peer.id), epoch=link.epoch, refused=refused))
         if was_up:
             # Dial at once: a refusal says that the process is gone, and that is worth knowing.
-            link.failures, link.next_dial = 0, self._reactor.effects.now()
+            link.failures, link.next_dial = 0, self._now()
         else:
             delay = self._dice.uniform(REDIAL_EARLIEST, REDIAL_LATEST) * 2**link.failures
             link.failures = min(link.failures + 1, 8)
-            link.next_dial = self._reactor.effects.now() + min(delay, REDIAL_DELAY_MAX)
+            link.next_dial = self._now() + min(delay, REDIAL_DELAY_MAX)
 
 
 def _words(code: int) -> str:
