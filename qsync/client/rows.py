@@ -8,13 +8,7 @@ import cbor2
 
 from election.messages import Index, Term
 from qsync.core.consistency import Consistency
-from qsync.errors import (
-    ConfigError,
-    NoSuchSpace,
-    ProtocolError,
-    WrongKey,
-    WrongTuple,
-)
+from qsync.errors import ConfigError, NoSuchSpace, ProtocolError, WrongKey, WrongTuple
 from qsync.record import Lsn
 from qsync.wire import cbor, limits, sendable
 from qsync.wire.verbs import LINEARIZABLE, Name, ReadLevel
@@ -59,8 +53,7 @@ def encode_row(row: Values) -> bytes:
     if not isinstance(row, list | tuple) and _is_no_list(row):
         raise WrongTuple(f"a tuple is a list of fields, not {type(row).__name__}")
     fields = row if isinstance(row, list) else list(row)
-    if not sendable.is_flat(fields):
-        sendable.check_depth(fields, WrongTuple)
+    sendable.check_depth(fields, WrongTuple)
     try:
         return cbor2.dumps(fields, canonical=False)
     except (cbor2.CBOREncodeError, ValueError, TypeError, OverflowError) as error:
@@ -79,8 +72,7 @@ def key_of(key: Key) -> list[object]:
     if isinstance(key, dict | set):
         raise WrongKey(f"a key is a value or a list of values, not a {type(key).__name__}")
     parts = list(key) if isinstance(key, list | tuple) else [key]
-    if not sendable.is_flat(parts):
-        sendable.check_values(parts, WrongKey)
+    sendable.check_values(parts, WrongKey)
     return parts
 
 
@@ -125,8 +117,7 @@ def changes_of(changes: Iterable[Sequence[object]]) -> list[object]:
         parts = [] if _is_no_list(change) else list(change)
         if len(parts) < _CHANGE_PARTS_MIN or not isinstance(parts[0], str):
             raise WrongTuple(f"{change!r} is no update operation", hint=_CHANGES)
-        if not sendable.is_flat(parts):
-            sendable.check_values(parts, WrongTuple)
+        sendable.check_values(parts, WrongTuple)
         found.append(parts)
     return found
 

@@ -8,8 +8,6 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
-import cbor2
-
 from election.messages import Term
 from qsync.data import tags
 from qsync.errors import ProtocolError, TooLarge, WrongTuple
@@ -88,10 +86,7 @@ def encode(request: Request, *, bytes_max: int = limits.CLIENT_FRAME_BYTES_MAX) 
     """Any request, framed. Raises TooLarge, or WrongTuple for a value that CBOR has no word for."""
     if isinstance(request, WriteRequest):
         _check_count(len(request.ops), *_OPS_LIMIT)
-    try:
-        payload = cbor2.dumps(_fields_of(request))
-    except (cbor2.CBOREncodeError, ValueError, TypeError, OverflowError) as error:
-        raise WrongTuple(f"not a value that can be sent: {error}") from error
+    payload = sendable.encode(_fields_of(request), WrongTuple)
     if len(payload) > bytes_max:
         details = {"limit": "CLIENT_FRAME_BYTES_MAX", "most": bytes_max}
         raise TooLarge(

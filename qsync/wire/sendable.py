@@ -17,33 +17,38 @@ from qsync.wire import limits
 _UNFIT: Final = "not a value that can be sent"
 _PLAIN: Final = frozenset({int, str, bytes, float, bool, NoneType})
 _SEQUENCES: Final = (list, tuple, set, frozenset, deque)
-
-
-def is_flat(values: Iterable[object]) -> bool:
-    """Return whether all of these are plain: no containers, and nothing that CBOR needs tags for.
-
-    Nearly all tuples and keys are flat.
-    """
-    for each in values:  # noqa: SIM110 - all() takes three times as long
-        if type(each) not in _PLAIN:
-            return False
-    return True
+_CONTAINERS: Final = (*_SEQUENCES, Mapping, cbor2.CBORTag)
 
 
 def check_depth(values: Sequence[object], kind: type[QsyncError]) -> None:
-    """Raises what `kind` says for values that the encoder might end the process over."""
-    if _nests_deeper(values, limits.DEPTH_MAX):
-        raise kind(f"arrays and maps in each other, more than {limits.DEPTH_MAX} deep")
+    """Raises what `kind` says for values that the encoder might end the process over.
+
+    It never looks deeper than the limit, so that a container may even hold itself.
+    """
+    if _are_plain(values):
+        return
+    level: list[object] = [values]
+    for _ in range(limits.DEPTH_MAX):
+        level = _containers_in(level)
+        if not level:
+            return
+    raise kind(f"arrays and maps in each other, more than {limits.DEPTH_MAX} deep")
 
 
 def check_values(values: Sequence[object], kind: type[QsyncError]) -> None:
     """Raises what `kind` says for a key or an operation of an update that no node reads."""
+    if _are_plain(values):
+        return
     check_depth(values, kind)
+    check_payload(encode([[[[values]]]], kind), kind)  # as deep as an update is in its request
+
+
+def encode(request: object, kind: type[QsyncError]) -> bytes:
+    """Return it as CBOR. Raises what `kind` says for a value that CBOR has no word for."""
     try:
-        payload = cbor2.dumps([[[[values]]]])  # as deep as an update is in its request
-    except (cbor2.CBORError, ValueError, TypeError, OverflowError) as error:
+        return cbor2.dumps(request)
+    except (cbor2.CBOREncodeError, ValueError, TypeError, OverflowError) as error:
         raise kind(f"{_UNFIT}: {error}") from error
-    check_payload(payload, kind)
 
 
 def check_payload(payload: bytes, kind: type[QsyncError]) -> None:
@@ -54,15 +59,13 @@ def check_payload(payload: bytes, kind: type[QsyncError]) -> None:
         raise kind(f"{_UNFIT}: {error.__cause__ or error}") from error
 
 
-def _nests_deeper(values: Sequence[object], most: int) -> bool:
-    """Return whether containers stand in each other more than `most` deep, `values` included.
+def _are_plain(values: Sequence[object]) -> bool:
+    """Return whether these are no containers, and nothing that CBOR needs tags for.
 
-    It never goes deeper than that, so that a container may even hold itself.
+    Nearly all tuples and keys are so.
     """
-    level: list[object] = [values]
-    for _ in range(most):
-        level = _containers_in(level)
-        if not level:
+    for each in values:  # noqa: SIM110 - all() takes three times as long
+        if type(each) not in _PLAIN:
             return False
     return True
 
@@ -73,13 +76,9 @@ def _containers_in(level: list[object]) -> list[object]:
         id(each): each
         for container in level
         for each in _items(container)
-        if type(each) not in _PLAIN and _is_container(each)
+        if isinstance(each, _CONTAINERS)
     }
     return list(found.values())
-
-
-def _is_container(value: object) -> bool:
-    return isinstance(value, (*_SEQUENCES, Mapping, cbor2.CBORTag))
 
 
 def _items(container: object) -> Iterable[object]:

@@ -128,7 +128,7 @@ def test_what_no_node_reads_is_no_key_and_no_change(value: object) -> None:
 
 
 def payload_of(request: Request) -> bytes:
-    (payload,) = Frames(limits.CLIENT_FRAME_BYTES_MAX).feed(requests.encode(request))
+    (payload,) = Frames().feed(requests.encode(request))
     return payload
 
 
@@ -211,8 +211,7 @@ def test_a_space_of_the_longest_name_can_be_asked_for() -> None:
     keys: list[list[object]] = [[1], [[1]]]  # read at once, and by the general decoder
     for key in keys:
         asked = GetRequest(1, longest, 0, key)
-        (payload,) = Frames().feed(requests.encode(asked))
-        assert requests.decode(payload) == asked
+        assert requests.decode(payload_of(asked)) == asked
 
 
 @pytest.mark.parametrize("name", ["", "x" * 257, None, -1, 1.5, True, b"t", 2**32])
