@@ -120,11 +120,11 @@ def steps(evidence: Evidence) -> RuleFinding:
         change, former = life.follows, life.former
         if events.name[at] != "configured" or change is None or former is None:
             continue
-        if not change.index:
-            continue  # what the log began with, or nothing, is in force again
+        if not life.leads or change.term != life.leads:
+            continue  # appended by another node, or none: term 0 is of what the log began with
         before = life.own[-1] if life.own else None
-        if change.term != life.leads or (before is not None and change.index <= before.index):
-            continue  # appended by another node, or in force again after a ROLLBACK or a cut
+        if before is not None and change.index <= before.index:
+            continue  # in force again after a ROLLBACK or a cut
         life.own.append(change)
         found.facts += 1
         node, where = events.node[at], f"the configuration at {change.index}"
