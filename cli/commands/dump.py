@@ -196,7 +196,10 @@ def _tell(bundle: "Bundle", unnamed: Sequence[str]) -> None:
 
 
 def _only_over_a_dump(out: Path) -> None:
-    """What a drill or the demo left is more than a dump, and would be half replaced."""
+    """A dump takes the place of a dump only.
+
+    What a drill or the demo left is more than that, and would be half replaced.
+    """
     from admin.evidence.bundle import DUMPS, is_bundle  # noqa: PLC0415 - only here
     from admin.evidence.manifest import UNFINISHED, Manifest, NoEvidence  # noqa: PLC0415 - the same
     from admin.lab.new_directory import check_new  # noqa: PLC0415 - the same
