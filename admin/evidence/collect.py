@@ -7,6 +7,7 @@ from pathlib import Path
 
 from admin.evidence import checksums, events, parts, rows
 from admin.evidence.bundle import Bundle, is_bundle, log_part, rows_of
+from admin.evidence.counting import counting
 from admin.evidence.inside import Inside, gather
 from admin.evidence.manifest import PART_ENTRIES, Manifest, NodeFacts, NoEvidence
 from admin.evidence.sampling import Generations
@@ -215,17 +216,20 @@ class Dump:
         clusters = {each.cluster_uuid for each in accounts if each.cluster_uuid}
         if len(clusters) > 1:
             raise NoEvidence(f"the nodes are of {len(clusters)} clusters: {sorted(clusters)}")
+        known = counting(accounts)
         nodes = [
-            replace(each.facts, generation=self._generations.of(each.facts)) for each in accounts
+            replace(
+                each.facts,
+                generation=self._generations.of(each.facts),
+                voter=each.facts.voter
+                if each.sample
+                else not known.ids or each.facts.node in known.ids,
+            )
+            for each in accounts
         ]
         if len({each.node for each in nodes}) < len(nodes):
             raise NoEvidence(f"a node was named twice: {sorted(each.name for each in nodes)}")
-        members = _members(accounts)
-        here = {each.node for each in nodes}
-        self.unnamed = tuple(name for id, name in sorted(members.items()) if id not in here)
-        counting = _counting(accounts)
-        voters = len(counting) or sum(each.voter for each in nodes) + len(self.unnamed)
-        quorums = [each.quorum for each in accounts if each.facts.voter]
+        self.unnamed = known.absent
         return Manifest(
             run_id=self.name,
             source=source,
@@ -234,8 +238,8 @@ class Dump:
             cluster_generation=generation_of(
                 Term(max((each.term for each in accounts), default=0))
             ),
-            quorum=max(quorums, default=0) or majority(voters),
-            voters=voters,
+            quorum=known.quorum,
+            voters=known.voters,
             part_entries=self.part_entries,
             settings=next((each.settings for each in accounts if each.settings), {}),
             nodes=tuple(nodes),
@@ -283,22 +287,6 @@ class Dump:
             self.folder, facts.node, facts.generation, after + 1, after + self.part_entries
         )
         return whole.with_suffix(self.writer.kept.suffix)
-
-
-def _members(accounts: Sequence[Account]) -> dict[int, str]:
-    """Return whose acks count: by what running nodes say, or as the cluster was founded."""
-    samples = [each.sample for each in accounts if each.sample is not None]
-    recruits = {peer.id for each in samples for peer in each.peers if peer.recruit}
-    members = {id: name for each in samples for id, name, _ in each.nodes if id not in recruits}
-    # If all nodes are stopped, missing ones still count in the quorum.
-    return members or {id: f"n{id}" for each in accounts for id in each.founders}
-
-
-def _counting(accounts: Sequence[Account]) -> Sequence[tuple[int, str]]:
-    """Return the voters by the node that has confirmed the most; none where no node says."""
-    samples = [each.sample for each in accounts if each.sample is not None]
-    furthest = max(samples, key=lambda each: (each.confirmed, each.id), default=None)
-    return () if furthest is None else furthest.voters
 
 
 def _counted_by(manifest: Manifest, voters: frozenset[int]) -> Manifest:

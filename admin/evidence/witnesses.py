@@ -4,7 +4,7 @@ import contextlib
 import itertools
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -16,6 +16,7 @@ from admin.evidence.tables import Row
 from election.messages import Index
 from qsync import record
 from qsync.client.one_node import NodeConnection
+from qsync.core.configuration import Configuration
 from qsync.errors import ProtocolError, Unavailable
 from qsync.member import WITHOUT_VOTE
 from qsync.record import Entry, RecordDamage
@@ -54,7 +55,8 @@ class LogChunk(NamedTuple):
 class Account:
     """A node's account of itself, taken before its log is read.
 
-    `founders`: ids of the voters that its cluster was founded with, where only a directory tells.
+    `configurations`: of a directory, by its log: the one in force at its confirmed index, and those
+    behind it, oldest first.
     """
 
     facts: NodeFacts
@@ -64,7 +66,7 @@ class Account:
     quorum: int = 0
     sample: NodeStatus | None = None
     settings: dict[str, object] = field(default_factory=dict)
-    founders: tuple[int, ...] = ()
+    configurations: tuple[Configuration, ...] = ()
 
 
 class EvidenceSource(Protocol):
@@ -152,7 +154,9 @@ class StoppedNode:
 
     def account(self) -> Account:
         """Return its account by its identity, and by what its log recorded as confirmed."""
-        from qsync.store.directory import Directory  # noqa: PLC0415 - LMDB is slow to import
+        from qsync.decided import stopped_log  # noqa: PLC0415 - LMDB is slow to import
+        from qsync.node.assembly import founding  # noqa: PLC0415 - the same
+        from qsync.store.directory import Directory  # noqa: PLC0415 - the same
         from qsync.store.opening import open_stored_log  # noqa: PLC0415 - the same
 
         identity = logs.identity_of(self.path)
@@ -161,6 +165,8 @@ class StoppedNode:
             contextlib.closing(open_stored_log(directory)) as log,
         ):
             found = log.recover()
+            readable = replace(found, confirmed=Index(min(found.confirmed, found.last)))
+            followed = stopped_log(log, readable, founding(directory.identity)).configurations
         facts = NodeFacts(
             node=int(identity.replica),
             name=identity.name,
@@ -169,12 +175,13 @@ class StoppedNode:
             last=int(found.last),
             problem=found.quarantined or "",
         )
-        founders = tuple(int(each.replica) for each in identity.founders)
+        in_force = followed.before(Index(readable.confirmed + 1))
+        later = [each for index, each in followed.standing() if index > readable.confirmed]
         return Account(
             facts=facts,
             cluster_uuid=identity.cluster,
             term=int(found.ballot.term),
-            founders=founders,
+            configurations=(*filter(None, [in_force]), *later),
         )
 
     def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:

@@ -71,7 +71,9 @@ def _by_logs(run: RunTables) -> RuleFinding:
     manifest = run.manifest
     facts = {(each.node, each.generation): each for each in manifest.nodes}
     upto, whose = max(((each.confirmed, whose) for whose, each in facts.items()), default=(0, None))
-    if not manifest.quorum or whose is None or len(run.logs) < manifest.voters or not upto:
+    if not manifest.quorum:
+        return RuleFinding(lacks="the quorum is not known")
+    if whose is None or len(run.logs) < manifest.voters or not upto:
         return RuleFinding(lacks="a voter's log is missing, or no confirmed index is known")
     log = run.logs.get(whose)
     at = log.at().get(upto) if log is not None else None

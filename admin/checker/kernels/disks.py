@@ -321,7 +321,9 @@ def by_logs(manifest: Manifest, entries: LogEntries, logs: int) -> RuleFinding:
     `entries`: the entries at that index in all logs; `logs`: the number of logs.
     """
     ahead = confirmed_last(manifest)
-    if ahead is None or not manifest.quorum or logs < manifest.voters or not ahead.confirmed:
+    if not manifest.quorum:
+        return RuleFinding(lacks="the quorum is not known")
+    if ahead is None or logs < manifest.voters or not ahead.confirmed:
         return RuleFinding(lacks="a voter's log is missing, or no confirmed index is known")
     upto, whose = ahead.confirmed, (ahead.node, ahead.generation)
     own = [at for at in range(len(entries)) if entries.whose(at) == whose]
