@@ -1,7 +1,6 @@
 """A node's log, read online or from the directory of a stopped node, and checked as one chain."""
 
 import contextlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import cbor2
 
 from admin.cluster import space_names
-from election.messages import Index, Replica
+from election.messages import Index
 from qsync import record
 from qsync.client.one_node import NodeConnection
 from qsync.core.logstart import EMPTY, LogStart
@@ -21,6 +20,7 @@ from qsync.node.info import LOG_START
 from qsync.record import CHAIN_SEED, Entry, EntryKind, RecordDamage
 from qsync.status import decode
 from qsync.store.contract import Identity
+from qsync.store.identity import IDENTITY, read_identity
 from qsync.wire import replies
 from qsync.wire.verbs import InfoRequest, LogRequest, PlainRequest, Verb
 
@@ -254,16 +254,10 @@ def _tuple(stored: object) -> object:
 
 
 def identity_of(path: Path) -> Identity:
-    """Return the identity of a directory. Raises ConfigError."""
+    """Return the identity of a directory. Raises ConfigError, WrongFormat."""
     try:
-        found = json.loads((path / "identity.json").read_text("utf-8"))
-        return Identity(
-            cluster=found["cluster"],
-            instance=found["instance"],
-            replica=Replica(found["replica"]),
-            name=found["name"],
-        )
+        return read_identity(path)[0]
     except FileNotFoundError:
-        raise ConfigError(f"{path} is no node's directory: it has no identity.json") from None
-    except (OSError, ValueError, KeyError) as error:
-        raise ConfigError(f"{path}/identity.json cannot be read: {error!r}") from None
+        raise ConfigError(f"{path} is no node's directory: it has no {IDENTITY}") from None
+    except OSError as error:
+        raise ConfigError(f"{path}/{IDENTITY} cannot be read: {error.strerror}") from None

@@ -166,7 +166,7 @@ class StoppedNode:
         ):
             found = log.recover()
             readable = replace(found, confirmed=Index(min(found.confirmed, found.last)))
-            followed = stopped_log(log, readable, founding(directory.identity)).configurations
+            followed = stopped_log(log, readable, founding(identity)).configurations
         facts = NodeFacts(
             node=int(identity.replica),
             name=identity.name,

@@ -1,6 +1,5 @@
 """`qsync audit`: who did what at a node, read and judged from its files."""
 
-import json
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from cli.output import document, say, style, text, value
 from cli.printable import one_line
 from qsync import audit as trails
 from qsync.audit import AuditHead
+from qsync.errors import QsyncError
 from qsync.units import how_many
 
 _SOURCE = click.argument("source", metavar="FILE|DIR", type=click.Path(path_type=Path))
@@ -149,12 +149,14 @@ def verify(
 
 def _instance(source: Path) -> str:
     """The file of the trail in a directory. Raises NoFile."""
-    path = (source if source.is_dir() else source.parent) / "identity.json"
+    from admin.cluster.logs import identity_of  # noqa: PLC0415 - slow to import
+
+    path = source if source.is_dir() else source.parent
     try:
-        return str(json.loads(path.read_text("utf-8"))["instance"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return identity_of(path).instance
+    except QsyncError as error:
         raise NoFile(
-            f"{path} does not say which node's trail this is",
+            f"{path} does not say which node's trail this is: {error.message}",
             hint="name the directory of the node",
         ) from None
 

@@ -1,38 +1,25 @@
 """A node's directory: one process at a time, one format version, one identity for ever."""
 
 import fcntl
-import json
 import os
 import statistics
 import time
 import uuid
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import lmdb
 
-from election.messages import Replica
 from qsync.errors import ConfigError, DirectoryLocked, StoreError, WrongFormat
-from qsync.member import Member, MemberRole
-from qsync.record import instance_text, read_instance
 from qsync.store import faults
 from qsync.store.contract import Identity
 from qsync.store.environment import sync_directory, write_whole
+from qsync.store.identity import FORMAT, IDENTITY, identity_text, read_identity
 from qsync.store.private import make_private
 
-FORMAT = 3
-"""Version of the layout: DIR/identity.json, DIR/lock, DIR/log, DIR/data.
-
-2: names the founders. 3: the log is a sequence of segments, no LMDB environment.
-"""
-FORMAT_WITH_LMDB = 2
-"""What is still opened: a node that starts raises it to the present one."""
-FORMAT_TRIMMED = 4
-"""The log may begin behind a snapshot: a release that knows no such log refuses the directory."""
-
-_PARTS = frozenset({"identity.json", "log", "data"})
+_PARTS = frozenset({IDENTITY, "log", "data"})
 _PROBES = 15
 _PROBE_BYTES = 4096
 
@@ -169,50 +156,14 @@ def _lock(path: Path) -> int:
 def _stored(path: Path) -> tuple[Identity | None, int]:
     """The identity written when the directory was formatted, None before that; and the format."""
     try:
-        text = (path / "identity.json").read_text(encoding="utf-8")
+        return read_identity(path)
     except FileNotFoundError:
         if (path / "log").exists() or (path / "data").exists():
             raise WrongFormat(
-                f"{path} holds data but no identity.json",
+                f"{path} holds data but no {IDENTITY}",
                 hint="restore the file, or move the data away",
             ) from None
         return None, FORMAT
-    except UnicodeDecodeError:
-        raise WrongFormat(f"{path}/identity.json is not text") from None
-    return _read_identity(text, path)
-
-
-def _read_identity(text: str, path: Path) -> tuple[Identity, int]:
-    try:
-        fields = json.loads(text)
-        version = fields["format"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise WrongFormat(f"{path}/identity.json names no format") from None
-    if version not in (FORMAT, FORMAT_WITH_LMDB, FORMAT_TRIMMED):
-        raise WrongFormat(
-            f"{path} has format {version}, this release knows {FORMAT_TRIMMED}",
-            hint="use the release that wrote it",
-            details={"format": version, "known": FORMAT_TRIMMED},
-        )
-    try:
-        identity = Identity(
-            cluster=str(fields["cluster"]),
-            instance=str(fields["instance"]),
-            replica=Replica(int(fields["replica"])),
-            name=str(fields["name"]),
-            founders=tuple(_founder(*each) for each in sorted(fields["founders"])),
-        )
-    except (KeyError, ValueError, TypeError, OverflowError) as error:
-        raise WrongFormat(f"{path}/identity.json is incomplete: {error!r}") from None
-    return identity, int(version)
-
-
-def _founder(
-    replica: int, instance: str, role: str = MemberRole.VOTER, name: str = "", address: str = ""
-) -> Member:
-    """A member by its row; former releases wrote the id and the instance of voters alone."""
-    there = read_instance(str(uuid.UUID(instance)))
-    return Member(Replica(int(replica)), there, MemberRole(role), str(name), str(address))
 
 
 def _format(path: Path, wanted: Identity) -> Identity:
@@ -252,11 +203,5 @@ def _same(stored: Identity, wanted: Identity) -> Identity:
 
 def _store(path: Path, identity: Identity, version: int) -> None:
     """Write the identity so that it is either there whole, or not at all."""
-    founders = [
-        [each.replica, instance_text(each.instance), each.role, each.name, each.address]
-        for each in identity.founders
-    ]
-    fields = {"format": version, **asdict(identity), "founders": founders}
-    text = json.dumps(fields, indent=2) + "\n"
-    write_whole(path / "identity.json", text.encode())
+    write_whole(path / IDENTITY, identity_text(identity, version).encode())
     sync_directory(path)

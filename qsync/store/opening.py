@@ -12,8 +12,9 @@ from qsync.member import Member
 from qsync.record import read_instance
 from qsync.store import faults
 from qsync.store.contract import Identity, PlacedLog
-from qsync.store.directory import FORMAT_TRIMMED, FORMAT_WITH_LMDB, Directory, is_formatted
+from qsync.store.directory import Directory, is_formatted
 from qsync.store.environment import FILE, MAP_SIZE, sync_directory
+from qsync.store.identity import FORMAT_TRIMMED, FORMAT_WITH_LMDB
 from qsync.store.log import LmdbLog, is_missing
 from qsync.store.segments.copying import copy_log
 from qsync.store.segments.files import has_segments

@@ -7,7 +7,8 @@ from pathlib import Path
 from election.messages import Term
 from qsync.record import Entry
 from qsync.store.contract import Tail
-from qsync.store.directory import FORMAT_WITH_LMDB, Directory
+from qsync.store.directory import Directory
+from qsync.store.identity import FORMAT_WITH_LMDB
 from qsync.store.log import LmdbLog
 from tests.unit.logs import ME, MEMBER, some, write
 

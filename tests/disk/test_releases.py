@@ -14,7 +14,7 @@ import qsync
 from qsync.core import logstart
 from qsync.errors import QsyncError, WrongFormat
 from qsync.node.embedded import EmbeddedNode
-from qsync.store.directory import FORMAT, FORMAT_TRIMMED
+from qsync.store.identity import FORMAT, FORMAT_TRIMMED
 from qsync.store.segments.beginning import OLDER
 from qsync.store.segments.scan import scan_log
 from qsync.store.snapfiles import SNAPSHOTS, snapshot_files

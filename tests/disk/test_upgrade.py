@@ -16,7 +16,8 @@ import pytest
 from election.messages import Index
 from qsync.record import Entry
 from qsync.store.contract import RecoveredLog, Tail
-from qsync.store.directory import FORMAT, FORMAT_WITH_LMDB, Directory
+from qsync.store.directory import Directory
+from qsync.store.identity import FORMAT, FORMAT_WITH_LMDB
 from qsync.store.opening import is_log_missing, open_log, upgrade
 from tests.disk import traced
 from tests.disk.former import BALLOT, former_directory

@@ -1,7 +1,7 @@
 """Nodes keep the heads of each other's audit trails: no echo without end, and a cut one shows."""
 
-import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import cbor2
@@ -17,9 +17,11 @@ from qsync.config.sections import AuditSection
 from qsync.errors import ProtocolError
 from qsync.node.audit_heads import INSTANCES_MAX, AuditHeads, HeadNews
 from qsync.node.auditing import AuditTrail
+from qsync.store.identity import FORMAT, IDENTITY, identity_text
 from qsync.wire import peer_audit, peer_messages
 from qsync.wire.frames import SealedFrames
 from qsync.wire.peer_audit import PeerAudit
+from tests.unit.logs import ME
 
 INTERVAL = 60.0
 
@@ -32,8 +34,8 @@ class Member:
         self.alarms: list[tuple[str, Mapping[str, object]]] = []
         self.tells = True
         directory.mkdir(exist_ok=True)
-        identity = {"instance": f"i{number}"}
-        (directory / "identity.json").write_text(json.dumps(identity))
+        identity = replace(ME, instance=f"i{number}", replica=Replica(number))
+        (directory / IDENTITY).write_text(identity_text(identity, FORMAT))
         self.live()
 
     def live(self) -> None:

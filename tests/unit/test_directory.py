@@ -23,7 +23,8 @@ from qsync.errors import (
 )
 from qsync.store import archive, mark
 from qsync.store.contract import Identity
-from qsync.store.directory import FORMAT_TRIMMED, Directory, is_formatted
+from qsync.store.directory import Directory, is_formatted
+from qsync.store.identity import FORMAT_TRIMMED
 from qsync.store.private import make_private, write_private
 from tests.unit.logs import CHILD, ME, ROOT, child, lmdb_log, recovered, some, write
 from tests.unit.test_receiving import files_end_at
@@ -122,7 +123,8 @@ def test_a_second_process_is_refused_by_the_first_ones_id(tmp_path: Path) -> Non
     code = """
         from pathlib import Path
         from tests.unit.logs import ME
-        from qsync.store.directory import FORMAT_TRIMMED, Directory, is_formatted
+        from qsync.store.directory import Directory, is_formatted
+        from qsync.store.identity import FORMAT_TRIMMED
         with Directory(Path(sys.argv[1]), wanted=ME):
             print("mine", flush=True)
             sys.stdin.read()
@@ -147,7 +149,8 @@ def test_a_process_that_was_killed_leaves_no_lock(tmp_path: Path) -> None:
         import os, signal
         from pathlib import Path
         from tests.unit.logs import ME
-        from qsync.store.directory import FORMAT_TRIMMED, Directory, is_formatted
+        from qsync.store.directory import Directory, is_formatted
+        from qsync.store.identity import FORMAT_TRIMMED
         if os.fork() == 0:
             directory = Directory(Path(sys.argv[1]), wanted=ME)
             os.kill(os.getpid(), signal.SIGKILL)
@@ -212,7 +215,8 @@ def test_a_directory_that_may_not_be_written_is_said_so(tmp_path: Path) -> None:
         from pathlib import Path
         from tests.unit.logs import ME
         from qsync.errors import StoreError
-        from qsync.store.directory import FORMAT_TRIMMED, Directory, is_formatted
+        from qsync.store.directory import Directory, is_formatted
+        from qsync.store.identity import FORMAT_TRIMMED
         os.seteuid(65534)
         try:
             Directory(Path(sys.argv[1]) / "n1", wanted=ME)
