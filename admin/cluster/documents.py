@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from admin.cluster import sides, surveys
+from admin.cluster import sides
+from admin.cluster.lag import behind
 from admin.cluster.surveys import ClusterSurvey, ClusterVerdict
 from qsync.status.members import AnonymousStatus
 from qsync.status.record import NodeStatus
@@ -101,7 +102,7 @@ def _node(found: ClusterSurvey, node: NodeStatus) -> dict[str, object]:
         "term": node.term,
         "vclock": node.vclock,
         "confirmed": node.confirmed,
-        "lag": surveys.behind(found, node),
+        "lag": behind(found, node),
         "status": node.status or "running",
         "stranger": node.stranger,
         "write_us": None if usual is None else round(usual * 1e6),

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from admin.cluster.lag import behind, has_lag
 from admin.cluster.short import seconds
-from admin.cluster.surveys import ClusterSurvey, behind, peer_of
+from admin.cluster.surveys import ClusterSurvey, peer_of
 from qsync.status.record import NodeStatus
 
 
@@ -80,8 +81,7 @@ def _idle(found: ClusterSurvey, node: NodeStatus) -> str:
 
 
 def _behind(found: ClusterSurvey, node: NodeStatus) -> str:
-    leads = found.leader is None or found.leader.id == node.id
-    return "-" if leads else str(behind(found, node))
+    return str(behind(found, node)) if has_lag(found, node) else "-"
 
 
 def _upstream(found: ClusterSurvey, node: NodeStatus) -> str:

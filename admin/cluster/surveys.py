@@ -261,11 +261,6 @@ def leader_address(found: ClusterSurvey) -> str | None:
     return newest.leader_address
 
 
-def behind(found: ClusterSurvey, node: NodeStatus) -> int:
-    """By how many entries a node's durable log is behind the leader's."""
-    return max(0, found.leader.last - node.written) if found.leader is not None else 0
-
-
 def stall(found: ClusterSurvey) -> str | None:
     """Since when nothing is confirmed, which nodes are missing, and what is wrong with them."""
     leader = found.leader

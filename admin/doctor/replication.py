@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from admin.cluster import sides, surveys, troubles
+from admin.cluster.lag import behind
 from admin.doctor.facts import Facts, Finding, critical, notice, warning
 from qsync.member import Standing
 from qsync.units import how_many
@@ -104,7 +105,7 @@ UNFOLDED_ENTRIES_MAX = 200_000
 def replicas_keep_up(facts: Facts) -> Iterator[Finding]:
     """No follower is far behind."""
     for node in facts.nodes:
-        lag = surveys.behind(facts.survey, node)
+        lag = behind(facts.survey, node)
         if not node.leads and lag > LAG_ENTRIES_MAX:
             yield warning(
                 node.name,
@@ -212,7 +213,7 @@ def joins_end(facts: Facts) -> Iterator[Finding]:
     """Every node that joins as a voter becomes one soon."""
     for node in facts.nodes:
         if node.standing == Standing.JOINING and node.uptime > JOIN_S_MAX:
-            lag = surveys.behind(facts.survey, node)
+            lag = behind(facts.survey, node)
             yield warning(
                 node.name,
                 f"has run for {node.uptime / 60:.0f} min, is to become a voter when it has caught "

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from admin.cluster import surveys
+from admin.cluster.lag import behind
 from admin.cluster.surveys import ClusterSurvey
 from admin.drills import reader, session
 from admin.drills.expectations import JudgedRun
@@ -224,7 +225,7 @@ def _row(node: PlaceNode, found: ClusterSurvey) -> DemoRow:
         role=sample.role,
         term=sample.term,
         confirmed=sample.confirmed,
-        lag=surveys.behind(found, sample),
+        lag=behind(found, sample),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from admin.cluster import short, sides, surveys
+from admin.cluster.lag import behind, has_lag
 from admin.cluster.picture import ClusterPicture
 from admin.cluster.short import seconds
 from cli.top import draw
@@ -164,10 +165,8 @@ def _access(_: ClusterPicture, node: NodeStatus) -> str:
 
 
 def _lag(picture: ClusterPicture, node: NodeStatus) -> str:
-    leader = picture.leader
-    if leader is None or leader.id == node.id:
-        return "-"
-    return short.amount(surveys.behind(picture.survey, node))
+    found = picture.survey
+    return short.amount(behind(found, node)) if has_lag(found, node) else "-"
 
 
 def _idle(_: ClusterPicture, node: NodeStatus) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import trio
 
-from admin.cluster import documents, short, surveys
+from admin.cluster import documents, short
+from admin.cluster.lag import behind
 from admin.cluster.moment import MomentWriter
 from admin.cluster.picture import ClusterPicture
 from admin.cluster.sampler import Sampler
@@ -49,7 +50,7 @@ def row(picture: ClusterPicture) -> str:
     """One moment."""
     node, found, rates = picture.leader, picture.verdict, picture.rates
     slow = picture.commit.quantile(0.99)
-    lag = max((surveys.behind(picture.survey, each) for each in picture.survey.samples), default=0)
+    lag = max((behind(picture.survey, each) for each in picture.survey.samples), default=0)
     values = (
         clock(picture.moment.time),
         found.health.value,
