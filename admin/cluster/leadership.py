@@ -70,8 +70,7 @@ def in_words(numbers: Mapping[str, object], found: ClusterSurvey) -> str:
     if numbers.get("leads") is False:
         return f"nothing, it does not lead: {words}"
     heir = numbers.get("hands_over_to")
-    names = {id: name for each in found.samples for id, name, _ in each.nodes}
-    named = names.get(heir, f"node {heir}") if isinstance(heir, int) else None
+    named = found.names.get(heir, f"node {heir}") if isinstance(heir, int) else None
     return f"{words}, hands over to {named}" if heir else words
 
 

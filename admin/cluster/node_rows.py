@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from admin.cluster.lag import behind, has_lag
+from admin.cluster.lag import behind, is_to_follow
 from admin.cluster.short import seconds
 from admin.cluster.surveys import ClusterSurvey, peer_of
 from qsync.status.record import NodeStatus
@@ -81,7 +81,7 @@ def _idle(found: ClusterSurvey, node: NodeStatus) -> str:
 
 
 def _behind(found: ClusterSurvey, node: NodeStatus) -> str:
-    return str(behind(found, node)) if has_lag(found, node) else "-"
+    return str(behind(found, node)) if is_to_follow(found, node) else "-"
 
 
 def _upstream(found: ClusterSurvey, node: NodeStatus) -> str:

@@ -69,8 +69,7 @@ class ClusterPicture:
 
     def name(self, id: int | None) -> str:
         """A member's name."""
-        known = {other: name for each in self.survey.samples for other, name, _ in each.nodes}
-        return "-" if id is None else known.get(id, str(id))
+        return "-" if id is None else self.survey.names.get(id, str(id))
 
     @property
     def troubled(self) -> frozenset[str]:
@@ -154,7 +153,7 @@ class PictureModel:
         """The merged events; computed again only when a node reports a new one."""
         if self._events_of != moment.events:
             self._events_of = moment.events
-            names = {id: name for each in moment.survey.samples for id, name, _ in each.nodes}
+            names = moment.survey.names
             events = tuple(merged(moment.events, names)[-EVENTS_MAX:])
             self._past = events, tuple(leaderships(moment.events, names))
         return self._past

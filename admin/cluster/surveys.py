@@ -58,6 +58,12 @@ class ClusterSurvey:
         return max([len(each.nodes) for each in self.samples] + [len(self)])
 
     @property
+    def names(self) -> dict[int, str]:
+        """The names by id of members, and of others that answer, such as removed nodes."""
+        own = {each.id: each.name for each in self.samples}
+        return own | {id: name for each in self.samples for id, name, _ in each.nodes}
+
+    @property
     def voting(self) -> list[NodeStatus]:
         """The nodes that answer and may vote, or would if they had a configuration."""
         return [each for each in self.samples if each.standing not in WITHOUT_VOTE]

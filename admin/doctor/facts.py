@@ -145,8 +145,7 @@ class Facts:
 
     def name(self, id: int) -> str:
         """A member's name."""
-        names = {other: name for node in self.nodes for other, name, _ in node.nodes}
-        return names.get(id, str(id))
+        return self.survey.names.get(id, str(id))
 
 
 def gather(seeds: Sequence[str], *, timeout: float = TIMEOUT_S) -> Facts:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from admin.cluster import short, sides, surveys
-from admin.cluster.lag import behind, has_lag
+from admin.cluster.lag import behind, is_to_follow
 from admin.cluster.picture import ClusterPicture
 from admin.cluster.short import seconds
 from cli.top import draw
@@ -166,7 +166,7 @@ def _access(_: ClusterPicture, node: NodeStatus) -> str:
 
 def _lag(picture: ClusterPicture, node: NodeStatus) -> str:
     found = picture.survey
-    return short.amount(behind(found, node)) if has_lag(found, node) else "-"
+    return short.amount(behind(found, node)) if is_to_follow(found, node) else "-"
 
 
 def _idle(_: ClusterPicture, node: NodeStatus) -> str:

@@ -1,6 +1,7 @@
 """The panels above and beside the table of nodes; each function returns lines of one width."""
 
 from admin.cluster import short
+from admin.cluster.lag import is_to_follow
 from admin.cluster.past import PastEvent
 from admin.cluster.picture import ClusterPicture
 from admin.cluster.short import clock, seconds
@@ -56,7 +57,8 @@ def leader(picture: ClusterPicture, width: int, *, wide: bool = False) -> Lines:
         return [draw.fit(draw.line(("LEADER  nobody", BAD), f"  term {heard}"), width)]
     since = next((each for each in picture.leaderships if each.term == node.term), None)
     held = "" if since is None else f"  for {short.lasting(picture.moment.time - since.since)}"
-    others = [each for each in picture.survey.samples if each.id != node.id]
+    found = picture.survey
+    others = [each for each in found.samples if is_to_follow(found, each)]
     odd = [each for each in others if each.leader != node.id]
     agreed = ("  all agree", "") if not odd else (f"  ! {_disagreement(picture, odd)}", UNEASY)
     style = GOOD if not node.ro and node.stuck is None else BAD

@@ -10,9 +10,9 @@ import pytest
 from admin.cluster import documents, remarks, short
 from admin.cluster.moment import SCHEMA, Moment, MomentWriter, read
 from admin.cluster.past import leaderships, merged
-from admin.cluster.picture import PictureModel
+from admin.cluster.picture import ClusterPicture, PictureModel
 from admin.cluster.short import seconds
-from cli.top import draw, nodes, run
+from cli.top import draw, nodes, panels, run
 from cli.top.sources import Tape
 from qsync.core.generation import first_term_of
 from qsync.errors import ConfigError
@@ -283,6 +283,30 @@ def test_prose_is_wrapped_at_words_and_cut_at_the_end() -> None:
 
 
 # --------------------------------------------------------------------- nodes that are no part of it
+
+
+def removed(standing: str) -> ClusterPicture:
+    """The configuration of the others has no n5, which hears nothing of them."""
+    stay = [[id, name, f"127.0.0.1:330{id}"] for id, name in cast.NAMES.items() if id != 5]
+    answers = {id: cast.node(id, leads=id == 1, nodes=stay) for id in cast.NAMES}
+    answers[5] = cast.node(5, standing=standing, leader=None, written=800, nodes=stay)
+    return PictureModel().show(cast.moment(answers))
+
+
+def lag_of_n5(picture: ClusterPicture) -> str:
+    shown = [line.plain for line in nodes.table(picture, 200, nodes.size(picture), 1)]
+    row = next(line for line in shown if "n5" in line)
+    return row[: shown[0].index("lag") + len("lag")].split()[-1]
+
+
+def test_a_removed_node_keeps_its_name_has_no_lag_and_disagrees_with_nobody() -> None:
+    picture = removed("removed")
+    assert picture.name(5) == "n5"
+    assert "all agree" in panels.leader(picture, 200)[0].plain
+    assert lag_of_n5(picture) == "-"
+    picture = removed("learner")
+    assert "n5 follows nobody" in panels.leader(picture, 200)[0].plain
+    assert lag_of_n5(picture) == "88k"
 
 
 def superseded(id: int) -> dict[str, object]:

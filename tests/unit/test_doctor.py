@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from admin.cluster.lag import has_lag
+from admin.cluster.lag import is_to_follow
 from admin.cluster.surveys import ClusterSurvey
 from admin.cluster.unreachable import UnreachableNode
 from admin.doctor import checks, leading
@@ -533,7 +533,7 @@ def test_a_removed_node_is_not_asked_to_keep_up() -> None:
     told = facts({1: {"last": 21000}, 2: {"standing": "removed"}, 3: {"written": 21000}})
     (result,) = checks.run(told, checks.chosen(["replicas-keep-up"]))
     assert result.findings == ()
-    assert not has_lag(told.survey, told.nodes[1])
+    assert not is_to_follow(told.survey, told.nodes[1])
 
 
 def test_an_unknown_check_is_refused_with_those_there_are() -> None:
