@@ -288,22 +288,23 @@ class Server:
                     details={RETRY_AFTER: 1.0},
                 )
             return
-        self._admission.introduce(hello)
-        known = self._instances.setdefault(hello.replica, hello.instance or "")
-        if known != hello.instance and self._inbound.get(hello.replica) is not None:
+        instance = hello.instance or ""
+        known = self._instances.get(hello.replica, instance)
+        if known != instance and hello.replica in self._inbound:
             raise ForeignCluster(
                 f"replica id {hello.replica} is taken by instance {known}",
                 hint="two directories run under one replica id; stop one of them",
             )
-        self._instances[hello.replica] = hello.instance or ""
+        self._admission.introduce(hello)
+        self._instances[hello.replica] = instance
 
     def _welcome_peer(self, connection: Connection, hello: Hello) -> None:
         replica, instance = Replica(hello.replica), read_instance(hello.instance or "")
         connection.frames = SealedFrames(self._admission.peer_frame_bytes_max)
         former = self._inbound.get(replica)
+        self._inbound[replica] = connection  # before the former one is lost: it did not depart
         if former is not None:
             self._reactor.close(former, "the peer connected again")
-        self._inbound[replica] = connection
         connection.lost = lambda lost, _why: self._peer_lost(replica, lost)
 
         connection.whose = f"node {replica}"

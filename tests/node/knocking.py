@@ -78,14 +78,21 @@ class Caller:
         accepted.setblocking(False)
         node.server.accept(accepted)
         node.reactor.flush()
-        dialer, self.frames = Dialer(hello), Frames(limits.HANDSHAKE_BYTES_MAX)
+        self.frames = Frames(limits.HANDSHAKE_BYTES_MAX)
+        try:
+            self._greet(Dialer(hello))
+        except BaseException:
+            self.line.close()
+            raise
+        self.frames.bytes_max = limits.CLIENT_FRAME_BYTES_MAX
+        self.line.setblocking(False)
+
+    def _greet(self, dialer: Dialer) -> None:
         while dialer.state is not ConnectionState.READY:
             for payload in self.frames.feed(self.line.recv(65536)):
                 answer = dialer.received(payload)
                 if answer is not None:
-                    send(node, self.line, answer)
-        self.frames.bytes_max = limits.CLIENT_FRAME_BYTES_MAX
-        self.line.setblocking(False)
+                    send(self.node, self.line, answer)
 
     def say(self, payload: bytes) -> None:
         """One message of a peer, and a batch of the node for it."""
