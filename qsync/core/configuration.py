@@ -130,8 +130,8 @@ class Configurations:
         self._founding = founding
         self._changes: list[_Change] = []
         self._earlier: dict[Replica, Instance] = {}
-        """Members of configurations that this log had: who was removed knows it when it begins
-        later. The last of each id, as far as this process had them."""
+        """Members by changes that this log had and that were not taken back: who was removed knows
+        it when it begins later. The last of each id, as far as this process had them."""
 
     @property
     def founding(self) -> Configuration | None:
@@ -195,12 +195,18 @@ class Configurations:
             return outside
         if self.followed.member(config.me) is not None:
             return Standing.STRANGER  # another directory has the place
-        if self.changed_at() > confirmed:
+        if not self.is_former(config.me, config.instance):
             return outside
-        was = self._earlier.get(config.me) == config.instance or any(
-            each.role_of(config.me, config.instance) for each in self._in_log()
-        )
-        return Standing.REMOVED if was else outside
+        # Who was a member is not anonymous again, also while its removal may be taken back.
+        return Standing.REMOVED if self.changed_at() <= confirmed else Standing.STRANGER
+
+    def is_former(self, replica: Replica, instance: Instance | None) -> bool:
+        """Return whether this very pair was a member and is none, as far as this log knows."""
+        if self.role_of(replica, instance) is not None:
+            return False
+        if instance is not None and self._earlier.get(replica) == instance:
+            return True
+        return any(each.role_of(replica, instance) for each in self._kept())
 
     def has_removed(self, replica: Replica, confirmed: Index) -> bool:
         """Return whether it was a member and is none, by what is confirmed (membership.md M4 d).
@@ -215,6 +221,11 @@ class Configurations:
     def _in_log(self) -> list[Configuration]:
         """Return all that this log has, the founding one first, also those that were taken back."""
         known = [each.configuration for each in self._changes]
+        return known if self._founding is None else [self._founding, *known]
+
+    def _kept(self, upto: Index | None = None) -> list[Configuration]:
+        """Return all up to there, the founding one first, without those that were taken back."""
+        known = [each for index, each in self.standing() if upto is None or index <= upto]
         return known if self._founding is None else [self._founding, *known]
 
     def before(self, index: Index) -> Configuration | None:
@@ -257,18 +268,18 @@ class Configurations:
 
     def trim(self, upto: Index) -> None:
         """Forget what is before `upto`, where the log begins now; the fold begins there."""
-        known, kept = self._in_log(), list[_Change]()
+        self._earlier |= _places(self._kept(upto))
+        kept = list[_Change]()
         for change in self._changes:
             if change.index > upto:
                 kept.append(change)
             elif change.taken_back_by is None or change.taken_back_by > upto:
                 self._founding = change.configuration
-        self._earlier |= _places(known[: len(known) - len(kept)])
         self._changes = kept
 
     def begin_at(self, body: bytes) -> None:
         """Begin at a snapshot, with the configuration in force there (membership.md M6 a)."""
-        self._earlier |= _places(self._in_log())
+        self._earlier |= _places(self._kept())
         self._founding = configuration_of(body, self.codec)
         self._changes = []
 

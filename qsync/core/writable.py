@@ -132,7 +132,8 @@ ANONYMOUS = Reason(
 REMOVED = Reason(
     why=ReadOnlyReason.REMOVED,
     text="this node was removed from the cluster",
-    lifts="add it again with `qsync member add`, on a new directory",
+    lifts="nothing while it is out: stop it, or make it a member again with `qsync member add`; "
+    "an empty directory can follow as a new node or an anonymous one",
 )
 
 

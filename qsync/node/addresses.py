@@ -9,6 +9,7 @@ from qsync.core.configuration import Configuration
 from qsync.errors import NotMember, ProtocolError
 from qsync.member import Member
 from qsync.node.anonymous import WORD, AnonymousLeases
+from qsync.record import Instance
 from qsync.wire.session import Hello
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ class AddressBook:
         """
         replica = Replica(hello.replica)
         if WORD in hello.features:
-            self.anonymous.admit(hello, self._followed, now)
+            configurations = self._machine.replicated_log.configurations
+            self.anonymous.admit(hello, configurations, now)
         elif self._is_out(replica, leader_idle):
             raise NotMember(
                 f"replica {replica} is not in the configuration {self._followed}",
@@ -78,6 +80,11 @@ class AddressBook:
             return False
         log = machine.replicated_log
         return log.configurations.has_removed(replica, log.confirmed)
+
+    def is_anonymous(self, replica: Replica, instance: Instance) -> bool:
+        """Return whether that directory follows without being a member, and never was one."""
+        configurations = self._machine.replicated_log.configurations
+        return self.anonymous.has(replica) and not configurations.is_former(replica, instance)
 
     def depart(self, replica: Replica) -> None:
         """Note that a peer has no connection to this node. A member is dialled all the same."""

@@ -11,17 +11,21 @@ from typing import Final
 
 from election.messages import Index, Replica
 from qsync.core.config import CoreConfig
-from qsync.core.configuration import Configuration
+from qsync.core.configuration import Configurations
 from qsync.core.peers import Peers
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.retention import HoldKind, LogHold
 from qsync.error_details import RETRY_AFTER
-from qsync.errors import ForeignCluster, Overloaded
+from qsync.errors import ForeignCluster, NotMember, Overloaded
 from qsync.record import read_instance
 from qsync.wire.session import Hello
 
 WORD: Final = "anonymous"
 """Among the words of a hello: the dialer asks to follow without being a member."""
+FOLLOW_AGAIN: Final = (
+    "make it a member again with `qsync member add`, or lay out an empty directory: "
+    "qsync init DIR --join TARGET --anonymous"
+)
 RETRY_S: Final = 5.0
 
 
@@ -53,10 +57,20 @@ class AnonymousLeases:
         """Return whether an anonymous replica has that id."""
         return any(each.replica == replica for each in self.known.values())
 
-    def admit(self, hello: Hello, followed: Configuration | None, now: float) -> None:
-        """Add or renew a lease. Raises Overloaded, and ForeignCluster for an id that is taken."""
+    def admit(self, hello: Hello, known: Configurations, now: float) -> None:
+        """Add or renew a lease. Raises Overloaded, and ForeignCluster for an id that is taken.
+
+        Raises NotMember for a member that was removed: it gets nothing behind its removal, under
+        no name (membership.md M4 f).
+        """
         instance, replica = hello.instance or "", Replica(hello.replica)
-        member = None if followed is None else followed.member(replica)
+        if known.is_former(replica, read_instance(instance)):
+            raise NotMember(
+                f"replica {replica} was removed from the cluster, and its directory cannot follow "
+                "as an anonymous one",
+                hint=FOLLOW_AGAIN,
+            )
+        member = None if known.followed is None else known.followed.member(replica)
         if member is not None:
             if member.instance == read_instance(instance):
                 self.known.pop(instance, None)  # it was added meanwhile
@@ -96,16 +110,20 @@ class AnonymousLeases:
         return next((each for each in found if each.instance != instance), None)
 
     def renew(
-        self, now: float, hears: Callable[[Replica, str], bool], followed: Configuration | None
+        self, now: float, hears: Callable[[Replica, str], bool], known: Configurations
     ) -> list[AnonymousLease]:
-        """Renew the leases of connected replicas; drop and return those that have expired."""
+        """Renew the leases of connected replicas; drop and return those that have expired.
+
+        Also those of who is a member by now, or was one and is removed.
+        """
         over = []
         for each in list(self.known.values()):
             each.connected = hears(each.replica, each.instance)
             if each.connected:
                 each.until = now + self.ttl
-            named = None if followed is None else followed.member(each.replica)
-            if each.until <= now or named is not None:
+            named = None if known.followed is None else known.followed.member(each.replica)
+            former = known.is_former(each.replica, read_instance(each.instance))
+            if each.until <= now or named is not None or former:
                 del self.known[each.instance]
                 over.append(each)
         return over

@@ -264,13 +264,14 @@ class Links:
             self._reactor.send(connection, keepalive.ping(self.period()))
             link.status, link.failures, link.message = LinkStatus.UP, 0, ""
             link.refused, link.not_member = False, ""
+            replica, instance = Replica(link.peer.id), read_instance(dialer.greeting.instance)
             self._step(
                 Connected(
-                    peer=Replica(link.peer.id),
+                    peer=replica,
                     epoch=link.epoch,
-                    instance=read_instance(dialer.greeting.instance),
+                    instance=instance,
                     features=features.told_in(dialer.greeting.features),
-                    anonymous=self.book.anonymous.has(Replica(link.peer.id)),
+                    anonymous=self.book.is_anonymous(replica, instance),
                 )
             )
         return len(payloads)

@@ -12,7 +12,7 @@ from qsync.member import Standing
 from qsync.node.view import NodeView
 
 _REMOVED: Final = Standing.REMOVED
-_MEMBER: Final = frozenset({Standing.VOTER, Standing.LEARNER, Standing.JOINING})
+_STRANGER: Final = Standing.STRANGER
 
 
 def standing_of(node: NodeView) -> Standing:
@@ -27,10 +27,18 @@ def reasons_of(node: NodeView) -> list[Reason]:
 
 
 def _why(node: NodeView) -> str | None:
-    """Return who refuses a member by its own log, and why; None while it has a leader."""
-    machine = node.replica.machine
+    """Return who refuses it as no member, and why; None while it has a leader, or was never one.
+
+    A stranger that never was a member is refused because it is not added yet. One that was lacks
+    the news that its removal is decided.
+    """
+    machine, config = node.replica.machine, node.replica.machine.config
     if machine.leader is not None or machine.raft.leader is not None:
         return None
-    if machine.operations.changes.standing not in _MEMBER:
+    standing = machine.operations.changes.standing
+    if standing is _REMOVED:
+        return None
+    was = machine.replicated_log.configurations.is_former(config.me, config.instance)
+    if standing is _STRANGER and not was:
         return None
     return node.links.refusal()

@@ -166,11 +166,11 @@ class Retention:
 
     def _renew_leases(self, now: float) -> None:
         node = self._node
-        followed = node.replica.machine.replicated_log.configurations.followed
-        for each in node.book.anonymous.renew(now, node.server.hears, followed):
+        known = node.replica.machine.replicated_log.configurations
+        for each in node.book.anonymous.renew(now, node.server.hears, known):
             fields = {"id": int(each.replica), "name": each.name, "uuid": each.instance}
             node.timeline.append("anonymous_over", fields)
-            if followed is not None and followed.member(each.replica) is not None:
+            if known.followed is not None and known.followed.member(each.replica) is not None:
                 node.server.part(f"replica id {each.replica} is that of a member", each.replica)
 
     def _has_settled(self, now: float) -> bool:

@@ -5,15 +5,18 @@ from dataclasses import replace
 import pytest
 
 from election.messages import Index, Replica
-from qsync.core.configuration import all_of
+from qsync.core.configuration import Configurations, all_of
 from qsync.core.retention import HoldKind
-from qsync.errors import ForeignCluster, Overloaded
+from qsync.data.members import CODEC
+from qsync.errors import ForeignCluster, NotMember, Overloaded
 from qsync.node.anonymous import WORD, AnonymousLeases
 from qsync.record import Instance, instance_text
 from qsync.wire.session import Hello, Party
 from tests.node.lone import CONFIG, Lone
 
-VOTERS = all_of([Replica(1), Replica(2), Replica(3)])
+FOUNDERS = all_of([Replica(1), Replica(2), Replica(3)])
+VOTERS = Configurations(FOUNDERS, CODEC)
+NOBODY = Configurations(None, CODEC)
 TTL = 60.0
 
 
@@ -83,18 +86,32 @@ def test_who_comes_back_is_known_as_far_as_it_was(leases: AnonymousLeases) -> No
 def test_who_was_made_a_member_is_anonymous_no_more(leases: AnonymousLeases) -> None:
     leases.admit(hello(31, 100), VOTERS, now=0.0)
     (own,) = all_of([Replica(31)], Instance(100)).members
-    with_it = VOTERS.with_(own)
+    with_it = Configurations(FOUNDERS.with_(own), CODEC)
     (over,) = leases.renew(1.0, lambda _, __: True, with_it)
     assert over.name == "a31"
     leases.admit(hello(31, 100), with_it, now=2.0)
     assert not leases.known
 
 
+def test_a_member_that_was_removed_is_not_anonymous_again(leases: AnonymousLeases) -> None:
+    leases.admit(hello(31, 100), VOTERS, now=0.0)
+    (own,) = all_of([Replica(31)], Instance(100)).members
+    removed = Configurations(FOUNDERS.with_(own), CODEC)
+    removed.begin_at(CODEC.encode(FOUNDERS.members, before=FOUNDERS.members))
+    removed.followed = removed.in_force
+    # Added and removed between two looks at the leases: what it had is over all the same.
+    assert [each.name for each in leases.renew(1.0, lambda _, __: True, removed)] == ["a31"]
+    with pytest.raises(NotMember, match="cannot follow as an anonymous one"):
+        leases.admit(hello(31, 100), removed, now=2.0)
+    leases.admit(hello(31, 101), removed, now=2.0)
+    assert names(leases) == ["a31"], "another directory is another replica"
+
+
 def test_log_is_kept_for_it_and_no_more_than_for_any_consumer(leases: AnonymousLeases) -> None:
     lone = Lone()
     lone.settle()
     log = lone.replica.machine.replicated_log
-    leases.admit(hello(31, 100), None, now=0.0)
+    leases.admit(hello(31, 100), NOBODY, now=0.0)
     assert leases.holds(log, CONFIG) == [], "nobody knows how far it is"
     (lease,) = leases.known.values()
     lease.index = Index(1)

@@ -10,17 +10,30 @@ from election.messages import Index, Replica
 from election.quorum import Quorum
 from qsync.core.config import CoreConfig
 from qsync.core.configuration import Configuration, Configurations, all_of
+from qsync.core.logindex import LogIndex
 from qsync.core.peers import Peers, follow_members, forget_stranger
 from qsync.core.progress import Membership, Progress
 from qsync.data.members import CODEC, member_of, row_of
 from qsync.errors import Damaged
 from qsync.member import MEMBERS_MAX, Member, MemberRole, Standing
-from qsync.record import Instance, instance_text
+from qsync.record import (
+    CONFIG,
+    EntryKind,
+    Instance,
+    LimboRef,
+    Lsn,
+    instance_text,
+    make,
+    ref_body,
+)
 from qsync.store.opening import Founder, found
 
 ONE = Member(Replica(1), Instance(11), name="n1", address="127.0.0.1:3301")
 TWO = Member(Replica(2), Instance(12), MemberRole.LEARNER, "n2", "127.0.0.1:3302")
 OLD = Member(Replica(3), Instance(13))
+ADD = CODEC.encode((ONE, OLD), before=(ONE,))
+REMOVE = CODEC.encode((ONE,), before=(ONE, OLD))
+TAKE_BACK = ref_body(LimboRef(Replica(1), Lsn(1)))
 
 
 def body_of(*rows: list[object]) -> bytes:
@@ -102,6 +115,45 @@ def test_who_was_removed_knows_it_after_a_snapshot(instance: Instance, standing:
         me=OLD.replica, voters=(), synchro_quorum=Quorum("N / 2 + 1"), instance=instance
     )
     assert configurations.standing_of(me, Index(9)) is standing
+
+
+@pytest.mark.parametrize(
+    ("changes", "confirmed", "standing"),
+    [
+        pytest.param([ADD, REMOVE], 2, Standing.REMOVED, id="removed"),
+        pytest.param([ADD, REMOVE], 1, Standing.STRANGER, id="its removal may be taken back"),
+        pytest.param([ADD, TAKE_BACK], 2, Standing.ANONYMOUS, id="its addition was taken back"),
+        pytest.param([], 0, Standing.ANONYMOUS, id="it never was a member"),
+    ],
+)
+def test_an_anonymous_replica_is_one_until_it_was_a_member(
+    changes: list[bytes], confirmed: int, standing: Standing
+) -> None:
+    configurations, log = Configurations(Configuration((ONE,)), CODEC), LogIndex()
+    for index, body in enumerate(changes, 1):
+        kind = EntryKind.ROLLBACK if body is TAKE_BACK else EntryKind.TXN
+        entry = make(
+            index=index,
+            term=1,
+            origin=1,
+            lsn=index,
+            kind=kind,
+            flags=CONFIG if kind is EntryKind.TXN else 0,
+            time=0.0,
+            body=body,
+            previous=log.crc_at(log.last),
+        )
+        log.push(entry)
+        configurations.took(entry, log)
+    configurations.followed = configurations.in_force
+    me = CoreConfig(
+        me=OLD.replica,
+        voters=(),
+        synchro_quorum=Quorum("N / 2 + 1"),
+        instance=OLD.instance,
+        anon=True,
+    )
+    assert configurations.standing_of(me, Index(confirmed)) is standing
 
 
 def test_a_learner_that_answers_still_does_not_count() -> None:
