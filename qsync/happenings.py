@@ -136,6 +136,7 @@ HAPPENINGS: Final[dict[str, HappeningKind]] = {
     ),
     # -- the disk
     "disk_failed": _error("cannot write or read its log: {why}"),
+    "disk_works": _info("writes its log again, after {seconds} s"),
     "directory_gone": _error("does not find its directory where it was: {why}"),
     "fold_failed": _error("could not write confirmed rows to the spaces: {why}"),
     "close_failed": _warning("could not close its directory in order: {why}"),

@@ -179,14 +179,23 @@ class Loop:
         if error is None:
             if self.events is not None:
                 self.events.wrote(write)
+            if self._timeline.failing is not None:
+                self._works_again(self._timeline.failing)
             self.step(Written(id=write.id))
             if after:
                 self._send(after)
                 self._flush()  # the leader waits for it
         else:
+            if self._timeline.failing is None:
+                self._timeline.failing = self.timers.elapsed()
             self.step(WriteFailed(id=write.id, why=str(error)))
         if not self._settling:
             self.turn()
+
+    def _works_again(self, since: float) -> None:
+        self._timeline.failing = None
+        seconds = round(self.timers.elapsed() - since, 3)
+        self._timeline.append("disk_works", {"seconds": seconds})
 
     def _answer(self, ready: Ready) -> None:
         if self.requests is None:

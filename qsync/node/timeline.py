@@ -5,6 +5,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 from qsync.line_files import last_lines
 from qsync.node.stalls import Stalls
@@ -18,6 +19,10 @@ REREAD_BYTES_MAX = 64 << 10
 """How much of the file is read back at start, so that the past is known after a restart."""
 _SUMS = {"cut": "asynchronous", "rollback": "transactions"}
 """Events whose numbers are summed: transactions answered ok and lost, and rolled back."""
+REPEATED_S: Final = 30.0
+_LASTS: Final = {"disk_failed": "disk_works"}
+"""Events that come again and again while something lasts, and the event that ends it. One with the
+same reason is kept once in REPEATED_S; all are counted."""
 
 
 Tell = Callable[[str, Mapping[str, object]], None]
@@ -39,18 +44,24 @@ class Timeline:
         """Hears of every event, for the audit trail of a cluster with users."""
         self.stalls = Stalls(self.say)
         """What is no event but held everything up."""
+        self.failing: float | None = None
+        """Since when no write succeeds, in seconds of the node's clock; for the loop."""
+        self._kept: dict[str, tuple[object, float]] = {}
         self._path = path
         self._wall = wall
         if path is not None:
             self.events.extend(_reread(path))
 
     def append(self, name: str, fields: Mapping[str, object]) -> None:
-        """Keep an event and append it to the file."""
+        """Keep an event and append it to the file, unless it only says again what lasts."""
+        wall = self._wall()
+        self.counts[name] += 1
+        if self._is_repeated(name, fields.get("why"), wall):
+            return
         self.say(name, fields)
-        time = datetime.fromtimestamp(self._wall(), UTC).isoformat(timespec="milliseconds")
+        time = datetime.fromtimestamp(wall, UTC).isoformat(timespec="milliseconds")
         line = json.dumps({"time": time, "event": name, **fields}, default=str)
         self.events.append(json.loads(line))
-        self.counts[name] += 1
         if self.audited is not None:
             self.audited(name, fields)
         number = fields.get(_SUMS.get(name, ""))
@@ -66,6 +77,18 @@ class Timeline:
         except OSError:
             # The disk is full or gone: the event stays in the ring, and status counts the miss.
             self.unwritten += 1
+
+    def _is_repeated(self, name: str, why: object, wall: float) -> bool:
+        for lasting, end in _LASTS.items():
+            if name == end:
+                self._kept.pop(lasting, None)
+        if name not in _LASTS:
+            return False
+        before, kept_at = self._kept.get(name, (None, 0.0))
+        if why == before and abs(wall - kept_at) < REPEATED_S:  # a wall clock may go back
+            return True
+        self._kept[name] = why, wall
+        return False
 
     def say(self, name: str, fields: Mapping[str, object]) -> None:
         """Write to the log of the process only: for what others could cause without end."""

@@ -51,6 +51,29 @@ def test_a_large_file_is_set_aside_and_the_ring_is_bounded(tmp_path: Path) -> No
     assert len(timeline.events) == EVENTS_MAX
 
 
+def test_what_lasts_is_kept_when_it_begins_and_ends_and_now_and_then_between() -> None:
+    now = [1000.0]
+    timeline = Timeline(None, wall=lambda: now[0])
+
+    def fail(seconds: float, why: str) -> None:
+        """As a log does that is written again every half second."""
+        for _ in range(int(seconds * 2)):
+            timeline.append("disk_failed", {"why": why})
+            now[0] += 0.5
+
+    fail(70, "no space")
+    assert len(timeline.events) == 3, "at first, after 30 s, and after 60 s"
+    fail(5, "input/output error")
+    assert len(timeline.events) == 4, "another reason is news"
+    timeline.append("disk_works", {"seconds": 75.0})
+    fail(5, "input/output error")
+    assert [each["event"] for each in timeline.events][-2:] == ["disk_works", "disk_failed"]
+    assert timeline.counts["disk_failed"] == 160
+    now[0] -= 3600
+    fail(5, "input/output error")
+    assert len(timeline.events) == 7, "a wall clock that goes back hides nothing"
+
+
 def test_a_disk_that_takes_nothing_is_counted_and_takes_no_node_down(tmp_path: Path) -> None:
     timeline = Timeline(tmp_path / "no such folder" / "timeline.jsonl")
     timeline.append("elected", {"term": 1})
