@@ -18,7 +18,7 @@ from admin.lab.metrics_places import metrics_beside, metrics_places
 from admin.lab.node_file import CONFIG_FILE, check_options, config_text, options_of
 from admin.lab.ports import LOOPBACK, free_ports
 from admin.lab.processes import OsProcess
-from admin.lab.secure import add_nodes, is_secure, lay_out, tls_options
+from admin.lab.secure import add_nodes, check_authority, is_secure, lay_out, tls_options
 from admin.links.control import Control
 from admin.links.rules import LinkPlan, ports_needed
 from admin.links.rules import lay_out as lay_out_links
@@ -301,15 +301,15 @@ def create(
 def add_node(lab: Lab) -> tuple[Lab, LabNode]:
     """Create one more node of a lab. Returns the lab with it, and the node.
 
-    It belongs to nobody yet: it is a stranger until it is added (`qsync member add`). Its links are
-    not carried by the lab's proxy. It is set up as the first node is. Raises ConfigError when there
-    are as many as there may be.
+    It is a stranger until it is added (`qsync member add`), and set up as the first node is. The
+    lab's proxy does not carry its links. Raises ConfigError for one too many, or no certificate.
     """
     used = {node.id for node in lab.nodes}
     id = next((each for each in range(1, NODES_MAX + 1) if each not in used), None)
     if id is None:
         raise ConfigError(f"lab {lab.name} has {len(used)} nodes, and that is the limit")
     given = options_of(lab.nodes[0].config)
+    check_authority(lab.dir, given)
     others = ports_of_labs()
     (port,) = free_ports(1, others=others)
     node = _node(lab.dir, id, port, metrics_beside(lab.nodes[0].metrics, {*others, port}))

@@ -1,6 +1,6 @@
 """A lab with TLS and users: its certificates, and the login of its clients."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -8,6 +8,7 @@ from admin.certs import ADMINISTRATOR
 from admin.lab.node_file import LabPlace, LabPlan
 from admin.lab.ports import LOOPBACK
 from qsync.client.security import ClientTls
+from qsync.errors import ConfigError
 
 _CERTS: Final = "certs"
 _TIMEOUT_S: Final = 20.0
@@ -16,6 +17,27 @@ _TIMEOUT_S: Final = 20.0
 def is_secure(directory: Path) -> bool:
     """Return whether the lab in that directory has certificates."""
     return (directory / _CERTS).is_dir()
+
+
+def check_authority(directory: Path, options: Mapping[str, str]) -> None:
+    """Check that a certificate can be made for one more node, if the nodes of the lab have any.
+
+    `options`: of their files. Raises ConfigError.
+    """
+    if "tls.certificate" not in options and not is_secure(directory):
+        return
+    from admin.certs import laying  # noqa: PLC0415 - slow to import, only where it is used
+
+    where = directory / _CERTS
+    try:
+        laying.check_authority(where)
+    except ConfigError as error:
+        error.message = f"the nodes of this lab speak TLS: {error.message}"
+        error.hint = (
+            f"put {where} back from a copy, or make the lab anew: `qsync lab down --remove`, then "
+            "`qsync lab up --secure`; nothing was changed"
+        )
+        raise
 
 
 def client_tls(directory: Path) -> ClientTls | None:

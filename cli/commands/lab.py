@@ -321,7 +321,11 @@ def _make_or_load(
     if labs.exists(where):
         found = targets.load_lab(where)
         if secure and not is_secure(where):
-            raise LabExists(f"the lab in {where} speaks no TLS, and cannot be made to")
+            raise LabExists(
+                f"the lab in {where} has no certificates ({where / 'certs'}), and gets none later",
+                hint="leave --secure out to start it as it is; "
+                f"`qsync lab down --remove --dir {where}` deletes it",
+            )
         if nodes not in {None, len(found.nodes)} or settings:
             raise LabExists(
                 f"there is a lab with {len(found.nodes)} nodes in {where}",

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -134,6 +135,19 @@ def test_a_lab_of_a_former_release_has_no_secret_and_grows_without_one(tmp_path:
     (tmp_path / "x" / "secret").unlink()
     grown, _ = lab.add_node(lab.load(tmp_path / "x"))
     assert secrets_of(grown) == {""}
+
+
+def test_a_secure_lab_without_its_authority_gets_no_node_and_says_what_is_missing(
+    tmp_path: Path,
+) -> None:
+    made = lab.create(tmp_path / "x", name="x", nodes=1, secure=True)
+    shutil.rmtree(tmp_path / "x" / "certs")
+    with pytest.raises(ConfigError, match=r"speak TLS: .*certs/ca\.crt is not there") as told:
+        lab.add_node(made)
+    assert told.value.hint is not None
+    assert "back from a copy" in told.value.hint
+    assert lab.load(made.dir) == made
+    assert not (made.dir / "n2").exists()
 
 
 def test_a_lab_is_not_made_twice(tmp_path: Path) -> None:
