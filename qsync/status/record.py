@@ -249,10 +249,25 @@ class NodeStatus(BoxInfo, frozen=True, kw_only=True):
 
     @property
     def margin(self) -> int | None:
-        """On the leader: voters in touch beyond the quorum; negative when they are too few."""
+        """On the leader: voters that ack, beyond the quorum; negative when they are too few.
+
+        A voter in touch whose disk takes nothing acks nothing: it lacks an entry for longer than a
+        silent leader is put up with. While nothing is written it shows nothing of that.
+        """
         if not self.leads:
             return None
-        return 1 + sum(each.counts for each in self.peers) - self.synchro.quorum
+        ack = [each for each in self.peers if each.counts and not self._is_overdue(each.id)]
+        return 1 + len(ack) - self.synchro.quorum
+
+    def _is_overdue(self, id: int) -> bool:
+        member = self.replication.get(id)
+        downstream = None if member is None else member.downstream
+        lag = None if downstream is None else downstream.lag
+        return lag is not None and lag > self._patience
+
+    @property
+    def _patience(self) -> float:
+        return self.election.timeout or STUCK_S
 
     @property
     def stuck(self) -> float | None:
@@ -262,14 +277,15 @@ class NodeStatus(BoxInfo, frozen=True, kw_only=True):
         from disks, and heartbeats do not. What takes longer than the time after which a silent
         leader is replaced is no longer just slow.
         """
-        stalled, patience = self.synchro.queue.stalled, self.election.timeout or STUCK_S
-        return stalled if self.leads and stalled > patience else None
+        stalled = self.synchro.queue.stalled
+        return stalled if self.leads and stalled > self._patience else None
 
     @property
     def commits(self) -> bool:
         """A leader that takes writes, has its quorum, and confirms what it takes."""
-        margin = self.margin
-        return margin is not None and margin >= 0 and not self.ro and self.stuck is None
+        in_touch = 1 + sum(each.counts for each in self.peers)
+        able = self.leads and in_touch >= self.synchro.quorum
+        return able and not self.ro and self.stuck is None
 
 
 NOT_TOLD = frozenset({"errors", "asked"})

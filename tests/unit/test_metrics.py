@@ -1,11 +1,14 @@
 """The Prometheus text: what a strict reader of the format makes of it."""
 
+import pytest
+from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 
 from admin.metrics.families import FAMILIES, MetricType
 from admin.metrics.text import expose
 from qsync.histogram import Histogram
 from qsync.status import decode
+from qsync.status.members import IN_TOUCH, DownstreamStatus, MemberStatus, PeerStatus
 from qsync.status.record import NodeStatus
 from tests.answers import placed, spread, synchro, waiting
 
@@ -77,6 +80,22 @@ def test_values_are_those_of_the_status() -> None:
     assert found["qsync_lost_async_writes_total"] == [({}, 1)]
     assert found["qsync_refused_connections_total"] == [({"reason": "protocol"}, 5)]
     assert found["qsync_open_files_max"] == [({}, 1024)]
+
+
+@pytest.mark.parametrize(
+    ("lag", "margin"),
+    [
+        pytest.param(None, 1, id="nobody knows"),
+        pytest.param(4.0, 1, id="on its way"),
+        pytest.param(6.0, 0, id="its disk takes nothing"),
+    ],
+)
+def test_a_voter_in_touch_that_acks_nothing_is_no_margin(lag: float | None, margin: int) -> None:
+    peers = tuple(PeerStatus(id=each, status=IN_TOUCH) for each in (2, 3))
+    last = MemberStatus(id=3, uuid=None, name="n3", lsn=0, downstream=DownstreamStatus(lag=lag))
+    leader = structs.replace(LEADER, peers=peers, replication={3: last})
+    assert leader.margin == margin
+    assert leader.commits
 
 
 def test_what_a_node_does_not_know_it_does_not_say() -> None:
