@@ -61,6 +61,14 @@ def release_of(words: Iterable[str]) -> str:
     return next(found, "")
 
 
+def misfit(used: Iterable[str], who: str, known: Iterable[str]) -> str | None:
+    """Return why a node cannot follow a log that uses these features; None if it can."""
+    why = lacking(used, known)
+    if not why:
+        return None
+    return f"the log of this cluster uses {why}, which the release of {who} does not know"
+
+
 def lacking(wanted: Iterable[str], known: Iterable[str]) -> str:
     """In words: which of them are not known; empty when all are."""
     missing = sorted(set(wanted) - set(known))

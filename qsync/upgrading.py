@@ -82,9 +82,6 @@ def refuse_unknown(config: CoreConfig, settings: Mapping[str, str]) -> None:
 
 def admit(settings: Mapping[str, str], who: str, known: frozenset[str]) -> None:
     """Check that a peer's release can read this log. Raises WrongVersion."""
-    why = features.lacking(features.enabled(settings), known)
-    if why:
-        raise errors.WrongVersion(
-            f"the log of this cluster uses {why}, which the release of {who} does not know",
-            hint=f"upgrade {who}",
-        )
+    why = features.misfit(features.enabled(settings), who, known)
+    if why is not None:
+        raise errors.WrongVersion(why, hint=f"upgrade {who}")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from admin.cluster import ask, leadership, sides, surveys
 from admin.cluster.surveys import ClusterSurvey, peer_of
+from qsync import features
 from qsync.client.one_node import TIMEOUT_S
 from qsync.errors import (
     ConfigError,
@@ -16,6 +17,7 @@ from qsync.errors import (
     QuorumTimeout,
     ReadOnly,
     Unavailable,
+    WrongVersion,
 )
 from qsync.member import MemberAction, MemberRole, Standing
 from qsync.status.members import IN_TOUCH
@@ -136,12 +138,16 @@ def newcomer(found: ClusterSurvey, address: str, *, timeout: float) -> ClusterMe
     """The node at an address, which may not be a member yet, or may just be starting.
 
     Raises ForeignCluster for a node of another cluster, ConfigError for another member's id,
-    Unavailable when no node answers there in time.
+    WrongVersion for a release that cannot read the log, Unavailable when none answers in time.
     """
     there = _first_answer(address, timeout=timeout)
     ours = found.samples[0].replicaset.uuid
     if there.cluster != ours:
         raise ForeignCluster(f"{address} is of cluster {there.cluster}, not of {ours}")
+    used = () if found.leader is None else found.leader.upgrade.features
+    why = features.misfit(used, there.name, features.told_in(there.features))
+    if why is not None:
+        raise WrongVersion(why, hint=f"upgrade {there.name}; nothing was changed")
     known = next((each for each in members(found) if each.id == there.replica), None)
     if known is not None and known.named is not None and known.named != there.instance:
         raise ConfigError(
@@ -286,14 +292,16 @@ def make_voter(
         try:
             change(found, MemberAction.SET_ROLE, one, role=MemberRole.VOTER, timeout=left)
         except ReadOnly as error:
+            broken = _broken_link(found, one)
+            line = f"{error.message}; {broken}" if broken else error.message
             if time.monotonic() + ASKED_AGAIN_S > deadline:
                 raise QuorumTimeout(
-                    f"{one.name} stays a learner: {error.message}",
+                    f"{one.name} stays a learner: {line}",
                     hint=f"qsync member set-role {one.name} voter, when it has caught up",
                 ) from None
-            if error.message != said:
-                said = error.message
-                progress(said)
+            if line != said:
+                said = line
+                progress(line)
             time.sleep(ASKED_AGAIN_S)
             found = surveys.survey([each.address for each in found.samples])
         else:

@@ -3,7 +3,7 @@
 from admin.cluster import sides
 from admin.cluster.short import seconds
 from admin.cluster.surveys import ClusterSurvey
-from admin.cluster.troubles import has_place
+from admin.cluster.troubles import has_place, is_named
 from qsync.member import Standing
 from qsync.status.members import FOLLOWS, SnapshotStatus
 from qsync.status.record import NodeStatus
@@ -48,7 +48,9 @@ def details(found: ClusterSurvey) -> list[str]:
             f"{how_many(fault.struck, 'time')}"
             for fault in node.faults
         ]
-        if node.stranger:
+        if node.stranger and is_named(found.samples, node):
+            lines.append(f"{node.name} is a member, and has not received the log yet")
+        elif node.stranger:
             named = has_place(found.samples, node.id)
             fix = f"member replace {node.name}" if named else f"member add {node.address}"
             lines.append(

@@ -13,6 +13,12 @@ def has_place(samples: Sequence[NodeStatus], id: int) -> bool:
     return not newest.members or id in {member for member, _, _ in newest.members}
 
 
+def is_named(samples: Sequence[NodeStatus], node: NodeStatus) -> bool:
+    """Whether it is a member by the configuration of another node: it waits for the log itself."""
+    newest = max(samples, key=lambda each: (bool(each.members), each.leads, each.term))
+    return (node.id, node.uuid) in {(id, uuid) for id, uuid, _ in newest.members}
+
+
 def troubled(samples: Sequence[NodeStatus]) -> list[NodeStatus]:
     """Members that answer and report a problem of their own."""
     members = [each for each in samples if has_place(samples, each.id)]

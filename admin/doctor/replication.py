@@ -186,7 +186,14 @@ def all_named(facts: Facts) -> Iterator[Finding]:
     """Every member runs on the directory that the configuration names."""
     founded = any(node.voters for node in facts.nodes)
     for node in facts.nodes:
-        if node.stranger and founded and not troubles.has_place(facts.nodes, node.id):
+        if node.stranger and troubles.is_named(facts.nodes, node):
+            yield warning(
+                node.name,
+                "is a member, and has not received the log yet: it neither votes nor counts",
+                f"wait; if it lasts, look at the link between it and the leader, or take it out: "
+                f"`qsync member remove {node.name}`",
+            )
+        elif node.stranger and founded and not troubles.has_place(facts.nodes, node.id):
             yield warning(
                 node.name,
                 "is a stranger: it waits to be made a member",

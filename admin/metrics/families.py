@@ -156,7 +156,7 @@ FAMILIES: tuple[Family, ...] = (
     _gauge("voters", "members that vote", lambda n: len(n.voters or n.nodes)),
     _gauge("quorum", "voters that must have a transaction", lambda n: n.synchro.quorum),
     _gauge("quorum_unsafe", "1 if the quorum is below a majority", lambda n: n.synchro.unsafe),
-    _gauge("quorum_margin", "voters that ack, beyond the quorum; on the leader", lambda n: n.margin),
+    _gauge("quorum_margin", "voters that ack beyond the quorum; on the leader", lambda n: n.margin),
     _gauge(
         "commits", "1 if what is written is confirmed: on a leader that can", lambda n: n.commits
     ),

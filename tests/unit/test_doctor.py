@@ -206,6 +206,13 @@ CASES: list[tuple[str, Severity, str, str, Trouble]] = [
         "neither votes nor counts",
         lambda: facts({1: VOTERS, 3: {"recruit": True, "stranger": True}}),
     ),
+    (
+        "all-named",
+        W,
+        "n3",
+        "has not received the log yet",
+        lambda: facts({1: VOTERS | {"members": [[3, "u3", "joining"]]}, 3: {"stranger": True}}),
+    ),
     ("all-named", C, "n3", "nobody has founded", lambda: facts({3: {"stranger": True}})),
     (
         "joins-end",

@@ -3,14 +3,21 @@
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from admin.certs import looking
+from admin.cluster import ask, membership
 from admin.cluster.surveys import ClusterSurvey
 from admin.lab import founding
+from election.messages import Replica
 from qsync.config import NodeConfig
-from qsync.errors import ConfigError
+from qsync.errors import ConfigError, WrongVersion
+from qsync.record import Instance, instance_text
+from qsync.status.members import ElectionStatus
 from qsync.status.record import ClusterName, NodeStatus, ReplicaSet
+from qsync.status.upgrade import UpgradeStatus
 from qsync.tls.names import Bearer, CertifiedName
+from qsync.wire.session import Greeting
 from tests.certificates import CLUSTER, Authority
 
 ONE = NodeStatus(
@@ -22,6 +29,7 @@ ONE = NodeStatus(
     cluster=ClusterName(name="c"),
 )
 RUNNING = ClusterSurvey(samples=(ONE,))
+INSTANCE = instance_text(Instance(7))
 WHERE = "127.0.0.1:3302"
 
 
@@ -40,6 +48,29 @@ def test_a_node_that_joins_a_secure_cluster_is_signed_for_by_its_authority(tmp_p
         hosts=["127.0.0.1"],
     )
     assert found == []
+
+
+def test_a_release_that_cannot_read_the_log_is_added_to_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    leader = structs.replace(
+        ONE,
+        election=ElectionStatus(state="leader", term=1),
+        upgrade=UpgradeStatus(features=("users",)),
+    )
+    found = ClusterSurvey(samples=(leader,))
+
+    def greets(*words: str) -> None:
+        there = Greeting(
+            cluster=CLUSTER, instance=INSTANCE, replica=Replica(2), name="n2", features=words
+        )
+        monkeypatch.setattr(ask, "greeting", lambda _address, timeout: there)
+
+    greets("release:0.0.9")
+    with pytest.raises(WrongVersion, match="uses feature users, which the release of n2 does not"):
+        membership.newcomer(found, WHERE, timeout=1)
+    greets("release:0.1.0", "log:users")
+    assert membership.newcomer(found, WHERE, timeout=1).name == "n2"
 
 
 def test_without_an_authority_nothing_is_laid_out(tmp_path: Path) -> None:
