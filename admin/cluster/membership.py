@@ -165,6 +165,16 @@ def newcomer(found: ClusterSurvey, address: str, *, timeout: float) -> ClusterMe
     )
 
 
+def check_free(found: ClusterSurvey, one: ClusterMember, address: str) -> None:
+    """Check that no other member is dialled at an address. Raises ConfigError."""
+    for other in members(found):
+        if other.role is not None and other.address == address and other.id != one.id:
+            raise ConfigError(
+                f"{other.name} is dialled at {address}, so {one.name} is not",
+                hint="nothing was changed; `qsync member list` shows who is where",
+            )
+
+
 def check_moved(found: ClusterSurvey, one: ClusterMember, address: str, *, timeout: float) -> None:
     """Check that it answers at its address. Raises Unavailable, ConfigError if another does."""
     try:

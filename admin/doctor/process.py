@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from admin.doctor.facts import CLUSTER, Facts, Finding, notice, warning
-from qsync.errors import AccessDenied, NotMember
+from qsync.errors import AccessDenied, NotMember, WrongVersion
 from qsync.units import how_many
 
 SKEW_S_MAX = 2.0
@@ -14,6 +14,7 @@ REFUSED_MAX = 100
 DIALS = "something that does not speak our protocol, or a node of another cluster, dials"
 REFUSED_FIX: Mapping[str, str] = {
     NotMember.code.lower(): "a node that was removed, or not added yet, runs: stop it, or add it",
+    WrongVersion.code.lower(): "a node or client of another release dials: upgrade it, or stop it",
     AccessDenied.code.lower(): "clients, or nodes, show a wrong password, certificate or secret",
     "handshakes_per_address": "many clients of one host dial at once: let its threads and tasks "
     "share a client, or raise `limits.handshakes_per_address_max`",

@@ -164,6 +164,7 @@ def move(
         raise click.BadParameter(f"{address!r} {error}", param_hint="ADDRESS") from None
     found = surveys.survey(target)
     one = _member(found, node)
+    membership.check_free(found, one, str(where))
     if dry_run:
         _would(found, MemberAction.MOVE, one, address=where)
         return

@@ -529,9 +529,16 @@ def test_many_clients_that_dial_at_once_are_no_strangers_to_the_protocol() -> No
 
 
 def test_a_removed_node_that_still_runs_is_no_stranger_to_the_protocol() -> None:
-    told = facts({2: {"refused": {"not_member": 99, "silent": 4}}, 3: {"refused": {"tls": 200}}})
+    told = facts(
+        {
+            1: {"refused": {"wrong_version": 200}},
+            2: {"refused": {"not_member": 99, "silent": 4}},
+            3: {"refused": {"tls": 200}},
+        }
+    )
     (result,) = checks.run(told, checks.chosen(["refusals-few"]))
-    removed, other = result.findings
+    old, removed, other = result.findings
+    assert "of another release" in old.fix
     assert "a node that was removed" in removed.fix
     assert "does not speak our protocol" in other.fix
 

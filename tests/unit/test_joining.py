@@ -73,6 +73,21 @@ def test_a_release_that_cannot_read_the_log_is_added_to_nothing(
     assert membership.newcomer(found, WHERE, timeout=1).name == "n2"
 
 
+def test_no_member_moves_to_where_another_one_is() -> None:
+    at = {1: "127.0.0.1:3301", 2: WHERE}
+    known = structs.replace(
+        ONE,
+        nodes=tuple((id, f"n{id}", where) for id, where in at.items()),
+        members=((1, INSTANCE, "voter"), (2, INSTANCE, "voter")),
+    )
+    found = ClusterSurvey(samples=(known,))
+    first, second = membership.members(found)
+    with pytest.raises(ConfigError, match="n1 is dialled at"):
+        membership.check_free(found, second, at[1])
+    membership.check_free(found, first, at[1])
+    membership.check_free(found, first, "127.0.0.1:3309")
+
+
 def test_without_an_authority_nothing_is_laid_out(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"ca\.crt is not there"):
         founding.joining(tmp_path / "n2", RUNNING, WHERE, {}, authority=tmp_path / "none")
