@@ -7,6 +7,7 @@ from admin.doctor.facts import CLUSTER, Facts, Finding, notice, warning
 from election import quorum
 from qsync import features
 from qsync.config import Address
+from qsync.member import Standing
 from qsync.status.record import NodeStatus
 
 QUORUM = "replication.synchro_quorum"
@@ -21,14 +22,16 @@ SHARED = (
     "election.preferred_delay",
 )
 """Options that should be equal on all nodes, so that each leader behaves in the same way."""
+_NEVER_LEAD = frozenset({Standing.ANONYMOUS, Standing.REMOVED})
 WRITES_PER_TIMEOUT_MIN = 5.0
 """How many of the slowest writes must fit into the election timeout."""
 
 
 def settings_agree(facts: Facts) -> Iterator[Finding]:
-    """Quorum and timeouts are the same on all nodes."""
+    """Quorum and timeouts are the same on all nodes that may lead."""
+    may_lead = [node for node in facts.nodes if node.standing not in _NEVER_LEAD]
     for key in SHARED:
-        told = {node.name: facts.of(node).text(key) for node in facts.nodes}
+        told = {node.name: facts.of(node).text(key) for node in may_lead}
         known = {name: value for name, value in told.items() if value is not None}
         if len({_meant(key, value, facts.survey.voters) for value in known.values()}) > 1:
             said = ", ".join(f"{value} on {name}" for name, value in sorted(known.items()))

@@ -418,6 +418,15 @@ def test_quorums_are_compared_by_what_they_ask_and_not_by_their_text(text: str) 
     assert result.findings == ()
 
 
+@pytest.mark.parametrize(("standing", "told"), [("removed", 0), ("anonymous", 0), ("learner", 1)])
+def test_settings_of_a_node_that_never_leads_may_differ(standing: str, told: int) -> None:
+    differs = {2: settings(replication__synchro_timeout="9s")}
+    outside = facts({2: {"standing": standing}})
+    found = replace(outside, settings={**outside.settings, **differs})
+    (result,) = checks.run(found, checks.chosen(["settings-agree"]))
+    assert len(result.findings) == told
+
+
 def test_promote_is_advised_only_where_a_majority_could_vote_for_it() -> None:
     def fix(found: Facts) -> str:
         (result,) = checks.run(found, checks.chosen(["leader-writes"]))
