@@ -77,12 +77,17 @@ async def _connected(doors: Sequence[Door]) -> anyio.abc.SocketStream:
                 group.cancel_scope.cancel()
         over.set()
 
-    async with anyio.create_task_group() as group:
-        for _, where in doors:
-            over = anyio.Event()
-            group.start_soon(attempt, where[0], where[1], over)
-            with anyio.move_on_after(STAGGER_S):
-                await over.wait()
+    try:
+        async with anyio.create_task_group() as group:
+            for _, where in doors:
+                over = anyio.Event()
+                group.start_soon(attempt, where[0], where[1], over)
+                with anyio.move_on_after(STAGGER_S):
+                    await over.wait()
+    except BaseException:  # the caller's time may be over just now
+        for made in won:
+            await anyio.aclose_forcefully(made)
+        raise
     if won:
         return won[0]
     raise failed[-1]

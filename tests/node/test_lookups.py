@@ -5,10 +5,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.abc
 import pytest
 
 import qsync
@@ -16,6 +18,7 @@ from qsync.client import lookups
 from qsync.client.lookups import Lookup, Unresolved
 from qsync.client.one_node import NodeConnection
 from qsync.client.one_node_aio import AsyncNodeConnection
+from qsync.client.streams import open_stream
 from qsync.errors import FailureReason, Unavailable
 from tests.node.test_fault_hooks import aside
 from tests.node.test_rot import running
@@ -114,6 +117,31 @@ async def test_another_seed_is_tried_meanwhile(tmp_path: Path, resolver: Resolve
             assert (await db.space("t").insert([1])).row == [1]
     assert resolver.asked == 1
     assert not resolver.over.is_set()
+
+
+@pytest.mark.parametrize("backend", ["trio", "asyncio"])
+def test_a_connection_that_is_there_when_the_time_is_over_is_closed(
+    backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a pause of the process: both are seen in one turn."""
+    connect = anyio.connect_tcp
+    made = []
+
+    async def work(port: int) -> None:
+        with anyio.CancelScope() as caller:
+
+            async def late(host: str, port: int) -> anyio.abc.SocketStream:
+                made.append(await connect(host, port))
+                caller.cancel()
+                return made[0]
+
+            monkeypatch.setattr(anyio, "connect_tcp", late)
+            await open_stream(f"127.0.0.1:{port}", None, certify=lambda *_: None)
+            pytest.fail("its time is over")
+        assert made[0].extra(anyio.abc.SocketAttribute.raw_socket).fileno() == -1
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        run_async(backend, partial(work, server.getsockname()[1]))
 
 
 def test_one_thread_looks_a_name_up_however_many_ask(resolver: Resolver) -> None:
