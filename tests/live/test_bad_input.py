@@ -69,8 +69,7 @@ def ends(sock: socket.socket) -> bool:
 
 
 def alive(found: lab.Lab) -> None:
-    verdict = surveys.judge(surveys.survey(found.addresses))
-    assert verdict.can_commit, verdict.sentence
+    until(lambda: surveys.judge(surveys.survey(found.addresses)).can_commit, "it can commit")
 
 
 def hello(**changes: object) -> list[object]:
@@ -193,10 +192,11 @@ def test_a_full_disk_ends_leadership_and_loses_nothing(tmp_path: Path) -> None:
         assert process is not None
         # From now on every file of the leader is as large as it may get.
         no_limit = resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        # The others are a quorum: it may confirm that before it hears of its own disk.
         put(found, [2, "elsewhere"])
+        until(lambda: leader_of(found) != leader.address, "another node leads")
         other = surveys.wait_writable(found.addresses, timeout=20).leader
         assert other is not None
-        assert other.name != leader.name
         assert "disk" in reasons(leader.address)
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, no_limit)
         until(lambda: sample(leader.address).confirmed >= other.confirmed, "it catches up")
@@ -243,6 +243,7 @@ def test_a_damaged_record_quarantines_the_node_until_it_has_caught_up(tmp_path: 
 
 
 def leader_of(found: lab.Lab) -> str:
-    leader = surveys.survey(found.addresses).leader
+    """Who takes writes, as soon as somebody does."""
+    leader = surveys.wait_writable(found.addresses, timeout=20).leader
     assert leader is not None
     return leader.address

@@ -19,7 +19,7 @@ from qsync.data.operation_kinds import Op
 from qsync.errors import Overloaded, QsyncError, TooLarge
 from qsync.wire import replies, requests
 from qsync.wire.verbs import GetRequest, WriteFlags, WriteRequest
-from tests.live.real import caught_up, pause, put, running, until
+from tests.live.real import PATIENT, caught_up, pause, put, running, until
 from tests.live.test_bad_input import frame, hello, payload, stranger
 
 pytestmark = pytest.mark.slow
@@ -66,7 +66,7 @@ def client(address: str) -> Iterator[socket.socket]:
 
 
 def test_a_follower_that_hangs_costs_the_leader_no_memory(tmp_path: Path) -> None:
-    with running(tmp_path / "three", nodes=3) as found:
+    with running(tmp_path / "three", nodes=3, **PATIENT) as found:
         leader, (slow, _) = leader_and_followers(found)
         value = "v" * (MIB // 2)
         before = memory_mib(leader)
@@ -99,7 +99,7 @@ def test_writers_beyond_the_room_of_the_limbo_wait_or_are_told_so(tmp_path: Path
     """The limbo is full of what one follower does not confirm, and much more is asked for."""
     asked = 400
     options = {"queue_bytes_max": "2MiB", "synchro_timeout": "60s", "synchro_quorum": "3"}
-    all_three = {f"replication__{name}": value for name, value in options.items()}
+    all_three = PATIENT | {f"replication__{name}": value for name, value in options.items()}
     with running(tmp_path / "three", nodes=3, **all_three) as found:
         leader, (slow, _) = leader_and_followers(found)
         ops = [[Op.REPLACE, "things", cbor2.dumps([1, "v" * (MIB // 4)])]]

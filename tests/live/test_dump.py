@@ -29,7 +29,7 @@ from qsync.data import schema
 from qsync.store.spaces import SpaceStore
 from qsync.wire import packed
 from qsync.wire.verbs import PackedRequest
-from tests.live.real import Writer, put, running, until
+from tests.live.real import PATIENT, Writer, put, running, until
 
 pytestmark = pytest.mark.slow
 
@@ -115,7 +115,7 @@ def test_samples_come_from_every_member_with_both_clocks(three: lab.Lab) -> None
 def test_directories_and_copies_tell_what_the_nodes_told(
     tmp_path: Path,
 ) -> None:
-    with running(tmp_path / "lab", nodes=3) as found:
+    with running(tmp_path / "lab", nodes=3, **PATIENT) as found:
         with load_on(found, 3):
             pass
         until(lambda: _quiet(found), "all nodes have the same log")

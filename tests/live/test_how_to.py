@@ -24,6 +24,10 @@ DOCS = Path(__file__).parents[2] / "docs"
 HOW_TO = DOCS / "how-to"
 BLOCK = re.compile(r"(?ms)^```sh\n(.*?)^```$")
 ADDRESS = re.compile(r"127\.0\.0\.1:(330[1-3])\b")
+REAL_DRILL = re.compile(
+    r"(?m)^qsync drill run (leader-kill|leader-pause|mine\.yaml)(?!.* --(simulate|dry-run))"
+)
+UNHURRIED = " --set expect.rto.below=30s --set expect.writable.below=30s"
 PROGRAM = re.compile(r'(?ms)^```python title="([a-z_]+\.py)"\n(.*?)^```$')
 
 
@@ -73,9 +77,13 @@ def on_free_ports(script: str, ports: int) -> str:
 
 
 def commands(page: str) -> list[str]:
-    """The blocks of a page, without the `$ ` that marks what is typed."""
+    """The blocks of a page, without the `$ ` that marks what is typed.
+
+    A drill of real processes gets limits that any machine keeps, as how-to/drills-in-ci.md says.
+    """
     blocks = BLOCK.findall((DOCS / page).read_text("utf-8"))
-    return [re.sub(r"(?m)^\$ ", "", block) for block in blocks]
+    typed = (re.sub(r"(?m)^\$ ", "", block) for block in blocks)
+    return [REAL_DRILL.sub(rf"\g<0>{UNHURRIED}", block) for block in typed]
 
 
 @pytest.mark.pure

@@ -14,7 +14,7 @@ from admin.doctor.facts import gather
 from admin.lab import lab
 from cli.main import run
 from qsync.faults import Fault
-from tests.live.real import put, running, until
+from tests.live.real import PATIENT, put, running, until
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +22,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def three(tmp_path: Path) -> Iterator[lab.Lab]:
     """Nobody is named by the leader alone."""
-    with running(tmp_path / "three", nodes=3, replication__replace="manual") as found:
+    manual = PATIENT | {"replication__replace": "manual"}
+    with running(tmp_path / "three", nodes=3, **manual) as found:
         put(found, [1, "one"])
         yield found
 

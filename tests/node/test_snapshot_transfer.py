@@ -9,18 +9,22 @@ import trio
 
 import qsync
 from admin.backup.rows import frames_of
+from admin.cluster import ask
 from election.messages import Index
 from qsync.config import NodeConfig
-from qsync.core.trimming import start_at, trim_log
+from qsync.core.trimming import start_at
 from qsync.node.node import Node, open_node
 from qsync.store import snapshot
 from qsync.store.receiving import INCOMING, ReceivedSnapshot
 from qsync.store.segments.beginning import BEGINNING
-from qsync.store.snapfiles import SNAPSHOTS, snapshot_files, write_snapshot
+from qsync.store.snapfiles import SNAPSHOTS, snapshot_files
 from qsync.store.spaces import SpaceStore
+from qsync.wire.verbs import PromoteRequest
 from tests.live import real
 from tests.node import three as three_nodes
+from tests.node.test_backups import has_folded
 from tests.node.test_fault_hooks import aside
+from tests.node.test_trimmed_log import trim
 
 ROWS = 60
 LOW, HIGH = b"\0", b"\xff" * 8
@@ -34,31 +38,26 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def two_of_three(path: Path) -> AsyncIterator[tuple[list[Node], NodeConfig]]:
     """Two nodes with rows whose logs were trimmed while the third was away; its configuration."""
-    found = three_nodes.configs(path, replication__timeout="100ms", store__fold_interval="5ms")
-    with trio.fail_after(40):
+    found = three_nodes.configs(path, store__fold_interval="5ms", **real.PATIENT)
+    with trio.fail_after(60):
         async with open_node(found[0]) as first, open_node(found[1]) as second:
             nodes = [first, second]
+            await lead(first)
             async with qsync.connect_async([node.address for node in nodes]) as db:
                 await db.schema.create_space("t", format=[("id", "unsigned"), ("v", "string")])
                 for number in range(ROWS):
-                    await db.space("t").insert([number, "v" * 30])
+                    last = (await db.space("t").insert([number, "v" * 30])).index
                 for node in nodes:
-                    await trimmed(node)
+                    # That an entry is confirmed stands in the next one; the last has none yet.
+                    await has_folded(node, last - 1)
+                    await trim(node)
                 yield nodes, found[2]
 
 
-async def trimmed(node: Node) -> Index:
-    """A snapshot of all that is folded, and then its log begins behind it."""
-    storage, replicated_log = node.storage, node.replica.machine.replicated_log
-    await aside(lambda: real.until(lambda: storage.spaces.folded > ROWS, "all is folded"))
-    start = start_at(replicated_log, storage.spaces.folded)
-    storage.spaces.sync()
-    view = storage.spaces.view()
-    write_snapshot(storage.directory.path / "snap", view, start)
-    view.close()
-    trim_log(replicated_log, start)
-    storage.log.trim(start)
-    return start.index
+async def lead(node: Node) -> None:
+    """Node 1, at once: the two may each have campaigned before the other one was there."""
+    await three_nodes.until(lambda: three_nodes.link(node, 2) == "up", "it can ask for a vote")
+    await aside(lambda: ask.value(node.address, PromoteRequest(1, 20.0), timeout=20))
 
 
 async def same(nodes: list[Node]) -> None:
@@ -149,15 +148,15 @@ def remains(directory: Path) -> list[str]:
 async def test_a_snapshot_that_came_in_part_goes_when_the_log_has_brought_its_entry(
     tmp_path: Path,
 ) -> None:
-    found = three_nodes.configs(tmp_path, replication__timeout="100ms", store__fold_interval="5ms")
-    with trio.fail_after(40):
+    found = three_nodes.configs(tmp_path, store__fold_interval="5ms", **real.PATIENT)
+    with trio.fail_after(60):
         async with open_node(found[0]) as first, open_node(found[1]):
+            await lead(first)
             async with qsync.connect_async(first.address) as db:
                 await db.schema.create_space("t", format=[("id", "unsigned"), ("v", "string")])
                 for number in range(ROWS):
-                    await db.space("t").insert([number, "v" * 30])
-            spaces = first.storage.spaces
-            await aside(lambda: real.until(lambda: spaces.folded > ROWS, "all is folded"))
+                    last = (await db.space("t").insert([number, "v" * 30])).index
+            await has_folded(first, last - 1)
             index, _ = half_received(found[2], first)
             async with open_node(found[2]) as third:
                 own = third.replica.machine.replicated_log
