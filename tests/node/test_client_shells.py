@@ -817,7 +817,7 @@ def silent(count: int) -> Iterator[list[str]]:
 
 def test_silent_nodes_keep_a_blocking_client_from_nothing() -> None:
     with silent(2) as hung, serving() as (server,):
-        with qsync.connect([*hung, server.address], connect_timeout=0.9) as db:
+        with qsync.connect([*hung, server.address], connect_timeout=5.0) as db:
             db.space("s").replace([1])
         with pytest.raises(Unavailable) as caught:
             qsync.connect(hung, connect_timeout=0.4)
@@ -828,7 +828,7 @@ def test_silent_nodes_keep_a_blocking_client_from_nothing() -> None:
 async def test_silent_nodes_keep_an_async_client_from_nothing() -> None:
     with silent(2) as hung, serving() as (server,):
         addresses = [*hung, server.address]
-        async with qsync.connect_async(addresses, connect_timeout=0.9) as db:
+        async with qsync.connect_async(addresses, connect_timeout=5.0) as db:
             await db.space("s").replace([1])
 
 

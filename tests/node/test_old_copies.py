@@ -28,6 +28,10 @@ async def settled(configs: list[NodeConfig], rows: int) -> AsyncIterator[list[No
     """All three run, and have written one more row."""
     async with three.running(configs) as nodes:
         await three.until(lambda: bool(three.leaders(nodes)), "somebody leads")
+        await three.until(
+            lambda: three.link(nodes[0], 2) == three.link(nodes[2], 2) == "up",
+            "the others have heard of the life of n2",
+        )
         async with qsync.connect_async([each.address for each in nodes]) as db:
             await db.schema.create_space("t", is_sync=True, if_not_exists=True)
             await db.space("t").insert([rows])
