@@ -211,7 +211,9 @@ async def test_an_archive_asks_all_nodes_for_the_log_before_it_leaves_a_gap(
     """Those that were sent a snapshot have none from before that, whoever needs it."""
     place, said = Folder(tmp_path / "backups"), list[str]()
     options = ArchivingOptions(taking=TakingOptions(say=said.append))
-    async with three.running(three.configs(tmp_path, **real.PATIENT)) as nodes:
+    # Nobody else is to lead: who lacks the log is asked first.
+    configs = three.configs(tmp_path, election__timeout="20s", replication__timeout="1s")
+    async with three.running(configs) as nodes:
         await three.until(lambda: bool(three.leaders(nodes)), "one leads")
         (leader,) = three.leaders(nodes)
         seeds = [each.address for each in nodes]

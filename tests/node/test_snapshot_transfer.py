@@ -11,6 +11,7 @@ import qsync
 from admin.backup.rows import frames_of
 from admin.cluster import ask
 from election.messages import Index
+from qsync.client.async_.database import AsyncDatabase
 from qsync.config import NodeConfig
 from qsync.core.trimming import start_at
 from qsync.node.node import Node, open_node
@@ -35,23 +36,35 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot, "CHUNK_BYTES", 500)
 
 
+def patient(path: Path) -> list[NodeConfig]:
+    """Of three nodes whose rows are folded soon, and of which nobody else is to lead."""
+    return three_nodes.configs(
+        path, store__fold_interval="5ms", election__timeout="20s", replication__timeout="1s"
+    )
+
+
 @asynccontextmanager
 async def two_of_three(path: Path) -> AsyncIterator[tuple[list[Node], NodeConfig]]:
     """Two nodes with rows whose logs were trimmed while the third was away; its configuration."""
-    found = three_nodes.configs(path, store__fold_interval="5ms", **real.PATIENT)
+    found = patient(path)
     with trio.fail_after(60):
         async with open_node(found[0]) as first, open_node(found[1]) as second:
             nodes = [first, second]
             await lead(first)
             async with qsync.connect_async([node.address for node in nodes]) as db:
-                await db.schema.create_space("t", format=[("id", "unsigned"), ("v", "string")])
-                for number in range(ROWS):
-                    last = (await db.space("t").insert([number, "v" * 30])).index
+                last = await fill(db)
                 for node in nodes:
                     # That an entry is confirmed stands in the next one; the last has none yet.
                     await has_folded(node, last - 1)
                     await trim(node)
                 yield nodes, found[2]
+
+
+async def fill(db: AsyncDatabase) -> int:
+    """All the rows; the index of the last one."""
+    await db.schema.create_space("t", format=[("id", "unsigned"), ("v", "string")])
+    receipts = [await db.space("t").insert([number, "v" * 30]) for number in range(ROWS)]
+    return int(receipts[-1].index)
 
 
 async def lead(node: Node) -> None:
@@ -148,14 +161,12 @@ def remains(directory: Path) -> list[str]:
 async def test_a_snapshot_that_came_in_part_goes_when_the_log_has_brought_its_entry(
     tmp_path: Path,
 ) -> None:
-    found = three_nodes.configs(tmp_path, store__fold_interval="5ms", **real.PATIENT)
+    found = patient(tmp_path)
     with trio.fail_after(60):
         async with open_node(found[0]) as first, open_node(found[1]):
             await lead(first)
             async with qsync.connect_async(first.address) as db:
-                await db.schema.create_space("t", format=[("id", "unsigned"), ("v", "string")])
-                for number in range(ROWS):
-                    last = (await db.space("t").insert([number, "v" * 30])).index
+                last = await fill(db)
             await has_folded(first, last - 1)
             index, _ = half_received(found[2], first)
             async with open_node(found[2]) as third:
