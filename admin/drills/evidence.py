@@ -25,6 +25,7 @@ from admin.workload.history import HistoryLine, save
 from admin.workload.restored import stretches, without_places
 from qsync.client.one_node import NodeConnection
 from qsync.errors import QsyncError
+from qsync.line_files import object_of
 
 _ASK_S = 10.0
 _NS = 1_000_000_000
@@ -40,12 +41,12 @@ def events(place: DrillPlace, *, since: float) -> tuple[TimelineEvent, ...]:
         return ()
     ahead = datetime.now(UTC).timestamp() - time.monotonic()
     found = [
-        _event(node.name, json.loads(text), ahead)
+        _event(node.name, event, ahead)
         for node in place.nodes
         for file in _TIMELINES
         if (node.dir / file).exists()
         for text in (node.dir / file).read_text("utf-8").splitlines()
-        if _is_whole(text)
+        if (event := object_of(text)) is not None
     ]
     return tuple(sorted((each for each in found if each.time >= since), key=lambda e: e.time))
 
@@ -170,11 +171,6 @@ def _event(node: str, found: Mapping[str, object], ahead: float) -> TimelineEven
 
 def _of_event(event: TimelineEvent) -> dict[str, object]:
     return {"time": event.time, "node": event.node, "event": event.name, **event.fields}
-
-
-def _is_whole(text: str) -> bool:
-    """Return whether the line is complete: a crash may tear the last one of a timeline."""
-    return text.startswith("{") and text.endswith("}")
 
 
 def _write(path: Path, rows: Iterable[Mapping[str, object]]) -> None:

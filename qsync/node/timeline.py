@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from qsync.line_files import last_lines
+from qsync.line_files import append_line, last_lines, object_of
 from qsync.node.stalls import Stalls
 from qsync.node.system import SYSTEM
 
@@ -72,8 +72,7 @@ class Timeline:
         try:
             if self._path.exists() and self._path.stat().st_size > FILE_BYTES_MAX:
                 self._path.replace(self._path.with_suffix(".1.jsonl"))
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(line + "\n")
+            append_line(self._path, line)
         except OSError:
             # The disk is full or gone: the event stays in the ring, and status counts the miss.
             self.unwritten += 1
@@ -101,17 +100,9 @@ class Timeline:
 
 
 def _reread(path: Path) -> list[dict[str, object]]:
-    """Read the end of an earlier life's file. Lines that a crash tore are left out."""
+    """Read the end of an earlier life's file. Lines that were cut short are left out."""
     try:
         lines = last_lines(path, bytes_max=REREAD_BYTES_MAX)
     except OSError:
         return []
-    found: list[dict[str, object]] = []
-    for line in lines:
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict):
-            found.append(event)
-    return found
+    return [event for line in lines if (event := object_of(line)) is not None]

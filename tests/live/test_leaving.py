@@ -14,6 +14,7 @@ from tests.live.real import put, running, until
 
 pytestmark = pytest.mark.slow
 
+
 @pytest.fixture
 def three(tmp_path: Path) -> Iterator[lab.Lab]:
     # Whatever waits until something is missed waits for longer than the 20 s of a client.

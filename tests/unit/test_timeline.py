@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+from admin.drills import evidence
+from admin.lab import lab
 from qsync.node.timeline import EVENTS_MAX, FILE_BYTES_MAX, REREAD_BYTES_MAX, Timeline
 
 
@@ -27,6 +29,31 @@ def test_the_past_is_known_after_a_restart_but_not_counted_again(tmp_path: Path)
     again = Timeline(path)
     assert [each["event"] for each in again.events] == ["elected"]
     assert again.counts.total() == 0
+
+
+def test_an_event_after_a_torn_line_stands_on_a_line_of_its_own(tmp_path: Path) -> None:
+    """A disk that is full for a moment takes half a line, and later whole ones."""
+    path = tmp_path / "timeline.jsonl"
+    timeline = Timeline(path)
+    timeline.append("elected", {"term": 3})
+    with path.open("a") as file:
+        file.write('{"time": "2026-11-28T07:00:00.000+00:00", "event": "rollb')
+    timeline.append("votes", {"term": 4})
+    assert [each["event"] for each in Timeline(path).events] == ["elected", "votes"]
+
+
+def test_a_drill_reads_the_events_around_a_torn_line(tmp_path: Path) -> None:
+    made = lab.create(tmp_path / "lab", name="lab", nodes=1)
+    (node,) = made.nodes
+    node.dir.mkdir(exist_ok=True)
+    timeline = Timeline(node.dir / "timeline.jsonl")
+    timeline.append("elected", {"term": 3})
+    with (node.dir / "timeline.jsonl").open("a") as file:
+        whole = '{"time": "2026-11-28T07:00:00.000+00:00", "event": "votes"}'
+        file.write(f'{{"time": "2026-11-28T07:0{whole}\n')  # as former releases wrote it
+    timeline.append("follows", {"term": 4})
+    told = evidence.events(made, since=float("-inf"))
+    assert {each.name for each in told} == {"elected", "follows"}
 
 
 def test_only_the_end_of_a_long_file_is_read_back(tmp_path: Path) -> None:
