@@ -19,7 +19,7 @@ SIZES = cast.SIZES
 SIZE_IDS = [f"{width}x{height}" for width, height in SIZES]
 STATES = {"healthy": (), "degraded": ("n3",), "leaderless": ("n3", "n1")}
 """Which nodes are killed."""
-PATIENT = {"election_timeout": "60s"}
+PATIENT = {"election_timeout": "60s", "replication_timeout": "2s"}
 """So that a busy machine elects nobody else. Followers first: they must not be the hastier ones."""
 ATTEMPTS = 3
 """A very busy machine makes news, which stand above the prompt or under the table."""
