@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from admin.evidence.tables import Row
+from admin.evidence.tables import UNSEEN, Row
 from election.quorum import majority
 from qsync.store.eventfile import READABLE, Life, clock, lives
 from qsync.store.eventpack import What
@@ -112,46 +112,55 @@ class Inside:
                 least = majority(len(begun.voters(each.node) or range(self.voters)))
                 quorum = max(_int(each.record[5]), least)
                 self.quorum = min(self.quorum or quorum, quorum)
-            if what == What.CONFIRMED and not begun.sees_disks(each.node):
-                continue  # and not every disk is known
             whose = {"node": each.node, "generation": each.generation, "life": each.life}
             rows = (disks[each.node] if what in _OF_DISKS else sent).rows(each.record)
+            if what == What.CONFIRMED and not begun.sees_disks(each.node):
+                rows = _unseen(rows)  # and not every disk is known
             for row in rows:
                 number += 1
                 yield whose | {"number": number, "time_mono": each.time} | row
+
+
+_Pair = tuple[int, int]
+"""A node, and the number of its instance: 0 if nodes of former versions did not record it."""
 
 
 class _Begun:
     """Which nodes have begun to record, and by which votes and disks each counts.
 
     What a node has done before its first record nobody knows. That matters to those that count by
-    it: who joins a cluster that grows counts for nothing before.
+    it: who joins a cluster that grows counts for nothing before. A voter counts by its directory
+    alone: records of another one with its id say nothing of it.
     """
 
     def __init__(self, directories: Iterable[_Directory]) -> None:
-        self._terms = {e.node: _int(_list(e.firsts[0][3])[0]) for e in directories}
+        self._terms: dict[_Pair, int] = {
+            (each.node, _instance(_table(first[2]))): _int(_list(each.firsts[0][3])[0])
+            for each in directories
+            for first in each.firsts
+        }
         """In which term each begins."""
-        self._begun: set[int] = set()
-        self._voters: dict[int, frozenset[int]] = {}
+        self._begun: set[_Pair] = set()
+        self._voters: dict[int, frozenset[_Pair]] = {}
         self._furthest = (0, 0)
         """The highest confirmed index, and its node."""
 
     @property
     def latest(self) -> frozenset[int]:
         """The voters by which the node counts that has confirmed the most."""
-        return self.voters(self._furthest[1])
+        return frozenset(node for node, _ in self.voters(self._furthest[1]))
 
     def observe(self, each: StampedEvent) -> None:
         """Take the next record of any node."""
         if each.record[0] == What.STARTED:
-            self._begun.add(each.node)
+            self._begun.add((each.node, _instance(_table(each.record[2]))))
         elif each.record[0] == What.CONFIGURED:
             pairs = map(_list, _list(each.record[4]))
-            self._voters[each.node] = frozenset(_int(replica) for replica, _ in pairs)
+            self._voters[each.node] = frozenset((_int(one), _int(other)) for one, other in pairs)
         elif each.record[0] == What.CONFIRMED:
             self._furthest = max(self._furthest, (_int(each.record[2]), each.node))
 
-    def voters(self, node: int) -> frozenset[int]:
+    def voters(self, node: int) -> frozenset[_Pair]:
         """Return the voters by which a node counts; empty if it did not record that."""
         return self._voters.get(node, frozenset())
 
@@ -162,7 +171,9 @@ class _Begun:
 
     def sees_disks(self, node: int) -> bool:
         """Return whether all that it may count by had recorded by now what is on their disks."""
-        return self._begun.issuperset(self.voters(node) or self._terms)
+        if counted := self.voters(node):
+            return self._begun >= counted
+        return {each for each, _ in self._begun} >= {each for each, _ in self._terms}
 
 
 def gather(places: Mapping[int, Path]) -> Inside:
@@ -319,13 +330,24 @@ class _Sent:
 def _opened(about: Mapping[str, object]) -> Iterator[Row]:
     """Return directory, file and clock of a life; nodes of former versions do not record them."""
     if "inode" in about:
-        instance = zlib.crc32(str(about["instance"]).encode())
-        place: Row = {"index": about["inode"], "peer": about["device"], "floor": instance}
+        number = _instance(about)
+        place: Row = {"index": about["inode"], "peer": about["device"], "floor": number}
         yield {"name": "opened", **place}
     if "file" in about:
         device, inode = _list(about["file"])
         yield {"name": "log-opened", "peer": device, "index": inode}
         yield {"name": "slept", "floor": about["slept"]}
+
+
+def _unseen(rows: Iterable[Row]) -> Iterator[Row]:
+    """Return rows of what was confirmed as those of which nobody can count the disks."""
+    for row in rows:
+        yield row | {"name": UNSEEN}
+
+
+def _instance(about: Mapping[str, object]) -> int:
+    """Return the number that stands for the instance in evidence; 0 if it was not recorded."""
+    return zlib.crc32(str(about["instance"]).encode()) if "instance" in about else 0
 
 
 def _configured(record: Sequence[object]) -> Iterator[Row]:

@@ -92,6 +92,9 @@ EVENTS = _table(
 )
 """Events of nodes, numbered in one order: see EVENT_NAMES."""
 
+UNSEEN = "confirmed-unseen"
+"""The event of what was confirmed by disks of which some have no events."""
+
 EVENT_NAMES = {
     "started": "the process began; its log on disk reaches to `index`",
     "ballot": "`term` and the vote for `peer` are on disk",
@@ -108,6 +111,7 @@ EVENT_NAMES = {
     "opened": "its directory is inode `index` of device `peer`; `floor` stands for its instance",
     "served": "it answered a read at `index`, an entry of `term`; it had to show at least `floor`",
     "confirmed": "its confirmed index is `index`, an entry of `term` and `crc`; its quorum `floor`",
+    UNSEEN: "the same, by voters of which some have no events here",
     "configured": "it counts by the configuration of entry `index`; its `floor` voters follow",
     "voter": "of that configuration: `peer` on the directory that `floor` stands for",
     "log-opened": "the file of its log is inode `index` of device `peer`",

@@ -17,7 +17,7 @@ from admin.checker.rules.run import build
 from admin.checker.verdict import Result
 from admin.evidence.inside import gather
 from admin.evidence.manifest import Manifest
-from admin.evidence.tables import EVENT_NAMES, Row
+from admin.evidence.tables import EVENT_NAMES, UNSEEN, Row
 from qsync.config import NodeConfig
 from qsync.node.assembly import found_cluster
 from qsync.node.node import Node, open_node
@@ -27,7 +27,7 @@ from qsync.store.segments.writing import SegmentWriter
 
 COUNT = 50
 
-OF_PEERS = {"vote", "ack", "cut", "promised", "released"}
+OF_PEERS = {"vote", "ack", "cut", "promised", "released", UNSEEN}
 """What a node that is alone never does."""
 OF_TRIMMED = {"begins"}
 """What a node with a whole log never says."""

@@ -1,10 +1,15 @@
 """From what nodes wrote down to rows of `events`: one order, whole at both of its ends."""
 
 import struct
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from admin.checker.kernels.columns import Events
+from admin.checker.kernels.configurations import steps
+from admin.checker.kernels.kernel import Evidence
 from admin.evidence.inside import Inside, gather
+from admin.evidence.manifest import Manifest
 from admin.evidence.tables import Row
 from qsync.store.eventfile import FORMAT, EventFile, clock, note_wiped
 from qsync.store.eventpack import What
@@ -54,9 +59,9 @@ class Book:
         news = None if ballot is None else list(ballot)
         self.writes([What.WROTE, at, news, cut, first, [[upto - first + 1, 1]], crcs])
 
-    def counts_by(self, at: int, *voters: int) -> None:
-        pairs = [[each, 7] for each in voters]
-        self.writes([What.CONFIGURED, at, 0, 0, pairs])
+    def counts_by(self, at: int, *voters: int, index: int = 0) -> None:
+        pairs = [[each, zlib.crc32(b"a")] for each in voters]
+        self.writes([What.CONFIGURED, at, index, 1 if index else 0, pairs])
 
     def confirms(self, at: int, index: int, *, quorum: int = 2) -> None:
         self.writes([What.CONFIRMED, at, index, 1, CRCS[index - 1], quorum])
@@ -240,7 +245,38 @@ def test_what_is_counted_by_who_has_not_begun_is_no_evidence(tmp_path: Path) -> 
     one.confirms(6, 1)
     three_.starts(10)
     one.confirms(12, 2)
-    assert said(list(gathered(tmp_path).rows()), "confirmed") == [(1, "confirmed", 2)]
+    rows = list(gathered(tmp_path).rows())
+    wanted = [(1, "confirmed-unseen", 1), (1, "confirmed", 2)]
+    assert said(rows, "confirmed", "confirmed-unseen") == wanted
+
+
+def test_another_directory_of_a_voter_says_nothing_of_it(tmp_path: Path) -> None:
+    """The third one's directory was replaced, and only the former one is here."""
+    one, *_ = begun(tmp_path)
+    one.counts_by(5, 1, 2, 3)
+    one.writes([What.LEADS, 6, 4])
+    one.confirms(7, 1)
+    pairs = [[1, zlib.crc32(b"a")], [2, zlib.crc32(b"a")], [3, zlib.crc32(b"b")]]
+    one.writes([What.CONFIGURED, 8, 2, 4, pairs])
+    one.confirms(9, 2)
+    one.writes([What.LEADS, 10, 5])
+    rows = list(gathered(tmp_path).rows())
+    wanted = [(1, "leads", None), (1, "confirmed", 1), (1, "confirmed-unseen", 2)]
+    assert said(rows, "leads", "confirmed", "confirmed-unseen") == wanted
+
+
+def test_changes_that_were_decided_by_a_node_without_events_accuse_nobody(tmp_path: Path) -> None:
+    """A fourth member came and went, and its directory is not here."""
+    one, *_ = begun(tmp_path)
+    one.counts_by(4, 1, 2, 3)
+    one.writes([What.LEADS, 5, 1])
+    one.counts_by(6, 1, 2, 3, 4, index=2)
+    one.confirms(7, 2, quorum=3)
+    one.counts_by(8, 1, 2, 3, index=3)
+    one.confirms(9, 3)
+    events = Events.of_rows(gathered(tmp_path).rows())
+    found = steps(Evidence(manifest=Manifest(run_id="r", source="directories"), events=events))
+    assert (found.facts, found.breaches) == (2, [])
 
 
 def test_a_wiped_node_goes_on_in_another_generation(tmp_path: Path) -> None:

@@ -12,12 +12,14 @@ from admin.checker.kernels.columns import Events
 from admin.checker.kernels.kernel import Evidence, Kernel, groups
 from admin.checker.replay.voters import UNTOLD, Pair, Pairs
 from admin.checker.rules.rule import RuleFinding
+from admin.evidence.tables import UNSEEN
 from election.messages import Term
 from election.quorum import majority
 from qsync.core.generation import generation_of
 
 STEPS, QUORUMS, REMOVED = "configuration-steps", "configuration-quorums", "removed-count-nowhere"
-FOLLOWED = ("started", "opened", "configured", "voter", "leads", "confirmed")
+CONFIRMED = ("confirmed", UNSEEN)
+FOLLOWED = ("started", "opened", "configured", "voter", "leads", *CONFIRMED)
 """Events that change the state of a followed node."""
 NOBODY: Pairs = frozenset()
 
@@ -70,7 +72,7 @@ class ConfigurationWalk:
                 self._instances.pop(node, None)
             elif name == "opened":
                 self._instances[node] = events.floor[at] or UNTOLD
-            elif name == "confirmed":
+            elif name in CONFIRMED:
                 self.of(node).confirmed = max(self.of(node).confirmed, events.index[at])
             elif name == "configured":
                 life = self.of(node)
@@ -114,7 +116,7 @@ def steps(evidence: Evidence) -> RuleFinding:
     walk = ConfigurationWalk(evidence.events)
     events, found = evidence.events, _finding(walk)
     promotes = _promotes(evidence)
-    confirmed = groups(events.places("confirmed"), events.node)
+    confirmed = groups(events.places(*CONFIRMED), events.node)
     for at in walk.moments() if walk.known else ():
         life = walk.of(events.node[at])
         change, former = life.follows, life.former
@@ -181,7 +183,7 @@ def quorums(evidence: Evidence) -> RuleFinding:
             votes.setdefault((term, events.peer[at] or 0), {}).setdefault(walk.pair(node), at)
         elif name == "leads":
             _elected(walk, at, votes.get((term, node), {}), found)
-        elif name == "confirmed":
+        elif name in CONFIRMED:
             _counted(walk, at, found)
         elif name == "configured" and events.index[at]:
             found.facts += 1
