@@ -111,9 +111,9 @@ def _dump(run: RunRecord, place: DrillPlace, out: Path, source: str) -> Bundle:
         bundle = Dump(out, run_id=run_id, directories=place.directories).collect(
             known, source=source
         )
-    voters = {each.node for each in silent} | {e.node for e in bundle.manifest.nodes if e.voter}
     nodes = (*bundle.manifest.nodes, *silent)
-    return Bundle(out, replace(bundle.manifest, nodes=nodes, voters=len(voters)))
+    voters = bundle.manifest.voters or len(silent)
+    return Bundle(out, replace(bundle.manifest, nodes=nodes, voters=voters))
 
 
 def _id_of(run: RunRecord, node: PlaceNode) -> int:

@@ -221,9 +221,7 @@ class Dump:
             replace(
                 each.facts,
                 generation=self._generations.of(each.facts),
-                voter=each.facts.voter
-                if each.sample
-                else not known.ids or each.facts.node in known.ids,
+                voter=each.facts.voter and known.is_voter(each.facts),
             )
             for each in accounts
         ]

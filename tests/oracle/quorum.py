@@ -73,18 +73,21 @@ def _by_logs(run: RunTables) -> RuleFinding:
     upto, whose = max(((each.confirmed, whose) for whose, each in facts.items()), default=(0, None))
     if not manifest.quorum:
         return RuleFinding(lacks="the quorum is not known")
-    if whose is None or len(run.logs) < manifest.voters or not upto:
+    without_vote = {whose for whose, each in facts.items() if not each.voter}
+    logs = [log for whose, log in run.logs.items() if whose not in without_vote]
+    if whose is None or len({log.node for log in logs}) < manifest.voters or not upto:
         return RuleFinding(lacks="a voter's log is missing, or no confirmed index is known")
     log = run.logs.get(whose)
     at = log.at().get(upto) if log is not None else None
     if log is None or at is None:
         return RuleFinding(lacks=f"entry {upto} is not in the log of node {whose[0]}")
     crc, found = log.crc[at], RuleFinding(facts=1)
-    have, rows = [], []
-    for other in run.logs.values():
+    have = {node for (node, _), each in facts.items() if each.voter and each.first > upto}
+    rows = []
+    for other in logs:
         place = other.at().get(upto)
         if place is not None and other.crc[place] == crc:
-            have.append(other.node)
+            have.add(other.node)
             rows += other.shows(place)
     if len(have) < manifest.quorum:
         message = texts.in_logs(log.node, upto, have, manifest.quorum)

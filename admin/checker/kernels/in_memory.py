@@ -219,7 +219,7 @@ def disks(memory: MemoryKernels) -> dict[str, RuleFinding]:
         ahead = confirmed_last(run.manifest)
         upto = 0 if ahead is None else ahead.confirmed
         ends = [row.row for log in run.logs.values() for row in log.shows(*log.places(upto))]
-        found[QUORUM] = by_logs(run.manifest, LogEntries.of_rows(ends), len(run.logs))
+        found[QUORUM] = by_logs(run.manifest, LogEntries.of_rows(ends), run.logs)
     return memory.proven(found)
 
 

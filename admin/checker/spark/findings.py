@@ -78,7 +78,7 @@ def conclude(
     for each in own.rows[PROVEN]:
         found[each.invariant].breaches.append(proven(each))
     if not _events(own, "durable"):
-        found[QUORUM] = _quorum(own, manifest, len(logs))
+        found[QUORUM] = _quorum(own, manifest, {(each.node, each.generation) for each in logs})
     found[STOPS] = stops.joined(found[STOPS], len(RolledBackStretches.of(logs)))
     found[feeds.FEED] = feeds.joined(found[feeds.FEED], feeds.longest(logs))
     found[receipts.KEPT] = receipts.first_lines(found[receipts.KEPT])
@@ -104,7 +104,7 @@ def _borders(own: JobOutputs) -> None:
             own.add(finding_rows(log[0], id_, found))
 
 
-def _quorum(own: JobOutputs, manifest: Manifest, logs: int) -> RuleFinding:
+def _quorum(own: JobOutputs, manifest: Manifest, logs: set[tuple[int, int]]) -> RuleFinding:
     """Without disk events, by the last entry that is known to be confirmed."""
     entries = LogEntries.of_rows(
         {
