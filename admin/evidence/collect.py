@@ -81,6 +81,8 @@ class Dump:
         manifest = self._manifest(accounts, source)
         self._forget_others(manifest.nodes)
         beginnings = [self._cleared(each) for each in manifest.nodes]
+        nodes = zip(manifest.nodes, beginnings, strict=True)
+        manifest = replace(manifest, nodes=tuple(self._begins(*each) for each in nodes))
         manifest = self.writer.manifest_of(manifest)
         replace(manifest, checksums=self._kept_sums()).save(self.folder)
         found = [
@@ -160,13 +162,12 @@ class Dump:
         The others go before the manifest says anything new, so that nobody takes them for those.
         """
         size, last = self.part_entries, 0
-        before = self._before
-        alike = before is not None and (before.part_entries, before.run_id) == (size, self.name)
-        former = before.nodes if before is not None and alike else ()
-        same = [e for e in former if (e.node, e.uuid) == (facts.node, facts.uuid)]
-        if same:
-            while last + size <= same[0].confirmed and self._is_kept(self._place(facts, last)):
+        former = self._former(facts)
+        if former is not None:
+            while last + size <= former.confirmed and self._is_kept(self._place(facts, last)):
                 last += size
+        if last + 1 < facts.first:
+            last = 0  # its log was trimmed meanwhile: what follows is nowhere
         for folder in self._place(facts, 0).parent.parent.glob(f"{facts.node}.*"):
             mine = folder == self._place(facts, 0).parent
             for each in folder.glob("*-*"):
@@ -174,6 +175,19 @@ class Dump:
                 if not mine or not whole or int(each.stem.split("-")[0]) > last:
                     each.unlink()
         return last
+
+    def _former(self, facts: NodeFacts) -> NodeFacts | None:
+        """Return what the former dump says of it, if its parts were cut alike."""
+        before, alike = self._before, (self.part_entries, self.name)
+        if before is None or (before.part_entries, before.run_id) != alike:
+            return None
+        same = (e for e in before.nodes if (e.node, e.uuid) == (facts.node, facts.uuid))
+        return next(same, None)
+
+    def _begins(self, facts: NodeFacts, kept: int) -> NodeFacts:
+        """Return it with the first entry that will be here, also if this dump is interrupted."""
+        former = self._former(facts) if kept else None
+        return facts if former is None else replace(facts, first=former.first)
 
     def _is_kept(self, place: Path) -> bool:
         """Return whether a part is there as it was written; a damaged one is read again."""
@@ -247,7 +261,7 @@ class Dump:
 
     def _log(self, witness: EvidenceSource, facts: NodeFacts, kept: int) -> NodeFacts:
         """Write the parts of a log that are not there yet."""
-        first, last = min(kept, 1), kept
+        first, last = facts.first if kept else 0, kept
         opening = self.writer.opening
         for _ in range(CUTS_MAX):
             try:

@@ -34,6 +34,11 @@ class LogCopy(Protocol):
         """The index of its last durable entry."""
         ...
 
+    @property
+    def begins(self) -> int:
+        """The index of its first entry."""
+        ...
+
     def batches(self, first: int) -> Iterator[bytes]:
         """Entries from `first` on, as stored. Raises NoEvidence where it cannot be read."""
         ...
@@ -64,6 +69,7 @@ class CopyInSegments:
         except StoreError as error:
             raise NoEvidence(f"{path} cannot be opened as a log: {error.message}") from error
         self.confirmed, self.durable = self._copy.confirmed, self._copy.last
+        self.begins = max(1, self._copy.begins)
 
     def batches(self, first: int) -> Iterator[bytes]:
         """All whole entries from `first` on, or from where it begins.
@@ -108,6 +114,7 @@ class CopyInLmdb:
         if found is None:
             self._env.close()
             raise NoEvidence(f"{path} is damaged: its numbers do not verify")
+        self.begins = 1  # releases with such logs trimmed none
         self.confirmed = int(found.confirmed)
         self.durable = int(found.durable)
 

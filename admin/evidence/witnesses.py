@@ -96,8 +96,9 @@ class Running:
         asked = {"asked": time.monotonic_ns()}
         answer = replies.read_map(self.line.ask(PlainRequest(1, Verb.STATUS)))
         sample = decode.status(answer | asked)
+        begins = logs.start_of(self.line).index + 1
         return Account(
-            facts=facts_of(sample),
+            facts=replace(facts_of(sample), first=begins),
             cluster=sample.cluster.name,
             cluster_uuid=sample.replicaset.uuid,
             term=sample.term,
@@ -172,6 +173,7 @@ class StoppedNode:
             name=identity.name,
             uuid=identity.instance,
             confirmed=int(found.confirmed),
+            first=found.start.index + 1,
             last=int(found.last),
             problem=found.quarantined or "",
         )
@@ -233,6 +235,7 @@ class CopiedLog:
                 node=self.node,
                 name=f"n{self.node}",
                 confirmed=copy.confirmed,
+                first=copy.begins,
                 last=copy.durable,
             )
         return Account(facts=facts)

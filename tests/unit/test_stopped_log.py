@@ -109,3 +109,28 @@ def test_a_directory_that_lost_its_log_gets_none_from_those_who_read(node: Path)
         with pytest.raises(StoreError, match="holds no log"):
             look()
         assert not (node / "log").exists()
+
+
+def test_a_dump_is_brought_up_to_date_though_the_log_was_trimmed_meanwhile(tmp_path: Path) -> None:
+    """What an earlier dump kept may end before the log begins: between them would be a hole."""
+    node = tmp_path / "n1"
+    entries = some(20)
+
+    def grown(first: int, last: int, *, begins: int = 0) -> tuple[int, list[object]]:
+        with Directory(node, wanted=ME) as directory, closing(open_log(directory)) as log:
+            log.recover()
+            log.write(write(entries[first - 1 : last], confirmed=last))
+            if begins:
+                log.trim(start_behind(entries[begins - 2]))
+        with witnesses([str(node)]) as known:
+            bundle = Dump(tmp_path / "out", part_entries=4).collect(known, source="directories")
+        bundle.check_whole()
+        return bundle.manifest.nodes[0].first, [row["index"] for row in bundle.rows("wal")]
+
+    assert grown(1, 6) == (1, list(range(1, 7)))
+    assert grown(7, 9, begins=4) == (1, list(range(1, 10)))
+    shutil.rmtree(tmp_path / "out")
+    assert grown(10, 10) == (4, list(range(4, 11)))
+    assert grown(11, 12) == (4, list(range(4, 13)))
+    assert grown(13, 19, begins=18) == (18, [18, 19])
+    assert grown(20, 20) == (18, [18, 19, 20])
