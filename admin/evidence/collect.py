@@ -16,6 +16,7 @@ from admin.evidence.witnesses import (
     Account,
     EvidenceSource,
     LogWasCut,
+    LogWasTrimmed,
     Running,
     StoppedNode,
     witnesses,
@@ -168,13 +169,17 @@ class Dump:
                 last += size
         if last + 1 < facts.first:
             last = 0  # its log was trimmed meanwhile: what follows is nowhere
+        self._remove_parts(facts, last)
+        return last
+
+    def _remove_parts(self, facts: NodeFacts, after: int) -> None:
+        """Remove the parts of its log behind that entry, and those of its other directories."""
         for folder in self._place(facts, 0).parent.parent.glob(f"{facts.node}.*"):
             mine = folder == self._place(facts, 0).parent
             for each in folder.glob("*-*"):
                 whole = each.suffix == self.writer.kept.suffix
-                if not mine or not whole or int(each.stem.split("-")[0]) > last:
+                if not mine or not whole or int(each.stem.split("-")[0]) > after:
                     each.unlink()
-        return last
 
     def _former(self, facts: NodeFacts) -> NodeFacts | None:
         """Return what the former dump says of it, if its parts were cut alike."""
@@ -268,6 +273,10 @@ class Dump:
                 for part in self._parts(witness, facts, last, opening):
                     first, last = first or part.first, part.last
                     self.progress(facts.name, last, max(last, facts.last))
+            except LogWasTrimmed:
+                # What was read ends where nothing follows.
+                first = last = kept = 0
+                self._remove_parts(facts, 0)
             except LogWasCut:
                 # Only what is not confirmed is ever cut: those parts are read again.
                 last = kept

@@ -17,7 +17,7 @@ from election.messages import Index
 from qsync import record
 from qsync.client.one_node import NodeConnection
 from qsync.core.configuration import Configuration
-from qsync.errors import ProtocolError, Unavailable
+from qsync.errors import Compacted, ProtocolError, Unavailable
 from qsync.member import WITHOUT_VOTE
 from qsync.record import Entry, RecordDamage
 from qsync.status import decode
@@ -37,6 +37,10 @@ IDS = itertools.count(1)
 
 class LogWasCut(Exception):
     """The end of what was read is not in the log any more: a leader cut its tail meanwhile."""
+
+
+class LogWasTrimmed(LogWasCut):
+    """What was to be read next is not in the log any more: it begins later now."""
 
 
 class LogChunk(NamedTuple):
@@ -110,8 +114,14 @@ class Running:
     def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
         """Return its log by PACKED, one question ahead; by LOG from older nodes.
 
-        What was trimmed is not there.
+        What was trimmed is not there. Raises LogWasTrimmed if that happens meanwhile.
         """
+        try:
+            yield from self._read(first, last, opening)
+        except Compacted as error:
+            raise LogWasTrimmed from error
+
+    def _read(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
         first = max(first, logs.start_of(self.line).index + 1)
         if packed.FEATURE not in self.line.greeting.features:
             source = logs.Online(self.line)

@@ -5,6 +5,8 @@ import socket
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -14,11 +16,20 @@ from admin.evidence.collect import Dump
 from admin.evidence.manifest import Manifest, NodeFacts, NoEvidence
 from admin.evidence.simulated import Wipe, record
 from admin.evidence.tables import TABLES, Row
-from admin.evidence.witnesses import Account, CopiedLog, LogChunk, LogWasCut, witnesses
+from admin.evidence.witnesses import (
+    Account,
+    CopiedLog,
+    LogChunk,
+    LogWasCut,
+    LogWasTrimmed,
+    Running,
+    witnesses,
+)
 from admin.evidence.writing import EvidenceWriter, PartFormat
 from qsync import record as records
+from qsync.client.one_node import NodeConnection
 from qsync.data import body
-from qsync.errors import Unavailable
+from qsync.errors import Compacted, Unavailable, WrongKey
 from qsync.record import Entry, EntryKind, LimboRef, ref_body
 from qsync.sim.plan import Plan
 from qsync.store.contract import PlacedLog
@@ -172,6 +183,41 @@ def test_a_log_that_is_cut_while_it_is_read_is_read_again(tmp_path: Path) -> Non
     bundle = Dump(tmp_path, part_entries=10).collect([node], source="nodes")
     terms = [row["term"] for row in bundle.rows("wal")]
     assert terms == [1] * 20 + [2] * 20
+
+
+def test_a_log_that_is_trimmed_while_it_is_read_is_read_from_where_it_begins(
+    tmp_path: Path,
+) -> None:
+    class Trimmed(Scripted):
+        def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
+            begun = len(self.asked)
+            for each in super().stretches(first if not begun else 41, last, opening):
+                if each.first > 30 and not begun:
+                    raise LogWasTrimmed
+                yield each
+
+    node = Trimmed(log(52), confirmed=52)
+    bundle = Dump(tmp_path, part_entries=10).collect([node], source="nodes")
+    bundle.check_whole()
+    assert bundle.manifest.nodes[0].first == 41
+    assert [row["index"] for row in bundle.rows("wal")] == list(range(41, 53))
+
+
+def test_a_running_node_tells_that_what_is_read_next_was_trimmed() -> None:
+    class Line:
+        greeting = SimpleNamespace(features=(packed.FEATURE,))
+
+        def ask(self, _request: object) -> object:
+            raise WrongKey("an older release")
+
+        def post(self, _request: object) -> None: ...
+
+        def receive(self, _request: object) -> object:
+            raise Compacted("the log begins at 9", details={"first": 9})
+
+    running = Running(cast("NodeConnection", Line()))
+    with pytest.raises(LogWasTrimmed):
+        next(running.stretches(1, None, 0))
 
 
 def test_a_log_that_is_always_being_cut_is_given_up(tmp_path: Path) -> None:
