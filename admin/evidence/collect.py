@@ -11,7 +11,7 @@ from admin.evidence.counting import counting
 from admin.evidence.inside import Inside, gather
 from admin.evidence.manifest import PART_ENTRIES, Manifest, NodeFacts, NoEvidence
 from admin.evidence.sampling import Generations
-from admin.evidence.tables import RUN, Row
+from admin.evidence.tables import RUN, WAL, Row
 from admin.evidence.witnesses import (
     Account,
     EvidenceSource,
@@ -127,7 +127,7 @@ class Dump:
             manifest,
             quorum=min(said, inside.quorum) if inside.quorum else manifest.quorum,
             rows=manifest.rows | ({"events": count} if count else {}),
-            gaps={"events": inside.why} if inside.why else {},
+            gaps=_damaged(manifest.nodes) | ({"events": inside.why} if inside.why else {}),
         )
 
     # -- what was there before
@@ -308,6 +308,12 @@ class Dump:
             self.folder, facts.node, facts.generation, after + 1, after + self.part_entries
         )
         return whole.with_suffix(self.writer.kept.suffix)
+
+
+def _damaged(nodes: Iterable[NodeFacts]) -> dict[str, str]:
+    """Return the gap in the logs of nodes whose directory is damaged, if there is any."""
+    whys = [f"the log of {each.name} is damaged: {each.problem}" for each in nodes if each.problem]
+    return {WAL.name: "; ".join(whys)} if whys else {}
 
 
 def _counted_by(manifest: Manifest, voters: frozenset[int]) -> Manifest:

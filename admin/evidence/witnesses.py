@@ -204,7 +204,8 @@ class StoppedNode:
     def digests(self, node: int) -> list[Row]:
         """Return digests of the stored rows, and of what the log makes of them up to there.
 
-        None of rows that a crash of the machine left in doubt: its node will rebuild them.
+        None of rows that a crash of the machine left in doubt: its node will rebuild them. None
+        where the log is damaged: what it has lost the rows may still have.
         """
         from qsync.store.directory import Directory  # noqa: PLC0415 - LMDB is slow to import
         from qsync.store.mark import is_trusted  # noqa: PLC0415 - the same
@@ -219,7 +220,8 @@ class StoppedNode:
             contextlib.closing(SpaceStore(directory.data, repair=False)) as spaces,
             _damage_placed(self.path),
         ):
-            if log.recover().start.index:
+            found = log.recover()
+            if found.start.index or found.quarantined is not None:
                 return []  # what the log alone makes of the rows needs all of it
 
             def entries() -> Iterator[Entry]:

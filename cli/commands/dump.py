@@ -177,6 +177,8 @@ def _tell(bundle: "Bundle", unnamed: Sequence[str]) -> None:
             f"{bundle.path} lacks {', '.join(unnamed)}, of the same cluster: name all members (or "
             "the directories of those that do not run), or what needs a quorum cannot be judged"
         )
+    for why in manifest.gaps.values():
+        say(f"{bundle.path} is not whole: {why}")
     if style().as_json:
         document(
             "dump",
@@ -184,6 +186,7 @@ def _tell(bundle: "Bundle", unnamed: Sequence[str]) -> None:
             run=manifest.run_id,
             nodes=[{"name": each.name, "last": each.last} for each in manifest.nodes],
             unnamed=list(unnamed),
+            gaps=manifest.gaps,
             rows=manifest.rows,
         )
     else:

@@ -58,6 +58,24 @@ def test_of_what_went_as_a_whole_nothing_is_left_in_either(tmp_path: Path) -> No
     assert len({stored[name] for name in ("kept", "emptied", "bare")}) == 3
 
 
+def test_rows_are_not_compared_with_a_damaged_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are of an index that the log does not reach any more."""
+    trio.run(lived, tmp_path)
+    file = tmp_path / "data" / "log" / "000000000001.log"
+    stored = bytearray(file.read_bytes())
+    stored[len(bytes(stored).rstrip(b"\0")) * 3 // 4] ^= 1
+    file.write_bytes(stored)
+    out = tmp_path / "out"
+    assert run(["dump", str(tmp_path / "data"), "--out", str(out)]) == 0
+    assert f"{out} is not whole: the log of " in capsys.readouterr().err
+    assert run(["check", "--quick", str(out), "--json"]) == 6
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdict"] == "unknown"
+    assert "is damaged: " in found["sentence"]
+
+
 def test_a_log_alone_is_checked_as_it_was_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -41,10 +41,11 @@ def confirmed_still_in_log(run: RunTables) -> RuleFinding:
     """What a node once had on its disk and confirmed is still in its log."""
     found = RuleFinding()
     newest = _newest(run)
+    damaged = {(each.node, each.generation) for each in run.manifest.nodes if each.problem}
     for whose, upto in _safe(run).items():
         log = run.logs.get(whose)
-        # What was in a directory that is gone, went with it.
-        if upto == 0 or not run.logs or whose[1] < newest[whose[0]]:
+        # What was in a directory that is gone, went with it; and damage is no violation.
+        if upto == 0 or not run.logs or whose[1] < newest[whose[0]] or whose in damaged:
             continue
         found.facts += 1
         last = log.last if log is not None else 0

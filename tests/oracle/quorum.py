@@ -73,6 +73,8 @@ def _by_logs(run: RunTables) -> RuleFinding:
     upto, whose = max(((each.confirmed, whose) for whose, each in facts.items()), default=(0, None))
     if not manifest.quorum:
         return RuleFinding(lacks="the quorum is not known")
+    if "wal" in manifest.gaps:
+        return RuleFinding(lacks=manifest.gaps["wal"])
     without_vote = {whose for whose, each in facts.items() if not each.voter}
     logs = [log for whose, log in run.logs.items() if whose not in without_vote]
     if whose is None or len({log.node for log in logs}) < manifest.voters or not upto:

@@ -235,6 +235,25 @@ def test_copies_of_logs_do_not_say_by_whom_they_count(
     assert verdict(bundle).result is Result.SKIPPED
 
 
+def test_a_damaged_log_accuses_nobody_and_what_needs_it_is_open(
+    tmp_path: Path, founded: list[Identity]
+) -> None:
+    """Entry 5 was in the logs of three of four, one of which has lost it with its disk."""
+    for each in founded:
+        wrote(tmp_path / f"{each.replica}", some(3), confirmed=3)
+        if each.replica != 4:
+            wrote(tmp_path / f"{each.replica}", some(2, after=some(3)[-1]), confirmed=5)
+    file = tmp_path / "2" / "log" / "000000000001.log"
+    file.write_bytes(file.read_bytes().replace(b"body 5", b"BODY -"))
+    bundle, _ = dumped(tmp_path / "out", [tmp_path / f"{n}" for n in (1, 2, 3, 4)])
+    found = {each.verdict.invariant: each.verdict for each in judge(load(bundle.path))}
+    broken = {name for name, each in found.items() if each.result is Result.FAIL}
+    assert broken == {"log-owner"}, "these logs have no PROMOTE"
+    assert found["quorum-before-confirm"].result is Result.SKIPPED
+    assert found["log-chain"].result is Result.UNKNOWN
+    assert "the log of n2 is damaged" in found["log-chain"].note
+
+
 @pytest.mark.parametrize(("damaged", "last"), [(b"body 2", 0), (b"body 5", 3)])
 def test_a_damaged_log_is_taken_as_far_as_it_goes(
     tmp_path: Path, founded: list[Identity], damaged: bytes, last: int
@@ -249,3 +268,4 @@ def test_a_damaged_log_is_taken_as_far_as_it_goes(
     assert first.problem
     assert first.last == last
     assert (bundle.manifest.voters, absent) == (4, ("n3", "n4"))
+    assert bundle.manifest.gaps == {"wal": f"the log of n1 is damaged: {first.problem}"}

@@ -10,7 +10,7 @@ from admin.checker.rules.gaps import weigh
 from admin.checker.rules.rule import RuleFinding
 from admin.checker.rules.run import build
 from admin.checker.verdict import Result
-from admin.evidence.manifest import Manifest
+from admin.evidence.manifest import Manifest, NodeFacts
 
 WHY = "events of node 2 end early"
 FENCE: dict[str, object] = {"fence_seconds": 1.0}
@@ -99,3 +99,23 @@ def test_the_other_tier_weighs_it_the_same(tmp_path: Path) -> None:
     found = conclude(manifest(events=9), own, ())
     assert {name for name in EVENTS if found[name].doubt == WHY} == set(EVENTS)
     assert found["log-chain"].doubt == ""
+
+
+@pytest.mark.parametrize(
+    ("problem", "wanted"), [("", Result.FAIL), ("it is rotten", Result.SKIPPED)]
+)
+def test_what_a_damaged_log_has_lost_is_no_violation(problem: str, wanted: Result) -> None:
+    """A former dump of the running node has what it had confirmed."""
+    entry = {"index": 1, "term": 1, "kind": "PROMOTE", "origin": 1, "lsn": 1, "flags": 0, "crc": 7}
+    sample = {"life": 1, "sample": 0, "time_mono": 1, "role": "leader", "term": 1}
+    whose = {"run_id": "r", "node": 1, "generation": 1}
+    tables = {
+        "wal": [whose | entry],
+        "status": [whose | sample | {"last": 9, "written": 9, "confirmed": 9}],
+    }
+    facts = NodeFacts(node=1, name="n1", confirmed=1, last=1, problem=problem)
+    run = build(replace(manifest(wal=1, status=1), nodes=(facts,), gaps={}), tables)
+    (verdict,) = [
+        each.verdict for each in catalogue.judge(run) if each.verdict.invariant == "confirmed-kept"
+    ]
+    assert verdict.result is wanted

@@ -21,6 +21,7 @@ from admin.checker.rules import texts
 from admin.checker.rules.rule import RuleFinding, Where
 from admin.checker.rules.run import NodeEvent
 from admin.evidence.manifest import Manifest, NodeFacts
+from admin.evidence.tables import WAL
 
 ROWS = 1 << 17
 """How many events are examined together."""
@@ -325,6 +326,8 @@ def by_logs(manifest: Manifest, entries: LogEntries, logs: Collection[Whose]) ->
     voters = {node for node, generation in logs if (node, generation) not in others}
     if not manifest.quorum:
         return RuleFinding(lacks="the quorum is not known")
+    if WAL.name in manifest.gaps:
+        return RuleFinding(lacks=manifest.gaps[WAL.name])
     if ahead is None or len(voters) < manifest.voters or not ahead.confirmed:
         return RuleFinding(lacks="a voter's log is missing, or no confirmed index is known")
     upto, whose = ahead.confirmed, (ahead.node, ahead.generation)

@@ -75,12 +75,13 @@ def kept(evidence: Evidence) -> RuleFinding:
     for facts in evidence.manifest.nodes:
         safe.setdefault((facts.node, facts.generation), min(facts.confirmed, facts.last))
     logs = {ends.whose(at): at for at in range(len(ends))}
+    damaged = {(each.node, each.generation) for each in evidence.manifest.nodes if each.problem}
     newest: dict[int, int] = {}
     for node, generation in (*safe, *logs):
         newest[node] = max(newest.get(node, 0), generation)
     for whose, upto in safe.items():
-        # The content of a lost directory is lost with it.
-        if upto == 0 or not logs or whose[1] < newest[whose[0]]:
+        # The content of a lost directory is lost with it, and damage is not a violation.
+        if upto == 0 or not logs or whose[1] < newest[whose[0]] or whose in damaged:
             continue
         found.facts += 1
         last = ends.index[logs[whose]] if whose in logs else 0

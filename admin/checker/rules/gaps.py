@@ -11,8 +11,8 @@ EVENTS = "events"
 def weigh(rule: Rule, finding: RuleFinding, manifest: Manifest) -> RuleFinding:
     """The finding, with the gaps that the manifest states for its tables."""
     tables = list(rule.needs)
-    if rule.id == QUORUM and manifest.rows.get(EVENTS):
-        tables.append(EVENTS)  # an invariant without tables reads logs
+    if rule.id == QUORUM:  # it has no table of its own: without events it reads logs
+        tables.append(EVENTS if manifest.rows.get(EVENTS) else WAL.name)
     whys = [manifest.gaps[name] for name in tables if name in manifest.gaps]
     seen = finding.facts or finding.breaches or finding.doubt
     absent = [name for name in rule.needs if not manifest.rows.get(name)]
