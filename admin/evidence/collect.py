@@ -11,7 +11,7 @@ from admin.evidence.counting import counting
 from admin.evidence.inside import Inside, gather
 from admin.evidence.manifest import PART_ENTRIES, Manifest, NodeFacts, NoEvidence
 from admin.evidence.sampling import Generations
-from admin.evidence.tables import RUN, WAL, Row
+from admin.evidence.tables import DIGESTS, RUN, WAL, Row
 from admin.evidence.witnesses import (
     Account,
     EvidenceSource,
@@ -25,6 +25,7 @@ from admin.evidence.writing import EvidenceWriter
 from election.messages import Term
 from election.quorum import majority
 from qsync.core.generation import generation_of
+from qsync.errors import StoreError
 
 CUTS_MAX = 10
 """How often a log may be cut while it is read before the collection gives up."""
@@ -73,11 +74,7 @@ class Dump:
         inside = self._inside(known, accounts)
         if self.sampling is not None:
             self._status += self.sampling(self._generations, len(self._status))
-        digests = [
-            row | {"generation": self._generations.of(account.facts)}
-            for witness, account in zip(known, accounts, strict=True)
-            for row in witness.digests(account.facts.node)
-        ]
+        digests, unread = self._digests(known, accounts)
         accounts = [self._account(each) for each in known]
         manifest = self._manifest(accounts, source)
         self._forget_others(manifest.nodes)
@@ -98,7 +95,9 @@ class Dump:
             "status": self.writer.write_table(self.folder, "status", status),
             "digests": self.writer.write_table(self.folder, "digests", digests),
         }
-        manifest = self._happened(inside, replace(manifest, nodes=tuple(found), rows=counted))
+        gaps = {DIGESTS.name: "; ".join(unread)} if unread else {}
+        manifest = replace(manifest, nodes=tuple(found), rows=counted, gaps=gaps)
+        manifest = self._happened(inside, manifest)
         if inside.latest and all(each.sample is None for each in accounts):
             manifest = _counted_by(manifest, inside.latest)
         return Bundle(self.folder, manifest).seal()
@@ -127,7 +126,9 @@ class Dump:
             manifest,
             quorum=min(said, inside.quorum) if inside.quorum else manifest.quorum,
             rows=manifest.rows | ({"events": count} if count else {}),
-            gaps=_damaged(manifest.nodes) | ({"events": inside.why} if inside.why else {}),
+            gaps=manifest.gaps
+            | _damaged(manifest.nodes)
+            | ({"events": inside.why} if inside.why else {}),
         )
 
     # -- what was there before
@@ -217,6 +218,22 @@ class Dump:
                     part.path.unlink()
 
     # -- what they say
+
+    def _digests(
+        self, known: Sequence[EvidenceSource], accounts: Sequence[Account]
+    ) -> tuple[list[Row], list[str]]:
+        """Hash their spaces. The second: of which nodes that cannot be done, and why."""
+        found: list[Row] = []
+        unread: list[str] = []
+        for witness, facts in zip(known, (each.facts for each in accounts), strict=True):
+            try:
+                rows = witness.digests(facts.node)
+            except StoreError as error:
+                unread.append(f"the rows of {facts.name} were not compared: {error.code}")
+            else:
+                generation = self._generations.of(facts)
+                found += [row | {"generation": generation} for row in rows]
+        return found, unread
 
     def _account(self, witness: EvidenceSource) -> Account:
         account = witness.account()

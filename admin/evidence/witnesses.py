@@ -17,7 +17,7 @@ from election.messages import Index
 from qsync import record
 from qsync.client.one_node import NodeConnection
 from qsync.core.configuration import Configuration
-from qsync.errors import Compacted, ProtocolError, Unavailable
+from qsync.errors import Compacted, Damaged, ProtocolError, Unavailable
 from qsync.member import WITHOUT_VOTE
 from qsync.record import Entry, RecordDamage
 from qsync.status import decode
@@ -205,13 +205,16 @@ class StoppedNode:
         """Return digests of the stored rows, and of what the log makes of them up to there.
 
         None of rows that a crash of the machine left in doubt: its node will rebuild them. None
-        where the log is damaged: what it has lost the rows may still have.
+        where the log is damaged: what it has lost the rows may still have. Raises StoreError if
+        rows are damaged, or were found so before.
         """
         from qsync.store.directory import Directory  # noqa: PLC0415 - LMDB is slow to import
-        from qsync.store.mark import is_trusted  # noqa: PLC0415 - the same
+        from qsync.store.mark import is_damaged, is_trusted  # noqa: PLC0415 - the same
         from qsync.store.opening import open_stored_log  # noqa: PLC0415 - the same
         from qsync.store.spaces import SpaceStore  # noqa: PLC0415 - the same
 
+        if is_damaged(self.path / "data"):
+            raise Damaged("rows were found damaged before the node was stopped")
         if not is_trusted(self.path / "data"):
             return []
         with (

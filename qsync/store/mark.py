@@ -88,6 +88,11 @@ def is_trusted(path: Path, *, boot: str | None = None) -> bool:
     return path.exists() and (_is_clean(mark) or (bool(mark) and mark == here))
 
 
+def is_damaged(path: Path) -> bool:
+    """Return whether rows in DIR/data were found damaged, and are to be built again."""
+    return read(path / MARK) == DAMAGED
+
+
 def discard_untrusted(path: Path, boot: str) -> str | None:
     """Remove rows that are not to be trusted; why, or None."""
     why = distrust(path, boot)
@@ -100,7 +105,7 @@ def distrust(path: Path, boot: str) -> str | None:
     """Why the rows of DIR/data cannot be what was folded; None if they are, or there are none."""
     if not path.exists():
         return None
-    if read(path / MARK) == DAMAGED:
+    if is_damaged(path):
         return "rows were found damaged before the node was stopped"
     if not is_trusted(path, boot=boot):
         return "the system ended with rows that were not flushed"

@@ -76,6 +76,26 @@ def test_rows_are_not_compared_with_a_damaged_log(
     assert "is damaged: " in found["sentence"]
 
 
+@pytest.mark.parametrize("times", [1, 2], ids=["once", "known-before"])
+def test_damaged_rows_are_left_out_and_the_log_is_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], times: int
+) -> None:
+    """That they are damaged is noted in the directory, as a node does that meets them."""
+    trio.run(lived, tmp_path)
+    file = tmp_path / "data" / "data" / "data.mdb"
+    file.write_bytes(file.read_bytes().replace(b"kept", b"kepT"))
+    out = tmp_path / "out"
+    for _ in range(times):
+        assert run(["dump", str(tmp_path / "data"), "--out", str(out)]) == 0
+    assert "were not compared: " in capsys.readouterr().err
+    assert run(["check", "--quick", str(out), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    results = {each["id"]: each for each in found["invariants"]}
+    assert results["log-chain"]["status"] == "pass"
+    assert results["stored-replayed"]["status"] == "skipped"
+    assert "were not compared: " in results["stored-replayed"]["note"]
+
+
 def test_a_log_alone_is_checked_as_it_was_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
