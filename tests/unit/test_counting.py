@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from admin.checker.kernels.columns import LogEntries
-from admin.checker.kernels.disks import by_logs
+from admin.checker.kernels.quorums import by_logs
 from admin.checker.rules.catalogue import judge, load
 from admin.checker.verdict import Result, Verdict
 from admin.cluster.logs import identity_of

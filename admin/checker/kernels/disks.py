@@ -15,13 +15,10 @@ import numpy as np
 from admin.checker.exhibit import EvidenceRow
 from admin.checker.kernels import proofs
 from admin.checker.kernels.arrays import Flags, Numbers
-from admin.checker.kernels.columns import LogEntries, Whose
 from admin.checker.kernels.kernel import PartKernel
 from admin.checker.rules import texts
 from admin.checker.rules.rule import RuleFinding, Where
 from admin.checker.rules.run import NodeEvent
-from admin.evidence.manifest import Manifest, NodeFacts
-from admin.evidence.tables import WAL
 
 ROWS = 1 << 17
 """How many events are examined together."""
@@ -308,44 +305,6 @@ class DiskWalk:
         reach = np.maximum.accumulate(np.concatenate(([self._highest], events.index[at])))
         self._highest = int(reach[-1])
         return at[events.index[at] > reach[:-1]]
-
-
-def confirmed_last(manifest: Manifest) -> NodeFacts | None:
-    """Return the node with the highest known confirmed index."""
-    order = {(each.confirmed, each.node, each.generation): each for each in manifest.nodes}
-    return order[max(order)] if order else None
-
-
-def by_logs(manifest: Manifest, entries: LogEntries, logs: Collection[Whose]) -> RuleFinding:
-    """Without disk events: the last confirmed entry is in the logs of a quorum of the voters.
-
-    `entries`: the entries at that index in all logs; `logs`: those that are there.
-    """
-    ahead = confirmed_last(manifest)
-    others = {(each.node, each.generation) for each in manifest.nodes if not each.voter}
-    voters = {node for node, generation in logs if (node, generation) not in others}
-    if not manifest.quorum:
-        return RuleFinding(lacks="the quorum is not known")
-    if WAL.name in manifest.gaps:
-        return RuleFinding(lacks=manifest.gaps[WAL.name])
-    if ahead is None or len(voters) < manifest.voters or not ahead.confirmed:
-        return RuleFinding(lacks="a voter's log is missing, or no confirmed index is known")
-    upto, whose = ahead.confirmed, (ahead.node, ahead.generation)
-    own = [at for at in range(len(entries)) if entries.whose(at) == whose]
-    if not own:
-        return RuleFinding(lacks=f"entry {upto} is not in the log of node {ahead.node}")
-    same = [at for at, crc in enumerate(entries.crc) if crc == entries.crc[own[-1]]]
-    held = {entries.whose(at) for at in same} | _in_snapshots(manifest, upto)
-    have, found = {node for node, _ in held - others}, RuleFinding(facts=1)
-    if len(have) < manifest.quorum:
-        message = texts.in_logs(ahead.node, upto, have, manifest.quorum)
-        found.broken(QUORUM, message, entries.shows(*same), node=ahead.node, index=upto)
-    return found
-
-
-def _in_snapshots(manifest: Manifest, index: int) -> set[Whose]:
-    """Return the nodes whose logs begin after that entry: they have it in a snapshot."""
-    return {(each.node, each.generation) for each in manifest.nodes if each.first > index}
 
 
 def _whose(events: DiskEvents, at: int) -> tuple[int, int]:

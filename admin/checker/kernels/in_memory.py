@@ -12,7 +12,7 @@ from admin.checker.exhibit import EvidenceRow, exhibit
 from admin.checker.kernels import clocks, feeds, proofs, receipts, rolled_back_reads, stops
 from admin.checker.kernels.columns import Digests, Events, LogEntries, Samples
 from admin.checker.kernels.disks import KERNELS as DISK_KERNELS
-from admin.checker.kernels.disks import QUORUM, DiskEvents, DiskWalk, by_logs, confirmed_last
+from admin.checker.kernels.disks import QUORUM, DiskEvents, DiskWalk
 from admin.checker.kernels.kernel import EventReach, Evidence, Kernel, PartKernel
 from admin.checker.kernels.logs import between
 from admin.checker.kernels.logs.findings import LogFindings
@@ -24,6 +24,7 @@ from admin.checker.kernels.logs.status_samples import limbo_samples
 from admin.checker.kernels.logs.walk import LogWalk
 from admin.checker.kernels.proofs import RowPlace
 from admin.checker.kernels.questions import TableQuestion, answered
+from admin.checker.kernels.quorums import by_logs, confirmed_last
 from admin.checker.kernels.registry import EVENTS, KERNELS, LOG_KERNELS
 from admin.checker.kernels.rolled_back_reads import HIDDEN, hidden
 from admin.checker.kernels.stops import RolledBackStretches

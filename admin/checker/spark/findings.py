@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 from admin.checker.kernels import feeds, receipts, stops
 from admin.checker.kernels.columns import LogEntries
-from admin.checker.kernels.disks import QUORUM, by_logs
+from admin.checker.kernels.disks import QUORUM
 from admin.checker.kernels.logs import between
 from admin.checker.kernels.logs.between import PartedStretch
 from admin.checker.kernels.logs.outlines import LogOutline
 from admin.checker.kernels.logs.slices import Whose
+from admin.checker.kernels.quorums import by_logs
 from admin.checker.kernels.stops import STOPS, RolledBackStretches
 from admin.checker.rules import gaps
 from admin.checker.rules.catalogue import RULES
