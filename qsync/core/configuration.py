@@ -70,6 +70,12 @@ def _by_id(member: Member) -> int:
     return member.replica
 
 
+def _kept(known: "Configurations", upto: Index | None = None) -> list[Configuration]:
+    """Return all of a log up to there, the founding one first, without those taken back."""
+    found = [each for index, each in known.standing() if upto is None or index <= upto]
+    return found if known.founding is None else [known.founding, *found]
+
+
 def _places(configurations: Iterable[Configuration]) -> dict[Replica, Instance]:
     """Return the members of these, the last of each id."""
     return {each.replica: each.instance for known in configurations for each in known.members}
@@ -206,7 +212,7 @@ class Configurations:
             return False
         if instance is not None and self._earlier.get(replica) == instance:
             return True
-        return any(each.role_of(replica, instance) for each in self._kept())
+        return any(each.role_of(replica, instance) for each in _kept(self))
 
     def has_removed(self, replica: Replica, confirmed: Index) -> bool:
         """Return whether it was a member and is none, by what is confirmed (membership.md M4 d).
@@ -216,17 +222,7 @@ class Configurations:
         now = self.followed
         if now is None or now.member(replica) is not None or self.changed_at() > confirmed:
             return False
-        return any(each.member(replica) for each in self._in_log())
-
-    def _in_log(self) -> list[Configuration]:
-        """Return all that this log has, the founding one first, also those that were taken back."""
-        known = [each.configuration for each in self._changes]
-        return known if self._founding is None else [self._founding, *known]
-
-    def _kept(self, upto: Index | None = None) -> list[Configuration]:
-        """Return all up to there, the founding one first, without those that were taken back."""
-        known = [each for index, each in self.standing() if upto is None or index <= upto]
-        return known if self._founding is None else [self._founding, *known]
+        return any(each.member(replica) for each in _kept(self))
 
     def before(self, index: Index) -> Configuration | None:
         """Return the configuration in force just before the change at `index`."""
@@ -268,7 +264,7 @@ class Configurations:
 
     def trim(self, upto: Index) -> None:
         """Forget what is before `upto`, where the log begins now; the fold begins there."""
-        self._earlier |= _places(self._kept(upto))
+        self._earlier |= _places(_kept(self, upto))
         kept = list[_Change]()
         for change in self._changes:
             if change.index > upto:
@@ -279,7 +275,7 @@ class Configurations:
 
     def begin_at(self, body: bytes) -> None:
         """Begin at a snapshot, with the configuration in force there (membership.md M6 a)."""
-        self._earlier |= _places(self._kept())
+        self._earlier |= _places(_kept(self))
         self._founding = configuration_of(body, self.codec)
         self._changes = []
 

@@ -10,8 +10,9 @@ def entitled(progress: Progress, replicated_log: ReplicatedLog) -> Index:
     """Return up to where a peer may have the log: all of it, unless the peer is no member.
 
     Who was removed gets the removal, so that it knows, and nothing behind it once that is
-    confirmed. Who was no member since this log begins gets nothing, unless it follows as an
-    anonymous replica. Another directory of a member gets all: it may be given the place (M5).
+    confirmed, also while a later change is not. Who was no member since this log begins gets
+    nothing, unless it follows as an anonymous replica. Another directory of a member gets all: it
+    may be given the place (M5).
     """
     last = replicated_log.log.last
     if progress.membership is not Membership.STRANGER:
@@ -20,14 +21,12 @@ def entitled(progress: Progress, replicated_log: ReplicatedLog) -> Index:
     now = configurations.followed
     if now is None or now.member(progress.peer) is not None:
         return last
-    if configurations.changed_at() > replicated_log.confirmed:
-        return last  # it may be taken back
     left, was = Index(0), _names(configurations.founding, progress)
     for index, configuration in configurations.standing():
         before, was = was, _names(configuration, progress)
         if before and not was:
             left = index
-    return left
+    return left if left <= replicated_log.confirmed else last  # it may be taken back
 
 
 def _names(known: Configuration | None, progress: Progress) -> bool:

@@ -139,14 +139,14 @@ class ConfigurationRules:
         if followed is None or followed.member(peer) is not None:
             return
         standing = [each for each in fold(replicated_log) if not each.rolled_back_by]
-        if any(each.index > replicated_log.confirmed for each in standing):
-            return
         instance = core.machine.peers[peer].instance
         base = self._before(replicated_log)
         left, was = 0, base is not None and base.role_of(peer, instance) is not None
         for change in standing:
             is_ = change.configuration.role_of(peer, instance) is not None
             left, was = (change.index if was and not is_ else left), is_
+        if left > replicated_log.confirmed:
+            return
         properties.left_gets_nothing(me, peer, last=last, left=left)
 
     def begin_anew(self, configuration: Configuration) -> None:
