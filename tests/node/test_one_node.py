@@ -54,7 +54,8 @@ def serving(*scripts: Script) -> Iterator[str]:
 
         def play() -> None:
             made, _ = door.accept()
-            with made:
+            # Who gives up after a moment may not even have greeted, on a machine that stood still.
+            with made, suppress(ConnectionError):
                 for script in scripts:
                     script(made)
 
@@ -71,7 +72,10 @@ def welcome(line: socket.socket) -> None:
     acceptor, frames = Acceptor(GREETING), Frames()
     line.sendall(acceptor.greet())
     while acceptor.state is not ConnectionState.READY:
-        for payload in frames.feed(line.recv(4096)):
+        said = line.recv(4096)
+        if not said:
+            raise ConnectionResetError
+        for payload in frames.feed(said):
             acceptor.received(payload)
             line.sendall(acceptor.accept())
 
