@@ -144,7 +144,8 @@ async def test_a_running_cluster_gets_a_secret_and_another_one_while_a_client_wr
     changed = trio.Event()
 
     async def write(addresses: list[str]) -> None:
-        async with qsync.connect_async(addresses, timeout=three.PATIENCE_S) as db:
+        long = three.PATIENCE_S
+        async with qsync.connect_async(addresses, timeout=long, connect_timeout=long) as db:
             await db.schema.create_space("t", format=[("id", "unsigned")], is_sync=True)
             for key in count(1):
                 done = changed.is_set()

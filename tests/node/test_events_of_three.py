@@ -50,7 +50,7 @@ def lived(path: Path, meanwhile: Callable[[], None] = lambda: None) -> dict[str,
             for config in found:
                 await nodes.enter_async_context(open_node(config))
             addresses = [str(config.address) for config in found]
-            async with qsync.connect_async(addresses, timeout=30) as db:
+            async with qsync.connect_async(addresses, timeout=30, connect_timeout=30) as db:
                 await db.schema.create_space("t", format=[("id", "unsigned")], is_sync=True)
                 for number in range(COUNT):
                     if number == COUNT // 2:

@@ -72,7 +72,8 @@ async def test_the_log_is_trimmed_behind_snapshots_and_no_further(tmp_path: Path
         assert (await db.consumers.register("other", "backup")).kind is ConsumerKind.BACKUP
         await db.consumers.drop("other")
         await db.consumers.drop("reader")
-        assert segment_numbers(node.storage.directory.path / "log")[0] > 1
+        logs = node.storage.directory.path / "log"
+        await until(node, lambda: segment_numbers(logs)[0] > 1, "its files are gone")
         with pytest.raises(Compacted, match=f"the log begins at {begins(node)}") as refused:
             await db.watch("big", after=1).poll()
         assert refused.value.details["first"] == begins(node)
