@@ -12,7 +12,7 @@ from admin.checker.rules import catalogue
 from admin.checker.rules.run import RunTables, build
 from admin.checker.verdict import Result
 from admin.evidence.bundle import Bundle
-from admin.evidence.tables import EVENT_NAMES, SNAPSHOT, TABLES, Row
+from admin.evidence.tables import EVENT_NAMES, SNAPSHOT, TABLES, UNSEEN, Row
 from qsync.store.eventfile import FOLDER
 from tests.live import real
 
@@ -85,6 +85,7 @@ def test_everything_that_can_happen_inside_is_in_the_bundle(bundle: Bundle, tabl
         "cut",
         "promised",
         "released",
+        UNSEEN,
     }
     assert {each["node"] for each in tables["events"]} == {1, 2, 3}
     assert bundle.manifest.rows["events"] == len(tables["events"])
