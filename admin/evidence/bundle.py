@@ -126,8 +126,7 @@ class Bundle:
         if strangers or not (parts or self.manifest.rows.get("wal")):
             return  # Their names do not tell what they hold; or there were never any.
         for facts in self.manifest.nodes:
-            whose = (facts.node, facts.generation)
-            mine = [each for each in parts if (each.node, each.generation) == whose]
+            mine = [each for each in parts if (each.node, each.generation) == facts.whose]
             double = _double(mine)
             if double is not None:
                 problem = f"{double.path} holds entries that another file has, too"

@@ -87,7 +87,7 @@ class Dump:
             self._log(witness, facts, last)
             for witness, facts, last in zip(known, manifest.nodes, beginnings, strict=True)
         ]
-        there = {(each.node, each.generation) for each in found}
+        there = {each.whose for each in found}
         # A lost directory has no log to compare with.
         status = [row for row in self._status if (row["node"], row["generation"]) in there]
         counted = {

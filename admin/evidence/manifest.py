@@ -49,6 +49,11 @@ class NodeFacts:
     last: int = 0
     problem: str = ""
 
+    @property
+    def whose(self) -> tuple[int, int]:
+        """Node and generation, by which its log and its rows are found."""
+        return (self.node, self.generation)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:

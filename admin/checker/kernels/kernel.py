@@ -42,7 +42,7 @@ class Evidence:
     @property
     def confirmed(self) -> dict[Whose, int]:
         """The known confirmed index of each log."""
-        found = {(each.node, each.generation): each.confirmed for each in self.manifest.nodes}
+        found = {each.whose: each.confirmed for each in self.manifest.nodes}
         for at in range(len(self.status)):
             whose = self.status.whose(at)
             found[whose] = max(found.get(whose, 0), self.status.visibly_confirmed(at))

@@ -12,8 +12,7 @@ from admin.evidence.tables import WAL
 
 def confirmed_last(manifest: Manifest) -> NodeFacts | None:
     """Return the node with the highest known confirmed index."""
-    order = {(each.confirmed, each.node, each.generation): each for each in manifest.nodes}
-    return order[max(order)] if order else None
+    return max(manifest.nodes, key=lambda each: (each.confirmed, *each.whose), default=None)
 
 
 def by_logs(manifest: Manifest, entries: LogEntries, logs: Collection[Whose]) -> RuleFinding:
@@ -22,16 +21,16 @@ def by_logs(manifest: Manifest, entries: LogEntries, logs: Collection[Whose]) ->
     `entries`: the entries at that index in all logs; `logs`: those that are there.
     """
     ahead = confirmed_last(manifest)
-    others = {(each.node, each.generation) for each in manifest.nodes if not each.voter}
-    voters = {node for node, generation in logs if (node, generation) not in others}
+    others = {each.whose for each in manifest.nodes if not each.voter}
+    voters = {whose[0] for whose in logs if whose not in others}
     if not manifest.quorum:
         return RuleFinding(lacks="the quorum is not known")
     if WAL.name in manifest.gaps:
         return RuleFinding(lacks=manifest.gaps[WAL.name])
     if ahead is None or len(voters) < manifest.voters or not ahead.confirmed:
         return RuleFinding(lacks="a voter's log is missing, or no confirmed index is known")
-    upto, whose = ahead.confirmed, (ahead.node, ahead.generation)
-    own = [at for at in range(len(entries)) if entries.whose(at) == whose]
+    upto = ahead.confirmed
+    own = [at for at in range(len(entries)) if entries.whose(at) == ahead.whose]
     if not own:
         return RuleFinding(lacks=f"entry {upto} is not in the log of node {ahead.node}")
     same = [at for at, crc in enumerate(entries.crc) if crc == entries.crc[own[-1]]]
@@ -45,4 +44,4 @@ def by_logs(manifest: Manifest, entries: LogEntries, logs: Collection[Whose]) ->
 
 def _in_snapshots(manifest: Manifest, index: int) -> set[Whose]:
     """Return the nodes whose logs begin after that entry: they have it in a snapshot."""
-    return {(each.node, each.generation) for each in manifest.nodes if each.first > index}
+    return {each.whose for each in manifest.nodes if each.first > index}

@@ -73,9 +73,9 @@ def kept(evidence: Evidence) -> RuleFinding:
         whose: max(status.safe(at) for at in own) for whose, own in samples.items()
     }
     for facts in evidence.manifest.nodes:
-        safe.setdefault((facts.node, facts.generation), min(facts.confirmed, facts.last))
+        safe.setdefault(facts.whose, min(facts.confirmed, facts.last))
     logs = {ends.whose(at): at for at in range(len(ends))}
-    damaged = {(each.node, each.generation) for each in evidence.manifest.nodes if each.problem}
+    damaged = {each.whose for each in evidence.manifest.nodes if each.problem}
     newest: dict[int, int] = {}
     for node, generation in (*safe, *logs):
         newest[node] = max(newest.get(node, 0), generation)

@@ -193,7 +193,7 @@ class RunTables:
     @property
     def confirmed(self) -> dict[Whose, int]:
         """The known confirmed index of each log: a disk may lag behind what its node knows."""
-        found = {(each.node, each.generation): each.confirmed for each in self.manifest.nodes}
+        found = {each.whose: each.confirmed for each in self.manifest.nodes}
         for each in self.status:
             confirmed = each.confirmed or 0
             upto = confirmed if each.written is None else min(confirmed, each.written)

@@ -79,7 +79,7 @@ def conclude(
     for each in own.rows[PROVEN]:
         found[each.invariant].breaches.append(proven(each))
     if not _events(own, "durable"):
-        found[QUORUM] = _quorum(own, manifest, {(each.node, each.generation) for each in logs})
+        found[QUORUM] = _quorum(own, manifest, {each.whose for each in logs})
     found[STOPS] = stops.joined(found[STOPS], len(RolledBackStretches.of(logs)))
     found[feeds.FEED] = feeds.joined(found[feeds.FEED], feeds.longest(logs))
     found[receipts.KEPT] = receipts.first_lines(found[receipts.KEPT])

@@ -107,7 +107,7 @@ def _given(
     unknown: Mapping[str, Collection[tuple[str, int]]],
 ) -> ScanContext:
     confirmed = {
-        (run, node.node, node.generation): node.confirmed
+        (run, *node.whose): node.confirmed
         for run, manifest in manifests.items()
         for node in manifest.nodes
     }
