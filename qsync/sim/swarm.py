@@ -127,10 +127,17 @@ class Swarm:
             ("election.timeout", None),
             ("election.fencing", "strict"),
             ("election.fencing", "soft"),
-            ("replication.timeout", _text(beat / 2)),
+            ("replication.timeout", _text(beat / 2 if self._answers_in(beat / 2) else beat)),
             ("replication.queue_entries_max", "3"),
             ("replication.queue_entries_max", None),
         ]
+
+    def _answers_in(self, timeout: float) -> bool:
+        """Whether links are fast enough for a `replication.timeout` in seconds.
+
+        A strict leader wants an answer within two, asks once in each, and delays vary.
+        """
+        return 2 * self.weather.delay_mean <= timeout / 2
 
     @property
     def flaws(self) -> tuple[str, ...]:
