@@ -126,6 +126,7 @@ HAPPENINGS: Final[dict[str, HappeningKind]] = {
         "could not take the snapshot of {from}: {why}",
         "could not write a snapshot: {why}",
     ),
+    "snapshot_kept": _warning("could not remove an old snapshot: {why}"),
     "snapshot_sent": _info("sent a snapshot up to entry {index} to {to}: {bytes} bytes"),
     "snapshot_installed": _info(
         "took a snapshot of the leader: its log begins behind entry {index}"

@@ -111,7 +111,7 @@ class Retention:
         log = machine.replicated_log.log
         if log.start.index != self._begins:
             self._begins = log.start.index
-            self._snapshots.checkpoints.look()  # the leader's snapshot may have come
+            self._snapshots.look()
         seen = self._look()
         if seen is None:
             return

@@ -7,7 +7,7 @@ from typing import Final
 
 from qsync.core.replicated_log import ReplicatedLog
 from qsync.core.trimming import start_at
-from qsync.errors import QsyncError, SnapshotLost
+from qsync.errors import QsyncError, SnapshotLost, StoreError
 from qsync.node.checkpoints import Checkpoints
 from qsync.node.connection import Connection
 from qsync.node.effects import Effects
@@ -66,6 +66,25 @@ class SnapshotWriter:
         """Answer with the index of a snapshot of what is folded now, when its file is there."""
         self._waiting.append((connection, number))
         self._wake.set()
+
+    def look(self) -> None:
+        """See which files are there: a snapshot of the leader may have come beside its own.
+
+        Those from before go as when this node writes one, which it may never do.
+        """
+        self.checkpoints.look()
+        newest = self.checkpoints.newest
+        if self._folder is None or self.busy or newest is None:
+            return
+        keep = self._keep()
+        try:
+            files = self._folder.files()
+            if len(files) <= keep or files[-1].index != newest.index:
+                return  # nothing is too many, or the newest is none that can be read
+            self._folder.remove_old(keep=keep)
+        except StoreError as error:
+            self._timeline.append("snapshot_kept", {"why": error.message})
+        self.checkpoints.look()
 
     async def run(self) -> None:
         """Write one file after another until cancelled."""

@@ -25,6 +25,7 @@ from tests.live import real
 from tests.node import three as three_nodes
 from tests.node.test_backups import has_folded
 from tests.node.test_fault_hooks import aside
+from tests.node.test_retention import until as retention_looks
 from tests.node.test_trimmed_log import trim
 
 ROWS = 60
@@ -120,6 +121,36 @@ async def test_a_node_that_was_away_takes_a_snapshot(tmp_path: Path) -> None:
     async with open_node(config) as third:
         assert third.storage.log.start.index == file.index
         assert third.replica.state.count("t", 0, "all", []) == ROWS
+
+
+async def test_snapshots_that_are_too_many_go_when_one_of_the_leader_comes(tmp_path: Path) -> None:
+    """Also on a node that writes none of its own meanwhile."""
+    found = patient(tmp_path)
+    async with open_node(found[0]) as first, open_node(found[1]) as second:
+        nodes = [first, second]
+        await lead(first)
+        async with qsync.connect_async([node.address for node in nodes]) as db:
+            async with open_node(found[2]) as third:
+                last = await fill(db)
+                for _ in range(2):
+                    await has_folded(third, last - 1)
+                    await trim(third)
+                    last = int((await db.space("t").replace([1, "once more"])).index)
+            folder = tmp_path / "n3" / SNAPSHOTS
+            kept = third.replica.machine.config.checkpoint_count
+            before = [each.index for each in snapshot_files(folder)]
+            assert len(before) == kept == 2
+            for number in range(3):
+                last = int((await db.space("t").replace([number, "without it"])).index)
+            for node in nodes:
+                await has_folded(node, last - 1)
+                await trim(node)
+        async with open_node(found[2]) as third:
+            await same([*nodes, third])
+            assert third.timeline.counts["snapshot_installed"] == 1
+            await retention_looks(third, lambda: len(snapshot_files(folder)) == kept, "they went")
+            after = [each.index for each in snapshot_files(folder)]
+            assert after[0] == before[-1] < after[1] == third.storage.log.start.index
 
 
 def half_received(config: NodeConfig, sender: Node) -> tuple[Index, int]:
