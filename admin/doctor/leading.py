@@ -191,6 +191,6 @@ def elections_rare(facts: Facts) -> Iterator[Finding]:
         yield warning(
             CLUSTER,
             f"{won} elections in {hours:.2g} h: each costs a gap in writes",
-            "`qsync info events` tells the reasons; a slow disk, a flapping link, or "
-            "election.timeout too short",
+            "`qsync info events` tells the reasons: a slow disk, a flapping link, "
+            "election.timeout too short, or replication.timeout shorter than a round trip",
         )
