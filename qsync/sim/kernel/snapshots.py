@@ -149,14 +149,18 @@ class KernelSnapshots:
                     kept[at] = self._named[at]
                 else:
                     del kept[at]
-        self._named, self._durable = kept, dict(kept)
+        self._named = kept
+        self._become_durable()
         usable = [each for at, each in sorted(kept.items()) if at >= needed and each.whole]
         if len(usable) > 1 and dice.chance(ROT):
             usable[-1].whole = False
 
     def _flush(self) -> None:
-        if not self.flushes:
-            return
+        if self.flushes:
+            self._become_durable()
+
+    def _become_durable(self) -> None:
+        """All names stay from now on: they were flushed, or happened to survive a power cut."""
         fresh = sorted(self._named.keys() - self._durable.keys() - set(self.written))
         self.written += fresh
         self.count += len(fresh)
