@@ -121,9 +121,14 @@ class Dump:
         events.clear(self.folder)
         generations = {each.node: each.generation for each in manifest.nodes}
         count = events.keep(inside, self.folder, self.writer, generations=generations)
+        nodes = [
+            replace(each, recorded=each.recorded and inside.tells_all(each.node, each.uuid))
+            for each in manifest.nodes
+        ]
         said = max(manifest.quorum, majority(inside.voters))
         return replace(
             manifest,
+            nodes=tuple(nodes),
             quorum=min(said, inside.quorum) if inside.quorum else manifest.quorum,
             rows=manifest.rows | ({"events": count} if count else {}),
             gaps=manifest.gaps
@@ -306,7 +311,9 @@ class Dump:
                 f"the log of {facts.name} is being cut again and again",
                 hint="wait until a leader stays, and dump into this folder again",
             )
-        return replace(facts, first=first or 1, last=last)
+        # An empty log may begin behind a snapshot.
+        first = first or facts.first
+        return replace(facts, first=first, last=max(last, first - 1))
 
     def _parts(
         self, witness: EvidenceSource, facts: NodeFacts, after: int, opening: int

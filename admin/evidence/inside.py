@@ -92,6 +92,13 @@ class Inside:
         """The voters counted by at last, once the rows are read; empty if unknown."""
         return frozenset() if self._begun is None else self._begun.latest
 
+    def tells_all(self, node: int, instance: str) -> bool:
+        """Return whether, once the rows are read, they end with a life of this directory."""
+        return not self.why and any(
+            each.node == node and each.about.get("instance") == instance
+            for each in self._directories
+        )
+
     def rows(self) -> Iterator[Row]:
         """Return the rows, numbered by time. Afterwards `why` says whether that is all."""
         disks = {each.node: _Disk() for each in self._directories}

@@ -35,7 +35,8 @@ class NodeFacts:
     """One node. `generation` counts the directories it has had; `uuid` names the present one.
 
     `confirmed`: its confirmed index, noted before any log of the bundle was read. `first`, `last`:
-    what the bundle holds of its log. `problem`: why there is no more.
+    what the bundle holds of its log. `problem`: why there is no more. `recorded`: the log is as its
+    node left it when it stopped, and all that was done to it is in the events.
     """
 
     node: int
@@ -48,6 +49,7 @@ class NodeFacts:
     first: int = 1
     last: int = 0
     problem: str = ""
+    recorded: bool = False
 
     @property
     def whose(self) -> tuple[int, int]:

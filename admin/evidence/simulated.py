@@ -138,7 +138,7 @@ def _manifest(world: World, report: SeedReport) -> Manifest:
             name=f"n{node.me}",
             confirmed=confirmed,
         )
-        nodes.append(replace(facts, last=int(node.disk.log.last)))
+        nodes.append(replace(facts, last=int(node.disk.log.last), recorded=node.up))
     return Manifest(
         run_id=f"seed-{report.seed}",
         source="simulator",

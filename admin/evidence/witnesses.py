@@ -186,6 +186,8 @@ class StoppedNode:
             first=found.start.index + 1,
             last=int(found.last),
             problem=found.quarantined or "",
+            # What was set aside is not in the events yet if its node did not get so far.
+            recorded=found.quarantined is None and found.ballot.member,
         )
         in_force = followed.before(Index(readable.confirmed + 1))
         later = [each for index, each in followed.standing() if index > readable.confirmed]

@@ -34,7 +34,9 @@ USER_SPACE = 512
 def make(folder: Path, rows: int, *, whole: bool = False) -> Path:
     """Write the bundle and return its folder; `whole`: with every table, of a run at rest."""
     size = rows // NODES // BATCH * BATCH
-    nodes = tuple(NodeFacts(node=n, confirmed=size, last=size) for n in range(1, NODES + 1))
+    nodes = tuple(
+        NodeFacts(node=n, confirmed=size, last=size, recorded=True) for n in range(1, NODES + 1)
+    )
     folder.mkdir(parents=True, exist_ok=True)
     around = Around(folder) if whole else None
     for first, last, table in _parts(size, rollbacks=whole):

@@ -10,6 +10,8 @@ from admin.evidence.manifest import Manifest, NodeFacts
 from admin.evidence.tables import Row
 
 RUN = "dice"
+TRUTH = 30
+"""The entries that logs and disks have in common, if they tell the truth."""
 SESSIONS = ("s", "t")
 KEYS = ("a", "b", 3)
 ACKED = (0, -1, *(1,) * 60, *(2, 3) * 10)
@@ -19,11 +21,21 @@ NAMES = ("started", "durable", "cut", "begins", "ack", "confirmed", "served")
 
 def run(dice: Random, folder: Path) -> Path:
     """A bundle of lines, or of Parquet; its folder."""
+    truth = [0, *(dice.randrange(1, 1 << 32) for _ in range(TRUTH))]
     log = _log(dice, dice.randrange(8, 50))
+    for row, crc in zip(log, truth[1:], strict=False):
+        row["crc"] = crc
     size = len(log)
     logs = [row | {"node": node, "generation": 1} for node in (1, 2) for row in _fork(dice, log)]
     nodes = tuple(
-        NodeFacts(node=node, confirmed=dice.randrange(size + 3), last=size) for node in (1, 2)
+        NodeFacts(
+            node=node,
+            confirmed=dice.randrange(size + 3),
+            last=size,
+            recorded=dice.random() < 0.9,
+            first=1 + (dice.random() < 0.1),
+        )
+        for node in (1, 2)
     )
     quorum = dice.choice((0, 1, 1, 1, 2))
     manifest = Manifest(run_id=RUN, source="dice", voters=3, quorum=quorum, nodes=nodes)
@@ -31,7 +43,7 @@ def run(dice: Random, folder: Path) -> Path:
         "wal": logs,
         "ops": list(_ops(dice, log)),
         "feeds": list(_feeds(dice, log)),
-        "events": list(_events(dice)),
+        "events": list(_events(dice, truth)),
         "status": list(_status(dice, size)),
     }
     dice.shuffle(logs)
@@ -39,16 +51,15 @@ def run(dice: Random, folder: Path) -> Path:
     return to_parquet(bundle, folder / "parquet").path if dice.random() < 0.5 else bundle.path
 
 
-def _events(dice: Random) -> Iterator[Row]:
+def _events(dice: Random, truth: list[int]) -> Iterator[Row]:
     """What three disks took, what nodes acked and confirmed of it; now and then a lie."""
     disks: dict[int, list[int]] = {1: [0], 2: [0], 3: [0]}
-    truth = [0, *(dice.randrange(1, 1 << 32) for _ in range(30))]
     for number in range(dice.randrange(3, 90)):
         node = dice.randrange(1, 4)
         disk, name = disks[node], dice.choice((*NAMES, *NAMES[1:2] * 6))
         back = dice.choice((0, 0, 0, 0, 1, 1, 1, 2, 3, -1) if name == "durable" else ACKED)
         # A log begins behind an entry, if not with the first one.
-        index = min(max(len(disk) - back, int(name == "begins")), 30)
+        index = min(max(len(disk) - back, int(name == "begins")), TRUTH)
         crc = truth[index] if dice.random() < 0.97 else dice.randrange(3)
         row: Row = {"node": node, "generation": 1, "life": 1, "number": number, "time_mono": number}
         row |= {"name": name, "index": index, "term": dice.randrange(1, 3)}

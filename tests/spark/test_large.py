@@ -30,7 +30,7 @@ from admin.checker.spark.chunks import Chunk, chunks, in_order, read
 from admin.checker.spark.invariants import feeds as feed_tasks
 from admin.checker.spark.invariants import receipts as receipt_tasks
 from admin.checker.spark.invariants.feeds import look as look_at_feeds
-from admin.checker.spark.invariants.nodes import clocks_of, disks_of, stops_in
+from admin.checker.spark.invariants.nodes import DiskJob, clocks_of, disks_of, stops_in
 from admin.checker.spark.invariants.questions import Job, together
 from admin.checker.spark.invariants.questions import look as look_at_part
 from admin.checker.spark.job_schema import (
@@ -50,7 +50,7 @@ from admin.checker.verdict import Result
 from admin.evidence.bundle import Bundle, write_part
 from admin.evidence.manifest import Manifest
 from tests.bench.big_bundle import make
-from tests.oracle import acks, eventful, quorum, stops
+from tests.oracle import acks, eventful, log_ends, quorum, stops
 from tests.oracle import times as time_oracle
 from tests.oracle.table import RUN_ORACLE
 from tests.spark import dice
@@ -134,17 +134,19 @@ def test_hidden_values_are_found_as_row_by_row(runs: Runs) -> None:
     assert min(seen[True], seen[False]) > SEEN_MIN
 
 
-@pytest.mark.parametrize("id_", [ACKS, QUORUM])
+@pytest.mark.parametrize("id_", [ACKS, QUORUM, log_ends.KEPT])
 def test_disks_are_followed_as_event_by_event(runs: Runs, id_: str) -> None:
     """Facts, texts and proofs, however many events are looked at together."""
     seen = Counter[bool]()
     for seed, path, run in runs:
-        wanted = {ACKS: acks.find, QUORUM: quorum.quorums}[id_](run)
+        oracles = {ACKS: acks.find, QUORUM: quorum.quorums, log_ends.KEPT: log_ends.find}
+        wanted = oracles[id_](run)
         assert BY_ID[id_].find(run) == wanted, seed
         if id_ == QUORUM and not any(each.name == "durable" for each in run.events):
             continue
         for size in (1, 5, ROWS):
-            rows = [each for each in disks_of(path, size) if each.invariant == id_]
+            job = DiskJob(path, evidence_of(run).ends)
+            rows = [each for each in disks_of(job, size) if each.invariant == id_]
             found = _finding(rows)
             complete([found], functools.partial(look_up, path))
             assert found == wanted, (seed, size)

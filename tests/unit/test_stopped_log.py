@@ -86,6 +86,17 @@ def test_evidence_of_a_trimmed_log_begins_where_it_does(trimmed: Path, tmp_path:
         assert StoppedNode(trimmed).digests(1) == []
 
 
+def test_a_log_without_entries_begins_behind_its_snapshot(node: Path, tmp_path: Path) -> None:
+    """Such a node has in its snapshot what a quorum needs."""
+    with Directory(node, wanted=ME) as directory, closing(open_log(directory)) as log:
+        log.recover()
+        log.begin_at(start_behind(some(20)[-1]))
+    with witnesses([str(node)]) as found:
+        bundle = Dump(tmp_path / "out").collect(found, source="directories")
+    (facts,) = bundle.manifest.nodes
+    assert (facts.first, facts.last, bundle.manifest.rows["wal"]) == (21, 20, 0)
+
+
 def test_a_log_of_a_former_release_is_read_as_it_is(tmp_path: Path) -> None:
     entries, _ = former_directory(tmp_path)
     with logs.stopped(tmp_path) as log:

@@ -122,10 +122,24 @@ class DiskChecksums:
         found: Flags = same & (_lowest(writes.index, written + 1, upto) >= index)
         return found, number
 
+    @property
+    def last(self) -> int:
+        """The last entry; 0 if there is none, or nothing is known."""
+        return max(0, self._first + self._size - 1) if self._size else 0
+
+    @property
+    def begins(self) -> int:
+        """The entry before the log, which a snapshot has with all before it; 0 if there is none."""
+        return max(0, self._before_log[0])
+
+    def written(self, index: int) -> tuple[int, int]:
+        """Return the checksum of an entry, -1 if it is not known, and the event that wrote it."""
+        (crc,), (number,) = self._before(np.array([index], dtype=np.int64))
+        return int(crc), int(number)
+
     def begin_at(self, index: int, crc: int, number: int) -> None:
         """Its log now begins after that entry; the entries that follow it stay."""
-        (had,), _ = self._before(np.array([index], dtype=np.int64))
-        if had == crc:
+        if self.written(index)[0] == crc:
             return
         self._before_log = (index, number)
         self._size = 0
@@ -203,7 +217,8 @@ class DiskWalk:
         self.durable = False
         self._rows = rows
         self._wanted = Wanted(quorum)
-        self._disks: dict[int, DiskChecksums] = {}
+        self.disks: dict[int, DiskChecksums] = {}
+        """By node, as the events so far leave them."""
         self._written: dict[tuple[int, int], int] = {}
         """By node and generation the number of the last write."""
         self._highest = 0
@@ -230,7 +245,7 @@ class DiskWalk:
         return {ACKS: self._acks} | ({QUORUM: self._quorums} if self.durable else {})
 
     def _begin(self, events: DiskEvents, at: int) -> None:
-        disk = self._disks.setdefault(int(events.node[at]), DiskChecksums())
+        disk = self.disks.setdefault(int(events.node[at]), DiskChecksums())
         disk.begin_at(*(int(each[at]) for each in (events.index, events.crc, events.number)))
 
     def _next(self, events: DiskEvents) -> None:
@@ -240,11 +255,11 @@ class DiskWalk:
             at = np.flatnonzero(events.changes & (events.node == node))
             columns = (events.index[at], events.crc[at], events.number[at], events.durable[at])
             writes[node] = DiskWriteColumns(at, *columns)
-            self._disks.setdefault(node, DiskChecksums())
+            self.disks.setdefault(node, DiskChecksums())
         self._judge_acks(events, writes)
         self._judge_quorums(events, writes)
         for node, own in writes.items():
-            self._disks[node].apply(own)
+            self.disks[node].apply(own)
         for place in np.flatnonzero(events.durable).tolist():
             self._written[_whose(events, place)] = int(events.number[place])
 
@@ -276,7 +291,7 @@ class DiskWalk:
         wanted = self._wanted.of(events)
         at = self._first(events)
         at = at[wanted[at] > 0]
-        have = {node: self._holds(node, writes, at, events) for node in sorted(self._disks)}
+        have = {node: self._holds(node, writes, at, events) for node in sorted(self.disks)}
         self._quorums.facts += len(at)
         count = sum((held for held, _ in have.values()), np.zeros(len(at), dtype=np.int64))
         lacks = count < wanted[at]
@@ -296,7 +311,7 @@ class DiskWalk:
     ) -> tuple[Flags, Numbers]:
         none = np.empty(0, dtype=np.int64)
         own = writes.get(node, DiskWriteColumns(none, none, none, none, none.astype(np.bool_)))
-        disk = self._disks.get(node, DiskChecksums())
+        disk = self.disks.get(node, DiskChecksums())
         return disk.holds(own, at, events.index[at], events.crc[at])
 
     def _first(self, events: DiskEvents) -> Numbers:

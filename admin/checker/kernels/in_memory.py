@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from admin.checker.exhibit import EvidenceRow, exhibit
-from admin.checker.kernels import clocks, feeds, proofs, receipts, rolled_back_reads, stops
+from admin.checker.kernels import (
+    clocks,
+    feeds,
+    log_ends,
+    proofs,
+    receipts,
+    rolled_back_reads,
+    stops,
+)
 from admin.checker.kernels.columns import Digests, Events, LogEntries, Samples
 from admin.checker.kernels.disks import KERNELS as DISK_KERNELS
 from admin.checker.kernels.disks import QUORUM, DiskEvents, DiskWalk
@@ -221,6 +229,7 @@ def disks(memory: MemoryKernels) -> dict[str, RuleFinding]:
         upto = 0 if ahead is None else ahead.confirmed
         ends = [row.row for log in run.logs.values() for row in log.shows(*log.places(upto))]
         found[QUORUM] = by_logs(run.manifest, LogEntries.of_rows(ends), run.logs)
+    found[log_ends.KEPT] = log_ends.kept(run.manifest, walk.disks, memory.evidence.ends)
     return memory.proven(found)
 
 
@@ -252,7 +261,7 @@ FAMILIES: tuple[
 ] = (
     (LOG_KERNELS, followed),
     (between.KERNELS, compared),
-    (DISK_KERNELS, disks),
+    ((*DISK_KERNELS, *log_ends.KERNELS), disks),
     (stops.KERNELS, stops_of),
     (receipts.KERNELS, receipts_of),
     (rolled_back_reads.KERNELS, asked_of),

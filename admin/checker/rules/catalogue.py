@@ -5,7 +5,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from admin.checker.kernels import clocks, feeds, in_memory, receipts, rolled_back_reads, stops
+from admin.checker.kernels import (
+    clocks,
+    feeds,
+    in_memory,
+    log_ends,
+    receipts,
+    rolled_back_reads,
+    stops,
+)
 from admin.checker.kernels.disks import KERNELS as DISK_KERNELS
 from admin.checker.kernels.kernel import PartKernel
 from admin.checker.kernels.logs import between, requests
@@ -30,6 +38,7 @@ RULES: tuple[Rule, ...] = (
     *_parts(stops.KERNELS),
     *in_memory.RULES,
     *_parts(DISK_KERNELS),
+    *_parts(log_ends.KERNELS),
     *steps.RULES,
     *_parts(requests.KERNELS),
     *_parts(receipts.KERNELS),

@@ -31,6 +31,11 @@ def ends_before_confirmed(node: int, upto: int, last: int) -> str:
     return f"node {node} had confirmed {upto}, its log ends at {last}"
 
 
+def ends_before_durable(node: int, upto: int, last: int) -> str:
+    """A log that ends before what was on the disk of its node."""
+    return f"node {node} had {upto} on its disk, its log ends at {last}"
+
+
 def acked(node: int, index: int) -> str:
     """An ack of an entry that is not on the disk."""
     return f"node {node} acked {index}, which was not on its disk"

@@ -79,7 +79,7 @@ def _last(
 ) -> "Iterator[DataFrame]":
     """The last job: all checks that need facts about the logs."""
     yield kernels(session, paths, brought.rows, logs)
-    yield disks(session, paths)
+    yield disks(session, paths, logs)
     yield feeds(session, paths, logs)
     yield stretches(session, paths, logs)
     yield clocks(session, paths)

@@ -69,7 +69,7 @@ def kernels(
             acked[each.invariant] += each.amount
         struck = sum(each.amount for each in strikes[run])
         own = logs.get(run, ())
-        jobs.append(RunJob(path, _promotes(own), _ends(own), acked, struck))
+        jobs.append(RunJob(path, _promotes(own), ends_of(own), acked, struck))
     sizes = [sum(each.size for each in chunks(path, "events", "number")) for path in paths]
     return spread(session, jobs, sizes, look)
 
@@ -164,7 +164,9 @@ def _promotes(logs: Iterable[LogOutline]) -> LogEntries:
     )
 
 
-def _ends(logs: Iterable[LogOutline]) -> LogEntries:
+def ends_of(logs: Iterable[LogOutline]) -> LogEntries:
+    """The last entries of logs."""
     return LogEntries.of_rows(
-        {"node": log.node, "generation": log.generation, "index": log.last} for log in logs
+        {"node": log.node, "generation": log.generation, "index": log.last, "crc": log.crc}
+        for log in logs
     )

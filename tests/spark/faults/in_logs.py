@@ -298,13 +298,13 @@ def leader_without_what_was_confirmed(case: Case) -> None:
     case.append("PROMOTE", [3], term=term, origin=3, **ref)
 
 
-@plants("confirmed-kept")
+@plants("confirmed-kept", "durable-kept")
 def confirmed_tail_lost(case: Case) -> None:
     """A node lost entries that it had confirmed"""
     _lose_tail(case)
 
 
-@plants("confirmed-kept")
+@plants("confirmed-kept", "durable-kept")
 def confirmed_lost_with_a_second_directory(case: Case) -> None:
     """A node with a new directory lost entries that it had confirmed since"""
     nodes = [replace(each, generation=1 + (each.node == 3)) for each in case.manifest.nodes]
@@ -320,6 +320,14 @@ def _lose_tail(case: Case) -> None:
     pairs = [(row.get("confirmed"), row.get("written")) for row in case.samples(3)]
     had = max(min(a, b) for a, b in pairs if isinstance(a, int) and isinstance(b, int))
     case.drop("wal", lambda row: row["node"] == 3 and num(row, "index") >= had)
+
+
+@plants("durable-kept")
+def pending_tail_lost(case: Case) -> None:
+    """A stopped node lost the entry behind its confirmed ones, which was on its disk"""
+    last = case.last(3)
+    place = {"index": num(last, "index") + 1, "term": last["term"]}
+    case.event("durable", 3, **place, crc=num(last, "crc") ^ 9)
 
 
 @plants("stretches-whole")

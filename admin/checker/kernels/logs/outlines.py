@@ -54,6 +54,7 @@ class NamedTerm(NamedTuple):
 class LogOutline:
     """A log from `first` to `last`, known to be confirmed up to `upto`.
 
+    `crc`: the chain checksum of the last entry.
     `rolled`: removed by confirmed ROLLBACKs, in a trimmed log only after its beginning. `reached`:
     by confirmed CONFIRMs. `applied`: the wanted requests that took effect permanently.
     """
@@ -63,6 +64,7 @@ class LogOutline:
     first: int
     last: int
     upto: int
+    crc: int = 0
     terms: list[TermStretch]
     rolled: list[RolledBackStretch] = field(default_factory=list)
     promotes: list[PromoteEntry] = field(default_factory=list)
@@ -113,14 +115,14 @@ class OutlineWalk:
 
     def __init__(self, upto: int) -> None:
         self._upto = upto
-        self._first = 0
+        self._first = self._crc = 0
         self._terms: list[TermStretch] = []
         self._promotes: list[PromoteEntry] = []
         self._reached: dict[int, NamedTerm] = {}
 
     def next_slice(self, here: Slice, names: NamedEntries) -> None:
         """Take the next slice, and the entries that its control entries name."""
-        self._first = self._first or int(here.index[0])
+        self._first, self._crc = self._first or int(here.index[0]), int(here.crc[-1])
         for each in term_stretches(here.index, here.term):
             last = self._terms[-1] if self._terms else None
             if last is not None and (each.first, each.term) == (last.last + 1, last.term):
@@ -146,6 +148,7 @@ class OutlineWalk:
             first=self._first,
             last=self._terms[-1].last if self._terms else 0,
             upto=self._upto,
+            crc=self._crc,
             terms=self._terms,
             rolled=[each for each in rolled if each.by <= self._upto],
             promotes=self._promotes,

@@ -2,21 +2,22 @@
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from admin.checker.exhibit import EvidenceRow
-from admin.checker.kernels import proofs
+from admin.checker.kernels import log_ends, proofs
 from admin.checker.kernels.arrays import Numbers
 from admin.checker.kernels.clocks import TIMES, ClockReplay
-from admin.checker.kernels.columns import Samples
+from admin.checker.kernels.columns import LogEntries, Samples
 from admin.checker.kernels.disks import NUMBERS, ROWS, DiskEvents, DiskWalk
 from admin.checker.kernels.logs.outlines import LogOutline
 from admin.checker.kernels.stops import STOPS, RolledBackStretches, stopped
 from admin.checker.spark.arrays import among, numbers
 from admin.checker.spark.chunks import Chunk, chunks, in_order, read, spread
 from admin.checker.spark.job_schema import FindingRow
-from admin.checker.spark.kernels import finding_rows
+from admin.checker.spark.kernels import ends_of, finding_rows
 from admin.evidence.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -27,20 +28,32 @@ Stretches = Mapping[str, RolledBackStretches]
 """By run."""
 
 
-def disks(session: "SparkSession", paths: Sequence[Path]) -> "DataFrame":
+@dataclass(frozen=True, slots=True)
+class DiskJob:
+    """A bundle, and the last entries of its logs."""
+
+    path: Path
+    ends: LogEntries
+
+
+def disks(
+    session: "SparkSession", paths: Sequence[Path], logs: Mapping[str, Sequence[LogOutline]]
+) -> "DataFrame":
     """One disk for each node of each run."""
     sizes = [sum(each.size for each in chunks(path, "events", "number")) for path in paths]
-    return spread(session, paths, sizes, disks_of)
+    jobs = [DiskJob(each, ends_of(logs.get(Manifest.load(each).run_id, ()))) for each in paths]
+    return spread(session, jobs, sizes, disks_of)
 
 
-def disks_of(path: Path, rows: int = ROWS) -> Iterator[FindingRow]:
-    """The findings on acks and on quorums from the disks of a bundle."""
-    manifest = Manifest.load(path)
+def disks_of(job: DiskJob, rows: int = ROWS) -> Iterator[FindingRow]:
+    """The findings on acks, on quorums and on ends of logs, from the disks of a bundle."""
+    path, manifest = job.path, Manifest.load(job.path)
     walk = DiskWalk(manifest.quorum, rows)
     for events in in_order(chunks(path, "events", "number"), "number", (*NUMBERS, "name")):
         columns = {name: numbers(events, name) for name in NUMBERS}
         walk.next_part(DiskEvents.of(columns, functools.partial(among, events, "name")))
-    for id_, found in walk.end().items():
+    kept = {log_ends.KEPT: log_ends.kept(manifest, walk.disks, job.ends)}
+    for id_, found in (walk.end() | kept).items():
         yield from finding_rows(manifest.run_id, id_, found)
 
 
