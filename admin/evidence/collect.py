@@ -75,7 +75,10 @@ class Dump:
         if self.sampling is not None:
             self._status += self.sampling(self._generations, len(self._status))
         digests, unread = self._digests(known, accounts)
-        accounts = [self._account(each) for each in known]
+        accounts = [
+            before if isinstance(each, StoppedNode) else self._account(each)
+            for each, before in zip(known, accounts, strict=True)
+        ]
         manifest = self._manifest(accounts, source)
         self._forget_others(manifest.nodes)
         beginnings = [self._cleared(each) for each in manifest.nodes]

@@ -9,7 +9,7 @@ import pytest
 
 from admin.cluster import logs
 from admin.evidence.collect import Dump
-from admin.evidence.witnesses import StoppedNode, witnesses
+from admin.evidence.witnesses import Account, StoppedNode, witnesses
 from cli.main import run
 from qsync.errors import StoreError
 from qsync.store.directory import Directory
@@ -145,3 +145,20 @@ def test_a_dump_is_brought_up_to_date_though_the_log_was_trimmed_meanwhile(tmp_p
     assert grown(11, 12) == (4, list(range(4, 13)))
     assert grown(13, 19, begins=18) == (18, [18, 19])
     assert grown(20, 20) == (18, [18, 19, 20])
+
+
+def test_a_stopped_node_is_asked_once_who_it_is(
+    node: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its whole log is read for that."""
+    asked: list[Path] = []
+    account = StoppedNode.account
+
+    def counted(stopped: StoppedNode) -> Account:
+        asked.append(stopped.path)
+        return account(stopped)
+
+    monkeypatch.setattr(StoppedNode, "account", counted)
+    with witnesses([str(node)]) as found:
+        Dump(tmp_path / "out").collect(found, source="directories")
+    assert asked == [node]
