@@ -7,7 +7,7 @@ from pathlib import Path
 
 from admin.evidence import checksums, events, parts, rows
 from admin.evidence.bundle import Bundle, is_bundle, log_part, rows_of
-from admin.evidence.counting import counting
+from admin.evidence.counting import counted_by, counting
 from admin.evidence.inside import Inside, gather
 from admin.evidence.manifest import PART_ENTRIES, Manifest, NodeFacts, NoEvidence
 from admin.evidence.sampling import Generations
@@ -102,7 +102,7 @@ class Dump:
         manifest = replace(manifest, nodes=tuple(found), rows=counted, gaps=gaps)
         manifest = self._happened(inside, manifest)
         if inside.latest and all(each.sample is None for each in accounts):
-            manifest = _counted_by(manifest, inside.latest)
+            manifest = counted_by(manifest, inside.latest)
         return Bundle(self.folder, manifest).seal()
 
     # -- what happened inside
@@ -341,12 +341,6 @@ def _damaged(nodes: Iterable[NodeFacts]) -> dict[str, str]:
     """Return the gap in the logs of nodes whose directory is damaged, if there is any."""
     whys = [f"the log of {each.name} is damaged: {each.problem}" for each in nodes if each.problem]
     return {WAL.name: "; ".join(whys)} if whys else {}
-
-
-def _counted_by(manifest: Manifest, voters: frozenset[int]) -> Manifest:
-    """Add how stopped nodes counted, by their events: members come and go."""
-    nodes = tuple(replace(each, voter=each.node in voters) for each in manifest.nodes)
-    return replace(manifest, nodes=nodes, voters=len(voters))
 
 
 def dump(targets: Iterable[str], folder: Path) -> Bundle:

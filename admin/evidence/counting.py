@@ -1,9 +1,10 @@
 """The voters by which a cluster counts, as its nodes say, or the directories of stopped ones."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from admin.evidence.manifest import NodeFacts
+from admin.evidence.inside import EventPair, instance_number
+from admin.evidence.manifest import Manifest, NodeFacts
 from admin.evidence.witnesses import Account
 from election.quorum import majority
 from qsync.record import ONE_INSTANCE, read_instance
@@ -28,6 +29,15 @@ class Counting:
     def is_voter(self, facts: NodeFacts) -> bool:
         """Return whether its log counts; any does where the voters are not known."""
         return not self.pairs or any(_is(facts, pair) for pair in self.pairs)
+
+
+def counted_by(manifest: Manifest, voters: Collection[EventPair]) -> Manifest:
+    """Add how stopped nodes counted, by their events: members come and go."""
+    nodes = tuple(
+        replace(each, voter=any(_is(each, pair, instance_number, 0) for pair in voters))
+        for each in manifest.nodes
+    )
+    return replace(manifest, nodes=nodes, voters=len(voters))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +89,19 @@ def _view(names: Mapping[Pair, str], quorum: int = 0) -> _View:
     return _View(named, min(quorum or least, least))
 
 
-def _is(facts: NodeFacts, pair: Pair) -> bool:
-    """Return whether it is this voter; copies do not name their directory."""
+def _is(
+    facts: NodeFacts,
+    pair: Pair,
+    number: Callable[[str], int] = read_instance,
+    unknown: int = ONE_INSTANCE,
+) -> bool:
+    """Return whether it is this voter; copies do not name their directory.
+
+    `number`: by which number the pair names a directory, and which one says nothing of it.
+    """
     replica, instance = pair
-    is_known = bool(facts.uuid) and instance != ONE_INSTANCE
-    return facts.node == replica and (not is_known or read_instance(facts.uuid) == instance)
+    is_known = bool(facts.uuid) and instance != unknown
+    return facts.node == replica and (not is_known or number(facts.uuid) == instance)
 
 
 def _is_absent(pair: Pair, accounts: Sequence[Account]) -> bool:

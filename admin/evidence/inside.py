@@ -40,6 +40,10 @@ _PLAIN: Final[Mapping[int, Sequence[str]]] = {
 """Events that become one row unchanged: the name, and the columns after the time."""
 
 
+EventPair = tuple[int, int]
+"""A node, and the number of its instance: 0 if nodes of former versions did not record it."""
+
+
 class StampedEvent(NamedTuple):
     """An event that a node recorded, with its time."""
 
@@ -88,7 +92,7 @@ class Inside:
     _begun: "_Begun | None" = None
 
     @property
-    def latest(self) -> frozenset[int]:
+    def latest(self) -> frozenset[EventPair]:
         """The voters counted by at last, once the rows are read; empty if unknown."""
         return frozenset() if self._begun is None else self._begun.latest
 
@@ -128,10 +132,6 @@ class Inside:
                 yield whose | {"number": number, "time_mono": each.time} | row
 
 
-_Pair = tuple[int, int]
-"""A node, and the number of its instance: 0 if nodes of former versions did not record it."""
-
-
 class _Begun:
     """Which nodes have begun to record, and by which votes and disks each counts.
 
@@ -141,21 +141,21 @@ class _Begun:
     """
 
     def __init__(self, directories: Iterable[_Directory]) -> None:
-        self._terms: dict[_Pair, int] = {
+        self._terms: dict[EventPair, int] = {
             (each.node, _instance(_table(first[2]))): _int(_list(each.firsts[0][3])[0])
             for each in directories
             for first in each.firsts
         }
         """In which term each begins."""
-        self._begun: set[_Pair] = set()
-        self._voters: dict[int, frozenset[_Pair]] = {}
+        self._begun: set[EventPair] = set()
+        self._voters: dict[int, frozenset[EventPair]] = {}
         self._furthest = (0, 0)
         """The highest confirmed index, and its node."""
 
     @property
-    def latest(self) -> frozenset[int]:
+    def latest(self) -> frozenset[EventPair]:
         """The voters by which the node counts that has confirmed the most."""
-        return frozenset(node for node, _ in self.voters(self._furthest[1]))
+        return self.voters(self._furthest[1])
 
     def observe(self, each: StampedEvent) -> None:
         """Take the next record of any node."""
@@ -167,7 +167,7 @@ class _Begun:
         elif each.record[0] == What.CONFIRMED:
             self._furthest = max(self._furthest, (_int(each.record[2]), each.node))
 
-    def voters(self, node: int) -> frozenset[_Pair]:
+    def voters(self, node: int) -> frozenset[EventPair]:
         """Return the voters by which a node counts; empty if it did not record that."""
         return self._voters.get(node, frozenset())
 
@@ -354,7 +354,12 @@ def _unseen(rows: Iterable[Row]) -> Iterator[Row]:
 
 def _instance(about: Mapping[str, object]) -> int:
     """Return the number that stands for the instance in evidence; 0 if it was not recorded."""
-    return zlib.crc32(str(about["instance"]).encode()) if "instance" in about else 0
+    return instance_number(str(about["instance"])) if "instance" in about else 0
+
+
+def instance_number(instance: str) -> int:
+    """Return the number that stands for an instance in evidence."""
+    return zlib.crc32(instance.encode())
 
 
 def _configured(record: Sequence[object]) -> Iterator[Row]:

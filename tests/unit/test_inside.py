@@ -3,13 +3,15 @@
 import struct
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from admin.checker.kernels.columns import Events
 from admin.checker.kernels.configurations import steps
 from admin.checker.kernels.kernel import Evidence
+from admin.evidence.counting import counted_by
 from admin.evidence.inside import Inside, gather
-from admin.evidence.manifest import Manifest
+from admin.evidence.manifest import Manifest, NodeFacts
 from admin.evidence.tables import Row
 from qsync.store.eventfile import FORMAT, EventFile, clock, note_wiped
 from qsync.store.eventpack import What
@@ -234,7 +236,7 @@ def test_who_joins_later_takes_no_evidence_away(tmp_path: Path) -> None:
         (1, "confirmed", 1),
         (1, "confirmed", 2),
     ]
-    assert (set(inside.latest), inside.quorum) == ({1, 2, 3}, 2)
+    assert ({node for node, _ in inside.latest}, inside.quorum) == ({1, 2, 3}, 2)
 
 
 def test_what_is_counted_by_who_has_not_begun_is_no_evidence(tmp_path: Path) -> None:
@@ -263,6 +265,23 @@ def test_another_directory_of_a_voter_says_nothing_of_it(tmp_path: Path) -> None
     rows = list(gathered(tmp_path).rows())
     wanted = [(1, "leads", None), (1, "confirmed", 1), (1, "confirmed-unseen", 2)]
     assert said(rows, "leads", "confirmed", "confirmed-unseen") == wanted
+
+
+def test_another_directory_of_a_voter_is_no_voter(tmp_path: Path) -> None:
+    one, *_ = begun(tmp_path)
+    one.commits(4, 1, 2)
+    pairs = [[1, zlib.crc32(b"a")], [2, 0], [3, zlib.crc32(b"b")]]
+    one.writes([What.CONFIGURED, 8, 2, 4, pairs])
+    one.confirms(9, 2)
+    inside = gathered(tmp_path)
+    assert list(inside.rows())
+    nodes = (*(NodeFacts(node=me, uuid="a") for me in (1, 2, 3)), NodeFacts(node=4, uuid="a"))
+    known = counted_by(Manifest(run_id="r", source="directories", nodes=nodes), inside.latest)
+    assert [each.voter for each in known.nodes] == [True, True, False, False]
+    assert known.voters == 3
+    copies = tuple(replace(each, uuid="") for each in nodes)
+    known = counted_by(replace(known, nodes=copies), inside.latest)
+    assert [each.voter for each in known.nodes] == [True, True, True, False]
 
 
 def test_changes_that_were_decided_by_a_node_without_events_accuse_nobody(tmp_path: Path) -> None:
