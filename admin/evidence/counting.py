@@ -3,7 +3,8 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from admin.evidence.inside import EventPair, instance_number
+from admin.evidence.event_rows import instance_number
+from admin.evidence.inside import EventPair
 from admin.evidence.manifest import Manifest, NodeFacts
 from admin.evidence.witnesses import Account
 from election.quorum import majority

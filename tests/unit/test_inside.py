@@ -343,6 +343,21 @@ def test_events_by_several_clocks_have_no_order(tmp_path: Path) -> None:
     assert inside.why == "the nodes' events are of several machines, or of several boots of one"
 
 
+def test_events_in_the_directory_of_another_node_are_named(tmp_path: Path) -> None:
+    """Somebody swapped the folders: each would be taken for what the other one did."""
+    begun(tmp_path)
+    one, two, kept = (tmp_path / name for name in ("n1/events", "n2/events", "kept"))
+    one.rename(kept)
+    two.rename(one)
+    kept.rename(two)
+    inside = gathered(tmp_path)
+    assert list(inside.rows()) == []
+    assert inside.why == (
+        "events in the directory of node 1 are of node 2; "
+        "events in the directory of node 2 are of node 1"
+    )
+
+
 def test_a_life_of_which_nothing_is_whole_has_said_nothing(tmp_path: Path) -> None:
     one, *_ = begun(tmp_path)
     one.starts(20, last=1)
