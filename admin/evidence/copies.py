@@ -39,6 +39,11 @@ class LogCopy(Protocol):
         """The index of its first entry."""
         ...
 
+    @property
+    def problem(self) -> str:
+        """What is damaged behind its last entry; empty if nothing is."""
+        ...
+
     def batches(self, first: int) -> Iterator[bytes]:
         """Entries from `first` on, as stored. Raises NoEvidence where it cannot be read."""
         ...
@@ -63,19 +68,15 @@ class CopyInSegments:
 
     def __init__(self, path: Path) -> None:
         """Read it to its end. Raises NoEvidence."""
-        self._path = path
         try:
             self._copy = SegmentCopy(path)
         except StoreError as error:
             raise NoEvidence(f"{path} cannot be opened as a log: {error.message}") from error
         self.confirmed, self.durable = self._copy.confirmed, self._copy.last
-        self.begins = max(1, self._copy.begins)
+        self.begins, self.problem = max(1, self._copy.begins), self._copy.fault or ""
 
     def batches(self, first: int) -> Iterator[bytes]:
-        """All whole entries from `first` on, or from where it begins.
-
-        Raises NoEvidence behind them where damage follows.
-        """
+        """All whole entries from `first` on, or from where it begins."""
         part, first = b"", max(first, self._copy.begins)
         for batch in self._copy.batches(first):
             skipped = max(0, first - packed.first_index(batch))
@@ -85,8 +86,6 @@ class CopyInSegments:
                 part = b""
         if part:
             yield part
-        if self._copy.fault is not None:
-            raise NoEvidence(f"{self._path} is damaged: {self._copy.fault}")
 
     def close(self) -> None:
         """Do nothing: no file is open between reads."""
@@ -114,7 +113,7 @@ class CopyInLmdb:
         if found is None:
             self._env.close()
             raise NoEvidence(f"{path} is damaged: its numbers do not verify")
-        self.begins = 1  # releases with such logs trimmed none
+        self.begins, self.problem = 1, ""  # releases with such logs trimmed none
         self.confirmed = int(found.confirmed)
         self.durable = int(found.durable)
 

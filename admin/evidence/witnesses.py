@@ -31,6 +31,9 @@ STRETCH_ENTRIES = packed.ENTRIES_MAX
 """Asked for at once: while one stretch is looked at, the node packs the next."""
 
 
+_MISSING = "it is missing"
+
+
 IDS = itertools.count(1)
 """The time limit of requests: a late answer must not be taken for the next one's."""
 
@@ -164,13 +167,21 @@ class StoppedNode:
     path: Path
 
     def account(self) -> Account:
-        """Return its account by its identity, and by what its log recorded as confirmed."""
+        """Return its account by its identity, and by what its log recorded as confirmed.
+
+        A log that is missing is a problem of the node, and none of the dump.
+        """
         from qsync.decided import stopped_log  # noqa: PLC0415 - LMDB is slow to import
         from qsync.node.assembly import founding  # noqa: PLC0415 - the same
         from qsync.store.directory import Directory  # noqa: PLC0415 - the same
         from qsync.store.opening import open_stored_log  # noqa: PLC0415 - the same
 
         identity = logs.identity_of(self.path)
+        who = NodeFacts(
+            node=int(identity.replica), name=identity.name, uuid=identity.instance, problem=_MISSING
+        )
+        if not self._has_log():
+            return Account(facts=who, cluster_uuid=identity.cluster)
         with (
             Directory(self.path, wanted=identity) as directory,
             contextlib.closing(open_stored_log(directory)) as log,
@@ -178,10 +189,8 @@ class StoppedNode:
             found = log.recover()
             readable = replace(found, confirmed=Index(min(found.confirmed, found.last)))
             followed = stopped_log(log, readable, founding(identity)).configurations
-        facts = NodeFacts(
-            node=int(identity.replica),
-            name=identity.name,
-            uuid=identity.instance,
+        facts = replace(
+            who,
             confirmed=int(found.confirmed),
             first=found.start.index + 1,
             last=int(found.last),
@@ -200,6 +209,8 @@ class StoppedNode:
 
     def stretches(self, first: int, last: int | None, opening: int) -> Iterator[LogChunk]:
         """Return its log from its files."""
+        if not self._has_log():
+            return
         with _damage_placed(self.path), logs.stopped(self.path) as source:
             yield from _packed(source.batches(Index(first), last), opening, last)
 
@@ -207,8 +218,8 @@ class StoppedNode:
         """Return digests of the stored rows, and of what the log makes of them up to there.
 
         None of rows that a crash of the machine left in doubt: its node will rebuild them. None
-        where the log is damaged: what it has lost the rows may still have. Raises StoreError if
-        rows are damaged, or were found so before.
+        where the log is damaged or missing: what it has lost the rows may still have. Raises
+        StoreError if rows are damaged, or were found so before.
         """
         from qsync.store.directory import Directory  # noqa: PLC0415 - LMDB is slow to import
         from qsync.store.mark import is_damaged, is_trusted  # noqa: PLC0415 - the same
@@ -217,7 +228,7 @@ class StoppedNode:
 
         if is_damaged(self.path / "data"):
             raise Damaged("rows were found damaged before the node was stopped")
-        if not is_trusted(self.path / "data"):
+        if not is_trusted(self.path / "data") or not self._has_log():
             return []
         with (
             Directory(self.path, wanted=logs.identity_of(self.path)) as directory,
@@ -234,6 +245,13 @@ class StoppedNode:
                     yield from record.decode(batch.raw)
 
             return compared(node, entries, spaces)
+
+    def _has_log(self) -> bool:
+        from qsync.store.directory import Directory  # noqa: PLC0415 - LMDB is slow to import
+        from qsync.store.opening import is_log_missing  # noqa: PLC0415 - the same
+
+        with Directory(self.path, wanted=logs.identity_of(self.path)) as directory:
+            return not is_log_missing(directory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +272,7 @@ class CopiedLog:
                 confirmed=copy.confirmed,
                 first=copy.begins,
                 last=copy.durable,
+                problem=copy.problem,
             )
         return Account(facts=facts)
 

@@ -318,10 +318,12 @@ def test_a_damaged_copy_of_segments_gives_what_holds_and_says_what_does_not(
     stored.close()
     file = tmp_path / "log" / "000000000001.log"
     file.write_bytes(file.read_bytes().replace(b"body 7", b"body 8"))
-    found: list[int] = []
-    with pytest.raises(NoEvidence, match="is damaged: a checksum that does not hold in record 2"):
-        found.extend(chunk.last for chunk in CopiedLog(tmp_path / "log", 1).stretches(1, None, 8))
-    assert CopiedLog(tmp_path / "log", 1).account().facts.last == 4
+    with witnesses([f"1={tmp_path / 'log'}"]) as found:
+        bundle = Dump(tmp_path / "out").collect(found, source="directories")
+    assert [row["index"] for row in bundle.rows("wal")] == [1, 2, 3, 4]
+    (facts,) = bundle.manifest.nodes
+    assert facts.problem.startswith("a checksum that does not hold in record 2")
+    assert bundle.manifest.gaps == {"wal": f"the log of n1 is damaged: {facts.problem}"}
 
 
 def test_who_does_not_answer_is_named_with_what_to_do() -> None:

@@ -113,13 +113,21 @@ def read_whole(node: Path) -> None:
 def test_a_directory_that_lost_its_log_gets_none_from_those_who_read(node: Path) -> None:
     """Its node would take it for its own, and not know what it voted."""
     shutil.rmtree(node / "log")
-    for look in (
-        lambda: read_whole(node),
-        lambda: StoppedNode(node).account(),
-    ):
-        with pytest.raises(StoreError, match="holds no log"):
-            look()
-        assert not (node / "log").exists()
+    with pytest.raises(StoreError, match="holds no log"):
+        read_whole(node)
+    assert StoppedNode(node).account().facts.problem
+    assert not (node / "log").exists()
+
+
+def test_a_directory_that_lost_its_log_does_not_end_the_dump(node: Path, tmp_path: Path) -> None:
+    shutil.copytree(node / "log", tmp_path / "copy")
+    shutil.rmtree(node / "log")
+    with witnesses([str(node), f"2={tmp_path / 'copy'}"]) as found:
+        bundle = Dump(tmp_path / "out").collect(found, source="directories")
+    lost, copied = bundle.manifest.nodes
+    assert (lost.name, lost.last, lost.recorded) == ("n1", 0, False)
+    assert (copied.last, bundle.manifest.rows["wal"]) == (9, 9)
+    assert bundle.manifest.gaps == {"wal": "the log of n1 is damaged: it is missing"}
 
 
 def test_a_dump_is_brought_up_to_date_though_the_log_was_trimmed_meanwhile(tmp_path: Path) -> None:
