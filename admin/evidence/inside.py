@@ -22,6 +22,7 @@ from admin.evidence.event_rows import (
 )
 from admin.evidence.tables import UNSEEN, Row
 from election.quorum import majority
+from qsync.errors import StoreError
 from qsync.store.eventfile import READABLE, Life, clock, lives
 from qsync.store.eventpack import What
 
@@ -181,7 +182,7 @@ def gather(places: Mapping[int, Path]) -> Inside:
     there = [each for each in found if each.firsts]
     if not there:
         return Inside()
-    if strange := _of_others(there):
+    if strange := _of_others(there) or _copied(there, places):
         return Inside(strange)
     firsts = [first for each in there for first in each.firsts]
     abouts = [table_of(first[2]) for first in firsts]
@@ -208,6 +209,32 @@ def _of_others(there: Iterable[_Directory]) -> str:
         if table_of(first[2]).get("me", each.node) != each.node
     ]
     return "; ".join(dict.fromkeys(found))
+
+
+def _copied(there: Iterable[_Directory], places: Mapping[int, Path]) -> str:
+    """Return which directories are copies, if others are not.
+
+    Somebody has put them back, and their events may be as old as they are. Evidence that was
+    copied as a whole is as good as its originals.
+    """
+    nodes = [each.node for each in there]
+    copies = [node for node in nodes if _is_copy(places[node])]
+    named = ", ".join(f"node {node}" for node in copies)
+    told = f"the directory of {named} is a copy, and may be an old one"
+    return told if 0 < len(copies) < len(nodes) else ""
+
+
+def _is_copy(place: Path) -> bool:
+    from qsync.life import DirectoryCopied  # noqa: PLC0415 - LMDB is slow to import
+    from qsync.store.lives import LivesFile  # noqa: PLC0415 - the same
+
+    try:
+        LivesFile(place)
+    except DirectoryCopied:
+        return True
+    except StoreError:
+        pass  # nobody knows
+    return False
 
 
 def _open(node: int, place: Path) -> _Directory:

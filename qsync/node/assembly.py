@@ -220,7 +220,11 @@ def _lives(directory: Directory, files: WhoseFiles) -> Lives:
 
 
 def _without_copy(directory: Directory, log: PlacedLog, lives: Lives) -> RecoveredLog:
-    """Make a new instance of an old copy; keep its log aside. The order survives a kill."""
+    """Make a new instance of an old copy; keep its log aside. The order survives a kill.
+
+    What its events do not tell anybody may have counted, so they are no evidence any more.
+    """
+    _note_unsaid(directory)
     log.start_over(why=f"an old copy of {lives.old}: {lives.why}", untrusted=True)
     directory.renew_instance()
     log.identity = directory.identity

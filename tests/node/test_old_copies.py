@@ -14,6 +14,7 @@ from qsync.node.assembly import WhoseFiles, open_storage
 from qsync.node.node import Node, open_node
 from qsync.node.status import status
 from qsync.status import health
+from qsync.store import eventfile
 from tests.node import three
 
 
@@ -39,7 +40,9 @@ async def settled(configs: list[NodeConfig], rows: int) -> AsyncIterator[list[No
 
 
 async def test_an_old_copy_counts_for_nothing_and_joins_as_a_new_instance(tmp_path: Path) -> None:
-    configs = three.configs(tmp_path, election__timeout="200ms", replication__timeout="50ms")
+    configs = three.configs(
+        tmp_path, election__timeout="200ms", replication__timeout="50ms", node__events="true"
+    )
     mine, kept = Path(configs[1].node.dir), tmp_path / "kept"
     async with settled(configs, 1):
         pass
@@ -61,6 +64,7 @@ async def test_an_old_copy_counts_for_nothing_and_joins_as_a_new_instance(tmp_pa
             assert "in life" in str(told.old_copy)
             assert not any(link.status == "up" for link in old.links.links.values())
         async with open_node(configs[1]) as renewed:
+            assert len(eventfile.lives(mine)) == 1, "what was before is as old as the copy"
             assert renewed.identity.instance != before
             assert status(renewed).old_copy == told.old_copy
             await three.until(lambda: status(renewed).standing == "voter", "it has its place back")

@@ -1,10 +1,13 @@
 """From what nodes wrote down to rows of `events`: one order, whole at both of its ends."""
 
+import shutil
 import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from admin.checker.kernels.columns import Events
 from admin.checker.kernels.configurations import steps
@@ -13,8 +16,10 @@ from admin.evidence.counting import counted_by
 from admin.evidence.inside import Inside, gather
 from admin.evidence.manifest import Manifest, NodeFacts
 from admin.evidence.tables import Row
+from qsync.store.birth import born_at
 from qsync.store.eventfile import FORMAT, EventFile, clock, note_wiped
 from qsync.store.eventpack import What
+from qsync.store.lives import LivesFile
 
 CRCS = (11, 12, 13, 14, 15)
 Ballot = tuple[int, int | None]
@@ -356,6 +361,25 @@ def test_events_in_the_directory_of_another_node_are_named(tmp_path: Path) -> No
         "events in the directory of node 1 are of node 2; "
         "events in the directory of node 2 are of node 1"
     )
+
+
+def test_a_directory_that_was_put_back_beside_others_takes_the_evidence_away(
+    tmp_path: Path,
+) -> None:
+    """What its node did since is in no event; evidence that is copied as a whole is whole."""
+    begun(tmp_path)
+    for me in (1, 2, 3):
+        LivesFile(tmp_path / f"n{me}").begin_life(1)
+    assert gathered(tmp_path).why == ""
+    shutil.copytree(tmp_path, tmp_path / "all")
+    if born_at(tmp_path / "n1") is None:
+        pytest.skip("this file system does not say when a file was made")
+    assert gathered(tmp_path / "all").why == ""
+    shutil.rmtree(tmp_path / "n2")
+    shutil.copytree(tmp_path / "all" / "n2", tmp_path / "n2")
+    inside = gathered(tmp_path)
+    assert inside.why == "the directory of node 2 is a copy, and may be an old one"
+    assert list(inside.rows()) == []
 
 
 def test_a_life_of_which_nothing_is_whole_has_said_nothing(tmp_path: Path) -> None:
