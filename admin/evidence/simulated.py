@@ -147,7 +147,7 @@ def _manifest(world: World, report: SeedReport) -> Manifest:
         voters=0 if _comes_and_goes(world) else len(nodes),
         seed=report.seed,
         command=report.plan.command(),
-        whole=report.held,
+        whole=report.held and world.unrest() is None,
         faults=True,
         nodes=tuple(nodes),
         settings=_fence(world),

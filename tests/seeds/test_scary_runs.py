@@ -12,7 +12,8 @@ from qsync.sim.plan import Plan
 from qsync.sim.variety import COMMON
 
 EVENTS = 1500
-SHORT = range(451, 471)
+SHORT = (*range(451, 471), 1036)
+"""The last one comes to rest, and elects again while its disks come to rest, too."""
 LONG = range(1001, 1201)
 
 
