@@ -21,7 +21,7 @@ from qsync.record import Entry
 from qsync.sim import history as simulated
 from qsync.sim.parts import NodePart
 from qsync.sim.plan import Plan
-from qsync.sim.run import SeedReport, play
+from qsync.sim.run import SeedReport, play, rest_budget
 from qsync.sim.spaces import NAMES, NOTES, REGISTERS
 from qsync.sim.world import World
 
@@ -32,8 +32,6 @@ _SPACES = frozenset({"registers", "lists"})
 What is done to a list is a transaction, so that it is not taken for a register.
 """
 _WIPE_TRIES = 400
-_SETTLE_EVENTS = 2000
-"""How long a run at rest may take until its disks are at rest too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +54,8 @@ def record(
     if wipe is not None:
         world.clockwork.after(wipe.after, _wipe, world, wipe, wiped)
     report = play(world)
-    for _ in range(_SETTLE_EVENTS if report.held else 0):
-        if _settled(world) or not world.step():
-            break
+    if report.held:
+        _settle(world)
     return report, keep(world, report, folder, wiped)
 
 
@@ -83,6 +80,13 @@ def keep(world: World, report: SeedReport, folder: Path, wiped: Iterable[Row] = 
         "feeds": recorder.feeds,
     }
     return write(folder, _manifest(world, report), tables)
+
+
+def _settle(world: World) -> None:
+    """Go on until all is at rest once more: who was asked to lead last may only begin to now."""
+    end = world.clockwork.now + rest_budget(world)
+    while world.clockwork.now < end and not _settled(world) and world.step():
+        pass
 
 
 def _settled(world: World) -> bool:
@@ -147,7 +151,7 @@ def _manifest(world: World, report: SeedReport) -> Manifest:
         voters=0 if _comes_and_goes(world) else len(nodes),
         seed=report.seed,
         command=report.plan.command(),
-        whole=report.held and world.unrest() is None,
+        whole=report.held,
         faults=True,
         nodes=tuple(nodes),
         settings=_fence(world),

@@ -204,9 +204,14 @@ def _safety(world: World) -> None:
         pass
 
 
+def rest_budget(world: World) -> float:
+    """How many virtual seconds a healed cluster may take to come to rest."""
+    return max(BUDGET_TIMEOUTS * world.swarm.timing.election_timeout, BUDGET_S)
+
+
 def come_to_rest(world: World) -> None:
     """A healed cluster comes to rest in time, and every request is answered. Raises Violation."""
-    budget = max(BUDGET_TIMEOUTS * world.swarm.timing.election_timeout, BUDGET_S)
+    budget = rest_budget(world)
     end = world.clockwork.now + budget
     why: str | None = "nothing happened"
     while world.clockwork.now < end:
