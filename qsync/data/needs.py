@@ -112,10 +112,14 @@ def _create(_: str, op: Operation) -> Sequence[Need]:
 
 
 def _alter(_: str, op: Operation) -> Sequence[Need]:
-    """A space that gets another name comes among those of that name."""
+    """Under another name the rights on that name hold: all rights on the present one are needed.
+
+    Otherwise who may alter a space, and read what is called otherwise, could read its rows.
+    """
     found = [_on(op, Privilege.ALTER)]
     options = op[2] if len(op) > 2 else None
     if isinstance(options, Mapping) and "name" in options:
+        found += (_on(op, each) for each in (Privilege.READ, Privilege.WRITE, Privilege.DROP))
         found.append(_on([0, options["name"]], Privilege.CREATE))
     return found
 

@@ -195,11 +195,22 @@ def test_a_number_for_a_new_space_takes_the_right_to_create_any() -> None:
 
 def test_a_space_is_renamed_only_to_where_one_may_create() -> None:
     book = users_book()
-    book.write(grant("ann", "alter"))
+    book.write(grant("ann", "alter,read,write,drop"))
     there: list[object] = [Op.ALTER_SPACE, "mine", {"name": "other2"}]
     assert denied(ask(book, "ann", there)) == Need(Privilege.CREATE, "other2")
     book.write(grant("ann", "create", name="other*"))
     assert ask(book, "ann", there) is None
+
+
+@pytest.mark.parametrize("lacking", ["read", "write", "drop"])
+def test_nobody_gets_more_rights_on_a_space_by_renaming_it(lacking: str) -> None:
+    """Who has all rights on the new name would have them on the rows from then on."""
+    book = users_book()
+    held = {"alter", "read", "write", "drop"} - {lacking}
+    book.write(grant("ann", ",".join(held)))
+    book.write(grant("ann", "create,alter,read,write,drop", name="ann.*"))
+    there: list[object] = [Op.ALTER_SPACE, "mine", {"name": "ann.mine"}]
+    assert denied(ask(book, "ann", there)) == Need(Privilege(lacking), "mine")
 
 
 def test_results_that_show_a_tuple_take_the_right_to_read_it() -> None:
