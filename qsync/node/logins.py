@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from qsync.config.sections import ClusterUsers
-from qsync.data.grants import Rights
+from qsync.data.grants import Rights, denied
 from qsync.error_details import RETRY_AFTER
 from qsync.errors import AccessDenied, Overloaded, Unavailable
 from qsync.node.auditing import AuditTrail
@@ -73,7 +73,6 @@ class LoginChallenge(NamedTuple):
 
     user: str
     keys: PasswordKeys
-    known: bool
     address: str
 
 
@@ -117,7 +116,7 @@ class Logins:
         found = _keys_of(rights, user)
         decoy = scram.decoy(rights.key, user)  # computed for every name: the same work for all
         keys = found or decoy
-        return LoginChallenge(user, keys, found is not None, address)
+        return LoginChallenge(user, keys, address)
 
     def ask(self, connection: Connection, acceptor: Acceptor, hello: Hello) -> bytes | None:
         """Return the frame that asks a client for its password; None where it needs none.
@@ -158,7 +157,7 @@ class Logins:
         rights = self._known_rights()
         if rights is None:
             raise AccessDenied("this cluster has no users to act as")
-        rights.check(turn.user, [Need(Privilege.SUPER)], lambda _: None)
+        self._check_right(rights, turn.user, turn.address, Privilege.SUPER)
         if wanted not in rights.auth:
             raise AccessDenied(f"there is no user {wanted!r} to act as")
         turn.user = wanted
@@ -172,13 +171,14 @@ class Logins:
         """
         self._check_pace(asked.user, asked.address)
         rights = self._known_rights()
-        if not proven or not asked.known:
+        # As of now: who was asked before a change of the password may answer after it.
+        kept = None if rights is None else _keys_of(rights, asked.user)
+        if not proven or rights is None or kept != asked.keys:
             self.delays.failed(_keys(asked.user, asked.address), self._now())
             self._audit.note_failure(asked.user, asked.address, WRONG)
             raise AccessDenied(WRONG)
         self.delays.succeeded(_by_name(asked.user))
-        if rights is not None:
-            rights.check(asked.user, [Need(Privilege.SESSION)], lambda _: None)
+        self._check_right(rights, asked.user, asked.address, Privilege.SESSION)
         self._audit.note_login(asked.user, asked.address)
 
     def certify(self, user: str, address: str) -> None:
@@ -196,8 +196,15 @@ class Logins:
                 hint=f"`qsync user create {user}` makes a user, and "
                 f"`qsync user certificate {user} --allow` lets one log in so",
             )
-        rights.check(user, [Need(Privilege.SESSION)], lambda _: None)
+        self._check_right(rights, user, address, Privilege.SESSION)
         self._audit.note_login(user, address)
+
+    def _check_right(self, rights: Rights, user: str, address: str, wanted: Privilege) -> None:
+        """Check a right that a login takes. Raises AccessDenied; the failure is in the trail."""
+        missing = rights.missing(user, [Need(wanted)], lambda _: None)
+        if missing is not None:
+            self._audit.note_failure(user, address, str(missing))
+            raise denied(user, missing)
 
     def _check_pace(self, user: str, address: str) -> None:
         wait = self.delays.wait(_keys(user, address), self._now())

@@ -195,6 +195,8 @@ def test_a_life_with_users(tmp_path: Path) -> None:
     missing = [str(line["why"]) for line in lines if line["event"] == "denied"]
     assert "read on space 'mine'" not in missing  # judged again while it waited, not when asked
     assert "write on space 'mine'" in missing
+    failed = [(line["user"], line["why"]) for line in lines if line["event"] == "login_failed"]
+    assert failed.count(("ann", "super on the universe")) == 3, "attempts to act as another"
     made = [line["asked"] for line in lines if line["event"] == "write"]
     assert "create_user" in str(made)
     assert "(set)" in str(made)

@@ -1,5 +1,8 @@
 """Who may log in, and how slowly those who guess are served. Time is the test's own."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from qsync.config.sections import AuditSection, ClusterUsers
@@ -25,10 +28,10 @@ QUIET = AuditTrail(None, AuditSection(), wall=lambda: 0.0, alarm=print)
 class Door:
     """A Logins with a clock."""
 
-    def __init__(self, rights: Rights | None = RIGHTS) -> None:
+    def __init__(self, rights: Rights | None = RIGHTS, audit: AuditTrail = QUIET) -> None:
         self.now = 0.0
         self.rights = rights
-        self.logins = Logins(lambda: self.rights, secret=bytes, now=lambda: self.now, audit=QUIET)
+        self.logins = Logins(lambda: self.rights, secret=bytes, now=lambda: self.now, audit=audit)
 
     def knock(self, user: str | None = "ann", *, right: bool, address: str = "10.0.0.1") -> None:
         hello = Hello(party=Party.CLIENT, user=user, nonce=bytes(32))
@@ -67,6 +70,44 @@ def test_who_may_not_log_in_is_refused_though_he_knows_the_password() -> None:
     door = Door(Rights({"ann": KEPT.options()}, (), ()))
     with pytest.raises(AccessDenied, match="lacks the right session"):
         door.knock(right=True)
+
+
+@pytest.mark.parametrize(
+    "auth",
+    [{"ann": scram.kept("correct horse", b"pepper", 4096).options()}, {"ann": {}}, {}],
+    ids=["another password", "none", "dropped"],
+)
+def test_a_proof_of_a_password_that_was_changed_meanwhile_is_wrong(auth: dict[str, Any]) -> None:
+    """The challenge is out, then the password is changed, then the proof comes."""
+    door = Door()
+    asked = door.logins.challenge_of(Hello(party=Party.CLIENT, user="ann", nonce=bytes(32)), "")
+    assert asked is not None
+    door.rights = Rights(auth, (), [LOG_IN], b"k" * 32)
+    with pytest.raises(AccessDenied) as told:
+        door.logins.judge(asked, proven=True)
+    assert told.value.message == logins.WRONG
+
+
+def test_every_login_that_fails_is_in_the_trail_also_for_a_missing_right(tmp_path: Path) -> None:
+    trail = AuditTrail(tmp_path, AuditSection(), wall=lambda: 0.0, alarm=print)
+    locked_out = Rights({"ann": {**KEPT.options(), "certificate": True}}, (), ())
+    door = Door(locked_out, trail)
+    with pytest.raises(AccessDenied):
+        door.knock(right=False)
+    with pytest.raises(AccessDenied):
+        door.knock(right=True)
+    with pytest.raises(AccessDenied):
+        door.logins.certify("ann", "10.0.0.1")
+    with pytest.raises(AccessDenied):
+        door.logins.certify("nobody", "10.0.0.1")
+    told = [(each["user"], each["why"]) for each in trail.latest("login_failed")]
+    lacks = "session on the universe"
+    assert told == [
+        ("ann", logins.WRONG),
+        ("ann", lacks),
+        ("ann", lacks),
+        ("nobody", "certificate"),
+    ]
 
 
 def fail(door: Door, times: int, user: str = "ann", address: str = "10.0.0.1") -> None:
