@@ -169,8 +169,18 @@ class Watching:
         return False
 
     def _denied(self, parked: _ForChanges) -> bool:
-        """Refuse a question if its user's right was taken back meanwhile; return true if so."""
+        """Refuse a question if its user's right was taken back meanwhile; return true if so.
+
+        Also where the space has another name now, on which the user has no right. One that was
+        dropped has none any more: that it was is still told.
+        """
         error = guard.taken_back(self._replica, parked.connection, parked.request)
+        number = parked.wanted.space
+        if error is None and number is not None:
+            known = self._replica.state.schemas.shown.find(number)
+            if known is not None and known.name != parked.request.space:
+                request = parked.request._replace(space=number)
+                error = guard.taken_back(self._replica, parked.connection, request)
         if error is not None:
             self._send(parked.connection, replies.failed(parked.id, error))
         return error is not None

@@ -280,3 +280,29 @@ def test_who_loses_a_right_while_it_waits_for_news_is_refused_at_the_next_look(
     assert isinstance(answer, AccessDenied)
     assert "read on space 'things'" in answer.message
     assert len(room) == 1, "the other one still waits"
+
+
+def test_who_waits_for_news_of_a_space_is_refused_once_its_name_is_one_without_a_right(
+    lone: Lone, room: Watching, reader: Connection
+) -> None:
+    """Also if another space has the old name by then. A dropped space is told of as before."""
+    reader.turn.user = "ann"
+    lone.write([Op.ENABLE_USERS, bytes(32)])
+    for user in ("root", "ann"):  # the first one may do everything
+        lone.write([Op.CREATE_USER, user, None])
+    for name in ("things", "others", "things2"):
+        lone.write([Op.GRANT, "ann", "read", "space", name])
+    lone.write([10, "dropped", None])
+    lone.write([Op.GRANT, "ann", "read", "space", "dropped"])
+    for space in ("things", "others", "dropped"):
+        here = int(lone.replica.machine.replicated_log.confirmed)
+        room.changes(reader, changes(here, space, wait=watching.WAIT_MAX))
+    lone.write([Op.ALTER_SPACE, "things", {"name": "things2"}])
+    lone.write([Op.ALTER_SPACE, "others", {"name": "private"}])
+    lone.write([10, "others", None], [2, "private", row(1, "a")], [2, "things2", row(1)])
+    lone.write([Op.DROP_SPACE, "dropped"])
+    room.turn()
+    renamed, private, dropped = lone.answers()
+    assert effects(renamed) == [[["put", "things2", [1], row(1)]]]
+    assert isinstance(private, AccessDenied)
+    assert effects(dropped) == [[["drop", 514, [], None]]]
