@@ -84,6 +84,11 @@ def files_of(directory: Path) -> list[Path]:
     return [*older, *([path] if path.exists() else [])]
 
 
+def is_unrotated(directory: Path) -> bool:
+    """Return whether a node's trail is in its first file still: a full one stays beside it."""
+    return files_of(directory) == [directory / FILE]
+
+
 def append(path: Path, text: str) -> None:
     """On a line of its own, also where the line before it was torn. Raises OSError."""
     with path.open("a+b") as file:
@@ -156,8 +161,13 @@ def parse_head(text: str) -> AuditHead:
     return AuditHead(int(number), digest)
 
 
-def verify(lines: Iterable[tuple[str, str]], *, kept: Iterable[AuditHead] = ()) -> AuditVerdict:
-    """Judge lines, each with its place, oldest first. `kept`: heads that were kept elsewhere."""
+def verify(
+    lines: Iterable[tuple[str, str]], *, kept: Iterable[AuditHead] = (), unrotated: bool = False
+) -> AuditVerdict:
+    """Judge lines, each with its place, oldest first. `kept`: heads that were kept elsewhere.
+
+    `unrotated`: no older file was begun and left, so the first line of all must be there.
+    """
     faults: list[AuditFault] = []
     wanted = {each.number: each.hash for each in kept}
     first, count, head = 0, 0, None
@@ -170,6 +180,8 @@ def verify(lines: Iterable[tuple[str, str]], *, kept: Iterable[AuditHead] = ()) 
             continue
         now = AuditHead(int(str(found["n"])), str(found["hash"]))
         faults += _following(place, head, now, str(found["before"]))
+        if unrotated and head is None and now.number > 1:
+            faults.append(AuditFault(place, f"the lines before line {now.number} are not there"))
         if wanted.pop(now.number, now.hash) != now.hash:
             faults.append(AuditFault(place, f"line {now.number} is another than was kept"))
         first = first or now.number
@@ -199,13 +211,21 @@ def _following(
 def _read(text: str) -> dict[str, object]:
     """A line whose hash is right. Raises ValueError that says what is wrong."""
     try:
-        found = json.loads(text)
+        found = json.loads(text, object_pairs_hook=_without_doubles)
     except (ValueError, RecursionError):
         raise ValueError("is no JSON: it is torn or was changed") from None
     if not isinstance(found, dict) or not {"n", "before", "hash"} <= found.keys():
         raise ValueError("is no line of an audit trail")
     if type(found["n"]) is not int or found["hash"] != _digest(found):
         raise ValueError("was changed: its hash is not that of what it says")
+    return found
+
+
+def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """A map of JSON. Raises ValueError where a name is there twice: only one of them is hashed."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name is there twice")
     return found
 
 

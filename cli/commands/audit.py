@@ -121,7 +121,8 @@ def verify(
 
             told += audit_heads.known(asked, instance)
     # First the heads, then the lines: a node writes on.
-    verdict = trails.verify(_lines(source), kept=[*told, *heads])
+    unrotated = source.is_dir() and trails.is_unrotated(source)
+    verdict = trails.verify(_lines(source), kept=[*told, *heads], unrotated=unrotated)
     end = str(verdict.head) if verdict.first else None
     if style().as_json:
         document(
@@ -137,7 +138,7 @@ def verify(
     else:
         for each in verdict.faults:
             text(f"{each.place}: {each.text}")
-        older = "; older ones were rotated away" if verdict.first > 1 else ""
+        older = "; older ones are not there" if verdict.first > 1 else ""
         say(f"{how_many(verdict.lines, 'line')}, {verdict.first} to {verdict.head.number}{older}")
         if witnesses or asked:
             say(f"{len(told)} heads of it are kept by other nodes")

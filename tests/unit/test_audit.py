@@ -62,11 +62,12 @@ def test_a_trail_is_whole_over_lives_and_goes_on_where_it_ended(tmp_path: Path) 
         (lambda s: [*s[:2], *s[3:]], "audit.jsonl:3: line 4 comes behind line 2"),
         (lambda s: [*s[:2], s[1], *s[2:]], "audit.jsonl:3: line 2 comes behind line 2"),
         (lambda s: [s[0], s[2], s[1], *s[3:]], "audit.jsonl:2: line 3 comes behind line 1"),
+        (lambda s: [s[0].replace("{", '{"user": "me", ', 1), *s[1:]], "audit.jsonl:1: is no JSON"),
         (lambda s: [*s[:4], s[4][:30]], "audit.jsonl:5: is no JSON"),
         (lambda s: [*s, "[" * 100_000 + "\n"], "audit.jsonl:6: is no JSON"),
         (lambda s: [*s, "{}\n"], "audit.jsonl:6: is no line of an audit trail"),
     ],
-    ids=["changed", "taken out", "twice", "moved", "torn", "deep", "foreign"],
+    ids=["changed", "taken out", "twice", "moved", "a name twice", "torn", "deep", "foreign"],
 )
 def test_what_is_done_to_a_trail_is_named_with_its_place(
     change: Callable[[list[str]], list[str]], told: str, tmp_path: Path
@@ -301,6 +302,21 @@ def test_the_command_ends_with_6_where_the_trail_is_not_whole(
     assert [each["place"] for each in told["faults"]] == ["audit.jsonl:3", "end"]
     assert run(["audit", "verify", str(tmp_path)]) == 6
     assert "audit.jsonl:3: line 4 comes behind line 2" in capsys.readouterr().out
+
+
+def test_lines_that_were_cut_off_at_the_beginning_show_while_no_file_was_rotated_away(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path)
+    edit(tmp_path, lambda lines: lines[2:])
+    assert run(["audit", "verify", str(tmp_path)]) == 6
+    found = capsys.readouterr()
+    assert "audit.jsonl:1: the lines before line 3 are not there" in found.out
+    assert "3 lines, 3 to 5; older ones are not there" in found.err
+    assert run(["audit", "verify", str(tmp_path / audit.FILE)]) == 0, "one file of several"
+    capsys.readouterr()
+    written(tmp_path, 60, SMALL)
+    assert run(["audit", "verify", str(tmp_path)]) == 0, "full files go away"
 
 
 def test_show_prints_what_was_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
