@@ -1,9 +1,9 @@
 """Redacts bundles: no data of users is left, and the checkers prove the same rules by them.
 
-Keys, values, names of spaces and hashes of rows become digests under a key that is made up for the
-bundle and forgotten: what was equal stays equal, and nobody finds a value by trying all. Terms,
-indexes, times, lengths, names of nodes and whose session it was stay as they are; so do numbers
-that a rule adds up (balances, counters).
+Keys, values, names of spaces, ids of sessions and hashes of rows become digests under a key that is
+made up for the bundle and forgotten: what was equal stays equal, and nobody finds a value by trying
+all. Terms, indexes, times, lengths and names of nodes stay as they are; so do numbers that a rule
+adds up (balances, counters).
 
 Chain checksums are permuted, and the checksum of each body is set so that the chain still holds
 where it held: a CRC is linear, so what the two checksums around an entry change by, that of its
@@ -29,6 +29,7 @@ from qsync.store.private import FILE_OF_ALL
 
 KEPT_SETTINGS: Final = ("replication", "fence_seconds")
 """Those that a rule reads."""
+_REDACTED: Final = "redacted"
 _KEY_BYTES: Final = 32
 _SEALED: Final = HEADER_SIZE - 4
 """Bytes of a header that its checksum covers."""
@@ -93,9 +94,13 @@ class Redactor:
 
     def manifest(self, clear: Manifest) -> Manifest:
         """Return the redacted manifest."""
-        nodes = tuple(replace(each, address="") for each in clear.nodes)
+        nodes = tuple(
+            replace(each, address="", problem=each.problem and _REDACTED) for each in clear.nodes
+        )
         settings = {name: each for name, each in clear.settings.items() if name in KEPT_SETTINGS}
-        return replace(clear, nodes=nodes, settings=settings, command="redacted", checksums={})
+        gaps = dict.fromkeys(clear.gaps, _REDACTED)  # reasons name addresses and paths
+        found = replace(clear, nodes=nodes, settings=settings, gaps=gaps)
+        return replace(found, command=_REDACTED, checksums={})
 
 
 def _rows(part: BundlePart, run_id: str) -> Iterator[Row]:
@@ -138,6 +143,13 @@ class KeyedDigests:
     def space(self, value: object) -> object:
         """Redact the name of a space; system spaces keep theirs."""
         return value if str(value).startswith("_") else self.word(value)
+
+    def session(self, value: object) -> object:
+        """Redact the id of a session: who knows it may ask for the outcomes of its requests.
+
+        A number is no such id, but that of a client in a history of its own.
+        """
+        return self.word(value) if isinstance(value, str) else value
 
     def number(self, value: int) -> int:
         """Redact a number; 0 stays: some kinds of objects begin with it."""
@@ -195,7 +207,7 @@ class _Log:
             if index <= before.index:  # it was cut while it was read, and is read again
                 before = _BEGINNING
             self._before[whose] = _Before(index, crc, was)
-            found = _with(row, key_hash=digests.key_hash)
+            found = _with(row, key_hash=digests.key_hash, session=digests.session)
             body, size = row["body_crc"], row["body_len"]
             if body is not None:
                 follows = before.index == index - 1
@@ -220,7 +232,12 @@ class _History:
             if row["f"] in _TEXT_FS:
                 raise NoEvidence("a history of texts that grow cannot be redacted")
             numbers = repr(row["key"]) not in self._summed
-            found = _with(row, key_hash=self._digests.key_hash, error=lambda _: "redacted")
+            found = _with(
+                row,
+                key_hash=self._digests.key_hash,
+                error=lambda _: _REDACTED,
+                session=self._digests.session,
+            )
             found["key"] = self._value(row["key"], numbers=True)
             yield found | {"value": self._value(row["value"], numbers=numbers)}
 

@@ -14,7 +14,7 @@ from admin.checker.verdict import Result
 from admin.evidence import arrow
 from admin.evidence.bundle import PARQUET, Bundle, rows_of, write
 from admin.evidence.collect import Dump
-from admin.evidence.manifest import Manifest, NoEvidence
+from admin.evidence.manifest import Manifest, NodeFacts, NoEvidence
 from admin.evidence.redacting import KeyedDigests, Redactor, redact, shifted
 from admin.evidence.rows import wal_row
 from admin.evidence.tables import RUN, TABLES, Row
@@ -31,6 +31,8 @@ from tests.unit.test_evidence import Scripted
 KEY = bytes(range(32))
 WORDS = ("register ann", "Grace Hopper", "orders")
 NUMBER = 987_654_321
+ADDRESS = "h1.example:3301"
+SESSION = "0ae320c76146a40000000000000000010000000000000009"
 NAMES = {
     *("checksum_flipped", "body_damaged", "transaction_torn", "row_missing", "row_twice"),
     *("another_entry_at_the_same_place", "digest_differs", "stored_differs", "stale_read"),
@@ -69,6 +71,7 @@ def test_equal_things_are_called_equally_under_one_key_only() -> None:
         lambda digests: digests.word("ann"),
         lambda digests: digests.space("ann"),
         lambda digests: digests.number(7),
+        lambda digests: digests.session(SESSION),
         lambda digests: digests.key_hash(-7),
         lambda digests: digests.crc(7),
         lambda digests: digests.body_crc(7),
@@ -77,6 +80,7 @@ def test_equal_things_are_called_equally_under_one_key_only() -> None:
         assert way(one) == way(KeyedDigests(KEY))
         assert way(one) != way(other)
     assert one.space("_settings") == "_settings"
+    assert one.session(7) == 7, "a number of a client in a history of its own"
 
 
 @pytest.mark.parametrize("number", [0, 3])
@@ -125,6 +129,7 @@ def history() -> Iterator[Row]:
                 "value": value,
                 "error": f"there is {WORDS[1]} already",
                 "key_hash": NUMBER,
+                "session": SESSION,
             }
             index += 1
 
@@ -135,7 +140,14 @@ def dumped(folder: Path) -> Bundle:
     digest = {"node": 1, "generation": 1, "index": 9, "digest": "ab" * 16}
     return write(
         folder,
-        Manifest(run_id="r", source="history", settings={"dir": "/home/ann"}, command=WORDS[1]),
+        Manifest(
+            run_id="r",
+            source="history",
+            settings={"dir": "/home/ann"},
+            command=WORDS[1],
+            nodes=(NodeFacts(node=1, problem=f"{ADDRESS}: it hung up"),),
+            gaps={"events": f"{ADDRESS} has none"},
+        ),
         {
             "wal": log,
             "ops": history(),
@@ -146,9 +158,12 @@ def dumped(folder: Path) -> Bundle:
 
 def test_nothing_that_users_stored_is_in_it(tmp_path: Path) -> None:
     clear = dumped(tmp_path / "clear")
-    hidden = [each.encode() for each in (*WORDS, "/home/ann", str(NUMBER), "abab")]
+    hidden = [
+        each.encode() for each in (*WORDS, "/home/ann", str(NUMBER), SESSION, ADDRESS, "abab")
+    ]
     for row in clear.rows("wal"):
-        hidden += [str(row[name]).encode() for name in ("key_hash", "body_crc", "crc") if row[name]]
+        names = ("key_hash", "body_crc", "crc", "session")
+        hidden += [str(row[name]).encode() for name in names if row[name]]
     out = redact(clear, tmp_path / "out").path
     there = b"".join(each.read_bytes() for each in out.rglob("*") if each.is_file())
     before = b"".join(each.read_bytes() for each in clear.path.rglob("*") if each.is_file())
