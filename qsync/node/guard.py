@@ -18,13 +18,11 @@ from qsync.node.auditing import DATA_OPS, AuditTrail
 from qsync.node.connection import Connection
 from qsync.rights import LOCAL_ADMIN, ROLES, Need, Privilege
 from qsync.wire import verb_rights, verbs
-from qsync.wire.verbs import RightsRequest
+from qsync.wire.verbs import EVERYBODY, RightsRequest
 
 if TYPE_CHECKING:
     from qsync.replica import Replica
 
-EVERYBODY: Final = "*"
-"""As a name in a RightsRequest."""
 UNKNOWN: Final = Rights({}, (), ())
 """While the rows are rebuilt the users in them are unknown."""
 

@@ -59,9 +59,10 @@ def _dry_run(_: str, request: verbs.Request) -> Needs:
 
 
 def _rights(user: str, request: verbs.Request) -> Needs:
-    """Everybody may know his own."""
+    """Everybody may know his own; also who is called what stands for everybody, but no more."""
     assert isinstance(request, verbs.RightsRequest)
-    return [Need(Privilege.SESSION if request.name in (None, user) else Privilege.AUDIT)]
+    own = request.name is None or request.name == user != verbs.EVERYBODY
+    return [Need(Privilege.SESSION if own else Privilege.AUDIT)]
 
 
 _OPERATIONS: Final = {

@@ -298,8 +298,12 @@ class DryRunRequest(NamedTuple):
     what: str
 
 
+EVERYBODY: Final = "*"
+"""As a name in a RightsRequest."""
+
+
 class RightsRequest(NamedTuple):
-    """Who the asker is and what he may do; of the user or role `name`; of all of them for "*"."""
+    """Who the asker is and what he may do; of the user or role `name`, or EVERYBODY."""
 
     id: int
     name: str | None = None

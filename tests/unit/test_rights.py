@@ -20,7 +20,7 @@ from qsync.errors import (
 )
 from qsync.node import feed
 from qsync.rights import LOCAL_ADMIN, Need, Privilege
-from qsync.wire import verb_rights
+from qsync.wire import verb_rights, verbs
 from qsync.wire.verbs import Verb
 from tests.unit.book import Book
 
@@ -473,6 +473,24 @@ def test_every_operation_has_its_row() -> None:
 def test_every_verb_has_its_row() -> None:
     verb_rights.check_whole()
     assert set(verb_rights.VERB_RIGHTS) == set(Verb)
+
+
+@pytest.mark.parametrize(
+    ("user", "name", "wanted"),
+    [
+        ("ann", None, Privilege.SESSION),
+        ("ann", "ann", Privilege.SESSION),
+        ("ann", "bob", Privilege.AUDIT),
+        ("ann", verbs.EVERYBODY, Privilege.AUDIT),
+        (verbs.EVERYBODY, None, Privilege.SESSION),
+        (verbs.EVERYBODY, verbs.EVERYBODY, Privilege.AUDIT),
+    ],
+)
+def test_everybody_sees_his_own_rights_and_an_auditor_those_of_all(
+    user: str, name: str | None, wanted: Privilege
+) -> None:
+    """Nor is a user who is called what stands for all of them told of the others."""
+    assert verb_rights.needs_of(user, verbs.RightsRequest(1, name)) == [Need(wanted)]
 
 
 def test_an_operation_without_a_row_takes_everything() -> None:
