@@ -85,6 +85,11 @@ def normal(address: str) -> str:
 def split(address: str) -> tuple[str, int]:
     """Split into host and port. Raises ConfigError."""
     text = address.strip()
+    if "@" in text:  # perhaps of a URL with a mistake in it: it is neither looked up nor shown
+        raise ConfigError(
+            "an address has no user and no password in it",
+            hint="in a program qsync://USER:PASSWORD@HOST/, else QSYNC_USER and QSYNC_PASSWORD",
+        )
     if text.startswith("["):
         host, _, rest = text[1:].partition("]")
         port = rest.removeprefix(":")

@@ -969,6 +969,15 @@ def test_targets_that_are_none_are_refused(wrong: str) -> None:
         targets.parse(wrong)
 
 
+@pytest.mark.parametrize(
+    "wrong", ["ann:horse@h", "ann:horse@h:1,i", "qsync:/ann:horse@h", "horse@h"]
+)
+def test_a_password_outside_of_a_url_is_neither_looked_up_nor_shown(wrong: str) -> None:
+    with pytest.raises(ConfigError, match="no user and no password in it") as told:
+        targets.parse(wrong)
+    assert "horse" not in f"{told.value!r} {told.value.hint} {told.value.details}"
+
+
 @pytest.mark.parametrize("wrong", ["", "xyz:1", "ab", "ab:", ":3", "ab:-1"])
 def test_tokens_that_are_none_are_refused(wrong: str) -> None:
     with pytest.raises(ConfigError):
