@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from admin.backup.failures import BackupPlaceLost, NoBackup
 from qsync.errors import ConfigError, DiskFull
-from qsync.store.private import FILE_OF_ALL, make_private, replace_with
+from qsync.store.private import FILE_OF_GROUP, make_private, replace_with
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -93,7 +93,8 @@ class Folder:
                 make_private(self._path)  # as a node's directory: it has all that is in one
                 _keep_name(self._path.parent)
             _make_folders(path.parent)
-            replace_with(unready, path, content, mode=FILE_OF_ALL)
+            # A folder that was there stays as it was, open to others perhaps; its files are not.
+            replace_with(unready, path, content, mode=FILE_OF_GROUP)
             _keep_name(path.parent)
 
     def remove(self, name: str) -> None:

@@ -8,8 +8,9 @@ from typing import Final
 
 _OWNER_ONLY: Final = 0o700
 FILE_OF_OWNER: Final = 0o600
+FILE_OF_GROUP: Final = 0o660
 FILE_OF_ALL: Final = 0o666
-"""Less what the umask takes away."""
+"""Both less what the umask takes away."""
 
 
 def make_private(path: Path) -> None:

@@ -1,6 +1,7 @@
 """`qsync backup` over a place that is there already: what it says, and how it ends."""
 
 import json
+import os
 import stat
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,14 +34,23 @@ def told(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
 
 
 def test_a_folder_of_backups_is_its_owner_s_alone(tmp_path: Path, history: MadeHistory) -> None:
-    """It has all that is in a node's directory. One that was there before stays as it was."""
+    """It has all that is in a node's directory. One that was there before stays as it was.
+
+    Others may look into that one, and not into the files.
+    """
     assert history.last
     assert stat.S_IMODE((tmp_path / "place").stat().st_mode) == 0o700
     shared = tmp_path / "shared"
     shared.mkdir(mode=0o755)
     shared.chmod(0o755)
-    begin(Folder(shared))
+    before = os.umask(0)
+    try:
+        begin(Folder(shared))
+    finally:
+        os.umask(before)
     assert stat.S_IMODE(shared.stat().st_mode) == 0o755
+    files = [each.stat().st_mode for each in shared.rglob("*") if each.is_file()]
+    assert {stat.S_IMODE(each) for each in files} == {0o660}
 
 
 def test_what_is_there_is_listed_and_verified(
