@@ -45,9 +45,13 @@ def reach(address: str, path: str) -> None:
 
 
 def check(path: str) -> None:
-    """Check that the socket is ours, or that we are root. Raises ConfigError with the reason."""
+    """Check that the socket is ours, or that we are root and a node has it there.
+
+    Raises ConfigError with the reason.
+    """
+    folder = os.path.dirname(path)  # noqa: PTH120 - a text, as the path is
     try:
-        found = os.stat(path)  # noqa: PTH116 - all of it is wanted
+        found, around = os.stat(path), os.stat(folder)  # noqa: PTH116 - all of it is wanted
     except FileNotFoundError:
         raise ConfigError(
             f"{path} is not there: no node runs in that directory",
@@ -63,6 +67,21 @@ def check(path: str) -> None:
             " in by it",
             hint="log in over the network, with QSYNC_USER and QSYNC_PASSWORD",
         )
+    if not is_trusted(found, around):
+        raise ConfigError(
+            f"{path} belongs to the user with the id {found.st_uid}, and everybody may put files"
+            f" into {folder}: it may be no node's",
+            hint="take everybody's rights to the directory away, or name another target",
+        )
+
+
+def is_trusted(found: os.stat_result, around: os.stat_result) -> bool:
+    """Return whether root may take a socket for a node's, by its state and its directory's.
+
+    In a directory for everybody, such as `/tmp`, anybody may have put one that hears what is said.
+    """
+    for_everybody = bool(around.st_mode & stat.S_IWOTH)
+    return not for_everybody or found.st_uid in {0, os.geteuid()}
 
 
 def connected(path: str, timeout: float) -> socket.socket:

@@ -158,6 +158,25 @@ def test_a_socket_of_somebody_else_is_not_dialled(
             _one_node(f"unix:{path}")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_root_dials_no_socket_that_anybody_may_have_put_there(tmp_path: Path) -> None:
+    """In a directory such as `/tmp`; in one of its own a node of another user is dialled."""
+    folder = tmp_path / "open"
+    folder.mkdir()
+    path = folder / FILE
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.bind(str(path))
+        os.chown(path, 12345, 12345)
+        folder.chmod(0o1777)
+        with pytest.raises(ConfigError, match="belongs to the user with the id 12345, and every"):
+            local_sockets.check(str(path))
+        folder.chmod(0o755)
+        local_sockets.check(str(path))
+        folder.chmod(0o1777)
+        os.chown(path, 0, 0)
+        local_sockets.check(str(path))
+
+
 @pytest.mark.parametrize("target", ["unix:", "unix: ,", "unix:,h:1"])
 def test_a_target_that_names_no_socket_is_refused(target: str) -> None:
     with pytest.raises(ConfigError, match="names no socket"):
