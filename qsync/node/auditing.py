@@ -28,7 +28,9 @@ _REREAD_BYTES: Final = 1 << 20
 _OWN: Final = frozenset({"n", "time", "event", "before", "hash"})
 """The fields that every line has."""
 NOTED_MAX: Final = 64
-"""Per connection: missing rights, and revoked ones."""
+"""Lines per connection, about, of missing rights; one more says that there are others."""
+OTHERS: Final = "others, of which no more is written for this connection"
+"""Why more was denied."""
 OPERATIONS: Final = frozenset(
     {
         *(Verb.PROMOTE, Verb.DEMOTE, Verb.CLEAR, Verb.ROLLBACK_QUEUE, Verb.CHANGE_MEMBER),
@@ -178,8 +180,9 @@ class AuditTrail:
             if what == {"given": {}}:  # it only asks for the options
                 return
         elif verb in TAKING:
-            if not _first(connection, verb.name):
+            if verb.name in connection.turn.noted:
                 return
+            connection.turn.noted.add(verb.name)  # whatever was noted before: these are few
             what = _arguments(request)
         elif isinstance(request, verbs.WriteRequest):
             named = [each for each in map(_operation, request.ops) if each is not None]
@@ -202,9 +205,12 @@ class AuditTrail:
 
     def note_denied(self, connection: Connection, missing: str) -> None:
         """Write down a denied request: a line a right, or one client could fill the disk."""
-        if not _first(connection, missing):
+        noted = connection.turn.noted
+        if missing in noted or len(noted) > NOTED_MAX:
             return
-        self.write_line("denied", _who(connection) | {"why": missing})
+        why = missing if len(noted) < NOTED_MAX else OTHERS
+        noted.add(missing)
+        self.write_line("denied", _who(connection) | {"why": why})
 
     def _recall(self, path: Path) -> None:
         """Continue behind the last whole line of a former life."""
@@ -227,15 +233,6 @@ class AuditTrail:
         path.replace(path.with_suffix(".1.jsonl"))
         for each in audit.files_of(path.parent)[: -self._section.files_max]:
             each.unlink()
-
-
-def _first(connection: Connection, what: str) -> bool:
-    """Return whether this is new of the connection. Beyond NOTED_MAX nothing more is."""
-    noted = connection.turn.noted
-    if what in noted or len(noted) >= NOTED_MAX:
-        return False
-    noted.add(what)
-    return True
 
 
 def _who(connection: Connection) -> dict[str, object]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import run
+from election.messages import Index
 from qsync import audit
 from qsync.audit import AuditHead
 from qsync.config.sections import AuditFailure, AuditSection
@@ -17,9 +18,9 @@ from qsync.data.operation_kinds import Op
 from qsync.errors import AccessDenied, StoreError
 from qsync.happenings import HAPPENINGS
 from qsync.node import guard
-from qsync.node.auditing import AUDITED, AuditTrail
+from qsync.node.auditing import AUDITED, NOTED_MAX, OTHERS, AuditTrail
 from qsync.node.connection import Connection
-from qsync.wire.verbs import WriteRequest
+from qsync.wire.verbs import LogRequest, WriteRequest
 
 SMALL = AuditSection(bytes_max=2000, files_max=2)
 
@@ -267,6 +268,24 @@ def test_a_denied_write_is_noted_whatever_is_kept_of_its_refusal(
         assert guard.noted(error, connection, Noting(trail)) is error
     (line,) = [audit.fields_of(text) for _, text in audit.lines_of(audit.files_of(tmp_path))]
     assert (line["event"], line["why"]) == ("denied", why)
+
+
+def test_many_denials_hide_neither_that_data_was_taken_nor_that_there_were_more(
+    tmp_path: Path,
+) -> None:
+    trail = opened(tmp_path)
+    here, there = socket.socketpair()
+    with here, there:
+        connection = Connection(here, frame_bytes_max=100, opened_at=0.0)
+        for number in range(2 * NOTED_MAX):
+            trail.note_denied(connection, f"read on space 's{number}'")
+        for _ in range(2):
+            trail.note_request(connection, LogRequest(1, Index(1), 1, 100))
+    lines = [audit.fields_of(text) for _, text in audit.lines_of(audit.files_of(tmp_path))]
+    denied = [line["why"] for line in lines if line["event"] == "denied"]
+    assert len(denied) == NOTED_MAX + 1
+    assert denied[-1] == OTHERS
+    assert [line["event"] for line in lines[len(denied) :]] == ["log"]
 
 
 def of_line(line: dict[str, object]) -> list[object]:
