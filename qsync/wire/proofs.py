@@ -15,6 +15,7 @@ import hmac
 from typing import Final, NamedTuple
 
 import cbor2
+from typing_extensions import override
 
 from qsync.errors import AccessDenied, ProtocolError, QsyncError
 
@@ -35,6 +36,10 @@ class SecretKeys(NamedTuple):
     """What it proves."""
     others: tuple[bytes, ...] = ()
     """What it accepts beside its own, while the cluster changes its secret."""
+
+    @override
+    def __repr__(self) -> str:
+        return f"SecretKeys({1 + len(self.others)}, not shown)"
 
     def toward(self, *, has: bool) -> bytes:
         """Return the key to prove to a node that has a secret, or has none, by its greeting."""

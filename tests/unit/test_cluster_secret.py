@@ -18,6 +18,7 @@ def test_a_secret_is_used_and_never_shown() -> None:
     assert config.secret.keys == (TEXT.encode(),)
     assert config.values()["cluster.secret"] == SHOWN
     assert TEXT not in f"{config!r} {config.secret} {config.cluster} {config.values()}"
+    assert TEXT not in f"{keys_of(config)!r} {keys_of(config)}", "in no traceback either"
 
 
 def test_a_written_file_reads_back_with_its_secret() -> None:
