@@ -158,7 +158,7 @@ class Replica:
         if request.session and request.seq:
             seen = state.known_request(request.session, request.seq)
             if isinstance(seen, KnownRequest):
-                return self._attach(ticket, seen)
+                return self._attach(ticket, seen, request.user)
             if seen is not Once.NEW:
                 raise not_new(seen)
         place = Position(self.machine.term, Index(self.machine.replicated_log.log.last + 1))
@@ -201,14 +201,16 @@ class Replica:
             return error
         return None
 
-    def _attach(self, ticket: Ticket | None, known: KnownRequest) -> SubmittedTransaction:
+    def _attach(
+        self, ticket: Ticket | None, known: KnownRequest, user: str | None
+    ) -> SubmittedTransaction:
         index, term = Index(known.index), Term(known.term)
         log = self.machine.replicated_log.log
         if index <= log.start.index:
             raise trimmed(log, known)
         entries = self.machine.replicated_log.entries(index, index)
         same = bool(entries) and entries[0].term == term
-        results = self._state.read_results(entries[0].body) if same else []
+        results = self._state.read_results(entries[0].body, user) if same else []
         if ticket is not None:  # Last: what may fail has not.
             behind = behind_what(self.machine.replicated_log, entries[0]) if same else NOTHING
             self.machine.waiters.attach(Waiter(index, term, ticket, behind))

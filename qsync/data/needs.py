@@ -5,13 +5,13 @@ every right as of what is confirmed, and still have it behind all that is pendin
 once it is confirmed, and taking it back counts from its place in the log on.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from qsync.data.grants import KnownOperation
+from qsync.data.grants import SECRET_SPACES, KnownOperation
 from qsync.data.operation_kinds import Op, ReadKind
 from qsync.data.request import Request
-from qsync.data.schema import Schema
+from qsync.data.schema import USER_SPACE_MIN, Schema
 from qsync.rights import Need, Privilege
 
 Operation = Sequence[object]
@@ -37,6 +37,25 @@ def check(request: Request, *shapes: Schema) -> None:
                 rights.check(user, wanted, shape.name_of)
                 _remember(known, request)
         former = shape
+
+
+def may_see(user: str | None, spaces: Iterable[int], shape: Schema) -> bool:
+    """Return whether the user may be shown what a transaction wrote to these spaces.
+
+    Who may write there may, as its author could. Rows of the system tell what only the author's
+    operations can have been for, so but for those that are secret they are shown.
+    """
+    rights = shape.rights
+    if user is None or rights is None:
+        return True
+    return all(
+        any(
+            rights.missing(user, [Need(each, space)], shape.name_of) is None
+            for each in (Privilege.READ, Privilege.WRITE)
+        )
+        for space in set(spaces)
+        if space >= USER_SPACE_MIN or shape.name_of(space) in SECRET_SPACES
+    )
 
 
 def _is_known(known: set[KnownOperation], request: Request) -> bool:

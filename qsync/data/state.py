@@ -69,8 +69,17 @@ class DataState(UnfoldedHistory):
         """The entry that records the refusal of a request under its number."""
         return execute.refuse(request, error, self.sessions.head, self.limits)
 
-    def read_results(self, text: bytes) -> list[bytes | None]:
-        """Return what the operations of a transaction returned, from its body."""
+    def read_results(self, text: bytes, user: str | None = None) -> list[bytes | None]:
+        """Return what the operations of a transaction returned, from its body.
+
+        None of it for a user without rights on what was written: it has the token of another's
+        request, and that tells the outcome only.
+        """
+        shown = self.schemas.shown
+        if user is not None and shown.rights is not None:
+            ((_, _, _, effects, *_),) = body.decode_all([text])
+            if not needs.may_see(user, (space for space, _, _ in effects), shown):
+                return []
         return body.results(text)
 
     def preview(

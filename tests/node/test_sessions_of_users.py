@@ -12,6 +12,8 @@ import qsync
 from qsync import audit, socket_files
 from qsync.client.login import ACTING, Credentials
 from qsync.client.one_node_aio import AsyncNodeConnection
+from qsync.data import tuples
+from qsync.data.operation_kinds import Op
 from qsync.error_details import BY_LEADER
 from qsync.errors import AccessDenied, QsyncError, Unavailable
 from qsync.node.embedded import EmbeddedNode
@@ -207,6 +209,43 @@ def test_a_life_with_users(tmp_path: Path) -> None:
     assert verdict.lines == len(lines)
     assert audit.verify(texts[:5] + texts[6:]).faults
     assert audit.verify(texts[:-1], kept=[verdict.head]).faults
+
+
+async def _retries(path: Path, told: dict[str, object]) -> None:
+    """What each user is answered with the token of ann's insert, who may only write."""
+    async with qsync.Node(config(path, alone=True)) as node:
+        await prepare(node.address)
+        async with qsync.connect_async(node.address, user="root", password=PASSWORD) as root:
+            await root.users.create("bob", PASSWORD)
+            await root.users.revoke("ann", ["read"], space="mine")
+            await root.schema.create_space("his", is_sync=True)
+            await root.users.grant("bob", ["write"], space="his")
+        number: tuple[bytes, int] = (b"", 0)
+        for user in ("ann", "ann", "bob", "root"):
+            who = Credentials(user, PASSWORD)
+            async with await AsyncNodeConnection.open(node.address, credentials=who) as line:
+                if not number[1]:
+                    opening = [int(Op.OPEN_SESSION), b"seed"]
+                    opened = await line.ask(verbs.WriteRequest(1, b"", 0, 0, 0, [opening]))
+                    number = (tuples.stored(_row(opened))[0], 1)  # type: ignore[assignment]  # bytes
+                space = "his" if user == "bob" else "mine"
+                insert = [int(Op.INSERT), space, b"\x82\x01\x02"]
+                told[user] = (await line.ask(verbs.WriteRequest(1, *number, 0, 0, [insert])))[4:]
+
+
+def _row(answer: list[object]) -> bytes:
+    """The first tuple of what a write is answered with."""
+    results = answer[4]
+    assert isinstance(results, list)
+    assert isinstance(results[0], bytes)
+    return results[0]
+
+
+def test_a_token_of_another_tells_the_outcome_and_no_row(tmp_path: Path) -> None:
+    told: dict[str, object] = {}
+    trio.run(_retries, tmp_path, told)
+    shown = [[b"\x82\x01\x02"], True]
+    assert told == {"ann": shown, "bob": [[], True], "root": shown}
 
 
 def test_a_path_that_is_too_long_for_a_socket_is_no_obstacle(tmp_path: Path) -> None:
