@@ -18,13 +18,23 @@ from qsync.node.auditing import DATA_OPS, AuditTrail
 from qsync.node.connection import Connection
 from qsync.rights import LOCAL_ADMIN, ROLES, Need, Privilege
 from qsync.wire import verb_rights, verbs
-from qsync.wire.verbs import EVERYBODY, RightsRequest
+from qsync.wire.verbs import EVERYBODY, RightsRequest, Verb
 
 if TYPE_CHECKING:
     from qsync.replica import Replica
 
 UNKNOWN: Final = Rights({}, (), ())
 """While the rows are rebuilt the users in them are unknown."""
+PERHAPS: Final = Rights({}, (), ())
+"""While they are taken from a snapshot, and this node knew of no users, there may be some in it."""
+_OF_THE_NODE: Final = frozenset(
+    {
+        *(Verb.PING, Verb.STATUS, Verb.INFO, Verb.WATCH, Verb.LOST),
+        *(Verb.OPTIONS, Verb.FAULT, Verb.RELOAD, Verb.WRITE),
+    }
+)
+"""What a node in that state answers: nothing of it tells of rows, of the log or of users, and a
+write is sent to the leader."""
 
 
 class Noting(Protocol):
@@ -45,7 +55,7 @@ class OpenConnections(Protocol):
 
 def end_sessions(rights: Rights | None, reactor: OpenConnections) -> None:
     """Close the connections of clients whose users may not be here any more."""
-    if rights is None:
+    if rights is None or rights is PERHAPS:
         return
     for connection in reactor.connections():
         turn = connection.turn
@@ -58,10 +68,12 @@ def end_sessions(rights: Rights | None, reactor: OpenConnections) -> None:
 
 def rights_of(replica: "Replica") -> Rights | None:
     """Return the confirmed rights; None where the cluster has no users."""
-    found = replica.raw.schemas.shown.rights
-    if replica.lost is not None and features.USERS in features.enabled(replica.settings):
+    found, lost = replica.raw.schemas.shown.rights, replica.lost
+    if lost is None:
+        return found
+    if found is not None or features.USERS in features.enabled(replica.settings):
         return UNKNOWN
-    return found
+    return None if lost.snapshot is None else PERHAPS
 
 
 def is_of_leader(replica: "Replica") -> bool:
@@ -82,7 +94,9 @@ def refusal(
     user = turn.user
     if turn.allowed.covers(rights, user, request) and _is_of_data(request):
         return None
-    if rights is UNKNOWN and user != LOCAL_ADMIN:
+    if (rights is UNKNOWN or rights is PERHAPS) and user != LOCAL_ADMIN:
+        if rights is PERHAPS and verb_rights.verb_of(request) in _OF_THE_NODE:
+            return None
         return Rebuilding("the rows of users and privileges are being rebuilt")
     audit = None if noting is None else noting.audit
     try:

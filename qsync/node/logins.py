@@ -13,7 +13,7 @@ from qsync.error_details import RETRY_AFTER
 from qsync.errors import AccessDenied, Overloaded, Unavailable
 from qsync.node.auditing import AuditTrail
 from qsync.node.connection import Connection
-from qsync.node.guard import UNKNOWN
+from qsync.node.guard import PERHAPS, UNKNOWN
 from qsync.node.origins import origin_of
 from qsync.rights import LOCAL_ADMIN, Need, Privilege
 from qsync.tls.names import Bearer
@@ -103,7 +103,7 @@ class Logins:
         Unavailable where users are required and none is known; Overloaded, with `retry_after`, when
         there were too many failures.
         """
-        rights = self._known_rights()
+        rights = None if self._is_asked_of_node(hello.user) else self._known_rights()
         if rights is None:
             return None
         user = hello.user
@@ -186,7 +186,7 @@ class Logins:
 
         Where there are no users it is as good as any other.
         """
-        rights = self._known_rights()
+        rights = None if self._is_asked_of_node(None) else self._known_rights()
         if rights is None:
             return
         if not rights.auth.get(user, {}).get("certificate"):
@@ -214,6 +214,10 @@ class Logins:
                 details={RETRY_AFTER: wait},
             )
 
+    def _is_asked_of_node(self, user: str | None) -> bool:
+        """Return whether a client gets in without a login, to ask for no more than the status."""
+        return not user and self._rights() is PERHAPS and self._users is ClusterUsers.OPTIONAL
+
     def _known_rights(self) -> Rights | None:
         """Return the known rights. Raises Unavailable where users are required and none are known.
 
@@ -228,7 +232,7 @@ class Logins:
                 hint="ask another member; the owner makes the first user by qsync.sock in its"
                 " directory",
             )
-        if rights is UNKNOWN:
+        if rights is UNKNOWN or rights is PERHAPS:
             raise Unavailable(
                 "this node rebuilds its rows, and does not know its users until that is done",
                 hint="ask another member",
