@@ -122,9 +122,11 @@ class Comparing:
             self._suspect()
 
     def _name_of(self, group: bytes) -> str:
-        number = int.from_bytes(group, "big")
-        known = self._replica.raw.schemas.shown.find(number)
-        return known.name if known is not None else str(number)
+        """Return the name of a space; its number where there are users: all of them are told."""
+        number, shown = int.from_bytes(group, "big"), self._replica.raw.schemas.shown
+        known = shown.find(number)
+        is_told = known is not None and (known.system or shown.rights is None)
+        return known.name if known is not None and is_told else str(number)
 
 
 def _of_users(groups: Iterable[tuple[bytes, Sum]]) -> Groups:

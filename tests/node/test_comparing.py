@@ -21,12 +21,14 @@ from tests.unit.test_spaces_store import Rows
 
 @asynccontextmanager
 async def three(
-    path: Path, *, every: str = "100ms", beat: str = "100ms"
+    path: Path, *, every: str = "100ms", beat: str = "100ms", password: str | None = None
 ) -> AsyncIterator[list[Node]]:
     """Three nodes in this process, with a space and a client that never stops writing.
 
-    `beat`: between heartbeats; a leader that is not heard for four of them is fenced.
+    `beat`: between heartbeats; a leader that is not heard for four of them is fenced. `password`:
+    of the client, who is called root; without one there are no users.
     """
+    user = None if password is None else "root"
     found = three_nodes.configs(
         path,
         replication__timeout=beat,
@@ -37,7 +39,13 @@ async def three(
         async with AsyncExitStack() as stack:
             nodes = [await stack.enter_async_context(open_node(each)) for each in found]
             seeds = [node.address for node in nodes]
-            async with qsync.connect_async(seeds) as db, trio.open_nursery() as nursery:
+            if user is not None:
+                async with qsync.connect_async(seeds) as db:
+                    await db.users.create(user, password)
+            async with (
+                qsync.connect_async(seeds, user=user, password=password) as db,
+                trio.open_nursery() as nursery,
+            ):
                 await db.schema.create_space("t", format=[("id", "unsigned")], is_sync=True)
                 await db.space("t").insert([1])
 
@@ -72,24 +80,30 @@ async def test_followers_compare_under_load_again_and_again_and_agree(tmp_path: 
         assert not [node for node in nodes if node.folding.comparing.differs]
 
 
+async def lose_a_row(odd: Node) -> int:
+    """Remove one of the rows that a node has stored; the number of its space."""
+    await aside(lambda: real.until(lambda: compared(odd) > 0, "it has compared"))
+    spaces = odd.storage.spaces
+    assert isinstance(spaces, SpaceStore)
+    number = odd.replica.state.spaces()["t"].id
+    rows = schema.keys_of(number)
+    while not any(spaces.scan(*rows)):
+        await trio.lowlevel.checkpoint()  # its comparison was of a space without rows
+    key, _ = next(spaces.scan(*rows))
+    # A fold of which the log knows nothing: every checksum and sum of this node holds.
+    while spaces._mark._changing:
+        await trio.lowlevel.checkpoint()  # the node's own fold is under way
+    spaces.fold(Rows(folded=spaces.folded, deletes=[key]))
+    return number
+
+
 async def test_a_follower_whose_rows_are_others_says_so_and_repairs_nothing(
     tmp_path: Path,
 ) -> None:
     # The odd one must not lead: on a busy machine a second may pass between two heartbeats.
     async with three(tmp_path, beat="400ms") as nodes:
         odd = followers(nodes)[0]
-        await aside(lambda: real.until(lambda: compared(odd) > 0, "it has compared"))
-        spaces = odd.storage.spaces
-        assert isinstance(spaces, SpaceStore)
-        number = odd.replica.state.spaces()["t"].id
-        rows = schema.keys_of(number)
-        while not any(spaces.scan(*rows)):
-            await trio.lowlevel.checkpoint()  # its comparison was of a space without rows
-        key, _ = next(spaces.scan(*rows))
-        # A fold of which the log knows nothing: every checksum and sum of this node holds.
-        while spaces._mark._changing:
-            await trio.lowlevel.checkpoint()  # the node's own fold is under way
-        spaces.fold(Rows(folded=spaces.folded, deletes=[key]))
+        await lose_a_row(odd)
         differs = odd.folding.comparing
         await aside(lambda: real.until(lambda: differs.differs == ("t",), "it is told"))
         scrubs = odd.folding.care.scrubs
@@ -101,6 +115,17 @@ async def test_a_follower_whose_rows_are_others_says_so_and_repairs_nothing(
         assert told.health.checks["spaces"].ok is False
         others = [node for node in nodes if node is not odd]
         assert not [node for node in others if node.folding.comparing.differs]
+
+
+async def test_where_there_are_users_the_space_is_named_by_its_number(tmp_path: Path) -> None:
+    """Everybody who may log in sees the status and the events, and not everybody the name."""
+    async with three(tmp_path, beat="400ms", password="correct horse") as nodes:
+        odd = followers(nodes)[0]
+        number = await lose_a_row(odd)
+        differs = odd.folding.comparing
+        await aside(lambda: real.until(lambda: differs.differs == (str(number),), "it is told"))
+        told = [each["spaces"] for each in odd.timeline.events if each["event"] == "spaces_differ"]
+        assert told == [[str(number)]]
 
 
 async def test_nobody_compares_when_it_is_switched_off(tmp_path: Path) -> None:
