@@ -230,6 +230,9 @@ def _ops(world: World) -> Iterable[Row]:
 
 def _line(line: simulated.RecordedLine) -> HistoryLine:
     in_list = line.space == "lists"
+    steps = _steps(line) if in_list else None
+    # What only reads has an entry, too, of no synchronous space: it may be lost with its leader.
+    numbered = not in_list or any(f != "r" for f, *_ in steps or ())
     return HistoryLine(
         index=line.index,
         time=line.time,
@@ -237,12 +240,12 @@ def _line(line: simulated.RecordedLine) -> HistoryLine:
         type=OutcomeType(line.type),
         f="txn" if in_list else line.f,
         key="lists" if in_list else f"{line.space} {line.key}",
-        value=_steps(line) if in_list else line.value,
+        value=steps if in_list else line.value,
         node=f"n{line.node}" if line.node else None,
         term=line.term,
         error=line.error,
-        session=line.session or None,
-        seq=line.seq or None,
+        session=(line.session or None) if numbered else None,
+        seq=(line.seq or None) if numbered else None,
         floor=line.floor or None,
         floor_term=line.floor_term or None,
         log_index=line.at,
@@ -259,10 +262,11 @@ def _key_hash(line: simulated.RecordedLine) -> int | None:
     return number_hash(NOTES if line.name == "mixed" else REGISTERS, line.key)
 
 
-def _steps(line: simulated.RecordedLine) -> object:
+def _steps(line: simulated.RecordedLine) -> list[list[object]]:
     """Return an operation as steps of a transaction; reads without an answer are unknown."""
     if line.f == "read":
         return [["r", line.key, (line.value or []) if line.type == "ok" else None]]
     if line.f == "append":
         return [["append", line.key, line.value]]
+    assert isinstance(line.value, list)
     return line.value
