@@ -32,14 +32,24 @@ def misfits(machine: Machine, before: Mapping[str, str], after: Mapping[str, str
 
 
 def unready(machine: Machine, wanted: frozenset[str]) -> list[str]:
+    """Return why the log may not use these features yet, in words, for each node it may go to."""
+    return [*lacking(machine, wanted), *unheard(machine)]
+
+
+def lacking(machine: Machine, wanted: frozenset[str]) -> list[str]:
     """Which of the nodes that the log may be sent to do not know these features, in words."""
-    lacks = {int(machine.config.me): features.lacking(wanted, machine.config.features)}
+    known = {int(machine.config.me): machine.config.features}
     for peer, progress in machine.peers.items():
-        if progress.features is None:
-            lacks[int(peer)] = "which features there are: it was not heard yet"
-        else:
-            lacks[int(peer)] = features.lacking(wanted, progress.features)
-    return [f"node {peer} does not know {what}" for peer, what in sorted(lacks.items()) if what]
+        if progress.features is not None:
+            known[int(peer)] = progress.features
+    missing = {node: features.lacking(wanted, theirs) for node, theirs in sorted(known.items())}
+    return [f"node {node} does not know {what}" for node, what in missing.items() if what]
+
+
+def unheard(machine: Machine) -> list[str]:
+    """Which of the nodes that the log may be sent to have told no features yet, in words."""
+    silent = sorted(int(peer) for peer, told in machine.peers.items() if told.features is None)
+    return [f"node {node} was not heard yet, so nobody knows its features" for node in silent]
 
 
 def outdated(machine: Machine, shared: Mapping[str, str]) -> list[Disconnected]:

@@ -95,6 +95,12 @@ def one_version(facts: Facts) -> Iterator[Finding]:
                 f"a feature of the log is not used yet: {'; '.join(node.upgrade.waits)}",
                 "upgrade those nodes, or take them out of the cluster",
             )
+        if node.upgrade.unheard:
+            yield notice(
+                CLUSTER,
+                f"a feature of the log is not used yet: {'; '.join(node.upgrade.unheard)}",
+                "start those nodes, or take them out of the cluster",
+            )
 
 
 def links_stand(facts: Facts) -> Iterator[Finding]:

@@ -59,13 +59,14 @@ def upgrade(node: NodeView) -> UpgradeStatus:
     """Return protocol, directory format and features, and which nodes delay a feature."""
     machine = node.replica.machine
     here, knows = features.enabled(node.replica.settings), machine.config.features
-    waits = upgrading.unready(machine, knows - here) if machine.leader and knows - here else []
+    leads, new = machine.leader is not None, knows - here
     return UpgradeStatus(
         protocol=limits.VERSIONS,
         format=node.storage.directory.format,
         features=tuple(sorted(here)),
         knows=tuple(sorted(knows)),
-        waits=tuple(waits),
+        waits=tuple(upgrading.lacking(machine, new)) if leads else (),
+        unheard=tuple(upgrading.unheard(machine)) if leads and new - features.ON_DEMAND else (),
     )
 
 

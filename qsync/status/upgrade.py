@@ -16,3 +16,7 @@ class UpgradeStatus(Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         "which nodes do not know a feature yet that this release would use; reported by the leader",
     ] = ()
+    unheard: Annotated[
+        tuple[str, ...],
+        "which nodes delay a feature because they were not heard yet; reported by the leader",
+    ] = ()

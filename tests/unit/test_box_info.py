@@ -18,7 +18,8 @@ WHOLE: dict[str, object] = {
     "status": "running",
     "uptime": 3.5,
     "version": "0.1.0",
-    "upgrade": {"protocol": [1], "format": 3, "features": [], "knows": [], "waits": []},
+    "upgrade": {"protocol": [1], "format": 3, "features": [], "knows": [], "waits": []}
+    | {"unheard": []},
     "package": "qsync",
     "form": "compiled",
     "hostname": "h",

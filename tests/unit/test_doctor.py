@@ -484,6 +484,18 @@ def test_a_link_that_is_refused_is_not_blamed_on_the_network(message: str, fix: 
     assert fix in result.findings[0].fix
 
 
+@pytest.mark.parametrize(
+    ("upgrade", "fix"),
+    [
+        ({"waits": ["node 3 does not know feature later"]}, "upgrade those nodes"),
+        ({"unheard": ["node 3 was not heard yet"]}, "start those nodes"),
+    ],
+)
+def test_nobody_is_told_to_upgrade_a_node_that_is_down(upgrade: dict[str, Any], fix: str) -> None:
+    (result,) = checks.run(facts({1: {"upgrade": upgrade}}), checks.chosen(["one-version"]))
+    assert fix in result.findings[0].fix
+
+
 def test_there_is_a_trouble_for_every_check_and_no_check_without_a_claim() -> None:
     names = [checks.name_of(each) for each in checks.CHECKS]
     assert {case[0] for case in CASES} == set(names)

@@ -114,6 +114,17 @@ def test_a_broken_rule_gives_some_node_what_it_cannot_read(
         upgrades()
 
 
+def test_a_node_that_is_down_is_not_said_to_lack_a_feature() -> None:
+    stage = Stage()
+    for line in ("cluster 3", "crash 3", "restart 2 features=x", "restart 1 features=x", "elect 1"):
+        name, *words = line.split()
+        acts.ACTS[name](stage, words)
+    machine, new = stage.actor("1").machine, frozenset({"x"})
+    assert upgrading.lacking(machine, new) == []
+    assert upgrading.unheard(machine) == ["node 3 was not heard yet, so nobody knows its features"]
+    assert upgrading.unready(machine, new) == upgrading.unheard(machine)
+
+
 @pytest.mark.parametrize("text", ["y,x", "x,x", "x,", "a b", ","])
 def test_a_list_of_features_has_one_form(text: str) -> None:
     with pytest.raises(ValueError, match="list of features"):
