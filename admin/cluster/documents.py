@@ -96,7 +96,7 @@ def _node(found: ClusterSurvey, node: NodeStatus) -> dict[str, object]:
         "id": node.id,
         "uuid": node.uuid,
         "address": node.address,
-        "role": node.role,
+        "role": node.part,
         "ro": node.ro,
         "ro_reason": node.ro_reason,
         "term": node.term,

@@ -25,7 +25,7 @@ def answer(target: str, node: NodeStatus) -> tuple[int, dict[str, object]] | Non
     why = check(node, lag)
     about = {
         "node": node.name,
-        "role": node.role,
+        "role": node.part,
         "term": node.term,
         "leader": node.leader_name,
         "writable": not node.ro,

@@ -57,4 +57,4 @@ def table(found: ClusterSurvey, *, width: int, plain: bool = False) -> Table:
 
 def _one_line(found: ClusterSurvey, node: NodeStatus) -> str:
     access = "ro" if node.ro else "rw"
-    return f"{mark(found, node)} {node.name} {node.role} {access} t{node.term} c{node.confirmed}"
+    return f"{mark(found, node)} {node.name} {node.part} {access} t{node.term} c{node.confirmed}"

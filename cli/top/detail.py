@@ -50,7 +50,7 @@ def _facts(picture: ClusterPicture, node: NodeStatus) -> list[tuple[str, str]]:
     counters = [(name, count) for name, count in sorted(node.counters.items()) if count]
     behind = "" if node.behind is None else f"  behind {node.behind}"
     election = (
-        f"{node.role} term {node.term} voted {picture.name(node.vote)} mode {node.mode} "
+        f"{node.part} term {node.term} voted {picture.name(node.vote)} mode {node.mode} "
         f"fencing {node.election.fencing} leader {node.leader_name or 'nobody'}"
     )
     log = (

@@ -110,7 +110,7 @@ def _terse(picture: ClusterPicture, width: int, height: int, selected: int) -> L
     found: list[tuple[int, Text]] = []
     for node in picture.survey.samples:
         access = "rw" if not node.ro else "ro"
-        words = f"{node.name} {node.role} {access} t{node.term} c{node.confirmed}"
+        words = f"{node.name} {node.part} {access} t{node.term} c{node.confirmed}"
         sign = f"{mark(picture, node)}{_pointer(node.id, selected)}"
         found.append((node.id, draw.line(sign, words)))
     for each in picture.survey.silent:

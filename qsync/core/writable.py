@@ -1,6 +1,6 @@
 """The reasons why this node may not write now, each with a name that people can look up."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
@@ -142,6 +142,15 @@ def removed(*, by: str) -> Reason:
     return replace(REMOVED, text=f"{REMOVED.text}: {by}")
 
 
+def of_consequence(reasons: Iterable[Reason]) -> list[Reason]:
+    """Return the reasons, without elections where one says that the node is in none any more."""
+    found = list(reasons)
+    if not {each.why for each in found} & {ReadOnlyReason.REMOVED, ReadOnlyReason.SUPERSEDED}:
+        return found
+    elections = ReadOnlyReason.ELECTION, ReadOnlyReason.FENCED
+    return [each for each in found if each.why not in elections]
+
+
 def split_brain(*, text: str) -> Reason:
     """Confirmed data differs from the leader's."""
     return Reason(
@@ -183,7 +192,7 @@ class Writable:
             and not state.config.read_only
         ):
             return []
-        return list(self._reasons())
+        return of_consequence(self._reasons())
 
     def _reasons(self) -> Iterator[Reason]:
         state = self._state

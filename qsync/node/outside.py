@@ -7,7 +7,7 @@ log alone: a removal that is not decided may still be taken back (membership.md 
 
 from typing import Final
 
-from qsync.core.writable import Reason, removed
+from qsync.core.writable import Reason, of_consequence, removed
 from qsync.member import Standing
 from qsync.node.view import NodeView
 
@@ -23,7 +23,7 @@ def standing_of(node: NodeView) -> Standing:
 def reasons_of(node: NodeView) -> list[Reason]:
     """Return why it may not write, the weightiest reason first; empty if it may."""
     reasons, why = node.replica.machine.reasons(), _why(node)
-    return reasons if why is None else [removed(by=why), *reasons]
+    return reasons if why is None else of_consequence([removed(by=why), *reasons])
 
 
 def _why(node: NodeView) -> str | None:

@@ -9,6 +9,8 @@ import trio
 
 import qsync
 from admin.cluster import membership, remarks, surveys
+from admin.cluster.documents import survey_members
+from admin.cluster.surveys import ClusterSurvey
 from admin.doctor import checks
 from admin.doctor.facts import Facts
 from admin.lab.ports import free_ports
@@ -88,8 +90,16 @@ async def test_who_was_removed_while_it_was_away_learns_it_from_the_members_and_
             seen = await aside(partial(surveys.survey, [gone.address]))
             assert [each.standing for each in membership.members(seen)][2] == "removed"
             assert "n3 was removed from the cluster" in "".join(remarks.details(seen))
+            assert roles(seen)[2] == "removed"
             wrong = checks.wrong(checks.run(Facts(survey=seen)))
             assert [str(each) for each in wrong] == []
+
+
+def roles(seen: ClusterSurvey) -> list[object]:
+    """As programs read them, by name."""
+    nodes = survey_members(seen, surveys.judge(seen))["nodes"]
+    assert isinstance(nodes, list)
+    return [each["role"] for each in nodes]
 
 
 def says_that_it_is_out(gone: Node) -> None:
@@ -97,7 +107,8 @@ def says_that_it_is_out(gone: Node) -> None:
     told = status(gone)
     assert told.voters[2][0] == 3, "by its own log it is a voter"
     assert (told.standing, told.ro_reason) == ("removed", "removed")
-    assert "refuses it: replica 3 is not in the configuration {1, 2}" in told.ro_texts[0]
+    (why,) = told.ro_texts
+    assert "refuses it: replica 3 is not in the configuration {1, 2}" in why
     assert values(gone)["box.status"]() == {
         "is_ro": True,
         "is_ro_cfg": False,

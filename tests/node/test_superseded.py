@@ -116,6 +116,7 @@ async def test_who_meets_the_cluster_that_was_made_of_its_own_serves_nothing_any
         await three.until(lambda: status(node).status == "superseded", "it is told")
         told = status(node)
         assert told.ro_reason == "superseded"
+        assert len(told.ro_reasons) == 1, "no election concerns it"
         assert made.cluster in told.ro_texts[0]
         assert str(health.unsound(told)).startswith("superseded: ")
         assert (old / "n1" / FILE).exists()
