@@ -30,6 +30,8 @@ REAL_DRILL = re.compile(
 UNHURRIED = " --set expect.rto.below=30s --set expect.writable.below=30s"
 PROGRAM = re.compile(r'(?ms)^```python title="([a-z_]+\.py)"\n(.*?)^```$')
 
+README_PROGRAM = re.compile(r"(?ms)^```python\n(.*?)^```$")
+
 
 def shell(script: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run by bash, where the first failing command ends it."""
@@ -54,13 +56,20 @@ def told(
     return shell(f"trap 'kill $(jobs -p); wait' EXIT\n{script}\n{more}", folder)
 
 
-def told_of_a_lab(page: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """A page that begins with `qsync lab up`, on ports that nobody else asks for."""
+def told_of_a_lab(
+    page: str, folder: Path, *, before: str = "pass"
+) -> subprocess.CompletedProcess[str]:
+    """A page that begins with `qsync lab up`, on ports that nobody else asks for.
+
+    `before`: a program that ran in the same lab.
+    """
     home, lab = folder / "state", folder / "state" / "qsync" / "labs" / "lab"
     blocks = commands(page)
     assert blocks[0].startswith("qsync lab up\n")
     addresses = labs.create(lab, name="lab", nodes=3, options=TAGGED, links=True).addresses
-    for name, program in PROGRAM.findall((DOCS / page).read_text("utf-8")):
+    blocks[0] = blocks[0].replace("\n", "\npython before.py\n", 1)
+    programs = PROGRAM.findall((DOCS / page).read_text("utf-8"))
+    for name, program in [*programs, ("before.py", before)]:
         here = ADDRESS.sub(lambda found: addresses[int(found[1]) - 3301], program)
         (folder / name).write_text(here, "utf-8")
     try:
@@ -88,8 +97,11 @@ def commands(page: str) -> list[str]:
 
 @pytest.mark.pure
 def test_the_tutorial_goes_as_it_is_told(tmp_path: Path) -> None:
-    done = told_of_a_lab("tutorial/first-failover.md", tmp_path)
+    readme = README_PROGRAM.search((DOCS.parent / "README.md").read_text("utf-8"))
+    assert readme is not None
+    done = told_of_a_lab("tutorial/first-failover.md", tmp_path, before=readme[1])
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert "[1, 'ann', 100]\n" in done.stdout, "as README.md says"
     assert "[[1, 'ann', 9990], [2, 'bob', 10]]" in done.stdout
     assert "[[1, 'ann', 7990], [2, 'bob', 2010]]" in done.stdout, "each transfer was done once"
     assert "Degraded: " in done.stdout
