@@ -7,7 +7,7 @@ from election.messages import Replica
 from qsync.config import Address, NodeConfig, PeerConfig
 from qsync.core.configuration import Configuration
 from qsync.errors import NotMember, ProtocolError
-from qsync.member import Member
+from qsync.member import MEMBERS_MAX, Member
 from qsync.node.anonymous import WORD, AnonymousLeases
 from qsync.record import Instance
 from qsync.wire.session import Hello
@@ -37,8 +37,18 @@ class AddressBook:
         self._own_address = own_address
         self._settings = {Replica(peer.id): peer for peer in config.peers}
         self._strangers: dict[Replica, PeerConfig] = {}
+        self._hellos: dict[Replica, Hello] = {}
         self._read_from: Configuration | None = None
         self._members: dict[Replica, PeerConfig] = dict(self._settings)
+
+    def note_hello(self, hello: Hello) -> None:
+        """Keep what a node said when it connected last, also if it is refused."""
+        if hello.replica <= MEMBERS_MAX:
+            self._hellos[Replica(hello.replica)] = hello
+
+    def last_hello(self, replica: int) -> Hello | None:
+        """Return what the node of that id said when it connected last."""
+        return self._hellos.get(Replica(replica))
 
     def introduce(self, hello: Hello, now: float, *, leader_idle: float | None) -> None:
         """Take in a peer that connected, with the address in its hello. `now`: for leases.

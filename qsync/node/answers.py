@@ -50,6 +50,9 @@ class Queries(Protocol):
     def handle_request(self, connection: Connection, request: verbs.Request) -> bool:
         """Answers, or keeps the question until it can. False: another part has to answer it."""
 
+    def check_change(self, request: verbs.ChangeMemberRequest) -> None:
+        """Check that a node may get a place. Raises WrongVersion."""
+
     def turn(self) -> None:
         """Look at the questions that wait, after a batch."""
 
@@ -203,7 +206,11 @@ class VisibleReads:
         return replies.reply(request.id, int(first), int(upto), batch)
 
     def would_change(self, request: verbs.ChangeMemberRequest) -> bytes:
-        """Return what a change of the members would do now, in numbers. Raises ConfigError."""
+        """Return what a change of the members would do now, in numbers.
+
+        Raises ConfigError, WrongVersion.
+        """
+        self.queries.check_change(request)
         change = operator_requests.member_change(request)
         changes = self._replica.machine.operations.changes
         return replies.reply(request.id, changes.plan(change, force=request.force))

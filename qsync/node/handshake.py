@@ -8,7 +8,7 @@ from qsync.core import border
 from qsync.data import schema
 from qsync.data.ancestors import ANCESTORS_MAX, ancestors_of
 from qsync.errors import ForeignCluster, Rebuilding
-from qsync.member import Standing
+from qsync.member import MemberAction, Standing
 from qsync.node import old_copies, refusals, snapshot_export
 from qsync.node.anonymous import WORD
 from qsync.node.view import NodeView
@@ -16,6 +16,7 @@ from qsync.version import __version__
 from qsync.wire import descent, packed, proofs
 from qsync.wire.proofs import SecretKeys
 from qsync.wire.session import Greeting, Hello, Party
+from qsync.wire.verbs import ChangeMemberRequest
 
 ANONYMOUS: Final = Standing.ANONYMOUS
 FEATURES: Final = (packed.FEATURE, snapshot_export.FEATURE)
@@ -92,12 +93,25 @@ def introduce(node: NodeView, hello: Hello) -> None:
     superseded = node.replica.machine.disk.superseded
     if superseded is not None:
         raise refusals.superseded(superseded)
+    node.book.note_hello(hello)
     _admit(node, hello)
     if node.links.tls is not None:
         _check_name(node, hello)
     if WORD not in hello.features:
         old_copies.introduce(node, hello)
     node.book.introduce(hello, node.reactor.effects.now(), leader_idle=node.leader_idle())
+
+
+def check_change(node: NodeView, request: ChangeMemberRequest) -> None:
+    """Check that the release of a node that gets a place can read the log. Raises WrongVersion.
+
+    It goes by what the node said when it connected last: such a node was refused then.
+    """
+    if request.action in {MemberAction.REMOVE, MemberAction.MOVE}:
+        return
+    said = node.book.last_hello(request.replica)
+    if said is not None and node.replica.machine.leader is not None:
+        _admit(node, said)
 
 
 def check_greeting(node: NodeView, greeting: Greeting) -> None:

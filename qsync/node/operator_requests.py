@@ -36,11 +36,16 @@ def demote(request: verbs.DemoteRequest) -> Callable[[Ticket], Input]:
     return lambda ticket: DemoteAsked(ticket=ticket, to=to)
 
 
-def change(request: verbs.ChangeMemberRequest) -> Callable[[Ticket], Input]:
-    """Make a change of the members. Raises ConfigError for a wrong value."""
-    return lambda ticket: ChangeAsked(
-        ticket=ticket, change=member_change(request), force=request.force
-    )
+def change(
+    request: verbs.ChangeMemberRequest, check: Callable[[verbs.ChangeMemberRequest], None]
+) -> Callable[[Ticket], Input]:
+    """Make a change of the members. Raises ConfigError for a wrong value, and what `check` does."""
+
+    def make_input(ticket: Ticket) -> Input:
+        check(request)
+        return ChangeAsked(ticket=ticket, change=member_change(request), force=request.force)
+
+    return make_input
 
 
 def member_change(request: verbs.ChangeMemberRequest) -> MemberChange:

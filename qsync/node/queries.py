@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from election.messages import Replica
 from qsync.core.retention import foldable
 from qsync.errors import QsyncError
-from qsync.node import broadcast, guard, options, sweeping
+from qsync.node import broadcast, guard, handshake, options, sweeping
 from qsync.node.audit_heads import AuditHeads, HeadNews
 from qsync.node.auditing import AuditTrail
 from qsync.node.connection import Connection
@@ -136,6 +136,10 @@ class NodeQueries:
         else:
             return False
         return True
+
+    def check_change(self, request: verbs.ChangeMemberRequest) -> None:
+        """Check that a node may get a place. Raises WrongVersion."""
+        handshake.check_change(self._node, request)
 
     def turn(self) -> None:
         """Look at the questions that wait, after a batch."""

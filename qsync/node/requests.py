@@ -289,7 +289,8 @@ class ClientRequests:
         elif isinstance(request, verbs.DemoteRequest):
             self._ask(connection, request.id, operator_requests.demote(request), request.timeout)
         elif isinstance(request, verbs.ChangeMemberRequest) and not request.dry_run:
-            self._ask(connection, request.id, operator_requests.change(request), request.timeout)
+            asked = operator_requests.change(request, self.queries.check_change)
+            self._ask(connection, request.id, asked, request.timeout)
         elif isinstance(request, verbs.PlainRequest) and request.verb is Verb.ROLLBACK_QUEUE:
             self._ask(connection, request.id, operator_requests.roll_back, READ_TIMEOUT)
         elif not self.queries.handle_request(connection, request):
@@ -311,7 +312,7 @@ class ClientRequests:
         ticket = self.tickets.number()
         try:
             event = asked(ticket)
-        except errors.ConfigError as error:
+        except errors.QsyncError as error:
             self._fail(connection, number, error)
             return
 
