@@ -125,7 +125,7 @@ def decode(cls: type[T], name: str, content: bytes) -> T:
         found = json.loads(content)
         total = found.pop(_SUM)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise BackupDamaged(f"{name} is no manifest: {error!r}") from error
+        raise BackupDamaged(f"{name} is no manifest: {_why(error)}") from error
     if total != _sum(found):
         raise BackupDamaged(f"{name} is not as it was written: its checksum does not hold")
     known_format = SEALED_FORMAT if found.get("seal") else FORMAT
@@ -155,6 +155,10 @@ def _check_indexes(*found: object) -> None:
     for each in found:
         if not isinstance(each, int):
             raise TypeError(f"{each!r} is no index")
+
+
+def _why(error: Exception) -> str:
+    return str(error) if isinstance(error, ValueError) else "members of it are missing"
 
 
 def _sum(members: dict[str, object]) -> str:

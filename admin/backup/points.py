@@ -107,6 +107,12 @@ def short_of(found: Catalogue, time: float) -> float | None:
     return youngest if youngest <= time else None
 
 
+def missed(found: Catalogue, wanted: WantedPoint, point: RestorePoint) -> tuple[str, ...]:
+    """Damage of the place, where the point is the last that it has: it may have had more."""
+    chosen = wanted.index is not None or point.index < point.reach
+    return () if chosen else tuple(found.damage)
+
+
 def gaps(found: Catalogue) -> list[tuple[int, int]]:
     """Return the ranges of indexes between two backups that cannot be restored, first and last."""
     missing: list[tuple[int, int]] = []

@@ -36,8 +36,9 @@ class RestorePlan:
     `went_back`: an entry behind it that is not younger than the moment that was asked for, by a
     clock that went back. `short_of`: the time of the youngest entry that is kept, if that moment is
     not before it: what was written since then was not archived. `term` and `generation`: in which
-    the new cluster begins. `left_out`: entries that are kept behind that index. `dropped`: settings
-    that do not fit a single node.
+    the new cluster begins. `left_out`: entries that are kept behind that index. `missed`: damage of
+    the place, if more than is restored may have been kept there. `dropped`: settings that do not
+    fit a single node.
     """
 
     point: RestorePoint
@@ -49,6 +50,7 @@ class RestorePlan:
     generation: int
     left_out: int
     origin: str
+    missed: tuple[str, ...] = ()
     rows: int = 0
     dropped: tuple[str, ...] = ()
 
@@ -88,6 +90,7 @@ def plan(found: Catalogue, wanted: WantedPoint) -> tuple[RestorePlan, DecidedLog
         term=first_term_of(generation),
         generation=generation,
         left_out=max(0, point.reach - log.last),
+        missed=points.missed(found, wanted, point),
         origin=backup.cluster,
     )
     return made, log

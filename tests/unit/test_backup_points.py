@@ -308,6 +308,22 @@ def test_verification_reads_every_byte(tmp_path: Path, where: str) -> None:
     assert verifying.verify(catalogue.load(place), lambda *_: None).whole
 
 
+def test_what_a_damaged_place_may_have_had_is_said_by_a_restore_of_its_end(tmp_path: Path) -> None:
+    history, place = lived(12), Folder(tmp_path)
+    found = begin(place)
+    keep_rows(found, history, history.clip(history.last // 3))
+    keep_log(found, history, 0, history.last)
+    *_, last = sorted(catalogue.load(place).log, key=lambda each: each.last)
+    name = f"{last.part.name.removesuffix('.log')}.json"
+    place.write(name, place.read(name)[:-3])
+    damaged = catalogue.load(place)
+    plan, _ = restoring.plan(damaged, WantedPoint())
+    assert plan.index < history.last
+    assert [name in each and "JSONDecodeError" not in each for each in plan.missed] == [True]
+    chosen, _ = restoring.plan(damaged, WantedPoint(index=plan.index))
+    assert chosen.missed == (), "it has what was asked for"
+
+
 def test_a_damaged_backup_is_not_restored(tmp_path: Path) -> None:
     history, place = lived(10), Folder(tmp_path)
     kept(place, history)
