@@ -240,8 +240,10 @@ def _run(args: list[str]) -> int:
     except OSError as error:
         if error.filename is None and error.errno not in _OF_DISKS:
             raise  # Nothing that a user named: a mistake of ours, to be seen whole.
-        place = f"{error.filename}: " if error.filename is not None else ""
-        named = NoFile(f"{place}{error.strerror}")
+        place, hint = error.filename, ""
+        if place is None:
+            place, hint = "the output", "free some space, or name another place"
+        named = NoFile(f"{place}: {error.strerror}", hint=hint)
         complain(named, style)
         return exit_of(named)
     return int(result) if isinstance(result, int) else Exit.DONE

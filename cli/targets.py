@@ -72,6 +72,8 @@ def _no_target(text: str) -> str:
     """Why a text is no target, in the words that fit what it looks like."""
     if Path(text).is_dir():
         return "a directory, and neither a lab's nor that of a node that runs"
+    if Path(text).exists():
+        return "a file, and no directory of a lab or of a node that runs"
     if "/" in text:
         return "not there: it looks like a directory, of a lab or of a node that runs"
     alone = f" (with its port: {text}:{PORT})" if "." in text else ""

@@ -11,7 +11,7 @@ from pathlib import Path
 from admin.cluster import sides
 from admin.cluster.surveys import ClusterSurvey
 from admin.lab import cluster_secret, next_steps
-from admin.lab.new_directory import check_new
+from admin.lab.new_directory import check_new, filled
 from admin.lab.processes import clearing_up
 from qsync.config import Address, NodeConfig
 from qsync.config.secret import Secret
@@ -97,9 +97,10 @@ def single(directory: Path, options: Mapping[str, str], *, secure: bool = False)
         dir=directory,
         config=config.to_yaml(),
     )
-    made = _lay_out(config.cluster.id, [member], secret, founded=alone)
-    if secure:
-        _certify(directory, made)
+    with filled(directory):
+        made = _lay_out(config.cluster.id, [member], secret, founded=alone)
+        if secure:
+            _certify(directory, made)
     return made
 
 
@@ -134,13 +135,14 @@ def several(
                 config=NodeConfig.template({**options, **own}),
             )
         )
-    made = _lay_out(cluster, members, secret, founded=True)
-    if secure:
-        _certify(directory, made)
-    text = next_steps.readme(
-        directory, cluster, made.members, secure=secure, has_secret=made.has_secret
-    )
-    (directory / next_steps.README).write_text(text, "utf-8")
+    with filled(directory, *(each.dir for each in members)):
+        made = _lay_out(cluster, members, secret, founded=True)
+        if secure:
+            _certify(directory, made)
+        text = next_steps.readme(
+            directory, cluster, made.members, secure=secure, has_secret=made.has_secret
+        )
+        (directory / next_steps.README).write_text(text, "utf-8")
     return made
 
 
@@ -233,9 +235,10 @@ def joining(
     options, secret = cluster_secret.taken(options)
     text = NodeConfig.template({**settings, **options})
     member = FoundingMember(id=id, name=name, address=str(own), dir=directory, config=text)
-    made = _lay_out(first.replicaset.uuid, [member], secret, founded=False)
-    if authority is not None:
-        _certify_one(authority, made, member)
+    with filled(directory):
+        made = _lay_out(first.replicaset.uuid, [member], secret, founded=False)
+        if authority is not None:
+            _certify_one(authority, made, member)
     return made
 
 
@@ -325,8 +328,9 @@ def _lay_out(
             raise ConfigError(f"{each.dir} belongs to a node already", hint="name an empty one")
     for each in members:
         make_private(each.dir)
+        with each.file.open("x", encoding="utf-8") as file:
+            file.write(each.config)
         cluster_secret.put(each.dir, secret)
-        each.file.write_text(each.config, "utf-8")
     if founded:
         found_cluster([NodeConfig.load(each.file, {}) for each in members])
     return Layout(cluster=cluster, members=tuple(members), founded=founded, has_secret=bool(secret))

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from admin.lab import processes
+from admin.lab import new_directory, processes
 from admin.lab.failures import LabExists, NoSuchLab, NotRunning, StillRunning
 from admin.lab.metrics_places import metrics_beside, metrics_places
 from admin.lab.node_file import CONFIG_FILE, check_options, config_text, options_of
@@ -214,7 +214,7 @@ def place(name: str = DEFAULT_NAME, directory: Path | None = None) -> Path:
     if directory is not None:
         return directory.absolute()
     if not is_name(name):
-        raise ConfigError(f"{name!r} is not a name: letters, digits, dot, dash, underscore")
+        raise ConfigError(f"--name {name!r} is not a name: letters, digits, dot, dash, underscore")
     found = home() / name
     return found.resolve() if found.is_symlink() else found
 
@@ -261,12 +261,13 @@ def create(
     With `links` a proxy between the nodes can spoil every directed link; `secure`: over TLS, with
     certificates of their own, else they share a secret in a file. Raises ConfigError for options.
     """
+    from admin.lab import cluster_secret  # noqa: PLC0415 - reads YAML, which others of a lab do not
+    from qsync.store.opening import Founder, found  # noqa: PLC0415 - most only look a lab up
+
     if not 1 <= nodes <= NODES_MAX:
         raise ConfigError(f"a lab has 1 to {NODES_MAX} nodes, not {nodes}")
     if exists(directory):
-        raise LabExists(
-            f"there is a lab in {directory}", hint="`qsync lab up` without --nodes starts it again"
-        )
+        raise LabExists(f"there is a lab in {directory}", hint="`qsync lab up` starts it again")
     cluster = str(uuid.uuid4())
     common = {"cluster.id": cluster, **(options or {}), **(tls_options() if secure else {})}
     check_options(common, nodes=nodes)
@@ -284,17 +285,15 @@ def create(
         nodes=members,
         links=_lay_out_links(members, others) if links else None,
     )
-    for each in (*(() if directory.exists() else (directory,)), *lab.directories.values()):
-        make_private(each)
-    given = {**(options or {}), **(lay_out(directory, lab) if secure else {})}
-    from admin.lab import cluster_secret  # noqa: PLC0415 - reads YAML, which others of a lab do not
-    from qsync.store.opening import Founder, found  # noqa: PLC0415 - most only look a lab up
-
-    given = cluster_secret.shared(directory.absolute(), given)
-    for node in lab.nodes:
-        node.config.write_text(config_text(lab, node, given), "utf-8")
-    found(lab.cluster, [Founder(replica=Replica(n.id), name=n.name, path=n.dir) for n in members])
-    _store(lab)
+    with new_directory.filled(directory):
+        for each in (*(() if directory.exists() else (directory,)), *lab.directories.values()):
+            make_private(each)
+        given = {**(options or {}), **(lay_out(directory, lab) if secure else {})}
+        given = cluster_secret.shared(directory.absolute(), given)
+        for node in lab.nodes:
+            node.config.write_text(config_text(lab, node, given), "utf-8")
+        found(cluster, [Founder(replica=Replica(n.id), name=n.name, path=n.dir) for n in members])
+        _store(lab)
     return lab
 
 

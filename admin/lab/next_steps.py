@@ -1,5 +1,6 @@
 """Next steps for the directories of a new cluster: printed, and kept in a README next to them."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -26,20 +27,34 @@ def starting(members: Sequence[PlacedMember]) -> Iterator[str]:
     if all(Address(each.address).loopback for each in members):
         yield "start them here, each in a terminal of its own (as a service: qsync help run-nodes)"
         for each in members:
-            yield f"  qsync start {each.dir}"
+            yield f"  {start_command(each.dir)}"
         return
     yield "copy each directory to its host, and start it there (as a service: qsync help run-nodes)"
     for each in members:
         host = each.address.rpartition(":")[0]
-        yield f"  {each.dir.name} to {host}: qsync start {each.dir.name}"
+        yield f"  {each.dir.name} to {host}: {start_command(each.dir.name)}"
+
+
+def start_command(directory: Path | str) -> str:
+    """The command that runs a node, as a shell takes it."""
+    return f"qsync start {shlex.quote(str(directory))}"
+
+
+def alone(directory: Path, address: object, *, has_secret: bool) -> Iterator[str]:
+    """What is run for a node that is its whole cluster, and for others that join it."""
+    yield f"run it with: {start_command(directory)}"
+    secret = shlex.quote(f"cluster.secret_file={directory}/secret")
+    known = f" --set {secret}" if has_secret else ""
+    yield f"others join it: qsync init DIR --join {address} --listen HOST:PORT{known}"
 
 
 def watching(directory: Path, address: str) -> Iterator[str]:
     """The location of the certificates, and how they are used."""
     certs = directory / "certs"
     files = f"ca={certs}/ca.crt&certificate={certs}/root.crt&key={certs}/root.key"
+    target = shlex.quote(f"qsyncs://{address}/?{files}")
     yield f"keep {certs} private: it has the authority, and your certificate as root; with it, run:"
-    yield f"  qsync status 'qsyncs://{address}/?{files}'"
+    yield f"  qsync status {target}"
 
 
 def sharing(where: str) -> str:

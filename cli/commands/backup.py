@@ -289,6 +289,7 @@ def restore(
     """
     from admin.backup import new_cluster, restoring  # noqa: PLC0415 - only here
     from admin.backup.points import WantedPoint  # noqa: PLC0415 - the same
+    from admin.lab import next_steps  # noqa: PLC0415 - the same
 
     if to_index is not None and to_time is not None:
         raise click.UsageError("--to-index and --to-time name two points")
@@ -307,9 +308,8 @@ def restore(
     _tell_plan(plan, "restored", cluster=config.cluster.id, directory=str(directory))
     if not style().as_json:
         say(f"wrote {directory}: {config.node.name} listens on {config.address}")
-        say(f"run it with: qsync start {directory}")
-        known = f" --set cluster.secret_file={directory}/secret" if config.secret else ""
-        say(f"others join it: qsync init DIR --join {config.address} --listen HOST:PORT{known}")
+        for line in next_steps.alone(directory, config.address, has_secret=bool(config.secret)):
+            say(line)
 
 
 def _tell_plan(plan: "RestorePlan", what: str, **more: object) -> None:

@@ -1,6 +1,7 @@
 """`qsync lab`: a local cluster in the background, to break and mend."""
 
 import contextlib
+import shlex
 import signal
 import time
 from collections.abc import Callable
@@ -324,13 +325,13 @@ def _make_or_load(
             raise LabExists(
                 f"the lab in {where} has no certificates ({where / 'certs'}), and gets none later",
                 hint="leave --secure out to start it as it is; "
-                f"`qsync lab down --remove --dir {where}` deletes it",
+                f"`qsync lab down --remove --dir {shlex.quote(str(where))}` deletes it",
             )
         if nodes not in {None, len(found.nodes)} or settings:
             raise LabExists(
                 f"there is a lab with {len(found.nodes)} nodes in {where}",
                 hint="leave --nodes and --set out to start it; "
-                f"`qsync lab down --remove --dir {where}` deletes it",
+                f"`qsync lab down --remove --dir {shlex.quote(str(where))}` deletes it",
             )
         return found
     labs.create(
@@ -355,9 +356,10 @@ def _register(name: str, directory: Path) -> str:
         labs.register(name, directory)
         return name
     own = directory.absolute().name
-    if labs.is_name(own):
-        with contextlib.suppress(LabExists):
-            labs.register(own, directory)
+    if labs.exists(directory) and not labs.is_name(own):
+        return own
+    with contextlib.suppress(LabExists):
+        labs.register(own, directory)
     return own
 
 

@@ -127,7 +127,7 @@ def _next_steps(directory: Path, made: "Layout", *, cluster: bool, secure: bool)
     if cluster:
         yield from next_steps.starting(made.members)
     else:
-        yield f"run it with: qsync start {directory}"
+        yield f"run it with: {next_steps.start_command(directory)}"
     if made.has_secret:
         yield next_steps.sharing(next_steps.IN_EACH if cluster else f"{directory}/secret")
     if secure:

@@ -85,6 +85,7 @@ def recover(
     If a majority of the old cluster still runs somewhere, it keeps taking writes, and there are two
     clusters. --others-are-stopped confirms that you have made sure of that.
     """
+    from admin.lab import next_steps  # noqa: PLC0415 - only here
     from admin.recovery import forcing  # noqa: PLC0415 - only here
     from admin.recovery.survey import survey  # noqa: PLC0415 - only here
     from admin.recovery.survivor import opened  # noqa: PLC0415 - only here
@@ -114,7 +115,7 @@ def recover(
             )
         for each in made.dropped:
             say(f"left out, since it does not fit one member: {each}")
-        say(f"{survivor} does not start any more; run: qsync start {new}")
+        say(f"{survivor} does not start any more; run: {next_steps.start_command(str(new))}")
 
 
 def _show(found: "RecoverySurvey") -> None:

@@ -97,7 +97,11 @@ def split(address: str) -> tuple[str, int]:
         host, port = text, ""
     else:
         host, _, port = text.partition(":")
-    if host and (not port or (port.isascii() and port.isdigit() and 0 < int(port) <= _PORT_MAX)):
+    if (
+        host
+        and "/" not in host
+        and (not port or (port.isascii() and port.isdigit() and 0 < int(port) <= _PORT_MAX))
+    ):
         return host, int(port) if port else PORT
     raise ConfigError(
         f"{address!r} is not an address", hint="write host:port; a port is a number from 1 to 65535"

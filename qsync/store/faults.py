@@ -40,7 +40,7 @@ def typed(error: OSError | lmdb.Error, path: Path) -> StoreError:
     if number in _FULL or (number == errno.EIO and _no_room(path)):
         return DiskFull(
             f"no room left for {path}: {error}",
-            hint="free some space; the node goes on by itself",
+            hint="free some space; a running node goes on by itself",
             details=dict(where),
         )
     if number in _READ_ONLY:

@@ -963,7 +963,7 @@ def test_targets_are_read_in_every_form() -> None:
     assert targets.split("[::1]:5") == ("::1", 5)
 
 
-@pytest.mark.parametrize("wrong", ["", ",", "h:x", "h:0", "h:99999", ":5"])
+@pytest.mark.parametrize("wrong", ["", ",", "h:x", "h:0", "h:99999", ":5", "http://h:3301"])
 def test_targets_that_are_none_are_refused(wrong: str) -> None:
     with pytest.raises(ConfigError):
         targets.parse(wrong)

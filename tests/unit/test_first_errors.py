@@ -14,6 +14,7 @@ from qsync.errors import NoSuchSpace
     [
         (["status", "127.0.0.1"], "(with its port: 127.0.0.1:3301)"),
         (["status", "host:99999"], "a port is a number from 1 to 65535"),
+        (["log", "cat", __file__], "is a file, and no directory of a lab or of a node that runs"),
         (["log", "cat", "./missing"], "'./missing' is not there: it looks like a directory"),
         (
             ["log", "cat", "."],

@@ -1,11 +1,13 @@
 """`qsync init`: one node, or the directories of a whole cluster, all or none."""
 
+import errno
 import json
 import stat
 from pathlib import Path
 
 import pytest
 
+from admin.lab import founding
 from cli.main import run
 from qsync.config import NodeConfig, secret
 
@@ -96,6 +98,45 @@ def test_a_directory_that_has_a_node_is_left_alone_and_so_are_its_neighbours(
     assert "n2/node.yaml exists already" in capsys.readouterr().err
     assert not (tmp_path / "n1").exists()
     assert (tmp_path / "n2" / "node.yaml").read_text() == "mine"
+
+
+@pytest.mark.parametrize("args", [(), ("--cluster", "10.0.0.1", "10.0.0.2", *OPEN), ("--secure",)])
+def test_a_disk_that_fills_up_leaves_nothing_half_way(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    args: tuple[str, ...],
+) -> None:
+    def full(_configs: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    new, old = tmp_path / "new", tmp_path / "old"
+    (old / "n1").mkdir(parents=True)
+    (old / "n1" / "mine").touch()
+    with monkeypatch.context() as patched:
+        patched.setattr(founding, "found_cluster", full)
+        for where in (new, old):
+            assert run(["init", str(where), *args]) == 1
+            said = capsys.readouterr().err
+            assert "No space left on device (free some space, or name another place)" in said
+    assert not new.exists()
+    assert [each.relative_to(old).as_posix() for each in sorted(old.rglob("*"))] == [
+        "n1",
+        "n1/mine",
+    ]
+    for where in (new, old):
+        assert run(["init", str(where), *args]) == 0, "it is done when there is room"
+
+
+def test_what_is_to_be_typed_can_be_typed_where_directories_have_spaces(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, several = tmp_path / "a b", tmp_path / "c d"
+    assert run(["init", str(one)]) == 0
+    assert run(["init", "--cluster", str(several), "127.0.0.1", "--secure"]) == 0
+    said = capsys.readouterr().err
+    assert f"run it with: qsync start '{one}'\n" in said
+    assert f"  qsync start '{several / 'n1'}'\n" in said
 
 
 @pytest.mark.parametrize("words", [["--cluster", "c", "10.0.0.1"], ["c"]])

@@ -156,6 +156,27 @@ def test_a_lab_is_not_made_twice(tmp_path: Path) -> None:
         lab.create(tmp_path / "x", name="x", nodes=1)
 
 
+def test_a_lab_that_could_not_be_laid_out_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_lab: lab.Lab) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(lab, "_store", full)
+    with pytest.raises(OSError, match="No space left"):
+        lab.create(tmp_path / "x", name="x", nodes=3)
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_directory_that_is_no_name_wants_a_name_for_its_lab(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = tmp_path / "my lab"
+    assert run(["lab", "up", "--nodes", "1", "--dir", str(there)]) == 2
+    assert "--name 'my lab' is not a name: letters, digits" in capsys.readouterr().err
+    assert not there.exists()
+
+
 @pytest.mark.parametrize("count", [0, 32])
 def test_a_lab_has_one_to_thirty_one_nodes(tmp_path: Path, count: int) -> None:
     with pytest.raises(ConfigError, match="1 to 31"):
