@@ -67,7 +67,8 @@ def plan(found: SharedSettings, given: Mapping[str, str | None]) -> list[Setting
             if key == PREFERRED:
                 _check_members(found, text or "")
         except ValueError as error:
-            wrong.append(f"{name} = {text!r}: {error}")
+            said = name if text is None else f"{name} = {text!r}"
+            wrong.append(f"{said}: {error}")
             continue
         same = text == found.shared.get(key)
         if not same:

@@ -291,8 +291,10 @@ def change_member(
     role: MemberRole = MemberRole.LEARNER,
     force: bool = False,
 ) -> ClientCall[None]:
-    """Let the leader change a member, or its address."""
-    told = (action.value, replica, instance, name, address, role.value, force, False, timeout)
+    """Let the leader change a member, or its address. Raises ConfigError for no such role."""
+    if role not in tuple(MemberRole):
+        raise ConfigError(f"there is no role {role!r}", hint=f"one of {', '.join(MemberRole)}")
+    told = (action.value, replica, instance, name, address, str(role), force, False, timeout)
     return ClientCall(RetryKind.ONCE, lambda id: ChangeMemberRequest(id, *told), lambda _: None)
 
 

@@ -114,4 +114,5 @@ def _from_file(path: str | None) -> str | None:
         with Path(path).open("rb") as file:
             return file.read(_FILE_BYTES_MAX).decode().strip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{PASSWORD_FILE} = {path}: cannot be read: {error}") from None
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"{PASSWORD_FILE} = {path}: cannot be read: {why}") from None

@@ -191,10 +191,10 @@ def _privileges(given: object) -> frozenset[Privilege]:
     if not isinstance(words, list | tuple):
         raise WrongOperation("privileges are a list of names, or a text with commas")
     try:
-        found = frozenset(Privilege(str(each).strip()) for each in words)
-    except ValueError as error:
+        found = frozenset(Privilege(name := str(each).strip()) for each in words)
+    except ValueError:
         known = ", ".join(Privilege)
-        raise WrongOperation(f"{error}; there are {known}") from None
+        raise WrongOperation(f"there is no privilege {name!r}; there are {known}") from None
     if not found:
         raise WrongOperation("no privilege is named")
     return found

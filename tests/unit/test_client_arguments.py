@@ -6,6 +6,7 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from types import MappingProxyType
+from typing import Any
 
 import cbor2
 import pytest
@@ -16,6 +17,7 @@ from qsync.client.rows import changes_of, encode_row, key_of, named
 from qsync.data import schema, tuples
 from qsync.data.operation_kinds import ReadKind
 from qsync.errors import ConfigError, NoSuchSpace, WrongKey, WrongTuple
+from qsync.member import MemberAction, MemberRole
 from qsync.wire import limits, requests
 from qsync.wire.frames import Frames
 from qsync.wire.verbs import GetRequest, Request, WriteRequest
@@ -198,6 +200,15 @@ def test_any_number_of_seconds_is_a_time(timeout: float) -> None:
     found = options.seconds_of("timeout", timeout)
     assert isinstance(found, float)
     assert found in (timeout, sys.float_info.max)
+
+
+def test_a_role_of_a_member_may_be_a_text_and_is_one_of_three() -> None:
+    def asked(role: Any) -> Request:
+        return calls.change_member(MemberAction.SET_ROLE, 1, 5.0, role=role).make(1)
+
+    assert asked("voter") == asked(MemberRole.VOTER)
+    with pytest.raises(ConfigError, match="there is no role 'king'"):
+        asked("king")
 
 
 def test_at_least_takes_a_receipt() -> None:

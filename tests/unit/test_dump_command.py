@@ -90,6 +90,17 @@ def test_a_dump_is_its_owner_s_alone_unless_it_is_redacted(
         assert modes(public) == {"666"}
 
 
+def test_what_cannot_be_read_is_not_blamed_on_the_folder_that_is_written(
+    copy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(_path: Path) -> bool:
+        raise PermissionError(errno.EACCES, "Permission denied", f"{copy}/log")
+
+    monkeypatch.setattr("admin.evidence.copies.has_segments", closed)
+    assert run(["dump", copy, "--out", str(tmp_path / "out")]) == 1
+    assert f"{copy}/log: Permission denied (run it as a user who may" in capsys.readouterr().err
+
+
 @pytest.mark.usefixtures("no_umask")
 def test_a_history_is_its_owner_s_alone(tmp_path: Path) -> None:
     save([], tmp_path / "history.jsonl")

@@ -402,6 +402,11 @@ def test_nonsense_is_refused(case: str) -> None:
     assert isinstance(ask(users_book(), "root", op), error)
 
 
+def test_an_unknown_privilege_is_answered_with_those_there_are() -> None:
+    refused = ask(users_book(), "root", grant("ann", "fly"))
+    assert "there is no privilege 'fly'; there are read, write" in str(refused)
+
+
 def filled(space_id: int, rows: list[list[object]]) -> Book:
     """With these rows in the store, as if they had been folded."""
     book = users_book()

@@ -193,3 +193,5 @@ def test_a_preferred_leader_that_is_no_member_is_refused_with_those_there_are() 
         assert change.then == fine
     with pytest.raises(ConfigError, match=r"no member is called n9, n8; there are n1, n2, n3"):
         shared_settings.plan(found, {key: "n9, n2, n8"})
+    with pytest.raises(ConfigError, match=r"^CONFIG: nothing: is no setting"):
+        shared_settings.plan(found, {"nothing": None})
