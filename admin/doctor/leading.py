@@ -162,7 +162,7 @@ def voters_odd(facts: Facts) -> Iterator[Finding]:
         may = (voters - 1) // 2
         yield notice(
             CLUSTER,
-            f"{voters} voters survive the loss of {may}, as {voters - 1} do",
+            f"{voters} voters survive the loss of {may}, no more than {voters - 1} would",
             "an even number costs an ack more and gains nothing: add or remove one",
         )
 

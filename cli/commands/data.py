@@ -14,6 +14,7 @@ from cli.exits import Exit
 from cli.options import json_option, target_option, timeout_option
 from cli.output import document, say, style, value
 from qsync.errors import Outcome, QsyncError
+from qsync.units import how_many
 
 if TYPE_CHECKING:
     from qsync.client.blocking import Client
@@ -383,5 +384,5 @@ def _tell(receipt: "Receipt") -> None:
     if receipt.row is not None:
         value(receipt.row)
     again = ", an earlier attempt had done it" if receipt.duplicate else ""
-    acks = f"{receipt.acks} acks, {receipt.seconds * 1000:.1f} ms"
+    acks = f"{how_many(receipt.acks, 'ack')}, {receipt.seconds * 1000:.1f} ms"
     say(f"committed: term {receipt.term}, index {receipt.index}, {acks}{again}")

@@ -100,7 +100,7 @@ async def transaction(shell: ShellCore, _rest: str) -> None:
         return
     shell.voices.result(
         f"the last write: term {last.term}, index {last.index}, lsn {last.lsn}, "
-        f"{last.acks} acks, {last.seconds * _MILLI:.1f} ms"
+        f"{units.how_many(last.acks, 'ack')}, {last.seconds * _MILLI:.1f} ms"
     )
 
 
