@@ -31,7 +31,8 @@ class MissingEnd:
 def chunks(compile_: Compile, text: str, *, name: str) -> list[str]:
     """The text as one chunk; otherwise its statements, if all of them are chunks.
 
-    Raises LuaSyntax.
+    A statement has as many empty lines before it as there are lines before it in the text, so that
+    errors name the line of the text. Raises LuaSyntax.
     """
     if not text.strip():
         return []
@@ -41,26 +42,30 @@ def chunks(compile_: Compile, text: str, *, name: str) -> list[str]:
         compile_(clean(text).text, name)
     except LuaSyntax as error:
         found = list(statements(compile_, text))
-        if found and all(_compiles(compile_, each) for each in found):
-            return found
+        if found and all(_compiles(compile_, each) for _, each in found):
+            return [
+                each if each.startswith(COMMAND) else "\n" * before + each for before, each in found
+            ]
         raise error from None
     return [text]
 
 
-def statements(compile_: Compile, text: str) -> Iterator[str]:
-    """Line by line: a statement continues while it is unfinished."""
+def statements(compile_: Compile, text: str) -> Iterator[tuple[int, str]]:
+    """Line by line: a statement continues while it is unfinished. With the lines before it."""
     pending: list[str] = []
-    for line in text.splitlines():
+    before = 0
+    for at, line in enumerate(text.splitlines()):
         if not pending and (not line.strip() or line.startswith(COMMAND)):
             if line.strip():
-                yield line
+                yield at, line
             continue
+        before = before if pending else at
         pending.append(line)
         if not unfinished(compile_, "\n".join(pending)):
-            yield "\n".join(pending)
+            yield before, "\n".join(pending)
             pending.clear()
     if any(line.strip() for line in pending):
-        yield "\n".join(pending)
+        yield before, "\n".join(pending)
 
 
 def unfinished(compile_: Compile, source: str) -> bool:

@@ -221,10 +221,10 @@ def test_a_text_is_one_chunk_or_its_statements() -> None:
     assert chunks(compile_, "local x = 1\nreturn x", name="=t") == ["local x = 1\nreturn x"]
     assert chunks(compile_, "1 + 1\nfor i = 1, 2 do\nf(i)\nend\n\\status\n2", name="=t") == [
         "1 + 1",
-        "for i = 1, 2 do\nf(i)\nend",
+        "\nfor i = 1, 2 do\nf(i)\nend",
         "\\status",
-        "2",
-    ]
+        "\n\n\n\n\n2",
+    ], "each is on its line, as errors name it"
     assert chunks(compile_, "  \n", name="=t") == []
     with pytest.raises(LuaSyntax, match="t:2: unexpected symbol near '='"):
         chunks(compile_, "y = 1\nx = = 1", name="=t")
