@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -116,3 +117,27 @@ def test_a_folder_that_nobody_named_goes_with_the_process() -> None:
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "qsync-spark-" in told.stdout
     assert not Path(told.stdout.strip()).exists()
+
+
+def test_a_java_whose_start_is_interrupted_does_not_stay(tmp_path: Path) -> None:
+    """Its program waits for a line that never comes, and another one that is not of Spark, too."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(name: str) -> None:
+        program = [sys.executable, "-c", "import sys; sys.stdin.read()", str(tmp_path / name)]
+        started.append(subprocess.Popen(program, stdin=subprocess.PIPE))
+
+    def interrupt() -> None:
+        with java.ended_if_interrupted():
+            start("spark-submit")
+            start("other")
+            raise KeyboardInterrupt
+
+    start("spark-submit")  # a session that runs already
+    with pytest.raises(KeyboardInterrupt):
+        interrupt()
+    running, interrupted, other = started
+    assert interrupted.wait(20) == -signal.SIGKILL
+    assert running.poll() is other.poll() is None
+    for each in started:
+        each.communicate(timeout=20)

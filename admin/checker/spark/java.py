@@ -1,11 +1,14 @@
 """Finds Java: the system's if it is suitable, else the runtime of a Python package."""
 
+import contextlib
 import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -132,3 +135,30 @@ def _cache() -> Path:
     except OSError:
         return Path(tempfile.mkdtemp(prefix="qsync-"))
     return folder if os.access(folder, os.W_OK) else Path(tempfile.mkdtemp(prefix="qsync-"))
+
+
+@contextlib.contextmanager
+def ended_if_interrupted() -> Iterator[None]:
+    """End the Java process whose start is interrupted in the block.
+
+    pyspark forgets it, and takes away the folder in which it was to say its port; then it stays.
+    """
+    before = _submitted()
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        for pid in _submitted() - before:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        raise
+
+
+def _submitted() -> set[int]:
+    """The children of this process that run Spark."""
+    found = set()
+    with contextlib.suppress(OSError):
+        for task in Path("/proc/self/task").iterdir():
+            for pid in (task / "children").read_text("ascii").split():
+                if b"spark" in Path("/proc", pid, "cmdline").read_bytes().lower():
+                    found.add(int(pid))
+    return found

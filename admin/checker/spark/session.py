@@ -178,7 +178,7 @@ def _started(place: SparkUrl, kept: Path, wanted: dict[str, str]) -> "SparkSessi
     for name, value in (_settings(place, kept) | wanted).items():
         builder = builder.config(name, value)
     try:
-        with _elsewhere(kept / NOISE):
+        with _elsewhere(kept / NOISE), java.ended_if_interrupted():
             opened = builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
         raise _failed(place, kept, error) from error
