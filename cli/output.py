@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 
 _LOST = (
-    "  do the nodes run, and is the address right? `qsync lab ps` lists those of a lab,\n"
-    "  `qsync lab up` starts a cluster to try things on; a node that speaks TLS answers\n"
-    "  only targets of `qsyncs://` (`qsync help secure-a-cluster`)"
+    "do the nodes run, and is the address right? `qsync lab ps` lists those of a lab,",
+    "`qsync lab up` starts a cluster to try things on; a node that speaks TLS answers",
+    "only targets of `qsyncs://` (`qsync help secure-a-cluster`)",
 )
+"""The hint where no node answers, in lines."""
 _REPEATED = re.compile(r"\A\[Errno \d+\] ")
 _WITH_TOKEN = frozenset({"insert", "replace", "update", "upsert", "delete"})
 """Commands that take a token."""
@@ -127,9 +128,9 @@ def complain(error: QsyncError, how: Style, args: Sequence[str] = ()) -> None:
         say(f"  {place}: {why}")
     if error.leader:
         say(f"  the leader is {error.leader}")
-    away = isinstance(error, Unavailable) and not isinstance(error, Unanswered)
-    if away and not error.hint and "nodes" in error.details:
-        say(_LOST)
+    if _no_node_answers(error):
+        for line in _LOST:
+            say(f"  {line}")
     if how.as_json:
         complaint(error, how, resolve=resolving, give_up=giving_up)
 
@@ -143,13 +144,19 @@ def complaint(error: QsyncError, how: Style, **commands: str) -> None:
         "message": error.message,
         "outcome": error.outcome.value,
         "retryable": error.retryable,
-        "hint": error.hint,
+        "hint": " ".join(_LOST) if _no_node_answers(error) else error.hint,
         "leader": error.leader,
         "details": error.details,
         **{name: command for name, command in commands.items() if command},
         "exit": int(exit_of(error)),
     }
     _print_document("error", members)
+
+
+def _no_node_answers(error: QsyncError) -> bool:
+    """Return whether no node answered, and the error has no hint of its own."""
+    away = isinstance(error, Unavailable) and not isinstance(error, Unanswered)
+    return away and not error.hint and "nodes" in error.details
 
 
 def _resolving(error: QsyncError, args: Sequence[str]) -> str:

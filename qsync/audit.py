@@ -186,6 +186,8 @@ def verify(
             faults.append(AuditFault(place, f"line {now.number} is another than was kept"))
         first = first or now.number
         head = now
+    if not count:
+        faults.append(AuditFault("end", "there is no line: a trail begins with its first one"))
     end = head or AuditHead()
     faults += [
         AuditFault("end", f"line {number}, whose hash was kept, is not there: the trail was cut")

@@ -323,6 +323,14 @@ def test_the_command_ends_with_6_where_the_trail_is_not_whole(
     assert "audit.jsonl:3: line 4 comes behind line 2" in capsys.readouterr().out
 
 
+def test_an_empty_trail_is_no_whole_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A node writes the first line with the file."""
+    written(tmp_path)
+    edit(tmp_path, lambda _: [])
+    assert run(["audit", "verify", str(tmp_path)]) == 6
+    assert "end: there is no line" in capsys.readouterr().out
+
+
 def test_lines_that_were_cut_off_at_the_beginning_show_while_no_file_was_rotated_away(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

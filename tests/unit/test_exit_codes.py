@@ -182,6 +182,8 @@ def test_nobody_there_is_3_and_json_says_so_on_stdout(capsys: pytest.CaptureFixt
     answer = json.loads(said.out)
     assert (answer["schema"], answer["code"], answer["exit"]) == ("qsync/error/1", "UNAVAILABLE", 3)
     assert "no node answers" in said.err
+    assert answer["hint"] in " ".join(said.err.split()), "programs get the hint of the text"
+    assert answer["hint"].startswith("do the nodes run")
 
 
 @pytest.mark.pure
