@@ -74,7 +74,7 @@ class EngineOptions:
             choice = EngineChoice(CheckEngine.QUICK, "histories alone; Spark judges bundles")
         else:
             choice = choose_engine(asked, rows_in(paths) if by_size else 0, limits)
-        if asked is CheckEngine.AUTO:
+        if by_size:
             say(choice.sentence)
         return choice
 

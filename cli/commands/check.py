@@ -184,7 +184,7 @@ def check(
     examine.
 
     Small evidence is checked in this process, bundles of millions of rows on Spark, which must be
-    installed; both give the same verdicts. The engine and the reason for it are printed on stderr.
+    installed; both give the same verdicts. Where the size chooses, it is said on stderr.
 
     With --follow FILE is an address or a lab: Spark checks the running nodes, a second or two
     behind, and prints events and violations.

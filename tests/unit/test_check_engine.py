@@ -22,6 +22,7 @@ from admin.checker.spark.failures import NoSpark
 from admin.checker.spark.place import SparkUrl
 from admin.evidence.bundle import write
 from admin.evidence.manifest import Manifest
+from cli.check_engines import EngineOptions
 from cli.main import run
 
 ROOMY = SPARK_FROM_ROWS * MEMORY_OF_ROW * 10
@@ -89,6 +90,20 @@ def test_whoever_names_a_spark_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert submitted.named == "spark-submit"
     choice = choose_engine(CheckEngine.AUTO, 0, submitted)
     assert (choice.engine, choice.reason) == (CheckEngine.SPARK, "spark-submit is given")
+
+
+def test_only_a_choice_by_size_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a submitted program says on stderr comes on stdout, before the document of `--json`."""
+    asked = EngineOptions("auto", None, None, {})
+    bundle = write(tmp_path / "small", Manifest(run_id="a", source="test"), {"wal": rows(3)})
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    assert asked.choose([bundle.path]).engine is CheckEngine.QUICK
+    assert capsys.readouterr().err.startswith("judged in this process: ")
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "4711")
+    assert asked.choose([bundle.path]).engine is CheckEngine.SPARK
+    assert capsys.readouterr() == ("", "")
 
 
 def test_what_spark_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
