@@ -76,6 +76,11 @@ def rights_of(replica: "Replica") -> Rights | None:
     return None if lost.snapshot is None else PERHAPS
 
 
+def are_unknown(rights: Rights | None) -> bool:
+    """Return whether this node cannot know now which users there are."""
+    return rights is UNKNOWN or rights is PERHAPS
+
+
 def is_of_leader(replica: "Replica") -> bool:
     """Whether those rights are the leader's: no node has confirmed any that it does not know."""
     leader = replica.machine.leader
@@ -94,7 +99,7 @@ def refusal(
     user = turn.user
     if turn.allowed.covers(rights, user, request) and _is_of_data(request):
         return None
-    if (rights is UNKNOWN or rights is PERHAPS) and user != LOCAL_ADMIN:
+    if are_unknown(rights) and user != LOCAL_ADMIN:
         if rights is PERHAPS and verb_rights.verb_of(request) in _OF_THE_NODE:
             return None
         return Rebuilding("the rows of users and privileges are being rebuilt")

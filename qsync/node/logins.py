@@ -13,7 +13,7 @@ from qsync.error_details import RETRY_AFTER
 from qsync.errors import AccessDenied, Overloaded, Unavailable
 from qsync.node.auditing import AuditTrail
 from qsync.node.connection import Connection
-from qsync.node.guard import PERHAPS, UNKNOWN
+from qsync.node.guard import PERHAPS, are_unknown
 from qsync.node.origins import origin_of
 from qsync.rights import LOCAL_ADMIN, Need, Privilege
 from qsync.tls.names import Bearer
@@ -232,7 +232,7 @@ class Logins:
                 hint="ask another member; the owner makes the first user by qsync.sock in its"
                 " directory",
             )
-        if rights is UNKNOWN or rights is PERHAPS:
+        if are_unknown(rights):
             raise Unavailable(
                 "this node rebuilds its rows, and does not know its users until that is done",
                 hint="ask another member",
