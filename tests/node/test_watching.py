@@ -259,19 +259,29 @@ def test_what_cannot_be_watched_is_refused(lone: Lone, room: Watching, reader: C
         room.changes(reader, changes(0, "things", "text"))
 
 
-def test_who_loses_a_right_while_it_waits_for_news_is_refused_at_the_next_look(
-    lone: Lone, room: Watching, reader: Connection
-) -> None:
-    """Nothing has to happen in the space, and its time need not be over."""
+def become_ann(lone: Lone, reader: Connection, *names: str) -> None:
+    """The reader is a user who may read the spaces of these names, there or not."""
     reader.turn.user = "ann"
     lone.write([Op.ENABLE_USERS, bytes(32)])
     for user in ("root", "ann"):  # the first one may do everything
         lone.write([Op.CREATE_USER, user, None])
-    lone.write([Op.GRANT, "ann", "read", "space", "things"])
-    lone.write([Op.GRANT, "ann", "read", "space", "others"])
-    for space in ("things", "others"):
-        here = int(lone.replica.machine.replicated_log.confirmed)
+    for name in names:
+        lone.write([Op.GRANT, "ann", "read", "space", name])
+
+
+def wait_for_news(lone: Lone, room: Watching, reader: Connection, *spaces: str) -> None:
+    """Of each space, behind all that is confirmed."""
+    here = int(lone.replica.machine.replicated_log.confirmed)
+    for space in spaces:
         room.changes(reader, changes(here, space, wait=watching.WAIT_MAX))
+
+
+def test_who_loses_a_right_while_it_waits_for_news_is_refused_at_the_next_look(
+    lone: Lone, room: Watching, reader: Connection
+) -> None:
+    """Nothing has to happen in the space, and its time need not be over."""
+    become_ann(lone, reader, "things", "others")
+    wait_for_news(lone, room, reader, "things", "others")
     room.tick()
     assert lone.answers() == []
     lone.write([Op.REVOKE, "ann", "read", "space", "things"])
@@ -286,17 +296,9 @@ def test_who_waits_for_news_of_a_space_is_refused_once_its_name_is_one_without_a
     lone: Lone, room: Watching, reader: Connection
 ) -> None:
     """Also if another space has the old name by then. A dropped space is told of as before."""
-    reader.turn.user = "ann"
-    lone.write([Op.ENABLE_USERS, bytes(32)])
-    for user in ("root", "ann"):  # the first one may do everything
-        lone.write([Op.CREATE_USER, user, None])
-    for name in ("things", "others", "things2"):
-        lone.write([Op.GRANT, "ann", "read", "space", name])
+    become_ann(lone, reader, "things", "others", "things2", "dropped")
     lone.write([10, "dropped", None])
-    lone.write([Op.GRANT, "ann", "read", "space", "dropped"])
-    for space in ("things", "others", "dropped"):
-        here = int(lone.replica.machine.replicated_log.confirmed)
-        room.changes(reader, changes(here, space, wait=watching.WAIT_MAX))
+    wait_for_news(lone, room, reader, "things", "others", "dropped")
     lone.write([Op.ALTER_SPACE, "things", {"name": "things2"}])
     lone.write([Op.ALTER_SPACE, "others", {"name": "private"}])
     lone.write([10, "others", None], [2, "private", row(1, "a")], [2, "things2", row(1)])
