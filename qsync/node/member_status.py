@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from election.messages import Index, Replica
 from qsync.node.links import LinkStatus
 from qsync.node.view import NodeView
+from qsync.record import instance_text
 from qsync.status.members import (
     FOLLOWS,
     AnonymousStatus,
@@ -124,12 +125,20 @@ def _member(node: NodeView, replica: int) -> MemberStatus:
     progress = None if me or machine.leader is None else machine.peers.get(Replica(replica))
     return MemberStatus(
         id=replica,
-        uuid=node.identity.instance if me else node.server.instance_of(replica),
+        uuid=node.identity.instance if me else _instance(node, Replica(replica)),
         name=node.book.name_of(replica),
         lsn=machine.replicated_log.log.lsn_of(replica),
         upstream=None if me else _upstream(node, replica),
         downstream=None if progress is None else _downstream(node, progress),
     )
+
+
+def _instance(node: NodeView, replica: Replica) -> str | None:
+    """Return the directory of a member: as it said itself, or before that by the configuration."""
+    met = node.server.instance_of(replica)
+    configuration = node.replica.machine.replicated_log.configurations.followed
+    member = None if configuration is None else configuration.member(replica)
+    return instance_text(member.instance) if met is None and member is not None else met
 
 
 def _upstream(node: NodeView, replica: int) -> UpstreamStatus:

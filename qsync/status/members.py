@@ -65,7 +65,11 @@ class MemberStatus(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A member; the node itself has no upstream, and only the leader has downstreams."""
 
     id: Annotated[int, "its replica id"]
-    uuid: Annotated[str | None, "the instance that runs there; null: not met yet"]
+    uuid: Annotated[
+        str | None,
+        "the instance that runs there; before this node has met it, that of the configuration; "
+        "null: neither is known",
+    ]
     name: Annotated[str | None, "its name"]
     lsn: Annotated[int, "the last number of its own transactions"]
     upstream: Annotated[UpstreamStatus | None, "what comes from it"] = None

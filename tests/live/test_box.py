@@ -177,7 +177,7 @@ async def test_a_switchover_is_told_before_it_is_done(box: Box) -> None:
 
 
 async def test_a_connected_member_is_not_forgotten(box: Box) -> None:
-    info = await box.info()
+    info = await info_of_three(box)
     uuid = next(each.uuid for each in info.replication.values() if each.id != info.id)
     assert uuid is not None
     with pytest.raises(StillConnected):
