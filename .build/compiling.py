@@ -38,6 +38,7 @@ HOT = (
     "qsync/data/*.py",
     "qsync/wire/*.py",
     "qsync/tls/channel.py",
+    "qsync/accepting.py",
     "qsync/faultpoints.py",
     "qsync/form.py",
     "qsync/histogram.py",
