@@ -69,7 +69,11 @@ async def _serve(config: NodeConfig, open_beside: OpenBeside, files: WhoseFiles)
         clocks = NodeSystem()
         garbage.watch(node.timeline.stalls, clocks.stopwatch)
         node.timeline.stalls.watch(clocks)
-        nursery.start_soon(garbage.collect_while_quiet, node.requests.tickets)
+
+        def log_end() -> int:
+            return node.replica.machine.replicated_log.log.last
+
+        nursery.start_soon(garbage.collect_while_quiet, node.requests.tickets, log_end)
         with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             async for _ in signals:
                 break

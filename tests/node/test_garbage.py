@@ -32,11 +32,11 @@ def test_what_a_node_begins_with_is_not_looked_at_again() -> None:
     )
 
 
-async def test_young_objects_are_looked_at_while_nobody_asks(
+async def test_young_objects_are_looked_at_while_nobody_asks_and_nothing_is_appended(
     mock_clock: trio.testing.MockClock,
 ) -> None:
     gc.set_threshold(10 * garbage.YOUNG_OBJECTS)
-    tickets = Tickets()
+    tickets, log = Tickets(), [1]
     generations: list[int] = []
 
     def collected(phase: str, info: dict[str, int]) -> None:
@@ -48,10 +48,15 @@ async def test_young_objects_are_looked_at_while_nobody_asks(
     gc.callbacks.append(collected)
     try:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(garbage.collect_while_quiet, tickets)
+            nursery.start_soon(garbage.collect_while_quiet, tickets, lambda: log[-1])
             await trio.testing.wait_all_tasks_blocked()
             for _ in range(3):
                 tickets.number()
+                mock_clock.jump(garbage.LOOK_SECONDS)
+                await trio.testing.wait_all_tasks_blocked()
+            assert generations == []
+            for _ in range(3):
+                log.append(log[-1] + 1)
                 mock_clock.jump(garbage.LOOK_SECONDS)
                 await trio.testing.wait_all_tasks_blocked()
             assert generations == []
