@@ -240,5 +240,5 @@ def folding_keeps_up(facts: Facts) -> Iterator[Finding]:
                 f"{node.memory.overlay_rows} row versions and {waiting} entries wait in memory to "
                 "be folded",
                 "writes come faster than the disk takes rows: memory and the time of a restart "
-                "grow; see store.fold_rows_max and fold_interval",
+                "grow; see store.memtable_rows_max",
             )

@@ -205,6 +205,12 @@ class StoreSection:
         duration("1ms", "1h"), "100ms", "how often confirmed rows go from memory to the spaces"
     )
     fold_rows_max: int = option(integer(1, 1_000_000), "200", "rows folded in one go")
+    memtable_rows_max: int = option(
+        integer(2, 1_000_000),
+        "20000",
+        "rows that are gathered in memory before they go to the spaces together, half of them at"
+        " once at most",
+    )
     unfolded_bytes_max: int = option(
         size("1MiB", "64GiB"),
         "32MiB",

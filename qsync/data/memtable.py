@@ -1,10 +1,10 @@
 """A memtable: versions of keys by a run of log entries, in one table that is dropped as a whole."""
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from itertools import islice
 from typing import Any
 
-from sortedcontainers import SortedSet
+from sortedcontainers import SortedList
 
 from qsync.data.request import LoggedTransaction
 
@@ -14,11 +14,12 @@ Version = tuple[int, bytes | None, Any]
 That is a `Version` or None; the compiler of native modules takes no type that names itself.
 """
 
-STALE_KEYS_MAX = 1000
-"""Keys without versions that the order may hold beyond as many as there are with versions."""
-
 SORT_KEYS_MIN = 500
-"""Fewer keys are sorted by the scan that needs them; 4,000 take more than a millisecond."""
+"""Fewer new keys are put in order by the scan that needs them."""
+
+SORT_STEP = 1000
+"""New keys that are put in order in one go, or a quarter of the ordered ones: so many are merged
+with those at once, fewer are inserted one by one."""
 
 RELEASE_STEP = 500
 """Transactions that are given back to the interpreter in one go."""
@@ -27,10 +28,11 @@ RELEASE_STEP = 500
 class Memtable:
     """Transactions in log order, and of every key that they write a chain of versions.
 
-    A put is one write to a dictionary. The keys are sorted only for a scan.
+    A put is one write to a dictionary. The keys are put in order only for a scan: first those that
+    were written first, as the dictionary keeps them.
     """
 
-    __slots__ = ("_order", "_seen", "rows", "txns", "versions", "weight")
+    __slots__ = ("_order", "rows", "txns", "versions", "weight")
 
     def __init__(self) -> None:
         self.txns: list[LoggedTransaction] = []
@@ -38,8 +40,7 @@ class Memtable:
         """The newest version of each key, linked to the older ones."""
         self.rows = 0
         self.weight = 0
-        self._order: SortedSet[bytes] | None = None
-        self._seen = 0
+        self._order: SortedList[bytes] = SortedList()
 
     def put(self, txn: LoggedTransaction) -> None:
         """Add the newest entry; the keys that it writes are distinct."""
@@ -57,41 +58,41 @@ class Memtable:
         """Take back the newest entry and what it writes."""
         txn = self.txns.pop()
         versions = self.versions
-        for key, value in txn.writes:
+        for key, value in reversed(txn.writes):
             index, _, older = versions[key]
             assert index == txn.index
-            if older is None:
-                del versions[key]  # the newest entry wrote it first: it is at the end
-            else:
+            if older is not None:
                 versions[key] = older
+            else:  # the newest entry wrote it first: it is at the end
+                if len(self._order) == len(versions):
+                    self._order.remove(key)
+                del versions[key]
             self.weight -= len(key) if value is None else len(key) + len(value)
         self.rows -= len(txn.writes)
-        self._seen = min(self._seen, len(versions))
         return txn
 
     def keys(self, lo: bytes, hi: bytes, *, reverse: bool = False) -> Iterator[bytes]:
         """Keys with versions and `lo <= key < hi`, in order."""
-        order, versions = self._sorted(), self.versions
-        found: Iterable[bytes] = order.irange(lo, hi, inclusive=(True, False), reverse=reverse)
-        return filter(versions.__contains__, found)
+        self._put_in_order(len(self.versions))
+        found: Iterator[bytes] = self._order.irange(
+            lo, hi, inclusive=(True, False), reverse=reverse
+        )
+        return found
 
     def sort(self) -> bool:
-        """Put its keys in order; false when that was done before, or is not worth a turn."""
-        if self._order is not None or len(self.versions) < SORT_KEYS_MIN:
+        """Put a part of its keys in order; false when the rest is not worth a turn."""
+        if len(self.versions) - len(self._order) < SORT_KEYS_MIN:
             return False
-        self._sorted()
+        self._put_in_order(max(SORT_STEP, len(self._order) // 4 + 1))
         return True
 
-    def _sorted(self) -> "SortedSet[bytes]":
-        versions = self.versions
-        order = self._order
-        if order is None or len(order) > 2 * len(versions) + STALE_KEYS_MAX:
-            order = self._order = SortedSet(versions)
-        elif self._seen < len(versions):
-            # A dictionary keeps the order of first writes: what is new is at its end.
-            order.update(islice(reversed(versions), len(versions) - self._seen))
-        self._seen = len(versions)
-        return order
+    def _put_in_order(self, keys_max: int) -> None:
+        order, versions = self._order, self.versions
+        left = len(versions) - len(order)
+        if left > keys_max:
+            order.update(islice(versions, len(order), len(order) + keys_max))
+        elif left:
+            order.update(islice(reversed(versions), left))
 
 
 def release(memtables: list[Memtable]) -> Generator[None, None, None]:

@@ -11,7 +11,7 @@ from qsync.data.request import LoggedTransaction, Write
 
 Row = tuple[bytes, bytes]
 
-MEMTABLE_BYTES: Final = 16 << 20
+MEMTABLE_BYTES: Final = 8 << 20
 """A memtable whose keys and tuples weigh so much takes no more."""
 FOLLOWER_FACTOR: Final = 4
 """A follower keeps so much more in memory than a leader takes, before it takes no more: otherwise
@@ -35,7 +35,7 @@ class Backing(Protocol):
 class OverlayLimits(NamedTuple):
     """How much is kept in memory above the folded state."""
 
-    memtable_rows: int = 4000
+    memtable_rows: int = 20_000
     """A memtable is full after this many versions, or this many transactions."""
     unfolded_bytes_max: int = 32 << 20
     """When all versions weigh more than this, a leader lets writers wait."""

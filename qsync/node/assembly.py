@@ -16,7 +16,6 @@ from qsync.data.overlay import OverlayLimits
 from qsync.data.request import Limits
 from qsync.errors import ConfigError, Damaged, Rebuilding
 from qsync.node.effects import Effects
-from qsync.node.folding import STEPS
 from qsync.options.core_options import CORE_OPTIONS
 from qsync.record import read_instance
 from qsync.replica import Replica as NodeReplica
@@ -334,7 +333,7 @@ def data_limits(config: NodeConfig) -> Limits:
 def overlay_limits(config: NodeConfig) -> OverlayLimits:
     """Return how much is kept in memory until it is folded."""
     store = config.store
-    return OverlayLimits(store.fold_rows_max * STEPS, store.unfolded_bytes_max)
+    return OverlayLimits(store.memtable_rows_max, store.unfolded_bytes_max)
 
 
 def make_replica(config: NodeConfig, storage: NodeStorage, effects: Effects) -> NodeReplica:

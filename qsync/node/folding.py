@@ -19,9 +19,6 @@ from qsync.store.contract import Spaces, Wait
 
 T = TypeVar("T")
 
-STEPS: Final = 20
-"""A memtable, and the largest transaction, has so many slices: what is written often in it is
-written once, and so are pages."""
 PATIENCE: Final = 1.0
 """Seconds after which even a few rows are folded."""
 RETRY_DELAY: Final = 1.0
@@ -121,7 +118,7 @@ class Folding:
         stop, folded = self.comparing.next_stop(), self._replica.raw.folded
         if stop is not None and stop >= folded:
             goal = stop if goal is None else min(goal, stop)
-        fold = await self._in_steps(self._replica.folding(self._store.fold_rows_max * STEPS, goal))
+        fold = await self._in_steps(self._replica.folding(self._store.memtable_rows_max // 2, goal))
         if fold is None:
             return False
         with contextlib.closing(self._spaces.folding(fold, self._store.fold_rows_max)) as steps:

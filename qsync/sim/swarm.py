@@ -90,6 +90,7 @@ class SwarmLimits:
     index_window: int = WINDOW_ENTRIES
     index_step: int = STEP_ENTRIES
     fold_rows_max: int = 200
+    memtable_rows_max: int = 4000
     session_outcomes_max: int = 4096
 
 
@@ -284,7 +285,6 @@ FEW_ENTRIES = 2
 SMALL_BATCH = 8
 """Entries, and so many the index of the log knows exactly then."""
 
-
 FEW_OUTCOMES = 4
 """Kept of a session, so that one unresolved write soon fills it."""
 
@@ -298,7 +298,7 @@ def _limits(dice: RandomStream, without: frozenset[str]) -> SwarmLimits:
     if drawn.append_entries_max == SMALL_BATCH:
         drawn = replace(drawn, index_window=8, index_step=4)
     if drawn.append_bytes_max < 1000 and drawn.queue_entries_max < 1000:
-        drawn = replace(drawn, fold_rows_max=2)
+        drawn = replace(drawn, fold_rows_max=2, memtable_rows_max=40)
     if drawn.append_entries_max == FEW_ENTRIES and drawn.queue_entries_max < 1000:
         drawn = replace(drawn, session_outcomes_max=FEW_OUTCOMES)
     return SwarmLimits() if "limits" in without else drawn

@@ -354,7 +354,8 @@ def _config(drawn: Swarm) -> NodeConfig:
             ),
             (
                 f"store: {{fold_interval: {_ms(timing.fold_interval)},"
-                f" fold_rows_max: {drawn.limits.fold_rows_max}}}"
+                f" fold_rows_max: {drawn.limits.fold_rows_max},"
+                f" memtable_rows_max: {drawn.limits.memtable_rows_max}}}"
             ),
             (
                 f"limits: {{session_ttl: {_ms(drawn.load.session_ttl)},"

@@ -1,7 +1,8 @@
 """What folding costs a row, and the longest piece of it that nothing else can come between.
 
-`.venv/bin/python -m tests.bench.fold_speed [KEYS [ROUNDS]]`: puts of random keys of so many, 100
-bytes each, 8 sessions, into a store of its own under the folder for temporary files. Processor
+`.venv/bin/python -m tests.bench.fold_speed [KEYS [ROUNDS [ROWS]]]`: ROWS puts before each fold, of
+random keys of so many, 100 bytes each, 8 sessions, into a store of its own under the folder for
+temporary files. Processor
 time, so that others on the machine count little (that of the store's own thread included); the
 slowest step by the clock beside it.
 """
@@ -28,8 +29,8 @@ from qsync.store.spaces import SpaceStore
 T = TypeVar("T")
 SLICE_ROWS = 200
 SESSIONS = 8
-ROWS = 4_000
-"""Put before each fold."""
+DEFAULTS = (20_000, 20, 20_000)
+"""Keys, rounds, and rows put before each fold."""
 
 
 class Timed:
@@ -109,7 +110,7 @@ def _round(
 
     timed.call("put", put)
     while state.folded < state.head:
-        fold = timed.steps("plan", state.folding(state.head, ROWS))
+        fold = timed.steps("plan", state.folding(state.head, len(batch) // 2))
         timed.steps("write", store.folding(fold, SLICE_ROWS))
         dropped = timed.call("drop", partial(state.folded_to, fold))
         timed.steps("release", release(dropped))
@@ -117,7 +118,8 @@ def _round(
 
 def main() -> None:
     """Measure and print."""
-    keys, rounds = (int(each) for each in (sys.argv[1:] + ["20000", "20"][len(sys.argv) - 1 :]))
+    given = tuple(map(int, sys.argv[1:]))
+    keys, rounds, rows = given + DEFAULTS[len(given) :]
     names = [_key(number) for number in range(keys)]
     with tempfile.TemporaryDirectory() as folder:
         store = SpaceStore(Path(folder) / "data")
@@ -130,14 +132,14 @@ def main() -> None:
             opened.append(done.changes[0].session)
         state.see(Index(SESSIONS))
         timed = Timed()
-        for count in (keys, rounds * ROWS):
+        for count in (keys, rounds * rows):
             timed = Timed()
             todo = iter(names if count == keys else random.choices(names, k=count))
-            for _ in range(-(-count // ROWS)):
-                batch = [key for key, _ in zip(todo, range(ROWS), strict=False)]
+            for _ in range(-(-count // rows)):
+                batch = [key for key, _ in zip(todo, range(rows), strict=False)]
                 _round(timed, state, store, batch, opened)
             store.sync()
-        timed.tell(rounds * ROWS)
+        timed.tell(rounds * rows)
         store.abandon()
 
 

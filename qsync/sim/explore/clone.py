@@ -9,7 +9,7 @@ from functools import partial
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, NoneType
 from typing import TypeVar
 
-from sortedcontainers import SortedDict, SortedSet
+from sortedcontainers import SortedDict, SortedList
 
 from qsync.record import Entry
 
@@ -118,9 +118,9 @@ def _set(value: object, memo: Memo) -> object:
     return type(value)(_copy(each, memo) for each in value)
 
 
-def _sorted_set(value: object, memo: Memo) -> object:
-    assert isinstance(value, SortedSet)
-    return SortedSet([_copy(each, memo) for each in value])
+def _sorted_list(value: object, memo: Memo) -> object:
+    assert isinstance(value, SortedList)
+    return SortedList([_copy(each, memo) for each in value])
 
 
 def _array(value: object, _memo: Memo) -> object:
@@ -163,7 +163,7 @@ _COPIERS: dict[type, _Copier] = {
     dict: _dict,
     OrderedDict: _dict,
     SortedDict: _dict,
-    SortedSet: _sorted_set,
+    SortedList: _sorted_list,
     deque: _deque,
     tuple: _tuple,
     set: _set,

@@ -16,7 +16,7 @@ from functools import partial
 from types import FunctionType, MethodType, NoneType
 from typing import TypeAlias
 
-from sortedcontainers import SortedDict, SortedSet
+from sortedcontainers import SortedDict, SortedList
 
 from election.roles import ElectionTiming
 from qsync.core.config import CoreConfig
@@ -101,7 +101,7 @@ class Fingerprints:
             SortedDict: self._dict,
             set: self._set,
             frozenset: self._set,
-            SortedSet: self._list,
+            SortedList: self._list,
             FunctionType: _nothing,
             MethodType: _nothing,
             partial: _nothing,
@@ -235,7 +235,7 @@ class Fingerprints:
         return tuple(found)
 
     def _list(self, value: object) -> Plain:
-        assert isinstance(value, list | deque | SortedSet)
+        assert isinstance(value, list | deque | SortedList)
         if not value:
             return ()
         return tuple([self._plain(each) for each in value])
