@@ -1,12 +1,12 @@
 """Entries of the log: a binary header and a CBOR body, never encoded again."""
 
 import struct
-import zlib
 from collections.abc import Iterable, Iterator
 from enum import IntEnum, IntFlag
 from typing import Final, NamedTuple, NewType, final
 
 from election.messages import Index, Replica, Term
+from qsync.checksum import crc32
 
 Lsn = NewType("Lsn", int)
 """How many entries an origin has in this log up to here."""
@@ -160,7 +160,7 @@ def make(
 ) -> Entry:
     """Build an entry and seal it: the checksum chains on `previous`."""
     head = _HEAD.pack(index, term, origin, lsn, kind, flags, len(body), time)
-    crc = zlib.crc32(body, zlib.crc32(head, previous))
+    crc = crc32(body, crc32(head, previous))
     return Entry(
         Index(index),
         Term(term),
@@ -198,8 +198,8 @@ def decode(batch: bytes, *, previous: int | None = None) -> list[Entry]:
             raise RecordDamage(f"index {number} follows", index=index)
         raw = batch[at:stop]
         if previous is not None:
-            seal = zlib.crc32(raw[:_CRC_AT], previous)
-            if zlib.crc32(raw[size:], seal) != crc:
+            seal = crc32(raw[:_CRC_AT], previous)
+            if crc32(raw[size:], seal) != crc:
                 raise RecordDamage(f"checksum of {number} does not hold", index=index)
             previous = crc
         entries.append(

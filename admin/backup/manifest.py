@@ -2,12 +2,12 @@
 
 import hashlib
 import json
-import zlib
 from dataclasses import asdict, dataclass, fields
 from typing import Final, TypeVar
 
 from admin.backup.failures import BackupDamaged
 from admin.backup.sealing import PlaceSeal
+from qsync.checksum import crc32
 from qsync.errors import WrongFormat
 
 FORMAT: Final = 1
@@ -100,7 +100,7 @@ def part_of(name: str, content: bytes) -> Part:
     return Part(
         name=name,
         size=len(content),
-        crc=zlib.crc32(content),
+        crc=crc32(content),
         sha256=hashlib.sha256(content).hexdigest(),
     )
 

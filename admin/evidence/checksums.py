@@ -1,9 +1,9 @@
 """Checksums of files: damage by a disk must not look like a fault of nodes."""
 
-import zlib
 from pathlib import Path
 
 from admin.evidence.manifest import AGAIN, NoEvidence
+from qsync.checksum import crc32
 
 CHUNK_BYTES = 1 << 20
 """Read at a time."""
@@ -14,7 +14,7 @@ def of(path: Path) -> dict[str, int]:
     crc, size = 0, 0
     with path.open("rb") as file:
         while some := file.read(CHUNK_BYTES):
-            crc = zlib.crc32(some, crc)
+            crc = crc32(some, crc)
             size += len(some)
     return {"size": size, "crc": crc}
 

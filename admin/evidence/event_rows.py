@@ -1,13 +1,13 @@
 """Rows of `events` from the records of one node: what came on its disk, and what it sent."""
 
 import struct
-import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from admin.evidence.tables import Row
+from qsync.checksum import crc32
 from qsync.store.eventpack import What
 
 FLOORS_MAX: Final = 1 << 16
@@ -151,7 +151,7 @@ def instance_of(about: Mapping[str, object]) -> int:
 
 def instance_number(instance: str) -> int:
     """Return the number that stands for an instance in evidence."""
-    return zlib.crc32(instance.encode())
+    return crc32(instance.encode())
 
 
 def _configured(record: Sequence[object]) -> Iterator[Row]:

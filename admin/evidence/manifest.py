@@ -1,12 +1,12 @@
 """The manifest of a bundle of evidence: the run, its nodes, and the tables."""
 
 import json
-import zlib
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import get_args, get_origin
 
+from qsync.checksum import crc32
 from qsync.errors import ConfigError
 
 FORMAT = 1
@@ -127,7 +127,7 @@ class Manifest:
 def _crc(members: Mapping[str, object]) -> int:
     """Return the checksum of everything but the checksums; removing its entry allows edits."""
     said = {name: each for name, each in members.items() if name != _SUMS}
-    return zlib.crc32(json.dumps(said, sort_keys=True).encode())
+    return crc32(json.dumps(said, sort_keys=True).encode())
 
 
 def _members(cls: "type[Manifest | NodeFacts]", found: object) -> dict[str, object]:

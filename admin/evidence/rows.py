@@ -2,7 +2,6 @@
 
 import json
 import struct
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from admin.evidence import opening
 from admin.evidence.tables import Row
 from admin.workload.history import HistoryLine
 from qsync import record
+from qsync.checksum import crc32
 from qsync.record import HEADER, HEADER_SIZE, Entry, EntryKind
 from qsync.wire.packed import PackedRows
 
@@ -32,7 +32,7 @@ def wal_row(entry: Entry, *, node: int, generation: int = 1) -> Row:
         "flags": int(entry.flags),
         "time": entry.time,
         "crc": int(entry.crc),
-        "body_crc": zlib.crc32(body),
+        "body_crc": crc32(body),
         "body_len": size,
     }
     return row | (_request(body, size) if entry.kind == EntryKind.TXN else _named(body, size))

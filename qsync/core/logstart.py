@@ -1,7 +1,6 @@
 """The start of a log: the last trimmed entry, and the state of the fold there."""
 
 import struct
-import zlib
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -9,6 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from election.messages import Index, Replica, Term
+from qsync.checksum import crc32
 from qsync.core.limbo import NOBODY, Owner
 from qsync.errors import Compacted, Damaged
 from qsync.record import CHAIN_SEED, Crc, Lsn
@@ -137,7 +137,7 @@ class LogStart:
         )
         counts = [_COUNT.pack(origin, lsn) for origin, lsn in self.vclock]
         body = b"".join((_MAGIC, head, *counts, text, *past))
-        return body + _SEAL.pack(zlib.crc32(body))
+        return body + _SEAL.pack(crc32(body))
 
     def _past(self) -> list[bytes]:
         if not self.terms:
@@ -164,7 +164,7 @@ def decode(text: bytes) -> LogStart:
     if not least <= len(text) <= LOG_START_BYTES_MAX or text[: len(_MAGIC)] != _MAGIC:
         raise Damaged(f"{len(text)} bytes are no record of where a log begins")
     body = text[: -_SEAL.size]
-    if _SEAL.unpack_from(text, len(body))[0] != zlib.crc32(body):
+    if _SEAL.unpack_from(text, len(body))[0] != crc32(body):
         raise Damaged("the checksum of the record of where a log begins does not hold")
     version, index, term, crc, origin, *owner, origins, length = _HEAD.unpack_from(
         body, len(_MAGIC)

@@ -7,7 +7,6 @@ durable is noted after the disk has it, and everything at the latest before the 
 import os
 import sys
 import time
-import zlib
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from election.messages import (
     Resigned,
     TimeoutNow,
 )
+from qsync.checksum import crc32
 from qsync.core.consistency import Consistency
 from qsync.core.inputs import Forgotten, Input, ReadAsked, Received
 from qsync.core.messages import AppendResponse, HeartbeatResponse, Message
@@ -340,7 +340,7 @@ def configuration(replicated_log: "ReplicatedLog") -> tuple[int, int, list[list[
 
 def number_of(instance: Instance) -> int:
     """Return the number that stands for an instance in evidence."""
-    return zlib.crc32(instance_text(instance).encode())
+    return crc32(instance_text(instance).encode())
 
 
 def _number(replica: Replica | None) -> int | None:

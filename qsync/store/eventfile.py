@@ -8,12 +8,12 @@ a reader must know that there was more.
 
 import os
 import struct
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from qsync.checksum import crc32
 from qsync.store import eventpack
 from qsync.store.eventpack import Record, What
 
@@ -152,7 +152,7 @@ class Life:
                 payload = file.read(size)
                 if len(payload) < size:
                     return  # torn: its process was killed
-                if zlib.crc32(payload) != crc:
+                if crc32(payload) != crc:
                     yield [int(What.STOPPED), last, f"{self.path.name} is damaged at byte {place}"]
                     return
                 for record in eventpack.unpack(payload):
@@ -183,4 +183,4 @@ def _numbered(folder: Path) -> dict[int, Path]:
 
 def _frame(records: Sequence[Record]) -> bytes:
     payload = b"".join(map(eventpack.pack, records))
-    return _HEAD.pack(len(payload), zlib.crc32(payload)) + payload
+    return _HEAD.pack(len(payload), crc32(payload)) + payload

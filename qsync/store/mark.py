@@ -2,10 +2,10 @@
 
 import shutil
 import threading
-import zlib
 from pathlib import Path
 from typing import Final
 
+from qsync.checksum import crc32
 from qsync.errors import Damaged
 from qsync.store import faults, seals
 from qsync.store.environment import FILE, sync_directory, write_whole
@@ -163,7 +163,7 @@ def closed(file: Path) -> str:
     try:
         with file.open("rb") as data:
             while chunk := data.read(_CHUNK):
-                size, crc = size + len(chunk), zlib.crc32(chunk, crc)
+                size, crc = size + len(chunk), crc32(chunk, crc)
     except OSError as error:
         raise faults.typed(error, file) from error
     return f"{CLEAN} {size} {crc:08x}"

@@ -1,11 +1,11 @@
 """The few numbers that go with every commit of the log: ballot, confirmed index, durable mark."""
 
 import struct
-import zlib
 from dataclasses import dataclass
 from typing import Final
 
 from election.messages import Ballot, Index, Replica, Term
+from qsync.checksum import crc32
 from qsync.record import CHAIN_SEED, Crc
 from qsync.store.contract import NO_BALLOT
 
@@ -39,7 +39,7 @@ EMPTY = Meta(ballot=NO_BALLOT, confirmed=Index(0), durable=Index(0), crc=CHAIN_S
 def pack(ballot: Ballot, *, confirmed: int, durable: int, crc: int) -> bytes:
     """The stored form."""
     body = _BODY.pack(ballot.term, ballot.vote or 0, ballot.member, confirmed, durable, crc)
-    return body + _CRC.pack(zlib.crc32(body))
+    return body + _CRC.pack(crc32(body))
 
 
 def unpack(stored: bytes) -> Meta | None:
@@ -47,7 +47,7 @@ def unpack(stored: bytes) -> Meta | None:
     if len(stored) != _BODY.size + _CRC.size:
         return None
     body = stored[: _BODY.size]
-    if _CRC.pack(zlib.crc32(body)) != stored[_BODY.size :]:
+    if _CRC.pack(crc32(body)) != stored[_BODY.size :]:
         return None
     term, vote, member, confirmed, durable, crc = _BODY.unpack(body)
     ballot = Ballot(term=Term(term), vote=Replica(vote) if vote else None, member=bool(member))

@@ -4,7 +4,8 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from operator import mul
 from typing import Final, NamedTuple
-from zlib import crc32
+
+from qsync.checksum import crc32
 
 SEAL_SIZE: Final = 4
 GROUP_SIZE: Final = 4

@@ -7,12 +7,12 @@ whether anything is missing. Sessions, schema and settings are rows like all oth
 """
 
 import struct
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Protocol
 
 from election.messages import Index
+from qsync.checksum import crc32
 from qsync.core import logstart
 from qsync.core.logstart import LogStart
 from qsync.errors import Damaged
@@ -230,13 +230,13 @@ def check_all(head: SnapshotHead, found: Sums) -> None:
 
 def _sealed(parts: list[bytes]) -> bytes:
     body = b"".join(parts)
-    return body + _CRC.pack(zlib.crc32(body))
+    return body + _CRC.pack(crc32(body))
 
 
 def _opened(text: bytes, magic: bytes, *, least: int, most: int, what: str) -> bytes:
     if not least + _CRC.size <= len(text) <= most or not text.startswith(magic):
         raise Damaged(f"{len(text)} bytes are not {what} of a snapshot")
     body, (checksum,) = text[: -_CRC.size], _CRC.unpack_from(text, len(text) - _CRC.size)
-    if zlib.crc32(body) != checksum:
+    if crc32(body) != checksum:
         raise Damaged(f"the checksum of {what} of a snapshot does not hold")
     return body

@@ -4,11 +4,11 @@ from collections.abc import Generator, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from zlib import crc32
 
 import lmdb
 
 from election.messages import Index
+from qsync.checksum import crc32
 from qsync.errors import Damaged, DirectoryGone, Rebuilding, StoreError, WrongFormat
 from qsync.store import longkeys, mark, seals
 from qsync.store.beside import SlowCall

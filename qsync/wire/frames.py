@@ -6,8 +6,8 @@ one in a length before anybody waits for what it promises.
 """
 
 import struct
-import zlib
 
+from qsync.checksum import crc32
 from qsync.errors import ProtocolError, TooLarge
 from qsync.wire import limits
 
@@ -99,7 +99,7 @@ class SealedFrames(Frames):
         while end - at >= SEAL_SIZE:
             length, crc, seal = _SEAL.unpack_from(data, at)
             begin = at + SEAL_SIZE
-            if zlib.crc32(data[at : at + _HEAD.size]) != seal:
+            if crc32(data[at : at + _HEAD.size]) != seal:
                 raise ProtocolError("the checksum of a frame's length does not hold")
             if not 0 < length <= self.bytes_max:
                 raise _bad_length(length, self.bytes_max)
@@ -107,7 +107,7 @@ class SealedFrames(Frames):
             if at + need > end:
                 break
             payload = data[begin : at + need]
-            if zlib.crc32(payload) != crc:
+            if crc32(payload) != crc:
                 raise ProtocolError(f"the checksum of a frame of {length} bytes does not hold")
             payloads.append(payload)
             at, need = at + need, SEAL_SIZE
@@ -122,9 +122,9 @@ def seal(*parts: bytes) -> bytes:
     size = crc = 0
     for part in parts:
         size += len(part)
-        crc = zlib.crc32(part, crc)
+        crc = crc32(part, crc)
     head = _HEAD.pack(size, crc)
-    return b"".join((head, LENGTH.pack(zlib.crc32(head)), *parts))
+    return b"".join((head, LENGTH.pack(crc32(head)), *parts))
 
 
 def frame(payload: bytes) -> bytes:

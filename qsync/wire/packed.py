@@ -8,10 +8,10 @@ opens a million rows does it column by column.
 
 import struct
 import sys
-import zlib
 from array import array
 from typing import Final, NamedTuple
 
+from qsync.checksum import crc32
 from qsync.errors import ProtocolError
 from qsync.record import HEADER_SIZE, RecordDamage
 
@@ -84,7 +84,7 @@ def last_crc(rows: PackedRows) -> int:
 def follows(batch: bytes, crc: int) -> bool:
     """The first entry of a batch is chained to an entry of this checksum."""
     stop, sealed = _after(batch, 0), HEADER_SIZE - _CRC_SIZE
-    chained = zlib.crc32(batch[HEADER_SIZE:stop], zlib.crc32(batch[:sealed], crc))
+    chained = crc32(batch[HEADER_SIZE:stop], crc32(batch[:sealed], crc))
     return bool(chained == _LENGTH.unpack_from(batch, sealed)[0])
 
 
@@ -119,7 +119,7 @@ def pack(
         stops.append(at)
     if at > end or last_head < at < end:
         raise RecordDamage("torn entry", index=-1)
-    width, crc32, view = HEADER_SIZE + opening, zlib.crc32, memoryview(batch)
+    width, view = HEADER_SIZE + opening, memoryview(batch)
     crcs = array(
         "I", [crc32(view[a + HEADER_SIZE : z]) for a, z in zip(starts, stops, strict=True)]
     )

@@ -1,10 +1,10 @@
 """The beginning of a trimmed log: a small file beside the segments, replaced as a whole."""
 
 import struct
-import zlib
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from qsync.checksum import crc32
 from qsync.core.logstart import LogStart, decode
 from qsync.errors import Damaged
 from qsync.store import faults
@@ -37,7 +37,7 @@ class LogBeginning(NamedTuple):
         """Encode it as it is stored."""
         body = self.start.alone().encode()
         head = _HEAD.pack(_MAGIC, _VERSION, self.log, self.first, self.tails, len(body))
-        return head + body + _CRC.pack(zlib.crc32(head + body))
+        return head + body + _CRC.pack(crc32(head + body))
 
 
 def unpack_beginning(stored: bytes) -> LogBeginning | None:
@@ -45,7 +45,7 @@ def unpack_beginning(stored: bytes) -> LogBeginning | None:
     if len(stored) < _HEAD.size + _CRC.size:
         return None
     body, (checksum,) = stored[: -_CRC.size], _CRC.unpack_from(stored, len(stored) - _CRC.size)
-    if zlib.crc32(body) != checksum:
+    if crc32(body) != checksum:
         return None
     magic, version, log, first, tails, size = _HEAD.unpack_from(body)
     if magic != _MAGIC or version != _VERSION or len(body) != _HEAD.size + size:

@@ -7,10 +7,10 @@ tells a torn record from a damaged one (docs/decisions/0011-the-log-is-a-sequenc
 """
 
 import struct
-import zlib
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from qsync.checksum import crc32
 from qsync.errors import StoreError, WrongFormat
 from qsync.store import meta
 from qsync.store.meta import Meta
@@ -114,7 +114,7 @@ def padded(size: int) -> int:
 
 def salt(log: bytes, number: int) -> int:
     """What the checksums of a segment's records begin with: those of another one do not hold."""
-    return zlib.crc32(number.to_bytes(8, "big"), zlib.crc32(log))
+    return crc32(number.to_bytes(8, "big"), crc32(log))
 
 
 def check_length(size: int, path: Path) -> None:
@@ -144,7 +144,7 @@ def pack_header(header: SegmentHeader) -> bytes:
         header.keeps,
         pack_numbers(header.numbers),
     )
-    return (body + _CRC.pack(zlib.crc32(body))).ljust(SECTOR, _FILL)
+    return (body + _CRC.pack(crc32(body))).ljust(SECTOR, _FILL)
 
 
 def unpack_header(sector: bytes) -> SegmentHeader | None:
@@ -152,7 +152,7 @@ def unpack_header(sector: bytes) -> SegmentHeader | None:
     if len(sector) < SECTOR or not sector.startswith(_SEGMENT_MAGIC):
         return None
     body, (checksum,) = sector[: _HEADER.size], _CRC.unpack_from(sector, _HEADER.size)
-    if zlib.crc32(body) != checksum:
+    if crc32(body) != checksum:
         return None
     _, version, log, number, size, sequence, keeps, numbers = _HEADER.unpack(body)
     if version != VERSION:
@@ -175,14 +175,14 @@ def pack_record(draft: RecordDraft, *, sequence: int, keeps: int, seed: int) -> 
         kind,
         mask,
         len(payload),
-        zlib.crc32(payload, seed),
+        crc32(payload, seed),
         sequence,
         draft.above,
         keeps,
         draft.tail_length,
         draft.numbers,
     )
-    head += _CRC.pack(zlib.crc32(head, seed))
+    head += _CRC.pack(crc32(head, seed))
     whole = b"".join((head, payload))
     return whole + _FILL * (-len(whole) % SECTOR)
 
@@ -204,7 +204,7 @@ def unpack_head(sector: bytes, *, seed: int) -> RecordHead | None:
     """The head of a record at the beginning of a sector; None when there is none that verifies."""
     if len(sector) < HEAD_SIZE or not sector.startswith(_RECORD_MAGIC):
         return None
-    if zlib.crc32(sector[: _HEAD.size], seed) != _CRC.unpack_from(sector, _HEAD.size)[0]:
+    if crc32(sector[: _HEAD.size], seed) != _CRC.unpack_from(sector, _HEAD.size)[0]:
         return None
     return RecordHead._make(_HEAD.unpack_from(sector)[1:])
 
@@ -217,7 +217,7 @@ def payload_of(head: RecordHead, record: bytes) -> bytes:
 def verifies(head: RecordHead, record: bytes, *, seed: int) -> bool:
     """Does the payload's checksum hold?"""
     payload = memoryview(record)[HEAD_SIZE : HEAD_SIZE + head.length]
-    return len(payload) == head.length and zlib.crc32(payload, seed) == head.checksum
+    return len(payload) == head.length and crc32(payload, seed) == head.checksum
 
 
 def is_torn(head: RecordHead, record: bytes) -> bool:
@@ -242,7 +242,7 @@ def masked(payload: bytes, mask: int) -> bytes:
 def pack_mark(log: bytes, sequence: int) -> bytes:
     """Encode the mark that the record of this number was flushed."""
     body = _MARK.pack(_MARK_MAGIC, log, sequence)
-    return body + _CRC.pack(zlib.crc32(body))
+    return body + _CRC.pack(crc32(body))
 
 
 def unpack_mark(stored: bytes, log: bytes) -> int:
@@ -251,6 +251,6 @@ def unpack_mark(stored: bytes, log: bytes) -> int:
         return 0
     body, (checksum,) = stored[: _MARK.size], _CRC.unpack_from(stored, _MARK.size)
     magic, whose, sequence = _MARK.unpack(body)
-    if magic != _MARK_MAGIC or whose != log or zlib.crc32(body) != checksum:
+    if magic != _MARK_MAGIC or whose != log or crc32(body) != checksum:
         return 0
     return int(sequence)
