@@ -9,6 +9,7 @@ RESUME ?= .soak.json
 # One more than there are cores: tests of real clusters wait a good deal.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 REPEAT ?= 1
+SHARE  ?= 1/1
 DRILLS ?= $(notdir $(basename $(wildcard admin/drills/catalogue/*.yaml)))
 OUT    ?= $(shell mktemp -d)
 
@@ -20,7 +21,7 @@ export PYTHONSAFEPATH := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help env compiled pure demo bench bench-peers bench-spark drills test test-short test-all other-form format-check format lint imports tidy types unit sim live repo \
+.PHONY: help env compiled pure demo bench bench-peers bench-spark drills test test-short test-all test-soak other-form format-check format lint imports tidy types unit sim live repo \
         wheel docs pictures spark spark-anywhere coverage soak corpus explore mutants campaign fuzz dist reference news clean
 
 help: ## this list
@@ -161,6 +162,10 @@ soak: $(VENV)/.developed ## many simulated lives, resumable (SEEDS=1-100000 RESU
 corpus: $(VENV)/.developed ## seeds that reach what is rare, drawn again (SEEDS=1-300)
 	@rm -f tests/seeds/corpus.json
 	@$(BIN)/qsync soak --seeds $(SEEDS) --corpus tests/seeds/corpus.json $(ARGS)
+
+test-soak: $(VENV)/.developed ## the tests that take minutes to hours each (SHARE=3/60: one of sixty shares)
+	@echo "== long tests, share $(SHARE)"
+	@$(BIN)/python -m pytest tests -q -n auto -m soak --share $(SHARE) --timeout 3600 --durations=20 $(ARGS)
 
 explore: $(VENV)/.developed ## every order of events of small clusters, all scopes: an hour (ARGS='--json')
 	@$(BIN)/python -m tests.model

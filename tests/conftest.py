@@ -44,8 +44,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Sort by tier, keeping the (random) order within each; slow ones come last."""
+    _leave_share(config, items)
     tests = Counter(item.path for item in items)
     items.sort(key=lambda item: _cost(item, tests[item.path]))
 
@@ -77,6 +78,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> "LoadScop
     return scheduler
 
 
+def _leave_share(config: pytest.Config, items: list[pytest.Item]) -> None:
+    text = config.getoption("--share")
+    if text is None:
+        return
+    try:
+        share = rings.share_of(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"--share: {error}") from None
+    others = [item for item in items if not rings.is_in_share(item.nodeid, share)]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if rings.is_in_share(item.nodeid, share)]
+
+
 def _cost(item: pytest.Item, tests: int) -> tuple[bool, int, int]:
     folder = item.path.relative_to(ROOT).parts[0]
     slow = item.get_closest_marker("slow") is not None
@@ -85,3 +99,4 @@ def _cost(item: pytest.Item, tests: int) -> tuple[bool, int, int]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write what transcripts say now")
+    parser.addoption("--share", metavar="K/N", help="run the Kth of N shares of the tests")

@@ -1,8 +1,9 @@
-"""Which tests are left out of `make test`: rings.yaml, read."""
+"""Which tests are left out of `make test`: rings.yaml, read; and which are a share of many."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from zlib import crc32
 
 import yaml
 
@@ -49,3 +50,19 @@ def is_full(test: str) -> bool:
     """Whether `make test` leaves the test with this id to `make test-all`."""
     leaves = any(names(ring.leaves, test) for ring in RINGS.values())
     return leaves and not any(names(ring.short, test) for ring in RINGS.values())
+
+
+def share_of(text: str) -> tuple[int, int]:
+    """Which share of how many: `3/8`. One above the last is the first again, as days go on.
+
+    Raises ValueError.
+    """
+    which, slash, count = text.partition("/")
+    if not slash or int(count) < 1:
+        raise ValueError(f"{text!r} is no share: write 3/8 for the third of eight")
+    return int(which) % int(count), int(count)
+
+
+def is_in_share(test: str, share: tuple[int, int]) -> bool:
+    """Whether the test with this id is in that share; each is in one."""
+    return crc32(test.encode()) % share[1] == share[0]

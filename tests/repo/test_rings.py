@@ -109,3 +109,18 @@ def test_what_is_slow_comes_last_and_of_that_long_files_first() -> None:
 def test_every_folder_of_tests_has_its_place_in_the_order() -> None:
     folders = {path.parent.relative_to(TESTS).parts[0] for path in TESTS.rglob("test_*.py")}
     assert folders == set(order.TIERS)
+
+
+def test_each_test_is_in_one_share_and_days_go_round() -> None:
+    tests = [f"tests/seeds/test_explore.py::test_a[{number}]" for number in range(200)]
+    shares = [rings.share_of(f"{day}/7") for day in range(1, 8)]
+    found = [test for share in shares for test in tests if rings.is_in_share(test, share)]
+    assert sorted(found) == sorted(tests)
+    assert rings.share_of("8/7") == rings.share_of("1/7")
+    assert all(rings.is_in_share(test, rings.share_of("1/1")) for test in tests)
+
+
+@pytest.mark.parametrize("text", ["3", "3/0", "a/b", "/", "3/-1"])
+def test_what_is_no_share_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"share|invalid literal"):
+        rings.share_of(text)
