@@ -144,7 +144,8 @@ class Overlay:
     def _divide(self) -> list[Memtable]:
         """Rebuild the active memtable from its unfolded rows if these are few."""
         former = self._active
-        if len(former.txns) - self._folded > self.limits.memtable_rows // REST_SHARE:
+        left = max(len(former.txns) - self._folded, former.rows - self._folded_rows)
+        if left > self.limits.memtable_rows // REST_SHARE:
             return []
         self._active = Memtable()
         for txn in islice(former.txns, self._folded, None):

@@ -177,6 +177,16 @@ def test_what_little_is_left_of_the_active_memtable_is_put_anew() -> None:
     assert overlay.tables == (overlay.memtables[0].versions,)
 
 
+def test_few_entries_of_many_rows_are_not_put_anew() -> None:
+    """It would take as long as all their rows took before, in one piece."""
+    overlay = Overlay(OverlayLimits(100))
+    for index in range(1, 11):
+        overlay.put(logged(index, [(b"%d-%d" % (index, n), b"v") for n in range(6)]))
+    assert overlay.fold(9, 54) == []
+    assert len(overlay.memtables[0].txns) == 10
+    assert overlay.rows == 6
+
+
 def test_an_entry_of_many_rows_is_not_divided() -> None:
     overlay = Overlay(OverlayLimits(3))
     many: list[Write] = [(b"%02d" % number, b"v") for number in range(50)]
