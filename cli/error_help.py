@@ -72,8 +72,9 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "members need the same secret: `qsync init` puts it into the file `secret`.",
     ),
     "OVERLOADED": ErrorHelp(
-        "Too many requests are waiting: a limit is reached, such as connections_max, "
-        "inflight_max, or a full limbo.",
+        "A limit is reached: too many requests are waiting (inflight_max, a full limbo), or too "
+        "many connections or sessions are open (connections_max, sessions_max, "
+        "sessions_per_user_max).",
         "Wait `details['retry_after']` seconds and send it again; send less at a time.",
     ),
     "SYNC_QUEUE_FULL": ErrorHelp(
@@ -96,8 +97,7 @@ ERROR_HELP: Mapping[str, ErrorHelp] = {
         "archive of the node that had it keep the write.",
     ),
     "SESSION_EXPIRED": ErrorHelp(
-        "The client was silent for longer than `limits.session_ttl`, or more sessions than "
-        "`limits.sessions_max` are open.",
+        "The client was silent for longer than `limits.session_ttl`, or the session was closed.",
         "Open a new session. Only the data shows the outcome of an old request.",
     ),
     "NO_SUCH_SPACE": ErrorHelp(

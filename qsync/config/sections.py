@@ -347,6 +347,11 @@ class LimitsSection:
         duration("1s", "365d"), "1h", "silence after which a client session may expire"
     )
     sessions_max: int = option(integer(1, 10_000_000), "10000", "client sessions kept")
+    sessions_per_user_max: int = option(
+        integer(0, 10_000_000),
+        "0",
+        "client sessions that one user may open; 0: half of `limits.sessions_max`",
+    )
     session_outcomes_max: int = option(
         integer(1, 1_000_000), "4096", "outcomes kept for the retries of one session"
     )

@@ -215,6 +215,7 @@ class Limits(NamedTuple):
     txn_bytes_max: int = 8 << 20
     ops_max: int = 100_000
     sessions_max: int = 10_000
+    sessions_per_user_max: int = 5_000
     outcomes_max: int = 10_000
 
 

@@ -11,6 +11,7 @@ from qsync.data.overlay import Backing, OverlayLimits, VersionView
 from qsync.data.reading import Query, Scan
 from qsync.data.request import ExecutedTransaction, Limits, Request
 from qsync.data.schema import Schema, SpaceDefinition
+from qsync.data.session_holders import SessionHolders
 from qsync.errors import Conflict, QsyncError
 
 Operations = Sequence[Sequence[object]]
@@ -30,19 +31,26 @@ class DataState(UnfoldedHistory):
         folded: Index,
         limits: Limits | None = None,
         memory: OverlayLimits | None = None,
+        holders: SessionHolders | None = None,
     ) -> None:
         super().__init__(backing, folded=folded, memory=memory)
         self.limits = limits or Limits()
+        self.holders = holders or SessionHolders()
 
     def anew(self, folded: Index) -> "DataState":
         """Return the same over a store with other rows, or none: their log is to be replayed."""
-        memory = self.overlay.limits
-        return DataState(self.backing, folded=folded, limits=self.limits, memory=memory)
+        return DataState(
+            self.backing,
+            folded=folded,
+            limits=self.limits,
+            memory=self.overlay.limits,
+            holders=self.holders,
+        )
 
     def execute(
         self, request: Request, *, at: Position | None = None, visible: bool = False
     ) -> ExecutedTransaction:
-        """Turn a request into the effects it has on the head state. Changes nothing here.
+        """Turn a request into the effects it has on the head state. Changes no row and no session.
 
         `at`: the place that it will have in the log; what is born there is named after it.
         `visible`: on what readers see, to know whether a refusal rests on pending data.
@@ -63,7 +71,11 @@ class DataState(UnfoldedHistory):
                 view=view,
                 upto=upto,
             )
-        return execute.execute(request, view, shape, self.sessions.head, self.limits, at=at)
+        known, limits = self.sessions.head, self.limits
+        executed = execute.execute(request, view, shape, known, limits, at=at)
+        if executed.changes and request.user:
+            self.holders.open(request.user, executed.changes, known=known, limits=limits)
+        return executed
 
     def refuse(self, request: Request, error: QsyncError) -> ExecutedTransaction:
         """The entry that records the refusal of a request under its number."""

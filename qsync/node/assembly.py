@@ -326,6 +326,7 @@ def data_limits(config: NodeConfig) -> Limits:
         tuple_bytes_max=limits.tuple_bytes_max,
         txn_bytes_max=limits.txn_bytes_max,
         sessions_max=limits.sessions_max,
+        sessions_per_user_max=limits.sessions_per_user_max or max(limits.sessions_max // 2, 1),
         outcomes_max=limits.session_outcomes_max,
     )
 

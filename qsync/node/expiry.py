@@ -23,14 +23,18 @@ class Expiry:
         self._ttl = ttl
         self._used: dict[bytes, float] = {}
         self._term = 0
+        self._holders = replica.raw.holders
 
-    def used(self, session: bytes, now: float) -> None:
+    def used(self, session: bytes, now: float, user: str = "") -> None:
         """Note that a request of that session has come, whatever will be answered.
 
-        Not of one that is unknown here: `sweep` adds it once it is in the log.
+        Not of one that is unknown here: `sweep` adds it once it is in the log. `user`: who asks,
+        where the cluster has users.
         """
         if session in self._used:
             self._used[session] = now
+            if user:
+                self._holders.note_use(user, session)
 
     def sweep(self, now: float) -> int:
         """Propose the end of sessions that were silent for too long; return how many."""
@@ -44,6 +48,7 @@ class Expiry:
             known: Collection[bytes] = self._replica.state.sessions.head
         except Rebuilding:
             return 0  # this node leads no longer
+        self._holders.forget_closed(known)
         if not known:
             return 0
         for session in known:

@@ -160,7 +160,7 @@ class ClientRequests:
         ticket = None if flags & _AT_ONCE else self.tickets.number()
         session, seq = request.session, request.seq
         if session:
-            self.expiry.used(session, now)
+            self.expiry.used(session, now, connection.turn.user)
         transaction = Transaction(
             session,
             seq,

@@ -81,6 +81,21 @@ def test_a_session_lives_as_long_as_its_client_writes(
     assert session not in lone.replica.state.sessions.head
 
 
+def test_who_uses_a_session_that_another_leader_opened_is_counted_for_it(
+    lone: Lone, desk: Desk
+) -> None:
+    """By the users of the connections; nobody else is counted for a session that is not there."""
+    (session,) = lone.replica.state.sessions.head
+    desk.client.turn.user = "ann"
+    desk.expiry.sweep(lone.now)
+    desk.write(session, 7, int(WriteFlags.NONE))
+    desk.write(b"never opened", 8, int(WriteFlags.NONE))
+    assert lone.replica.raw.holders._users == {session: "ann"}
+    lone.write([31, session])
+    desk.expiry.sweep(lone.now)
+    assert lone.replica.raw.holders._users == {}
+
+
 def test_sessions_that_nobody_opened_are_not_remembered(lone: Lone, desk: Desk) -> None:
     assert desk.expiry.sweep(lone.now) == 0
     for seed in range(50):

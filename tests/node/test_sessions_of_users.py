@@ -257,3 +257,27 @@ def test_a_path_that_is_too_long_for_a_socket_is_no_obstacle(tmp_path: Path) -> 
             assert (deep / "n1" / socket_files.FILE).is_socket()
 
     trio.run(live)
+
+
+async def _hoarding(path: Path) -> None:
+    few = config(path, alone=True, limits__sessions_max="20")
+    async with qsync.Node(few) as node:
+        await prepare(node.address)
+        async with qsync.connect_async(node.address, user="root", password=PASSWORD) as root:
+            await root.users.create("mallory", PASSWORD)
+        async with await AsyncNodeConnection.open(
+            node.address, credentials=Credentials("mallory", PASSWORD)
+        ) as line:
+            errors = []
+            for each in range(30):
+                opening = [[int(Op.OPEN_SESSION), bytes([each, 1])]]
+                write = verbs.WriteRequest(1, b"", 0, 0, verbs.WriteFlags.NONE, opening)
+                errors.append(await refused(line, write))
+        assert errors[:10] == [None] * 10
+        assert all("sessions_per_user_max" in str(each and each.hint) for each in errors[10:])
+        async with qsync.connect_async(node.address, user="ann", password=PASSWORD) as ann:
+            await ann.space("mine").insert([1])
+
+
+def test_who_opens_all_the_sessions_he_can_keeps_nobody_else_from_writing(tmp_path: Path) -> None:
+    trio.run(_hoarding, tmp_path)
