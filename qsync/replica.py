@@ -211,6 +211,7 @@ class Replica:
         entries = self.machine.replicated_log.entries(index, index)
         same = bool(entries) and entries[0].term == term
         results = self._state.read_results(entries[0].body, user) if same else []
+        refusal = self._state.read_refusal(entries[0].body, user) if same else None
         if ticket is not None:  # Last: what may fail has not.
             behind = behind_what(self.machine.replicated_log, entries[0]) if same else NOTHING
             self.machine.waiters.attach(Waiter(index, term, ticket, behind))
@@ -220,7 +221,7 @@ class Replica:
             lsn=entries[0].lsn if same else Lsn(0),
             results=results,
             duplicate=True,
-            refusal=body.refusal(entries[0].body) if same else None,
+            refusal=refusal,
             rolled_back=known.rolled_back,
         )
 

@@ -75,7 +75,9 @@ def alter_space(draft: EffectDraft, ref: object, options: object) -> bytes | Non
             try:
                 new.check(tuples.stored(data))
             except WrongTuple as error:
-                raise WrongSchema(f"a tuple does not fit the new format: {error.message}") from None
+                raise WrongSchema(
+                    f"a tuple does not fit the new format: {error.message}", details=error.details
+                ) from None
     return _put(draft, schema.SPACE, schema.space_row(new))
 
 

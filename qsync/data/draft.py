@@ -11,7 +11,7 @@ from qsync.data.keys import Misfit
 from qsync.data.overlay import Row, merge
 from qsync.data.request import SessionChange, Write, too_large
 from qsync.data.schema import Schema, SpaceDefinition
-from qsync.errors import Damaged, WrongTuple
+from qsync.errors import Damaged
 
 
 class Readable(Protocol):
@@ -151,7 +151,7 @@ class EffectDraft:
         try:
             return index.locate(fields, primary_key)
         except Misfit as error:
-            raise WrongTuple(f'space "{space.name}", index "{index.name}": {error}') from error
+            raise index.misfit(space.name, error) from error
 
     def _enter(
         self,

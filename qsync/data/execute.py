@@ -196,7 +196,7 @@ def _primary_key(space: SpaceDefinition, fields: Sequence[object]) -> bytes:
     try:
         return primary.prefix + primary.extract(fields)
     except Misfit as error:
-        raise WrongTuple(f'space "{space.name}", index "{primary.name}": {error}') from error
+        raise primary.misfit(space.name, error) from error
 
 
 def _primary(space: SpaceDefinition) -> Index:
@@ -293,11 +293,7 @@ def _upsert(draft: EffectDraft, ref: object, row: object, ops: object) -> None:
     if old is None:
         draft.put(space, key, None, data)
         return
-    try:
-        _change(draft, space, key, old, ops)
-    except WrongTuple as error:  # it shows a value, and an upsert takes no right to read
-        what = f'space "{space.name}": the tuple that is there would not fit after the change'
-        raise WrongTuple(what, details=error.details) from None
+    _change(draft, space, key, old, ops)
 
 
 def _delete(draft: EffectDraft, ref: object, index: object, key: object) -> bytes | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from qsync.data import keys
 from qsync.data.keys import KeyPart, Misfit
-from qsync.errors import DuplicateKey, WrongKey
+from qsync.errors import DuplicateKey, WrongKey, WrongTuple
 from qsync.units import how_many
 
 _SHOWN_CHARACTERS_MAX = 100
@@ -57,6 +57,13 @@ class Index:
         return DuplicateKey(
             f'space "{space}", index "{self.name}": another tuple has the key {shown}',
             hint="" if self.id else "`replace` overwrites the tuple that has this key",
+            details={"space": space, "index": self.name},
+        )
+
+    def misfit(self, space: str, why: Misfit) -> WrongTuple:
+        """The refusal of a tuple that has no key in this index."""
+        return WrongTuple(
+            f'space "{space}", index "{self.name}": {why}',
             details={"space": space, "index": self.name},
         )
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from election.messages import Index, Position
-from qsync.data import body, conflicts, execute, needs, reading, schema
+from qsync.data import body, conflicts, execute, needs, reading, schema, telling
 from qsync.data.digest import DigestScan
 from qsync.data.draft import EffectDraft
 from qsync.data.history import UnfoldedHistory
@@ -72,7 +72,13 @@ class DataState(UnfoldedHistory):
                 upto=upto,
             )
         known, limits = self.sessions.head, self.limits
-        executed = execute.execute(request, view, shape, known, limits, at=at)
+        try:
+            executed = execute.execute(request, view, shape, known, limits, at=at)
+        except QsyncError as error:
+            told = telling.of_operations(error, request.user, request.ops, shape)
+            if told is error:
+                raise
+            raise told from None
         if executed.changes and request.user:
             self.holders.open(request.user, executed.changes, known=known, limits=limits)
         return executed
@@ -80,6 +86,14 @@ class DataState(UnfoldedHistory):
     def refuse(self, request: Request, error: QsyncError) -> ExecutedTransaction:
         """The entry that records the refusal of a request under its number."""
         return execute.refuse(request, error, self.sessions.head, self.limits)
+
+    def read_refusal(self, text: bytes, user: str | None = None) -> QsyncError | None:
+        """Return the refusal that a body records, as the user may see it; None if it records none.
+
+        It may be that of another's request: see `read_results`.
+        """
+        error = body.refusal(text)
+        return error and telling.of_record(error, user, self.schemas.shown)
 
     def read_results(self, text: bytes, user: str | None = None) -> list[bytes | None]:
         """Return what the operations of a transaction returned, from its body.

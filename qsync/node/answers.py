@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Final, Protocol, assert_never
 from election.messages import Position
 from qsync import record
 from qsync.core.reads import shown_to_fresh, shows
-from qsync.errors import Compacted, ProtocolError, Rebuilding, WrongKey, WrongOperation
+from qsync.data import telling
+from qsync.errors import (
+    Compacted,
+    ProtocolError,
+    QsyncError,
+    Rebuilding,
+    WrongKey,
+    WrongOperation,
+)
 from qsync.node import guard, operator_requests
 from qsync.node.audit_heads import AuditHeads
 from qsync.node.auditing import AuditTrail
@@ -75,6 +83,15 @@ class VisibleReads:
         self._replica = replica
         self._status = status
         self._parts = parts
+
+    def shown_error(
+        self, error: QsyncError, user: str, request: verbs.RowsRequest | verbs.DigestRequest
+    ) -> QsyncError:
+        """Return why a read is refused, as the user may see it who asks."""
+        if isinstance(request, verbs.DigestRequest | verbs.GetRequest):
+            return error
+        shown = self._replica.raw.schemas.shown
+        return telling.of_operations(error, user, request.ops, shown)
 
     def acks(self, index: int) -> int:
         """Return how many voters are known to have the entry, this leader included."""

@@ -155,7 +155,8 @@ class ClientReads:
             else:
                 found = self._scan(connection, question, place, at)
         except errors.QsyncError as error:
-            self._out.fail(connection, request.id, error)
+            told = answers.shown_error(error, connection.turn.user, request)
+            self._out.fail(connection, request.id, told)
             return None
         if isinstance(found, _Question):
             return found

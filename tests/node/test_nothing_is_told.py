@@ -10,9 +10,11 @@ import qsync
 from qsync import refusing
 from qsync.client.login import Credentials
 from qsync.client.one_node_aio import AsyncNodeConnection
+from qsync.core.consistency import Consistency
+from qsync.data import tuples
 from qsync.data.operation_kinds import Op
 from qsync.data.request import Request
-from qsync.errors import AccessDenied, QsyncError
+from qsync.errors import AccessDenied, DuplicateKey, QsyncError
 from qsync.node.node import open_node
 from qsync.wire import verbs
 from qsync.wire.verbs import PlainRequest, Verb
@@ -77,6 +79,48 @@ def test_what_takes_no_right_on_a_space_tells_nothing_of_it(tmp_path: Path) -> N
     assert [each for each in SECRETS if each in told["plain"]] == []
     assert [each for each in SECRETS if each in told["root"]] == [*SECRETS]
     assert told["plain"].count("lacks the right") >= 4
+
+
+async def _previews(path: Path, told: dict[str, list[str]]) -> None:
+    """What an upsert that does not fit says in each read of a transaction that has it."""
+    async with qsync.Node(config(path, alone=True)) as node:
+        async with qsync.connect_async(node.address) as db:
+            await db.users.create("root", PASSWORD)
+        async with qsync.connect_async(node.address, user="root", password=PASSWORD) as root:
+            for name in ("kept", "own"):
+                await root.schema.create_space(name, is_sync=True)
+            await root.schema.create_index("kept", "by row", parts=[(2, "string")])
+            for key in (1, 2):
+                await root.space("kept").insert([key, f"{ROW}{key}", 4711])
+            for who in ("plain", "ann"):
+                await root.users.create(who, PASSWORD)
+                await root.users.grant(who, ["write"], space="kept")
+                await root.users.grant(who, ["read"], space="own")
+            await root.users.grant("ann", ["read"], space="kept")
+        level = verbs.ReadLevel(Consistency.LOCAL)
+        upsert: list[object] = [
+            *(int(Op.UPSERT), "kept", tuples.encode([1, "x"]), [["=", 2, f"{ROW}2"]])
+        ]
+        reads: list[verbs.Request] = [
+            verbs.TxGetRequest(1, [upsert], "own", 0, [1], level),
+            verbs.SelectRequest(1, "own", 0, "all", [], 9, level=level, ops=[upsert]),
+            verbs.CountRequest(1, "own", 0, "all", [], level, [upsert]),
+        ]
+        for who in ("plain", "ann"):
+            async with await AsyncNodeConnection.open(
+                node.address, credentials=Credentials(who, PASSWORD)
+            ) as line:
+                for read in reads:
+                    with pytest.raises(DuplicateKey) as refused:
+                        await line.ask(read)
+                    told.setdefault(who, []).append(refused.value.message)
+
+
+def test_what_a_transaction_would_write_shows_no_row_when_it_is_refused(tmp_path: Path) -> None:
+    told: dict[str, list[str]] = {}
+    trio.run(_previews, tmp_path, told)
+    assert [ROW in each for each in told["plain"]] == [False] * 3
+    assert [ROW in each for each in told["ann"]] == [True] * 3
 
 
 async def _waits(path: Path, found: dict[str, bool]) -> None:

@@ -233,6 +233,45 @@ async def _retries(path: Path, told: dict[str, object]) -> None:
                 told[user] = (await line.ask(verbs.WriteRequest(1, *number, 0, 0, [insert])))[4:]
 
 
+async def _refused_retries(path: Path, told: dict[str, str]) -> None:
+    """What each user hears with the token of ann's insert, which was refused for good."""
+    async with qsync.Node(config(path, alone=True)) as node:
+        await prepare(node.address)
+        async with qsync.connect_async(node.address, user="root", password=PASSWORD) as root:
+            await root.users.create("bob", PASSWORD)
+            await root.users.revoke("ann", ["read"], space="mine")
+            await root.space("mine").insert([4711])
+        number: tuple[bytes, int] = (b"", 0)
+        for user in ("ann", "bob", "root", "ann "):
+            who = Credentials(user.strip(), PASSWORD)
+            async with await AsyncNodeConnection.open(node.address, credentials=who) as line:
+                if not number[1]:
+                    opening = [int(Op.OPEN_SESSION), b"seed"]
+                    opened = await line.ask(verbs.WriteRequest(1, b"", 0, 0, 0, [opening]))
+                    number = (tuples.stored(_row(opened))[0], 1)  # type: ignore[assignment]  # bytes
+                op: list[object] = [int(Op.GIVE_UP)]
+                if user == "ann":
+                    op = [int(Op.INSERT), "mine", tuples.encode([4711])]
+                doubted = verbs.WriteFlags.DOUBTED
+                error = await refused(line, verbs.WriteRequest(1, *number, 0, doubted, [op]))
+                assert error is not None
+                assert error.details["recorded"]
+                told[user] = f"{error.code}: {error.message} {error.hint} {sorted(error.details)}"
+
+
+def test_a_token_of_another_tells_that_it_was_refused_and_not_for_which_row(
+    tmp_path: Path,
+) -> None:
+    told: dict[str, str] = {}
+    trio.run(_refused_retries, tmp_path, told)
+    assert "4711" in told["ann"]
+    assert told["root"] == told["ann "] == told["ann"]
+    assert told["bob"] == (
+        "DUPLICATE_KEY: the request was refused; why exactly is told who may read or write what it "
+        "was about  ['recorded']"
+    )
+
+
 def _row(answer: list[object]) -> bytes:
     """The first tuple of what a write is answered with."""
     results = answer[4]

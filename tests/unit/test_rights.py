@@ -12,10 +12,12 @@ from qsync.data.request import Request
 from qsync.data.state import DataState
 from qsync.errors import (
     AccessDenied,
+    DuplicateKey,
     Overloaded,
     ProtocolError,
     QsyncError,
     WrongOperation,
+    WrongSchema,
     WrongTuple,
 )
 from qsync.node import feed
@@ -236,6 +238,39 @@ def test_an_upsert_that_is_refused_does_not_show_what_is_stored(change: list[obj
     for each in ("4711", str(4711 - (1 << 40)), "hidden"):
         assert each not in told
     assert error.details["space"] == "kept"
+
+
+_KEPT = [["id", "unsigned"], ["secret", "unsigned"], ["tag", "string"]]
+_OVER_ROWS: dict[str, list[object]] = {
+    "a unique index": [Op.CREATE_INDEX, "kept", "by_tag", {"parts": [[3, "string"]]}],
+    "an index of a field that does not fit": [
+        *(Op.CREATE_INDEX, "kept", "by_secret", {"parts": [[4, "string"]], "unique": False})
+    ],
+    "another format": [Op.ALTER_SPACE, "kept", {"format": [*_KEPT, ["rest", "string"]]}],
+    "an upsert": [Op.UPSERT, "kept", tuples.encode([2, 1, "b", 1]), [["=", 2, 1]]],
+}
+
+
+@pytest.mark.parametrize("case", sorted(_OVER_ROWS))
+def test_who_may_not_read_a_space_is_not_shown_the_rows_that_refuse_a_change(case: str) -> None:
+    """Who may, is: it is by these values that the row is found."""
+    book = users_book()
+    book.write([Op.CREATE_SPACE, "kept", {"format": _KEPT, "primary": [[1]]}])
+    parts = {"parts": [[3, "string"], [2, "unsigned"]]}
+    book.write(*([Op.INSERT, "kept", tuples.encode([n, n, "hidden", 4711])] for n in (1, 2)))
+    book.write([Op.CREATE_INDEX, "kept", "both", parts])
+    book.write(create("bob"), grant("ann", "alter,write", name="kept"))
+    book.write(grant("bob", "alter,write,read", name="kept"))
+    secrets = ("4711", "hidden", "number 1")
+    told = {}
+    for who in ("ann", "bob"):
+        error = ask(book, who, _OVER_ROWS[case])
+        assert isinstance(error, DuplicateKey | WrongTuple | WrongSchema)
+        assert error.details["space"] == "kept"
+        text = f"{error.message} {error.hint} {error.details}"
+        told[who] = [each for each in secrets if each in text]
+    assert told["ann"] == []
+    assert told["bob"] != []
 
 
 def test_a_condition_on_what_was_read_takes_the_right_to_read() -> None:
