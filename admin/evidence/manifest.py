@@ -8,6 +8,7 @@ from typing import get_args, get_origin
 
 from qsync.checksum import crc32
 from qsync.errors import ConfigError
+from qsync.store.private import FILE_OF_ALL, FILE_OF_OWNER, replace_with
 
 FORMAT = 1
 """Raised when a reader of the former format would misunderstand."""
@@ -20,6 +21,8 @@ ANEW = "of a dump, delete it and run `qsync dump` into this folder again"
 """The hint for a damaged file."""
 AGAIN = f"{ANEW}; if it was changed on purpose, remove its entry from `checksums` in {MANIFEST}"
 """The hint for a changed file."""
+REDACTED = "redacted"
+"""Stands for texts that were left out; as the command, for a bundle that anybody may read."""
 _SUMS, _CRC = "checksums", "crc"
 
 
@@ -89,13 +92,17 @@ class Manifest:
     checksums: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def save(self, folder: Path) -> None:
-        """Replace the manifest of a folder in one step, with a checksum of its own."""
+        """Replace the manifest of a folder in one step, with a checksum of its own.
+
+        As private as the rows are: it names addresses, commands and what the cluster has.
+        """
         members = json.loads(json.dumps(asdict(self)))
         sums = {MANIFEST: {_CRC: _crc(members)}, **members[_SUMS]}
         fresh = folder / UNFINISHED
         text = json.dumps(members | {_SUMS: sums}, indent=2)
-        fresh.write_text(text + "\n", encoding="utf-8")
-        fresh.replace(folder / MANIFEST)
+        fresh.unlink(missing_ok=True)  # a kill has left it
+        mode = FILE_OF_ALL if self.command == REDACTED else FILE_OF_OWNER
+        replace_with(fresh, folder / MANIFEST, f"{text}\n".encode(), mode=mode)
 
     @classmethod
     def load(cls, folder: Path) -> "Manifest":

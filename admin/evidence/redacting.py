@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from admin.evidence.bundle import Bundle, BundlePart, rows_of, write_part
-from admin.evidence.manifest import Manifest, NoEvidence
+from admin.evidence.manifest import REDACTED, Manifest, NoEvidence
 from admin.evidence.parts import check_parquet
 from admin.evidence.tables import TABLES, Row
 from admin.lab.new_directory import check_new
@@ -29,7 +29,6 @@ from qsync.store.private import FILE_OF_ALL
 
 KEPT_SETTINGS: Final = ("replication", "fence_seconds")
 """Those that a rule reads."""
-_REDACTED: Final = "redacted"
 _KEY_BYTES: Final = 32
 _SEALED: Final = HEADER_SIZE - 4
 """Bytes of a header that its checksum covers."""
@@ -95,12 +94,12 @@ class Redactor:
     def manifest(self, clear: Manifest) -> Manifest:
         """Return the redacted manifest."""
         nodes = tuple(
-            replace(each, address="", problem=each.problem and _REDACTED) for each in clear.nodes
+            replace(each, address="", problem=each.problem and REDACTED) for each in clear.nodes
         )
         settings = {name: each for name, each in clear.settings.items() if name in KEPT_SETTINGS}
-        gaps = dict.fromkeys(clear.gaps, _REDACTED)  # reasons name addresses and paths
+        gaps = dict.fromkeys(clear.gaps, REDACTED)  # reasons name addresses and paths
         found = replace(clear, nodes=nodes, settings=settings, gaps=gaps)
-        return replace(found, command=_REDACTED, checksums={})
+        return replace(found, command=REDACTED, checksums={})
 
 
 def _rows(part: BundlePart, run_id: str) -> Iterator[Row]:
@@ -235,7 +234,7 @@ class _History:
             found = _with(
                 row,
                 key_hash=self._digests.key_hash,
-                error=lambda _: _REDACTED,
+                error=lambda _: REDACTED,
                 session=self._digests.session,
             )
             found["key"] = self._value(row["key"], numbers=True)

@@ -13,7 +13,7 @@ import pytest
 from admin.evidence import parts
 from admin.evidence.bundle import Bundle, write_part
 from admin.evidence.bundle import write as write_bundle
-from admin.evidence.manifest import Manifest
+from admin.evidence.manifest import MANIFEST, Manifest
 from admin.evidence.tables import Row
 from admin.workload.history import save
 from cli.main import run
@@ -65,9 +65,10 @@ def no_umask() -> Iterator[None]:
 
 
 def modes(folder: Path) -> set[str]:
-    """Of the files with rows."""
-    files = [each for each in folder.rglob("*") if each.suffix in {".jsonl", ".parquet"}]
-    assert len(files) > 1
+    """Of all files: those with rows, and the manifest."""
+    files = [each for each in folder.rglob("*") if each.is_file()]
+    assert {each.name for each in files} >= {MANIFEST}
+    assert len(files) > 2
     return {f"{stat.S_IMODE(each.stat().st_mode):o}" for each in files}
 
 
