@@ -12,6 +12,7 @@ from qsync.data.grants import SECRET_SPACES, KnownOperation
 from qsync.data.operation_kinds import Op, ReadKind
 from qsync.data.request import Request
 from qsync.data.schema import USER_SPACE_MIN, Schema
+from qsync.errors import NoSuchIndex, NoSuchSpace, ProtocolError
 from qsync.rights import Need, Privilege
 
 Operation = Sequence[object]
@@ -34,6 +35,7 @@ def check(request: Request, *shapes: Schema) -> None:
             known = rights.known_of(user)
             if not _is_known(known, request):
                 wanted = [*of_operations(user, request.ops), *_of_reads(request.reads)]
+                wanted += _of_primaries(request.ops, shape)
                 rights.check(user, wanted, shape.name_of)
                 _remember(known, request)
         former = shape
@@ -95,6 +97,23 @@ def of_operations(user: str, ops: Sequence[Operation]) -> Iterator[Need]:
             yield Need(Privilege.SUPER)
         else:
             yield from found(user, op)
+
+
+def _of_primaries(ops: Sequence[Operation], shape: Schema) -> Iterator[Need]:
+    """A primary index takes all tuples along when it is dropped, which is a write, as to truncate.
+
+    By the schema before the transaction: under a new name it took the right to write already.
+    """
+    for op in ops:
+        if len(op) == 3 and op[0] == Op.DROP_INDEX and _is_primary(shape, op[1], op[2]):
+            yield _on(op, Privilege.WRITE)
+
+
+def _is_primary(shape: Schema, space: object, index: object) -> bool:
+    try:
+        return shape.space(space).index(index).id == 0
+    except (NoSuchIndex, NoSuchSpace, ProtocolError):
+        return False
 
 
 def _of_reads(reads: Sequence[Operation]) -> Iterator[Need]:

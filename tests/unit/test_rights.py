@@ -204,6 +204,22 @@ def test_a_space_is_renamed_only_to_where_one_may_create() -> None:
     assert ask(book, "ann", there) is None
 
 
+@pytest.mark.parametrize("named", ["primary", 0, None, 0.0])
+def test_who_may_alter_a_space_but_not_write_to_it_removes_no_rows(named: object) -> None:
+    """With the primary index all rows go, as when it is truncated."""
+    book = users_book()
+    space = book.state.schemas.head.space("mine")
+    book.write(put(), [Op.CREATE_INDEX, "mine", "second", {"parts": [[3]], "unique": False}])
+    book.write(grant("ann", "alter"))
+    for ref in ("mine", space.id):
+        assert denied(ask(book, "ann", [Op.DROP_INDEX, ref, named])) == Need(Privilege.WRITE, ref)
+    both: list[list[object]] = [[Op.DROP_INDEX, "mine", each] for each in ("second", named)]
+    assert denied(ask(book, "ann", *both)) == Need(Privilege.WRITE, "mine")
+    assert ask(book, "ann", both[0]) is None
+    book.write(grant("ann", "write"))
+    assert ask(book, "ann", *both) is None
+
+
 @pytest.mark.parametrize("lacking", ["read", "write", "drop"])
 def test_nobody_gets_more_rights_on_a_space_by_renaming_it(lacking: str) -> None:
     """Who has all rights on the new name would have them on the rows from then on."""
