@@ -27,6 +27,8 @@ _REREAD_BYTES: Final = 1 << 20
 """How much of the ends of the files is read for what was noted in a former life."""
 _OWN: Final = frozenset({"n", "time", "event", "before", "hash"})
 """The fields that every line has."""
+USERS_A_LINE: Final = 64
+"""Existing users that one line of a new trail names."""
 NOTED_MAX: Final = 64
 """Lines per connection, about, of missing rights; one more says that there are others."""
 OTHERS: Final = "others, of which no more is written for this connection"
@@ -97,14 +99,20 @@ class AuditTrail:
             )
 
     def note_users(self, users: Iterable[str]) -> None:
-        """List the existing users, once in a new trail: the first was created without a login."""
+        """List the existing users, once in a new trail: the first was created without a login.
+
+        So many a line; each line says how many there are in all.
+        """
         if self._introduced or self._path is None:
             return
         self._introduced = True
         with suppress(OSError, ValueError):  # then writing the line raises the alarm
             self._recall(self._path)
         if self.begun is None or not self.begun.number:
-            self._write("users", {"users": sorted(users)[:NOTED_MAX]})
+            names = sorted(users)
+            for at in range(0, len(names), USERS_A_LINE):
+                some = names[at : at + USERS_A_LINE]
+                self._write("users", {"users": some, "count": len(names)})
 
     def note_happening(self, event: str, fields: Mapping[str, object]) -> None:
         """Write down an event that has already happened and cannot be refused any more."""

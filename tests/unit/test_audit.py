@@ -18,7 +18,7 @@ from qsync.data.operation_kinds import Op
 from qsync.errors import AccessDenied, StoreError
 from qsync.happenings import HAPPENINGS
 from qsync.node import guard
-from qsync.node.auditing import AUDITED, NOTED_MAX, OTHERS, AuditTrail
+from qsync.node.auditing import AUDITED, NOTED_MAX, OTHERS, USERS_A_LINE, AuditTrail
 from qsync.node.connection import Connection
 from qsync.wire.verbs import LogRequest, WriteRequest
 
@@ -180,6 +180,17 @@ def test_a_new_trail_says_once_who_there_is(tmp_path: Path) -> None:
     found = [audit.fields_of(text) for _, text in audit.lines_of(audit.files_of(tmp_path))]
     assert [each["event"] for each in found] == ["login", "users", "login"]
     assert found[1]["users"] == ["ann", "root"]
+    assert found[1]["count"] == 2
+
+
+def test_a_new_trail_leaves_out_none_of_many_users(tmp_path: Path) -> None:
+    names = [f"user{number:04}" for number in range(2 * USERS_A_LINE + 1)]
+    opened(tmp_path).note_users(names)
+    found = [audit.fields_of(text) for _, text in audit.lines_of(audit.files_of(tmp_path))]
+    assert [each["count"] for each in found] == [len(names)] * 3
+    told = [each["users"] for each in found]
+    assert told == [names[at : at + USERS_A_LINE] for at in (0, USERS_A_LINE, 2 * USERS_A_LINE)]
+    assert audit.verify(audit.lines_of(audit.files_of(tmp_path))).faults == ()
 
 
 def test_a_line_about_a_node_that_does_not_run_goes_on_with_its_trail(tmp_path: Path) -> None:
