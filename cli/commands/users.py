@@ -13,7 +13,7 @@ from cli.examples import examples
 from cli.exits import NoFile
 from cli.options import json_option, target_option, timeout_option
 from cli.output import document, say, style, text
-from cli.render.rights import in_words, may_do_everything
+from cli.render.rights import creation_in_words, in_words, may_do_everything, names_nothing
 from qsync.errors import ConfigError, WrongOperation
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def create(
         known = _known(db, "user")
         first = not db.users.info().get("users")
         if dry_run:
-            _would("create", name, _creation(name, first=first, known=name in known))
+            _would("create", name, creation_in_words(name, first=first, known=name in known))
             return
         if if_not_exists and name in known:
             stays = f"user {name} was there already, and keeps its password"
@@ -160,18 +160,6 @@ def create(
     _did("create", name, f"user {name} is there", created=True, password=generated, first=first)
     if first:
         say("it is the first user and may do everything; from now on every client must log in")
-
-
-def _creation(name: str, *, first: bool, known: bool) -> str:
-    """What `user create` would do, in words."""
-    if known:
-        return f"user {name} is there already: nothing would be done"
-    if first:
-        return (
-            f"user {name} would be created, the first one: with role super, and from then on "
-            "every client must log in"
-        )
-    return f"user {name} would be created"
 
 
 @user.command(epilog="Example: qsync user passwd ann --generate")
@@ -288,13 +276,22 @@ def _grant(
         raise click.UsageError("give PRIVILEGES such as read,write, or --role ROLE")
     what = f"role {role}" if role else f"{','.join(named)} on {space or 'everything'}"
     with _connected(target, timeout) as db:
+        note = _note(db, space) if verb == "grant" and space and "create" not in named else None
         if dry_run:
             now = in_words(db.users.info(grantee))
             _would(verb, grantee, f"{grantee} would be {_DONE[verb]} {what}; now it has {now}")
+            if note and not style().as_json:
+                say(note)
             return
         change = db.users.grant if verb == "grant" else db.users.revoke
         change(grantee, named, space=space, role=role)
-    _did(verb, grantee, f"{grantee} is {_DONE[verb]} {what}")
+    _did(verb, grantee, f"{grantee} is {_DONE[verb]} {what}", note=note)
+
+
+def _note(db: "Client", space: str) -> str | None:
+    """What to know of a grant on a name that nothing has yet: rights belong to names."""
+    sequences = (str(row[2]) for row in db.space("_sequence").select())
+    return names_nothing(space, [*db.schema.spaces(), *sequences])
 
 
 _DONE = {"grant": "granted", "revoke": "deprived of"}
@@ -385,6 +382,8 @@ def _did(verb: str, name: str, what: str, **more: object) -> None:
         document("user-changed", verb=verb, name=name, **given)
         return
     say(what)
+    if "note" in given:
+        say(str(given["note"]))
     if "password" in given:
         text(str(given["password"]))
 

@@ -127,6 +127,18 @@ def test_a_user_is_made_granted_to_deprived_and_dropped(operator: Operator) -> N
     operator("user", "grant", "ann", "read,write", "--space", "st*", "--dry-run")
     operator("get", "stock", "1", as_=ann, code=4)
     operator("user", "grant", "ann", "read,write", "--space", "st*")
+    assert "no space" not in operator.err
+    assert "stok" in str(operator.told("user", "grant", "ann", "read", "--space", "stok")["note"])
+    for verb, more in (
+        ("grant", "--dry-run"),
+        ("grant", "--space=stok"),
+        ("revoke", "--space=stok"),
+    ):
+        operator("user", verb, "ann", "read", "--space", "stok", more)
+        assert ('(did you mean "stock"?)' in operator.err) is (verb == "grant")
+    operator("user", "grant", "ann", "create", "--space", "new")
+    assert "no space" not in operator.err
+    operator("user", "revoke", "ann", "create", "--space", "new")
     operator("replace", "stock", "[1, 2]", as_=ann)
     operator("user", "revoke", "ann", "write", "--space", "st*")
     operator("replace", "stock", "[1, 3]", as_=ann, code=4)
