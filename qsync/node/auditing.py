@@ -212,8 +212,11 @@ class AuditTrail:
         self.write_line("login_failed", {"user": user, "address": address, "why": why})
 
     def note_denied(self, connection: Connection, missing: str) -> None:
-        """Write down a denied request: a line a right, or one client could fill the disk."""
-        noted = connection.turn.noted
+        """Write down a denied request: a line a right, or one client could fill the disk.
+
+        Cut, since it names the space as the client did, who may have named what is none.
+        """
+        noted, missing = connection.turn.noted, str(_cut(missing))
         if missing in noted or len(noted) > NOTED_MAX:
             return
         why = missing if len(noted) < NOTED_MAX else OTHERS

@@ -14,12 +14,14 @@ from election.messages import Index
 from qsync import audit
 from qsync.audit import AuditHead
 from qsync.config.sections import AuditFailure, AuditSection
+from qsync.data import grants
 from qsync.data.operation_kinds import Op
 from qsync.errors import AccessDenied, StoreError
 from qsync.happenings import HAPPENINGS
 from qsync.node import guard
 from qsync.node.auditing import AUDITED, NOTED_MAX, OTHERS, USERS_A_LINE, AuditTrail
 from qsync.node.connection import Connection
+from qsync.rights import Need, Privilege
 from qsync.wire.verbs import LogRequest, WriteRequest
 
 SMALL = AuditSection(bytes_max=2000, files_max=2)
@@ -279,6 +281,21 @@ def test_a_denied_write_is_noted_whatever_is_kept_of_its_refusal(
         assert guard.noted(error, connection, Noting(trail)) is error
     (line,) = [audit.fields_of(text) for _, text in audit.lines_of(audit.files_of(tmp_path))]
     assert (line["event"], line["why"]) == ("denied", why)
+
+
+def test_a_denial_of_a_space_with_a_huge_name_is_a_line_like_others(tmp_path: Path) -> None:
+    """Else one request pushes all lines out, and the next life does not find where it goes on."""
+    trail = written(tmp_path, 3)
+    here, there = socket.socketpair()
+    with here, there:
+        connection = Connection(here, frame_bytes_max=100, opened_at=0.0)
+        error = grants.denied("mallory", Need(Privilege.WRITE, "\U0001f600" * 1_000_000))
+        assert guard.noted(error, connection, Noting(trail)) is error
+        assert sum(map(len, connection.turn.noted)) < audit.TAIL_BYTES
+    lines = (tmp_path / audit.FILE).read_bytes().splitlines()
+    assert 2 * max(map(len, lines)) < audit.TAIL_BYTES
+    assert written(tmp_path, 1).head.number == 5
+    assert judged(tmp_path) == []
 
 
 def test_many_denials_hide_neither_that_data_was_taken_nor_that_there_were_more(
