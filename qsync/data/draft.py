@@ -1,7 +1,7 @@
 """A transaction being made: its writes over a view, with indexes and schema kept in step."""
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Final, Protocol
 
 from election.messages import Position
 from qsync.data import keys, schema, tuples
@@ -12,6 +12,13 @@ from qsync.data.overlay import Row, merge
 from qsync.data.request import SessionChange, Write, too_large
 from qsync.data.schema import Schema, SpaceDefinition
 from qsync.errors import Damaged
+
+SCHEMA_CHANGES_MAX: Final = 256
+"""How often one transaction may change spaces, indexes, users and grants, or truncate.
+
+All definitions are read again each time, or all rows of a space looked at, and nothing else is done
+meanwhile: heartbeats neither.
+"""
 
 
 class Readable(Protocol):
@@ -33,14 +40,29 @@ class EffectDraft:
     def __init__(self, view: Readable, shape: Schema, *, at: Position | None = None) -> None:
         self.at = at
         """The place in the log that the transaction will have; None if it is not for the log."""
-        self.schema = shape
         self.schema_changed = False
         self.effects: list[Effect] = []
         self.changes: list[SessionChange] = []
         self.sync = False
+        self._schema = shape
+        self._stale = False
+        """Settings or rights have changed since `_schema` was read; its spaces are right."""
+        self._changes = 0
+        self._replays = False
         self._view = view
         self._writes: dict[bytes, bytes | None] = {}
         self._places: dict[bytes, int] = {}
+
+    @property
+    def schema(self) -> Schema:
+        """Spaces, settings and rights, as the transaction leaves them so far."""
+        if self._stale:
+            self._load_schema()
+        return self._schema
+
+    def space(self, ref: object) -> SpaceDefinition:
+        """A space. Does not read settings and rights anew, which may be many rows."""
+        return self._schema.space(ref)
 
     @property
     def writes(self) -> list[Write]:
@@ -93,11 +115,12 @@ class EffectDraft:
 
     def replay(self, space_id: int, primary_key: bytes, new: bytes | None) -> None:
         """Apply an entry of the log. Raises Damaged if it does not follow from what is there."""
-        prefix = self.schema.plain.get(space_id)
+        self._replays = True
+        prefix = self._schema.plain.get(space_id)
         if prefix is not None:
             self._writes[prefix + primary_key] = new
             return
-        space = self.schema.find(space_id)
+        space = self._schema.find(space_id)
         if space is None:
             raise Damaged(f"the log writes to space {space_id}, which is not there")
         key = space.primary.prefix + primary_key
@@ -177,8 +200,7 @@ class EffectDraft:
     ) -> None:
         """A row of one of the schema's spaces was written: do what follows from it."""
         if space_id in schema.SCHEMA_ONLY:
-            self.schema = schema.load(self.scan)
-            self.schema_changed = True
+            self._stale = self.schema_changed = True
             return
         data = old if new is None else new
         if data is None:
@@ -193,9 +215,21 @@ class EffectDraft:
         elif space_id == schema.TRUNCATE or (space_id == schema.SPACE and new is None):
             self.erase(*keys.space_range(number))
         if space_id == schema.TRUNCATE:
+            self._count_change()
             return
-        self.schema = schema.load(self.scan)
+        self._load_schema()
         self.schema_changed = True
         if space_id == schema.INDEX and new is not None and row[1] != 0:
-            space = self.schema.space(number)
+            space = self._schema.space(number)
             self._build(space, space.index(row[1]), trusted=trusted)
+
+    def _load_schema(self) -> None:
+        """Read the schema from its rows, which takes long where there are many."""
+        self._count_change()
+        self._schema, self._stale = schema.load(self.scan), False
+
+    def _count_change(self) -> None:
+        self._changes += 1
+        if self._changes > SCHEMA_CHANGES_MAX and not self._replays:
+            what, limit = "a transaction", "SCHEMA_CHANGES_MAX"
+            raise too_large(what, limit, SCHEMA_CHANGES_MAX, unit="changes of the schema")

@@ -235,11 +235,13 @@ class UnfoldedHistory:
             if space == schema.SESSION
         )
         draft = EffectDraft(self.view(None), self.schemas.head)
-        damage = ""
+        damage, after = "", None
         try:
             for space, key, row in effects:
                 if space != schema.SESSION:
                     draft.replay(space, key, row)
+            if draft.schema_changed:
+                after = draft.schema
         except Rebuilding:
             raise  # nothing is wrong with the entry
         except QsyncError as error:
@@ -255,7 +257,7 @@ class UnfoldedHistory:
             changes=changes,
             body=text,
             writes=() if damage else draft.writes,
-            schema=draft.schema if draft.schema_changed and not damage else None,
+            schema=None if damage else after,
             damage=damage,
         )
 

@@ -131,7 +131,7 @@ def _drop(draft: EffectDraft, name: object, options: object, *, what: str) -> No
             draft.sync = True
             return
         raise WrongOperation(f"there is no {what} {label!r}")
-    space = draft.schema.space(schema.PRIV)
+    space = draft.space(schema.PRIV)
     for _, data in list(draft.scan(space.primary.prefix, space.primary.end)):
         one = grant_of(tuples.stored(data))
         of_role = one.kind is GrantedOn.ROLE and one.name == label
@@ -265,7 +265,7 @@ def _options(options: object, known: set[str]) -> Mapping[str, object]:
 
 
 def _granted(draft: EffectDraft, one: Grant) -> Grant | None:
-    space = draft.schema.space(schema.PRIV)
+    space = draft.space(schema.PRIV)
     row = draft.get(space.primary.key(one.row()[:3], whole=True))
     return None if row is None else grant_of(tuples.stored(row))
 
@@ -275,13 +275,13 @@ def _words(one: Grant) -> str:
 
 
 def _count(draft: EffectDraft, space_id: int) -> int:
-    space: SpaceDefinition = draft.schema.space(space_id)
+    space: SpaceDefinition = draft.space(space_id)
     rows: Iterable[object] = draft.scan(space.primary.prefix, space.primary.end)
     return sum(1 for _ in rows)
 
 
 def _put(draft: EffectDraft, space_id: int, fields: list[object]) -> bytes:
-    space = draft.schema.space(space_id)
+    space = draft.space(space_id)
     row = tuples.encode(fields)
     space.check(fields)
     key = space.primary.prefix + space.primary.extract(fields)
@@ -290,7 +290,7 @@ def _put(draft: EffectDraft, space_id: int, fields: list[object]) -> bytes:
 
 
 def _delete(draft: EffectDraft, space_id: int, key: list[object]) -> None:
-    space = draft.schema.space(space_id)
+    space = draft.space(space_id)
     at = space.primary.key(key, whole=True)
     draft.put(space, at, draft.get(at), None)
 

@@ -6,6 +6,7 @@ import pytest
 
 from qsync import features, rights
 from qsync.data import grants, needs, schema, tuples
+from qsync.data.draft import SCHEMA_CHANGES_MAX
 from qsync.data.fold import Fold
 from qsync.data.operation_kinds import Op
 from qsync.data.request import Request
@@ -16,6 +17,7 @@ from qsync.errors import (
     Overloaded,
     ProtocolError,
     QsyncError,
+    TooLarge,
     WrongOperation,
     WrongSchema,
     WrongTuple,
@@ -451,6 +453,39 @@ WRONG: dict[str, tuple[list[object], type[QsyncError]]] = {
 def test_nonsense_is_refused(case: str) -> None:
     op, error = WRONG[case]
     assert isinstance(ask(users_book(), "root", op), error)
+
+
+_LONG: dict[str, list[object]] = {
+    "the own password, which takes no right": [Op.ALTER_USER, "ann", {"password": PASSWORD}],
+    "a space": [Op.ALTER_SPACE, "mine", {"is_sync": True}],
+    "all rows": [Op.TRUNCATE, "mine"],
+}
+
+
+@pytest.mark.parametrize("changed", sorted(_LONG))
+def test_nobody_keeps_a_node_busy_with_one_transaction_of_changes(changed: str) -> None:
+    """Each has all users and spaces, or all rows of a space, looked at again."""
+    book = users_book()
+    if "right" not in changed:
+        book.write(grant("ann", "alter,write"))
+    change, user = _LONG[changed], "ann"
+    assert ask(book, user, *[change] * SCHEMA_CHANGES_MAX) is None
+    error = ask(book, user, *[change] * (SCHEMA_CHANGES_MAX + 1))
+    assert isinstance(error, TooLarge)
+    assert error.details["limit"] == "SCHEMA_CHANGES_MAX"
+
+
+def test_who_has_many_grants_is_dropped_in_one_look_at_all_others() -> None:
+    book = users_book()
+    book.write([Op.CREATE_ROLE, "clerk", None], grant("ann", "usage", "role", "clerk"))
+    for number in range(SCHEMA_CHANGES_MAX):
+        book.write(grant("clerk", "read", "space", f"space{number}"))
+    book.write([Op.DROP_ROLE, "clerk", None])
+    for state in (book.state, book.follower()):
+        rights = state.schemas.head.rights
+        assert rights is not None
+        assert rights.grants_of("clerk") == ()
+        assert rights.held("ann").roles == set()
 
 
 def test_an_unknown_privilege_is_answered_with_those_there_are() -> None:
