@@ -2,13 +2,16 @@
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from qsync.data.overlay import Overlay, VersionView
 from qsync.data.reading import read_range
+from qsync.data.request import Limits, too_large
 from qsync.data.schema import Schema
 from qsync.errors import Conflict
 
+Found = TypeVar("Found")
 TRACKED_KEYS_MAX = 100_000
 """Keys whose last change is remembered after it was folded."""
 
@@ -26,6 +29,11 @@ class Footprints:
         self._keys_max = keys_max
         self._runs: deque[tuple[int, Sequence[bytes]]] = deque()
         self._count = 0
+
+    @property
+    def runs(self) -> int:
+        """How many runs of keys there are; a question about any key may look into each."""
+        return len(self._runs)
 
     def remember(self, folded: int, keys: Sequence[bytes]) -> None:
         """These keys, in order, changed at or before `folded`."""
@@ -49,6 +57,27 @@ class Footprints:
         return False
 
 
+class _Work:
+    """What the validation of one transaction looks at, counted."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._done = 0
+
+    def add(self, count: int) -> None:
+        """Count so much more. Raises TooLarge."""
+        self._done += count
+        if self._done > self._most:
+            what, unit = "the validation of a transaction", "rows and changes to look at"
+            raise too_large(what, "VALIDATED_MAX", self._most, unit=unit)
+
+    def counted(self, found: Iterable[Found]) -> Iterator[Found]:
+        """Return the same, each counted."""
+        for each in found:
+            self.add(1)
+            yield each
+
+
 def validate(
     reads: Iterable[Sequence[object]],
     snapshot: int,
@@ -58,11 +87,14 @@ def validate(
     footprints: Footprints,
     view: VersionView,
     upto: int | None = None,
+    most: int = Limits().validated_max,
 ) -> None:
     """Raise Conflict unless everything in the read set is as it was at the snapshot.
 
-    `upto`: changes above that index are not looked at, nor are they in the `view`.
+    `upto`: changes above that index are not looked at, nor are they in the `view`. `most`: how many
+    rows and changes are looked at; nothing else is done meanwhile. Raises TooLarge for more.
     """
+    work = _Work(most)
     if snapshot < footprints.complete_from:
         raise Conflict(
             f"the transaction read at index {snapshot}, changes are remembered from"
@@ -72,16 +104,17 @@ def validate(
 
     def changed(lo: bytes, hi: bytes) -> bool:
         return any(
-            overlay.changed(key, upto) > snapshot for key in overlay.keys(lo, hi)
+            overlay.changed(key, upto) > snapshot for key in work.counted(overlay.keys(lo, hi))
         ) or footprints.any_between(lo, hi, above=snapshot)
 
     for read in reads:
+        work.add(1 + footprints.runs)
         space, index, lo, hi = read_range(shape, read)
         stale = changed(lo, hi)
         if index.id != 0 and not stale:
             # The entries are as they were; the tuples they lead to may still differ.
             prefix = space.primary.prefix
-            tuples = (prefix + key for _, key in view.scan(lo, hi))
+            tuples = (prefix + key for _, key in work.counted(view.scan(lo, hi)))
             stale = any(
                 overlay.changed(key, upto) > snapshot
                 or footprints.any_between(key, key + b"\0", above=snapshot)

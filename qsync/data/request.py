@@ -216,6 +216,7 @@ class Limits(NamedTuple):
     ops_max: int = 100_000
     sessions_max: int = 10_000
     sessions_per_user_max: int = 5_000
+    validated_max: int = 1_000_000
     outcomes_max: int = 10_000
 
 

@@ -70,6 +70,7 @@ class DataState(UnfoldedHistory):
                 footprints=self.footprints,
                 view=view,
                 upto=upto,
+                most=self.limits.validated_max,
             )
         known, limits = self.sessions.head, self.limits
         try:

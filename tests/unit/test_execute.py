@@ -267,6 +267,25 @@ def test_limits_are_named_and_reached() -> None:
         limited(ops_max=2).execute(Request(ops=[[2, "t", small]] * 3))
 
 
+@pytest.mark.parametrize("folded", [False, True])
+@pytest.mark.parametrize("index", [0, 1])
+def test_nobody_keeps_a_node_busy_with_what_a_transaction_says_that_it_read(
+    book: Book, index: int, folded: bool
+) -> None:
+    """Each range is looked through again, for a user who may read no more than one space."""
+    book.write([10, "read", {"format": [["id", "unsigned"]], "primary": [[1]]}])
+    book.write([13, "read", "second", {"parts": [[1]], "unique": False}])
+    book.write(*([1, "read", pack(n)] for n in range(10)))
+    if folded:
+        book.fold()
+    everything = ["r", "read", index, "all", []]
+    book.state.limits = Limits(validated_max=50)
+    book.state.execute(Request(reads=[everything] * 2, snapshot=int(book.last)))
+    with pytest.raises(TooLarge, match="at most 50 rows and changes to look at") as caught:
+        book.state.execute(Request(reads=[everything] * 51, snapshot=int(book.last)))
+    assert caught.value.details == {"limit": "VALIDATED_MAX", "most": 50}
+
+
 def test_a_key_has_a_limit(book: Book) -> None:
     book.write([10, "long", {"format": [["k", "string"]], "primary": [[1, "string"]]}])
     with pytest.raises(TooLarge, match=r"4096.*`KEY_BYTES_MAX`"):
