@@ -151,6 +151,7 @@ def create_sequence(draft: EffectDraft, name: object, options: object) -> bytes 
             f"{step}, and {low} <= {start} <= {high}"
         )
     space = draft.schema.space(schema.SEQUENCE)
+    draft.count_change()
     last = next(draft.scan(space.primary.prefix, space.primary.end, reverse=True), None)
     id_ = 1 if last is None else _integer(tuples.stored(last[1])[0], "id") + 1
     cycle = flag(given, "cycle", default=False)

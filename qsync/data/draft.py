@@ -14,7 +14,7 @@ from qsync.data.schema import Schema, SpaceDefinition
 from qsync.errors import Damaged
 
 SCHEMA_CHANGES_MAX: Final = 256
-"""How often one transaction may change spaces, indexes, users and grants, or truncate.
+"""How often one transaction may change spaces, indexes, sequences, users, grants, or truncate.
 
 All definitions are read again each time, or all rows of a space looked at, and nothing else is done
 meanwhile: heartbeats neither.
@@ -215,7 +215,7 @@ class EffectDraft:
         elif space_id == schema.TRUNCATE or (space_id == schema.SPACE and new is None):
             self.erase(*keys.space_range(number))
         if space_id == schema.TRUNCATE:
-            self._count_change()
+            self.count_change()
             return
         self._load_schema()
         self.schema_changed = True
@@ -225,10 +225,11 @@ class EffectDraft:
 
     def _load_schema(self) -> None:
         """Read the schema from its rows, which takes long where there are many."""
-        self._count_change()
+        self.count_change()
         self._schema, self._stale = schema.load(self.scan), False
 
-    def _count_change(self) -> None:
+    def count_change(self) -> None:
+        """Count what looks at much that is there. Raises TooLarge for one too many."""
         self._changes += 1
         if self._changes > SCHEMA_CHANGES_MAX and not self._replays:
             what, limit = "a transaction", "SCHEMA_CHANGES_MAX"

@@ -475,6 +475,17 @@ def test_nobody_keeps_a_node_busy_with_one_transaction_of_changes(changed: str) 
     assert error.details["limit"] == "SCHEMA_CHANGES_MAX"
 
 
+def test_one_transaction_makes_so_many_sequences() -> None:
+    """The last number in use is looked for each time, among all that the transaction writes."""
+    book = users_book()
+    book.write(grant("ann", "create", name="s*"))
+    made: list[list[object]] = [
+        [Op.CREATE_SEQUENCE, f"s{number}", None] for number in range(SCHEMA_CHANGES_MAX + 1)
+    ]
+    assert ask(book, "ann", *made[1:]) is None
+    assert isinstance(ask(book, "ann", *made), TooLarge)
+
+
 def test_who_has_many_grants_is_dropped_in_one_look_at_all_others() -> None:
     book = users_book()
     book.write([Op.CREATE_ROLE, "clerk", None], grant("ann", "usage", "role", "clerk"))
