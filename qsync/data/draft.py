@@ -44,11 +44,13 @@ class EffectDraft:
         self.effects: list[Effect] = []
         self.changes: list[SessionChange] = []
         self.sync = False
+        self.put_bytes = 0
+        """Of all tuples that were put, those included that were replaced again."""
         self._schema = shape
         self._stale = False
         """Settings or rights have changed since `_schema` was read; its spaces are right."""
-        self._changes = 0
-        self._replays = False
+        self._changes_left: int | None = SCHEMA_CHANGES_MAX
+        """None: it comes from the log, where it was judged."""
         self._view = view
         self._writes: dict[bytes, bytes | None] = {}
         self._places: dict[bytes, int] = {}
@@ -88,6 +90,7 @@ class EffectDraft:
             what = f'space "{space.name}": a key'
             raise too_large(what, "KEY_BYTES_MAX", keys.KEY_BYTES_MAX)
         primary_key = key[5:]
+        self.put_bytes += 0 if new is None else len(new)
         place = self._places.get(key)
         if place is None:
             self._places[key] = len(self.effects)
@@ -115,7 +118,7 @@ class EffectDraft:
 
     def replay(self, space_id: int, primary_key: bytes, new: bytes | None) -> None:
         """Apply an entry of the log. Raises Damaged if it does not follow from what is there."""
-        self._replays = True
+        self._changes_left = None
         prefix = self._schema.plain.get(space_id)
         if prefix is not None:
             self._writes[prefix + primary_key] = new
@@ -230,7 +233,9 @@ class EffectDraft:
 
     def count_change(self) -> None:
         """Count what looks at much that is there. Raises TooLarge for one too many."""
-        self._changes += 1
-        if self._changes > SCHEMA_CHANGES_MAX and not self._replays:
+        if self._changes_left is None:
+            return
+        self._changes_left -= 1
+        if self._changes_left < 0:
             what, limit = "a transaction", "SCHEMA_CHANGES_MAX"
             raise too_large(what, limit, SCHEMA_CHANGES_MAX, unit="changes of the schema")

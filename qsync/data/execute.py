@@ -136,7 +136,7 @@ def run(draft: EffectDraft, ops: Sequence[Sequence[object]], limits: Limits) -> 
     """Run the operations in order; return the result of each."""
     if len(ops) > limits.ops_max:
         raise too_large("a transaction", "OPS_MAX", limits.ops_max, len(ops), "operations")
-    results = []
+    results, size = [], 0
     for op in ops:
         if not isinstance(op, list | tuple) or not op:
             raise ProtocolError(f"{op!r} is not an operation")
@@ -149,6 +149,10 @@ def run(draft: EffectDraft, ops: Sequence[Sequence[object]], limits: Limits) -> 
         if result is not None and len(result) > limits.tuple_bytes_max:
             raise _too_large(result, limits)
         results.append(result)
+        size += 0 if result is None else len(result)
+        if max(size, draft.put_bytes) > limits.txn_bytes_max:
+            what, limit = "what a transaction puts or returns", "limits.txn_bytes_max"
+            raise too_large(what, limit, limits.txn_bytes_max)
     return results
 
 

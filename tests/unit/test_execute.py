@@ -267,6 +267,18 @@ def test_limits_are_named_and_reached() -> None:
         limited(ops_max=2).execute(Request(ops=[[2, "t", small]] * 3))
 
 
+@pytest.mark.parametrize(
+    "op", [[3, "t", 0, [1], [["=", 2, "y"]]], [4, "t", pack(1, "x"), [["=", 2, "y"]]]]
+)
+def test_what_a_transaction_replaces_itself_counts_as_well(book: Book, op: list[object]) -> None:
+    """Else a small request makes a large tuple anew thousands of times, and keeps each."""
+    book.write([2, "t", pack(1, "x", 1, "x" * 90)])
+    book.state.limits = Limits(txn_bytes_max=300)
+    book.state.execute(Request(ops=[op] * 3))
+    with pytest.raises(TooLarge, match=r"puts or returns.*`limits\.txn_bytes_max`"):
+        book.state.execute(Request(ops=[op] * 4))
+
+
 @pytest.mark.parametrize("folded", [False, True])
 @pytest.mark.parametrize("index", [0, 1])
 def test_nobody_keeps_a_node_busy_with_what_a_transaction_says_that_it_read(
