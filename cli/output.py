@@ -89,6 +89,22 @@ def names(schema: str, found: Iterable[str]) -> None:
         text(each)
 
 
+def content(schema: str, name: str, found: str) -> None:
+    """Print the content of a file as it is, or as a document with its name."""
+    if style().as_json:
+        document(schema, name=name, text=found)
+    else:
+        click.echo(found, nl=False)
+
+
+def json_schema(schema: str, found: Mapping[str, object]) -> None:
+    """Print a JSON Schema, for editors, or as a document."""
+    if style().as_json:
+        document(schema, json_schema=found)
+    else:
+        raw(json.dumps(found, indent=2))
+
+
 def say(line: str) -> None:
     """Prose, beside the output."""
     click.echo(printable(line), err=True)

@@ -1,6 +1,5 @@
 """`qsync config`: what holds, where each value comes from, and options that a cluster shares."""
 
-import json
 import sys
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from admin.cluster.shared_settings import SettingChange, SharedSettings
 from cli.examples import examples
 from cli.exits import CheckFailed, StoppedByGuard
 from cli.options import json_option, set_options, target_argument, target_option, timeout_option
-from cli.output import document, say, style, text
+from cli.output import document, json_schema, say, style, text
 from qsync.config import NodeConfig
 from qsync.errors import ConfigError
 
@@ -149,15 +148,24 @@ config.add_command(unset)
 @config.command(epilog="Example: qsync config init --set node.id=2 --set node.name=n2 > n2.yaml")
 @click.argument("path", type=click.Path(path_type=Path, dir_okay=False), required=False)
 @_set_option
+@json_option
 def init(*, path: Path | None, settings: tuple[str, ...]) -> None:
     """Write a commented file with every option and its default.
 
     To PATH, which must not exist yet, or to stdout. Options may go by Tarantool's names.
     """
     template = NodeConfig.template(set_options(settings))
-    if path is None:
+    if path is not None:
+        _write_new(path, template)
+    if style().as_json:
+        document("config.init", path=path, text=template)
+    elif path is None:
         click.echo(template, nl=False)
-        return
+    else:
+        say(f"wrote {path}; look at it with: qsync config show {path} --origin")
+
+
+def _write_new(path: Path, template: str) -> None:
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(template)
@@ -165,7 +173,6 @@ def init(*, path: Path | None, settings: tuple[str, ...]) -> None:
         raise ConfigError(f"{path} exists already", hint="edit it, or delete it first") from None
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}") from None
-    say(f"wrote {path}; look at it with: qsync config show {path} --origin")
 
 
 @config.command(epilog="Example: qsync config check n1/node.yaml")
@@ -229,9 +236,10 @@ def diff(*, left: Path, right: Path, fail: bool) -> None:
 
 
 @config.command(epilog="Example: qsync config schema > node.schema.json")
+@json_option
 def schema() -> None:
-    """Print the JSON schema of the file, for editors."""
-    text(json.dumps(NodeConfig.schema(), indent=2))
+    """Print the JSON Schema of the file, for editors."""
+    json_schema("config.schema", NodeConfig.schema())
 
 
 def _load(path: Path, settings: tuple[str, ...]) -> NodeConfig:

@@ -17,7 +17,7 @@ from cli.ending import interrupted_politely
 from cli.examples import examples
 from cli.exits import CheckFailed
 from cli.options import json_option, mutant_option, set_options
-from cli.output import document, names, say, style, text
+from cli.output import content, document, json_schema, names, say, style, text
 from qsync.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -75,11 +75,11 @@ def _needs(drill: Drill) -> str:
 
 @drill.command(epilog="Example: qsync drill show leader-kill > mine.yaml")
 @_DRILL
+@json_option
 def show(*, drill: str) -> None:
     """Print the file of a drill, to read it or to start your own from it."""
     path = reader.find(drill)
-    reader.load(path)
-    click.echo(path.read_text("utf-8"), nl=False)
+    content("drill-file", reader.load(path).name, path.read_text("utf-8"))
 
 
 @drill.command(
@@ -96,9 +96,8 @@ def lint(*, files: tuple[str, ...], schema: bool) -> None:
     """Check drill files without running them. Problems name line and column."""
     if schema:
         from admin.drills.schema import schema as describe  # noqa: PLC0415 - only here
-        from cli.output import value  # noqa: PLC0415 - only here
 
-        value(describe())
+        json_schema("drill-schema", describe())
         return
     if not files:
         raise click.UsageError("which drill? A file, or a name of the catalogue.")
@@ -127,11 +126,7 @@ def hooks(*, file: str | None) -> None:
     if file is None:
         names("drill-hooks.presets", hook_reader.presets())
     elif file in hook_reader.presets():
-        preset = hook_reader.preset(file).read_text("utf-8")
-        if style().as_json:
-            document("drill-hooks.preset", name=file, text=preset)
-        else:
-            click.echo(preset, nl=False)
+        content("drill-hooks.preset", file, hook_reader.preset(file).read_text("utf-8"))
     elif not Path(file).exists():
         raise ConfigError(
             f"{file} is no file, and no preset either; there are {', '.join(hook_reader.presets())}"

@@ -137,10 +137,14 @@ def test_usage_is_no_document_where_json_is_an_operand(capsys: pytest.CaptureFix
         (["sim", "--explore", "list"], "names"),
         (["drill", "hooks"], "names"),
         (["drill", "hooks", "systemd"], "text"),
+        (["drill", "show", "leader-kill"], "text"),
+        (["drill", "lint", "--schema"], "json_schema"),
+        (["config", "schema"], "json_schema"),
+        (["config", "init"], "text"),
         (["campaign", "--without", "list"], "faults"),
     ],
 )
-def test_lists_of_names_are_documents_with_json(
+def test_names_files_and_schemas_are_documents_with_json(
     args: list[str], member: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command.run(args) == 0
@@ -151,6 +155,8 @@ def test_lists_of_names_are_documents_with_json(
     found = answer[member]
     if member == "text":
         assert found == plain
+    elif member == "json_schema":
+        assert found == json.loads(plain)
     else:
         named = [each if isinstance(each, str) else each["name"] for each in found]
         assert named == [line.split()[0] for line in plain.splitlines()]

@@ -85,14 +85,26 @@ def _commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Co
         yield name, command
 
 
+def _all_commands() -> Iterator[tuple[str, click.Command]]:
+    for name, (place, _) in COMMANDS.items():
+        module, _, command = place.partition(":")
+        yield from _commands(getattr(import_module(module), command), name)
+
+
 def test_every_option_says_what_it_does() -> None:
     mute = [
         f"{full} {option.opts[0]}"
-        for name, (place, _) in COMMANDS.items()
-        for full, command in _commands(
-            getattr(import_module(place.partition(":")[0]), place.partition(":")[2]), name
-        )
+        for full, command in _all_commands()
         for option in command.params
         if isinstance(option, click.Option) and not option.help
     ]
     assert mute == []
+
+
+def test_every_command_that_prints_data_prints_it_as_json_too() -> None:
+    without = {
+        full
+        for full, command in _all_commands()
+        if not any("--json" in option.opts for option in command.params)
+    }
+    assert without == {"node", "start", "backup archive", "backup key", "backup sealing-key"}
