@@ -88,8 +88,6 @@ def single(directory: Path, options: Mapping[str, str], *, secure: bool = False)
     alone = len(NodeConfig.draft(options).peers) == 1
     options, secret = cluster_secret.founding(options) if alone else cluster_secret.taken(options)
     config = NodeConfig.draft(options)
-    if secure:
-        _check_no_authority(directory)
     member = FoundingMember(
         id=config.node.id,
         name=config.node.name,
@@ -98,6 +96,8 @@ def single(directory: Path, options: Mapping[str, str], *, secure: bool = False)
         config=config.to_yaml(),
     )
     with filled(directory):
+        if secure:
+            _check_no_authority(directory)
         made = _lay_out(config.cluster.id, [member], secret, founded=alone)
         if secure:
             _certify(directory, made)
@@ -118,8 +118,6 @@ def several(
         raise ConfigError(f"{fixed[0]} is another one for each member, and follows from the hosts")
     addresses = _addresses(hosts)
     _check_trust(addresses, options, secure=secure)
-    if secure:
-        _check_no_authority(directory)
     options, secret = cluster_secret.founding(options)
     cluster = options.get("cluster.id") or str(uuid.uuid4())
     peers = ",".join(f"{id}:n{id}@{address}" for id, address in enumerate(addresses, start=1))
@@ -136,6 +134,8 @@ def several(
             )
         )
     with filled(directory, *(each.dir for each in members)):
+        if secure:
+            _check_no_authority(directory)
         made = _lay_out(cluster, members, secret, founded=True)
         if secure:
             _certify(directory, made)

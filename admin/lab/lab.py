@@ -26,6 +26,7 @@ from election.messages import Replica
 from qsync.errors import ConfigError
 from qsync.store.eventfile import note_wiped
 from qsync.store.private import make_private
+from qsync.store.unfinished import is_unfinished
 
 NODES_MAX = 31
 STATE_FILE = "lab.json"
@@ -242,8 +243,8 @@ def register(name: str, directory: Path) -> None:
 
 
 def exists(directory: Path) -> bool:
-    """Return whether a lab exists there."""
-    return (directory / STATE_FILE).is_file()
+    """Return whether a lab exists there, whole."""
+    return (directory / STATE_FILE).is_file() and not is_unfinished(directory)
 
 
 def create(
@@ -286,7 +287,7 @@ def create(
         links=_lay_out_links(members, others) if links else None,
     )
     with new_directory.filled(directory):
-        for each in (*(() if directory.exists() else (directory,)), *lab.directories.values()):
+        for each in lab.directories.values():
             make_private(each)
         given = {**(options or {}), **(lay_out(directory, lab) if secure else {})}
         given = cluster_secret.shared(directory.absolute(), given)
@@ -337,6 +338,8 @@ def refounded(lab: Lab, cluster: str) -> Lab:
 def load(directory: Path) -> Lab:
     """Load the lab in that directory. Raises NoSuchLab or ConfigError."""
     path = directory / STATE_FILE
+    if not exists(directory):
+        raise NoSuchLab(f"there is no lab in {directory}", hint="`qsync lab up` makes one")
     try:
         found = json.loads(path.read_text("utf-8"))
         if found["format"] != _FORMAT:
@@ -350,10 +353,6 @@ def load(directory: Path) -> Lab:
             ),
             links=LinkPlan.from_json(found["links"]) if found.get("links") else None,
         )
-    except FileNotFoundError:
-        raise NoSuchLab(
-            f"there is no lab in {directory}", hint="`qsync lab up` makes one"
-        ) from None
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"{path} is damaged: {error}") from error
 

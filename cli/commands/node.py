@@ -12,6 +12,7 @@ from cli.output import document, say, style
 from qsync.config import NodeConfig
 from qsync.config.sections import ClusterUsers
 from qsync.errors import ConfigError
+from qsync.store import unfinished
 from qsync.wire import replies
 from qsync.wire.verbs import RightsRequest
 
@@ -90,6 +91,9 @@ def init(
     here, and is the file `secret` in the directory of each node: keep it private. A node that joins
     needs it: --set cluster.secret_file=FILE copies FILE into its directory. With --secure nodes and
     clients use TLS and certificates; keep DIRECTORY/certs private.
+
+    An interrupted `qsync init` can be repeated: what it left is removed first, and until then no
+    node starts there.
     """
     options = set_options(settings)
     _check_hosts(hosts, cluster=cluster)
@@ -216,6 +220,8 @@ def _row(member: "FoundingMember") -> dict[str, object]:
 )
 def node(*, path: Path | None, settings: tuple[str, ...]) -> int:
     """Run one node in the foreground until SIGTERM or Ctrl-C."""
+    if path is not None:
+        unfinished.check(path.parent)
     return _run(NodeConfig.load(path, flags=set_options(settings)))
 
 
@@ -235,6 +241,7 @@ def node(*, path: Path | None, settings: tuple[str, ...]) -> int:
 )
 def start(*, directory: Path, files: str | None) -> int:
     """Run the node of a directory that `qsync init` made."""
+    unfinished.check(directory)
     path = directory / FILE
     if not path.exists():
         raise _not_there(directory)

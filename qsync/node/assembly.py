@@ -19,7 +19,7 @@ from qsync.node.effects import Effects
 from qsync.options.core_options import CORE_OPTIONS
 from qsync.record import read_instance
 from qsync.replica import Replica as NodeReplica
-from qsync.store import faults, superseded
+from qsync.store import faults, superseded, unfinished
 from qsync.store.contract import (
     Identity,
     Log,
@@ -155,13 +155,9 @@ def open_storage(config: NodeConfig, *, files: WhoseFiles = WhoseFiles.UNSAID) -
         replica=Replica(config.node.id),
         name=config.node.name,
     )
-    if len(config.peers) == 1 and not is_formatted(Path(config.node.dir)):
-        raise ConfigError(
-            f"{config.node.dir} is empty, and {config.node.name} is the only member of its cluster",
-            hint="found the cluster first: `qsync init` does, or `qsync.Node(..., found=True)`",
-        )
-    superseded.check(Path(config.node.dir))
-    directory = Directory(Path(config.node.dir), wanted=wanted)
+    path = Path(config.node.dir)
+    _check_usable(config, path)
+    directory = Directory(path, wanted=wanted)
     try:
         if not directory.fresh and is_log_missing(directory):
             # Before another one is made: after a kill between the two it would pass for the old.
@@ -208,6 +204,16 @@ def open_storage(config: NodeConfig, *, files: WhoseFiles = WhoseFiles.UNSAID) -
         quarantined=quarantined,
         probe_s=probe_s,
     )
+
+
+def _check_usable(config: NodeConfig, path: Path) -> None:
+    unfinished.check(path)
+    if len(config.peers) == 1 and not is_formatted(path):
+        raise ConfigError(
+            f"{config.node.dir} is empty, and {config.node.name} is the only member of its cluster",
+            hint="found the cluster first: `qsync init` does, or `qsync.Node(..., found=True)`",
+        )
+    superseded.check(path)
 
 
 def _lives(directory: Directory, files: WhoseFiles) -> Lives:

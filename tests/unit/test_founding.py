@@ -2,14 +2,20 @@
 
 import errno
 import json
+import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from admin.lab import founding
+from admin.lab import founding, lab
+from admin.lab.new_directory import filled
 from cli.main import run
 from qsync.config import NodeConfig, secret
+from qsync.errors import DirectoryLocked
+from qsync.store import unfinished
 
 HOSTS = ("10.0.0.1", "10.0.0.2:4000", "10.0.0.1")
 OPEN = ("--set", "insecure=true")
@@ -126,6 +132,74 @@ def test_a_disk_that_fills_up_leaves_nothing_half_way(
     ]
     for where in (new, old):
         assert run(["init", str(where), *args]) == 0, "it is done when there is room"
+
+
+KILLED = """
+import importlib, os, signal, sys
+from cli.main import main
+place, name, *args = sys.argv[1:]
+setattr(importlib.import_module(place), name, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
+main(args)
+"""
+
+
+def run_killed(place: str, name: str, *args: str) -> None:
+    """Run a command in a process that is killed when it calls that function of a module."""
+    done = subprocess.run([sys.executable, "-c", KILLED, place, name, *args], check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "args"),
+    [
+        ("admin.lab.cluster_secret", "put", ()),
+        ("admin.lab.founding", "found_cluster", ()),
+        ("admin.lab.founding", "found_cluster", ("--cluster", "127.0.0.1", "127.0.0.1")),
+        ("admin.certs.laying", "add_node", ("--secure",)),
+        ("admin.lab.next_steps", "readme", ("--cluster", "127.0.0.1", "127.0.0.1", "--secure")),
+    ],
+)
+def test_after_a_kill_no_node_starts_and_the_same_command_starts_again(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    place: str,
+    name: str,
+    args: tuple[str, ...],
+) -> None:
+    new, old = tmp_path / "new", tmp_path / "old"
+    old.mkdir()
+    (old / "mine").write_text("mine", "utf-8")
+    for where in (new, old):
+        run_killed(place, name, "init", str(where), *args)
+        node = where / "n1" if "--cluster" in args else where
+        assert run(["start", str(node)]) == 2
+        assert f"{where} is not whole: the command that lays it out" in capsys.readouterr().err
+        if (node / "node.yaml").exists():
+            assert run(["node", "--config", str(node / "node.yaml")]) == 2
+            assert "is not whole" in capsys.readouterr().err
+        assert run(["init", str(where), *args]) == 0
+        assert (node / "node.yaml").exists()
+        assert not unfinished.is_unfinished(where)
+        assert run(["init", str(where), *args]) == 2, "it is whole, and is left alone"
+    assert (old / "mine").read_text("utf-8") == "mine"
+
+
+def test_a_lab_that_was_killed_half_way_is_none_and_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    run_killed("admin.lab.lab", "_store", "lab", "up", "--name", "x")
+    place = lab.place("x")
+    assert (place / "n1" / "node.yaml").exists()
+    assert run(["lab", "ps", "--name", "x"]) == 2
+    lab.create(place, name="x", nodes=1)
+    assert sorted(each.name for each in place.iterdir()) == ["lab.json", "n1", "secret"]
+
+
+def test_two_commands_do_not_lay_out_one_directory(tmp_path: Path) -> None:
+    with filled(tmp_path / "a"), pytest.raises(DirectoryLocked), filled(tmp_path / "a"):
+        pass
+    assert not list((tmp_path / "a").iterdir())
 
 
 def test_what_is_to_be_typed_can_be_typed_where_directories_have_spaces(
