@@ -91,11 +91,13 @@ class BenchResult:
     forms: dict[str, str]
     """Which form of qsync made the load, and which served it; `mixed` when nodes differ."""
     stalls: tuple[LoadStall, ...] = ()
+    interrupted: bool = False
+    """By Ctrl-C: what was measured until then."""
 
     @property
     def ops_per_second(self) -> float:
         """Operations that succeeded."""
-        return self.operations / self.seconds
+        return self.operations / self.seconds if self.seconds else 0.0
 
 
 def run(
@@ -107,7 +109,8 @@ def run(
 ) -> BenchResult:
     """Prepare the space, warm up, measure. Raises NotLeader without a leader.
 
-    `progress` hears now and then how far it is, and of every other leader.
+    `progress` hears now and then how far it is, and of every other leader. A KeyboardInterrupt ends
+    the measurement, and is raised again only if there is none yet.
     """
     found = surveys.survey(seeds)
     _leader(found)
@@ -123,7 +126,7 @@ def run(
         load.run(WARM_UP_S)
         load.tally = LoadResult() if sending is None else LoadResult(latencies=late)
         watched = _Watched(found)
-        load.run(plan.seconds)
+        interrupted = load.was_interrupted(plan.seconds)
         tally = load.tally
         cpu = watched.spent(max(1, tally.done))
     return BenchResult(
@@ -139,6 +142,7 @@ def run(
         first_error=None if tally.first_error is None else str(tally.first_error),
         forms={"client": form(), "nodes": _form_of(found)},
         stalls=() if sending is None else tuple(stalls.named(late, sending, found)),
+        interrupted=interrupted,
     )
 
 
@@ -174,6 +178,16 @@ class _Load:
         if self._generator is not None:
             self._generator.close()
             self._generator = None
+
+    def was_interrupted(self, seconds: float) -> bool:
+        """Run for a time, or until Ctrl-C. Raises NotLeader if there is no leader in that time."""
+        begin = time.perf_counter()
+        try:
+            self.run(seconds)
+        except KeyboardInterrupt:
+            self.tally.seconds = time.perf_counter() - begin
+            return True
+        return False
 
     def run(self, seconds: float) -> None:
         """Run for a time, across leaders. Raises NotLeader if there is none in that time."""

@@ -1,10 +1,17 @@
 """`qsync bench`: load, latency percentiles, and processor time for each operation."""
 
+from typing import TYPE_CHECKING
+
 import click
 
+from cli.ending import interrupted_politely
 from cli.examples import examples
+from cli.exits import Exit
 from cli.options import Duration, json_option, target_option, timeout_option
 from cli.output import document, say, style, text
+
+if TYPE_CHECKING:
+    from admin.workload.bench import BenchResult
 
 WORKLOADS = ("put", "get", "txn10", *(f"ycsb-{letter}" for letter in "abcdef"))
 
@@ -70,6 +77,7 @@ WORKLOADS = ("put", "get", "txn10", *(f"ycsb-{letter}" for letter in "abcdef"))
 @target_option
 @timeout_option("30s")
 @json_option
+@interrupted_politely()
 def bench(
     *,
     workload: str,
@@ -82,8 +90,11 @@ def bench(
     value_bytes: int,
     target: list[str],
     timeout: float,
-) -> None:
-    """Put load on the leader and measure. It writes to a space called `bench`."""
+) -> Exit:
+    """Put load on the leader and measure. It writes to a space called `bench`.
+
+    Ctrl-C ends the measurement: what was measured until then is printed, and the exit code is 130.
+    """
     if stalls and rate is None:
         raise click.UsageError(
             "--stalls needs --open-loop: a closed loop waits with whatever stalls"
@@ -120,17 +131,28 @@ def bench(
             cpu_us_per_op=result.cpu_us_per_op,
             forms=result.forms,
             stalls=[each.describe() for each in result.stalls],
+            interrupted=result.interrupted,
         )
-        return
+    else:
+        _tell(result)
+    if not result.interrupted:
+        return Exit.DONE
+    say(f"interrupted after {result.seconds:.1f} s of {seconds:g}: this is what was measured")
+    return Exit.INTERRUPTED
+
+
+def _tell(result: "BenchResult") -> None:
+    plan = result.plan
     latency = "  ".join(f"{name} {us / 1000:.2f} ms" for name, us in result.latency_us.items())
     cpu = "  ".join(f"{who} {us:.1f} us" for who, us in result.cpu_us_per_op.items())
-    text(f"{workload}, {clients} connections x {pipeline}: {result.ops_per_second:,.0f} /s")
+    rate = f"{result.ops_per_second:,.0f} /s"
+    text(f"{plan.workload}, {plan.clients} connections x {plan.pipeline}: {rate}")
     text(f"latency  {latency}")
     text(f"cpu/op   {cpu}")
     text(f"form     {'  '.join(f'{who} {form}' for who, form in result.forms.items())}")
     for stall in result.stalls:
         text(str(stall))
-    if stalls:
+    if plan.stalls:
         longest = max((each.seconds for each in result.stalls), default=0.0)
         text(f"{len(result.stalls)} stalls above 20 ms, the longest {longest * 1e3:.0f} ms")
     if result.leader_changes:
