@@ -1,7 +1,7 @@
 """The catalogue of a place: its backups, the log behind them, and how far each one leads."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from admin.backup import manifest, names, sealing
 from admin.backup.failures import BackupDamaged, ForeignBackup, NoBackup
@@ -17,19 +17,32 @@ from qsync.record import Entry, RecordDamage
 
 @dataclass(slots=True)
 class Catalogue:
-    """All manifests of a place. `damage`: what is wrong with those that cannot be read."""
+    """All manifests of a place.
+
+    `lost`: what is wrong with those that cannot be read, and up to which index each may have led.
+    """
 
     place: BackupPlace
     cluster: str
     backups: list[BackupManifest] = field(default_factory=list)
     log: list[LogManifest] = field(default_factory=list)
     unfinished: list[int] = field(default_factory=list)
-    damage: list[str] = field(default_factory=list)
+    lost: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def damage(self) -> list[str]:
+        """What is wrong with manifests that cannot be read."""
+        return list(self.lost)
 
     @property
     def sealed(self) -> bool:
         """Whether the place is sealed: it cannot be read without its key."""
         return isinstance(self.place, SealedPlace)
+
+    def without(self, name: str, why: str) -> "Catalogue":
+        """Return the same place without a part of the log that cannot be read."""
+        log = [each for each in self.log if each.part.name != name]
+        return replace(self, log=log, lost={**self.lost, why: _led_to(name)})
 
     def chain(self, index: int, crc: int, *, upto: int = names.NEVER) -> list[LogManifest]:
         """Return the parts of the log that follow an entry without a gap, none beyond `upto`."""
@@ -163,7 +176,15 @@ def batches(
 
 
 def read_log(place: BackupPlace, part: LogManifest) -> list[Entry]:
-    """Return all entries of a part, verified. Raises BackupDamaged."""
+    """Return all entries of a part, verified. Raises BackupDamaged, which names the part."""
+    try:
+        return _entries(place, part)
+    except BackupDamaged as error:
+        error.details["part"] = part.part.name
+        raise
+
+
+def _entries(place: BackupPlace, part: LogManifest) -> list[Entry]:
     try:
         content = place.read(part.part.name)
     except NoBackup:
@@ -233,7 +254,7 @@ def _load_backup(found: Catalogue, index: int) -> None:
         found.unfinished.append(index)
         return
     except BackupDamaged as error:
-        found.damage.append(error.message)
+        found.lost[error.message] = index
         return
     try:
         made = manifest.decode(BackupManifest, names.backup(index), content)
@@ -244,7 +265,7 @@ def _load_backup(found: Catalogue, index: int) -> None:
         )
         found.backups.append(made)
     except BackupDamaged as error:
-        found.damage.append(error.message)
+        found.lost[error.message] = index
 
 
 def _log_manifest(name: str, content: bytes) -> LogManifest:
@@ -286,10 +307,16 @@ def _load_logs(found: Catalogue) -> None:
             except NoBackup as error:
                 missing[name] = error.message
             except BackupDamaged as error:
-                found.damage.append(error.message)
+                found.lost[error.message] = _led_to(name)
         seen |= fresh
     there = set(_log_manifests(found.place)) if missing else set()
-    found.damage += [why for name, why in missing.items() if name in there]
+    found.lost |= {why: _led_to(name) for name, why in missing.items() if name in there}
+
+
+def _led_to(name: str) -> int:
+    """Return the last index of a part, by its name; 0 of a name that nobody gives to one."""
+    last = names.log_last(name)
+    return 0 if last == names.NEVER else last
 
 
 def _log_manifests(place: BackupPlace) -> list[str]:
@@ -310,4 +337,5 @@ def _check_followed(found: Catalogue) -> None:
             and each.follows
             and not any(other.first <= before <= other.last for other in found.log)
         ):
-            found.damage.append(f"{each.follows} is missing, {each.part.name} went on behind it")
+            why = f"{each.follows} is missing, {each.part.name} went on behind it"
+            found.lost[why] = before

@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 
 from admin.backup import catalogue, names
 from admin.backup.catalogue import Catalogue
-from admin.backup.failures import BackupGap, NoBackup
+from admin.backup.failures import BackupDamaged, BackupGap, NoBackup
 from admin.backup.manifest import BackupManifest, LogManifest
 from qsync.core.logstart import LogStart
+from qsync.units import how_many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,7 @@ def find(found: Catalogue, wanted: WantedPoint) -> RestorePoint:
     """Find the newest backup below the point, and the log from there. Raises NoBackup, BackupGap.
 
     Of a moment it reads the part of the log in which the first younger entry is. Raises
-    BackupDamaged.
+    BackupDamaged, also when the point is the last that the place has and damage may hide more.
     """
     if not found.backups:
         why = f": {found.damage[0]}" if found.damage else ""
@@ -76,6 +77,8 @@ def find(found: Catalogue, wanted: WantedPoint) -> RestorePoint:
         if index is None or index <= reach:
             chain = found.settled_chain(each)
             upto = reach if index is None else index
+            if wanted.index is None and upto == reach:
+                _check_whole(found, wanted, reach)
             return RestorePoint(
                 backup=each,
                 start=catalogue.start_of(each),
@@ -83,7 +86,14 @@ def find(found: Catalogue, wanted: WantedPoint) -> RestorePoint:
                 index=upto,
                 reach=reach,
             )
+    _check_whole(found, wanted, max(found.reach(each) for each in fitting))
     raise BackupGap(f"{wanted} is not reached: {_end_of(found, fitting[-1])}")
+
+
+def older(found: Catalogue, point: RestorePoint) -> BackupManifest | None:
+    """Find the newest older backup that reaches the point, too."""
+    before = [each for each in found.backups if each.index < point.backup.index]
+    return next((each for each in reversed(before) if found.reach(each) >= point.index), None)
 
 
 def went_back(found: Catalogue, point: RestorePoint, time: float) -> int | None:
@@ -107,12 +117,6 @@ def short_of(found: Catalogue, time: float) -> float | None:
     return youngest if youngest <= time else None
 
 
-def missed(found: Catalogue, wanted: WantedPoint, point: RestorePoint) -> tuple[str, ...]:
-    """Damage of the place, where the point is the last that it has: it may have had more."""
-    chosen = wanted.index is not None or point.index < point.reach
-    return () if chosen else tuple(found.damage)
-
-
 def gaps(found: Catalogue) -> list[tuple[int, int]]:
     """Return the ranges of indexes between two backups that cannot be restored, first and last."""
     missing: list[tuple[int, int]] = []
@@ -121,6 +125,18 @@ def gaps(found: Catalogue) -> list[tuple[int, int]]:
         if reach < after.index - 1:
             missing.append((reach + 1, after.index - 1))
     return missing
+
+
+def _check_whole(found: Catalogue, wanted: WantedPoint, reach: int) -> None:
+    """Check that no damage hides what was kept behind the last point. Raises BackupDamaged."""
+    lost = [why for why, upto in found.lost.items() if upto > reach]
+    if lost:
+        more = f" and {how_many(len(lost) - 1, 'more problem')}" if len(lost) > 1 else ""
+        before = f"`--to-index {reach}` restores all before it; " if reach else ""
+        raise BackupDamaged(
+            f"{wanted} cannot be restored: {lost[0]}{more}",
+            hint=f"{before}another copy of the place may have the rest",
+        )
 
 
 def _index(found: Catalogue, wanted: WantedPoint) -> int | None:

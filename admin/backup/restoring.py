@@ -36,9 +36,8 @@ class RestorePlan:
     `went_back`: an entry behind it that is not younger than the moment that was asked for, by a
     clock that went back. `short_of`: the time of the youngest entry that is kept, if that moment is
     not before it: what was written since then was not archived. `term` and `generation`: in which
-    the new cluster begins. `left_out`: entries that are kept behind that index. `missed`: damage of
-    the place, if more than is restored may have been kept there. `dropped`: settings that do not
-    fit a single node.
+    the new cluster begins. `left_out`: entries that are kept behind that index. `dropped`: settings
+    that do not fit a single node.
     """
 
     point: RestorePoint
@@ -50,7 +49,6 @@ class RestorePlan:
     generation: int
     left_out: int
     origin: str
-    missed: tuple[str, ...] = ()
     rows: int = 0
     dropped: tuple[str, ...] = ()
 
@@ -58,8 +56,20 @@ class RestorePlan:
 def plan(found: Catalogue, wanted: WantedPoint) -> tuple[RestorePlan, DecidedLog]:
     """Which index, of what; reads the log that decides it. Changes nothing.
 
+    For a damaged part others are taken that have its entries; without them it counts as lost.
     Raises NoBackup, BackupGap, BackupDamaged.
     """
+    try:
+        return _plan(found, wanted)
+    except BackupDamaged as error:
+        part = error.details.get("part")
+        if part is None:
+            raise
+        left = found.without(str(part), error.message)
+    return plan(left, wanted)
+
+
+def _plan(found: Catalogue, wanted: WantedPoint) -> tuple[RestorePlan, DecidedLog]:
     point = points.find(found, wanted)
     backup = point.backup
 
@@ -90,7 +100,6 @@ def plan(found: Catalogue, wanted: WantedPoint) -> tuple[RestorePlan, DecidedLog
         term=first_term_of(generation),
         generation=generation,
         left_out=max(0, point.reach - log.last),
-        missed=points.missed(found, wanted, point),
         origin=backup.cluster,
     )
     return made, log
@@ -126,7 +135,7 @@ def restore(
         node,
         log,
         Term(made.term),
-        lambda spaces: take_rows(found, made.point, spaces, progress),
+        lambda spaces: _take_rows_or_say(found, made.point, spaces, progress),
         lambda at: progress("log", at - backup.index, made.index - backup.index),
         noted=AuditNote(
             "restored",
@@ -140,6 +149,18 @@ def restore(
         ),
     )
     return replace(made, rows=founded.rows, dropped=founded.dropped), founded.config
+
+
+def _take_rows_or_say(
+    found: Catalogue, point: RestorePoint, spaces: Spaces, progress: Progress
+) -> None:
+    try:
+        take_rows(found, point, spaces, progress)
+    except BackupDamaged as error:
+        older = points.older(found, point)
+        if older is not None:
+            error.hint = f"`--backup {older.index}` begins with an older one, and leads as far"
+        raise
 
 
 def _newest_term(found: Catalogue) -> int:

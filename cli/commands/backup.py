@@ -327,7 +327,6 @@ def _tell_plan(plan: "RestorePlan", what: str, **more: object) -> None:
             short_of=plan.short_of,
             entries=plan.index - backup.index,
             left_out=plan.left_out,
-            missed=list(plan.missed),
             term=plan.term,
             generation=plan.generation,
             dropped=list(plan.dropped),
@@ -353,8 +352,6 @@ def _tell_plan(plan: "RestorePlan", what: str, **more: object) -> None:
     )
     if more:
         say(f"the new cluster is {more['cluster']}; its terms begin at {plan.term}")
-    for each in plan.missed:
-        say(f"damaged, so what was kept behind index {plan.index} may be left out: {each}")
     for each in plan.dropped:
         done = "was" if more else "would be"
         say(f"{each} fits no single node and {done} dropped: set it again with the others there")

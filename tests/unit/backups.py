@@ -201,11 +201,17 @@ def begin(place: BackupPlace) -> Catalogue:
 
 
 def keep_log(
-    found: Catalogue, history: MadeHistory, after: int, upto: int, *, dies_at: int = 0
+    found: Catalogue,
+    history: MadeHistory,
+    after: int,
+    upto: int,
+    *,
+    dies_at: int = 0,
+    part_bytes: int = 900,
 ) -> LogArchive:
     """The log behind an index, in small parts."""
     crc = history.log[after - 1].crc if after else CHAIN_SEED
-    log = LogArchive(found, last=after, crc=crc, wall=lambda: 5.0, part_bytes=900)
+    log = LogArchive(found, last=after, crc=crc, wall=lambda: 5.0, part_bytes=part_bytes)
     log.copy_from(MadeSource(history, dies_at=dies_at), upto, Throttle(None), lambda *_: None)
     return log
 

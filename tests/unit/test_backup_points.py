@@ -1,6 +1,7 @@
 """Any index and any moment can be restored, and holds what a naive replay of the log gives."""
 
 import errno
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
@@ -9,7 +10,16 @@ import fsspec
 import pytest
 from fsspec import AbstractFileSystem
 
-from admin.backup import catalogue, new_cluster, places, points, pruning, restoring, verifying
+from admin.backup import (
+    catalogue,
+    names,
+    new_cluster,
+    places,
+    points,
+    pruning,
+    restoring,
+    verifying,
+)
 from admin.backup.failures import (
     BackupDamaged,
     BackupGap,
@@ -308,20 +318,51 @@ def test_verification_reads_every_byte(tmp_path: Path, where: str) -> None:
     assert verifying.verify(catalogue.load(place), lambda *_: None).whole
 
 
-def test_what_a_damaged_place_may_have_had_is_said_by_a_restore_of_its_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("spoilt", [".json", ".log"])
+@pytest.mark.parametrize("gone", [True, False])
+@pytest.mark.parametrize("time", [None, 2e9])
+def test_a_damaged_part_and_its_damaged_manifest_stop_a_restore_and_say_what_is_left(
+    tmp_path: Path, spoilt: str, *, gone: bool, time: float | None
+) -> None:
     history, place = lived(12), Folder(tmp_path)
     found = begin(place)
+    middle = history.clip(history.last * 2 // 3)
     keep_rows(found, history, history.clip(history.last // 3))
-    keep_log(found, history, 0, history.last)
-    *_, last = sorted(catalogue.load(place).log, key=lambda each: each.last)
-    name = f"{last.part.name.removesuffix('.log')}.json"
-    place.write(name, place.read(name)[:-3])
+    keep_log(found, history, 0, middle)
+    keep_log(found, history, middle, history.last)
+    part = next(each for each in catalogue.load(place).log if each.first == middle + 1)
+    name = f"{part.part.name.removesuffix('.log')}{spoilt}"
+    content = place.read(name)
+    place.remove(name)
+    if not gone:
+        place.write(name, content[:-3])
     damaged = catalogue.load(place)
-    plan, _ = restoring.plan(damaged, WantedPoint())
-    assert plan.index < history.last
-    assert [name in each and "JSONDecodeError" not in each for each in plan.missed] == [True]
-    chosen, _ = restoring.plan(damaged, WantedPoint(index=plan.index))
-    assert chosen.missed == (), "it has what was asked for"
+    for wanted in (WantedPoint(time=time), WantedPoint(index=part.last)):
+        with pytest.raises(BackupDamaged, match=re.escape(part.part.name[:-4])) as refused:
+            restoring.preview(damaged, wanted)
+        assert f"`--to-index {middle}` restores all before it" in refused.value.hint
+    assert restored(place, WantedPoint(index=middle)) == (middle, history.rows(middle))
+    keep_rows(catalogue.load(place), history, history.clip(part.last + 1))
+    plan, _ = restoring.plan(catalogue.load(place), WantedPoint(time=time))
+    assert plan.index == history.last, "a backup behind the damage leads to the end"
+
+
+def test_a_damaged_part_is_not_needed_where_others_have_its_entries(tmp_path: Path) -> None:
+    history, place = lived(12), Folder(tmp_path)
+    found = begin(place)
+    keep_rows(found, history, 0)
+    keep_log(found, history, 0, history.last)
+    *_, part = sorted(catalogue.load(place).log, key=lambda each: each.last)
+    again = begin(Folder(tmp_path / "again"))
+    keep_log(again, history, part.first - 3, history.last, part_bytes=1 << 20)
+    (longer,) = again.log
+    for name in (longer.part.name, names.log_manifest(longer.part.name)):
+        place.write(name, again.place.read(name))
+    for each in (part, longer):
+        content = place.read(each.part.name)
+        place.write(each.part.name, content[:-3])
+        assert restored(place, WantedPoint())[1] == history.rows(history.last)
+        place.write(each.part.name, content)
 
 
 def test_a_damaged_backup_is_not_restored(tmp_path: Path) -> None:
@@ -333,8 +374,9 @@ def test_a_damaged_backup_is_not_restored(tmp_path: Path) -> None:
     place.write(part, content[:-1] + b"x")
     node = new_cluster.NewNode(directory=tmp_path / "n1")
     (node.directory / "lost+found").mkdir(parents=True)
-    with pytest.raises(BackupDamaged, match=r"000002\.rows is not as it was written"):
+    with pytest.raises(BackupDamaged, match=r"000002\.rows is not as it was written") as refused:
         restoring.restore(found, WantedPoint(), node, lambda *_: None)
+    assert refused.value.hint == "`--backup 0` begins with an older one, and leads as far"
     assert not (tmp_path / "n1" / "node.yaml").exists(), "nobody can start it"
     place.write(part, content)
     _, config = restoring.restore(found, WantedPoint(), node, lambda *_: None)

@@ -206,7 +206,8 @@ def kept(*hours: float, damage: tuple[str, ...] = ()) -> str:
     """A place whose backups ended so many hours ago, as a textfile collector shows it."""
     made = [a_backup(ended=NOW - each * 3600) for each in hours]
     place = Folder(FOLDER)
-    return backups.expose(Catalogue(place, "u-1", backups=made, damage=[*damage]), "/backups")
+    lost = dict.fromkeys(damage, 0)
+    return backups.expose(Catalogue(place, "u-1", backups=made, lost=lost), "/backups")
 
 
 def a_backup(*, ended: float) -> BackupManifest:
