@@ -137,6 +137,7 @@ class Dump:
             gaps=manifest.gaps
             | _damaged(manifest.nodes)
             | ({"events": inside.why} if inside.why else {}),
+            left_out=inside.left_out,
         )
 
     # -- what was there before

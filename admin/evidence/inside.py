@@ -76,10 +76,21 @@ class Inside:
     why: str = ""
     quorum: int = 0
     voters: int = 0
+    removed: tuple[int, ...] = ()
+    """Nodes without events here by whose votes and disks no node counts any more."""
     generations: Mapping[int, int] = field(default_factory=dict)
     _directories: list[_Directory] = field(default_factory=list)
     _upto: int = 0
     _begun: "_Begun | None" = None
+
+    @property
+    def left_out(self) -> str:
+        """What the rows tell nothing of because of removed nodes, in words; empty of nothing."""
+        named = ", ".join(f"node {each}" for each in self.removed)
+        return named and (
+            f"there are no events of {named}, by which no node counts any more: elections and "
+            "confirmations of the time before are left out"
+        )
 
     @property
     def latest(self) -> frozenset[EventPair]:
@@ -96,7 +107,7 @@ class Inside:
     def rows(self) -> Iterator[Row]:
         """Return the rows, numbered by time. Afterwards `why` says whether that is all."""
         disks = {each.node: DiskRows() for each in self._directories}
-        begun = self._begun = _Begun(self._directories)
+        begun = self._begun = _Begun(self._directories, whole=not self.removed)
         sent = SentRows()
         number = 0
         for each in heapq.merge(*(one.stamped() for one in self._directories)):
@@ -130,7 +141,9 @@ class _Begun:
     alone: records of another one with its id say nothing of it.
     """
 
-    def __init__(self, directories: Iterable[_Directory]) -> None:
+    def __init__(self, directories: Iterable[_Directory], *, whole: bool) -> None:
+        """`whole`: every node that was counted by when one of these started is among them."""
+        self._whole = whole
         self._terms: dict[EventPair, int] = {
             (each.node, instance_of(table_of(first[2]))): int_of(list_of(each.firsts[0][3])[0])
             for each in directories
@@ -165,6 +178,8 @@ class _Begun:
 
     def saw_votes(self, node: int, term: int) -> bool:
         """Return whether all that may have voted for it in a term have recorded that."""
+        if not (self._whole or self.voters(node)):
+            return False
         counted = self.voters(node) or self._terms
         return all(self._terms.get(each, term) < term for each in counted)
 
@@ -172,7 +187,9 @@ class _Begun:
         """Return whether all that it may count by had recorded by now what is on their disks."""
         if counted := self.voters(node):
             return self._begun >= counted
-        return {each for each, _ in self._begun} >= {each for each, _ in self._terms}
+        return self._whole and {each for each, _ in self._begun} >= {
+            each for each, _ in self._terms
+        }
 
 
 def gather(places: Mapping[int, Path]) -> Inside:
@@ -193,11 +210,32 @@ def gather(places: Mapping[int, Path]) -> Inside:
     clocks = {about["clock"] for about in abouts}
     if len(clocks) > 1:
         return Inside("the nodes' events are of several machines, or of several boots of one")
-    if missing:
-        return Inside(f"there are no events of {', '.join(f'node {each}' for each in missing)}")
+    for node, counted in _counted_at_last(there).items() if missing else ():
+        if needed := [each for each in missing if each in counted]:
+            return Inside(
+                f"there are no events of {', '.join(f'node {each}' for each in needed)}, and node "
+                f"{node} counted by it to the end: its directory is needed, too"
+            )
     generations = {each.node: each.lives[-1].generation for each in there}
     upto = now if clocks == {clock()} else _EVER  # elsewhere nothing of it runs here
-    return Inside(voters=len(voters), generations=generations, _directories=there, _upto=upto)
+    return Inside(
+        voters=len(voters),
+        removed=tuple(missing),
+        generations=generations,
+        _directories=there,
+        _upto=upto,
+    )
+
+
+def _counted_at_last(there: Iterable[_Directory]) -> dict[int, set[int]]:
+    """Return by which voters each node counted when it recorded last."""
+    found: dict[int, set[int]] = {}
+    for each in there:
+        found[each.node] = {int_of(one) for one in list_of(each.about["voters"])}
+        for record in each.lives[-1].records():
+            if record[0] == What.CONFIGURED:
+                found[each.node] = {int_of(list_of(pair)[0]) for pair in list_of(record[4])}
+    return found
 
 
 def _of_others(there: Iterable[_Directory]) -> str:

@@ -68,7 +68,8 @@ class Manifest:
     `cluster_generation` how often that was done, by its terms: 0 of a cluster that was founded.
     `whole`: the cluster had come to rest, so nodes must be equal. `clock`: what `time_mono` is:
     `one` clock for all rows, or every node's `own`. `faults` says whether any were meant to be.
-    `gaps`: of tables that are not whole, why. `checksums`: of its files, see there.
+    `gaps`: of tables that are not whole, why. `left_out`: what `events` tell nothing of, though
+    they are whole. `checksums`: of its files, see there.
     """
 
     run_id: str
@@ -89,6 +90,7 @@ class Manifest:
     settings: dict[str, object] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
     gaps: dict[str, str] = field(default_factory=dict)
+    left_out: str = ""
     checksums: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def save(self, folder: Path) -> None:

@@ -179,6 +179,8 @@ def _tell(bundle: "Bundle", unnamed: Sequence[str]) -> None:
         )
     for why in manifest.gaps.values():
         say(f"{bundle.path} is not whole: {why}")
+    if manifest.left_out:
+        say(f"{bundle.path}: {manifest.left_out}")
     if style().as_json:
         document(
             "dump",
@@ -187,6 +189,7 @@ def _tell(bundle: "Bundle", unnamed: Sequence[str]) -> None:
             nodes=[{"name": each.name, "last": each.last} for each in manifest.nodes],
             unnamed=list(unnamed),
             gaps=manifest.gaps,
+            left_out=manifest.left_out,
             rows=manifest.rows,
         )
     else:

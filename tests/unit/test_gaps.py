@@ -61,6 +61,19 @@ def test_what_is_skipped_says_why_there_is_no_table() -> None:
     assert (verdict.result, verdict.note) == (Result.SKIPPED, WHY)
 
 
+def test_what_is_skipped_for_want_of_a_removed_member_says_so() -> None:
+    known = replace(manifest(events=9), gaps={}, left_out="elections are left out")
+    for name, words in (
+        ("votes-suffice", "no event `leads`; elections are left out"),
+        ("log-chain", "nothing in wal"),
+    ):
+        rule = catalogue.BY_ID[name]
+        assert catalogue.verdict_of(rule, weigh(rule, RuleFinding(), known)).note == words
+    rule = catalogue.BY_ID["one-vote"]
+    found = catalogue.verdict_of(rule, weigh(rule, RuleFinding(facts=3), known))
+    assert found.result is Result.PASS
+
+
 def test_what_is_skipped_says_in_words_what_did_not_happen() -> None:
     whole = Manifest(run_id="r", source="drill", whole=True, rows={"wal": 9, "ops": 9})
     for rule in catalogue.RULES:

@@ -43,11 +43,13 @@ class Book:
         ballot: Ballot = (0, None),
         where: str = "",
         instance: str = "a",
+        voters: Sequence[int] = (1, 2, 3),
     ) -> None:
         if self.file is not None:
             self.file.close()
         self.file = EventFile(self.path, bytes_max=1 << 20)
-        about = {"format": FORMAT, "clock": where or clock(), "me": self.me, "voters": [1, 2, 3]}
+        about = {"format": FORMAT, "clock": where or clock(), "me": self.me}
+        about |= {"voters": list(voters)}
         about |= {"instance": instance, "first": first}
         crcs = CRCS[first - 1 : last]
         runs = [[len(crcs), 1]] if crcs else []
@@ -301,6 +303,49 @@ def test_changes_that_were_decided_by_a_node_without_events_accuse_nobody(tmp_pa
     events = Events.of_rows(gathered(tmp_path).rows())
     found = steps(Evidence(manifest=Manifest(run_id="r", source="directories"), events=events))
     assert (found.facts, found.breaches) == (2, [])
+
+
+def test_a_removed_member_without_events_takes_only_what_it_counted_for(tmp_path: Path) -> None:
+    one, two, three_ = three(tmp_path)
+    for book in (one, two, three_):
+        book.starts(book.me, voters=(1, 2, 3, 4))
+        book.counts_by(4, 1, 2, 3, 4)
+    one.writes([What.LEADS, 5, 1])
+    one.confirms(6, 1, quorum=3)
+    for book in (one, two):
+        book.counts_by(8, 1, 2, 3, index=2)
+    one.confirms(9, 2)
+    inside = gathered(tmp_path)
+    assert inside.why == (
+        "there are no events of node 4, and node 3 counted by it to the end: its directory is "
+        "needed, too"
+    )
+    assert not list(inside.rows())
+    three_.counts_by(10, 1, 2, 3, index=2)
+    two.writes([What.LEADS, 12, 2])
+    two.confirms(13, 3)
+    inside = gathered(tmp_path)
+    rows = list(inside.rows())
+    assert (inside.why, inside.removed) == ("", (4,))
+    assert inside.left_out.startswith("there are no events of node 4, by which no node counts")
+    assert said(rows, "leads", "confirmed", "confirmed-unseen") == [
+        (1, "confirmed-unseen", 1),
+        (1, "confirmed", 2),
+        (2, "leads", None),
+        (2, "confirmed", 3),
+    ]
+
+
+def test_while_it_is_unknown_whether_a_removed_member_counted_it_did(tmp_path: Path) -> None:
+    one, two, three_ = three(tmp_path)
+    for book in (one, two, three_):
+        book.starts(book.me, voters=(1, 2, 3, 4))
+    one.writes([What.LEADS, 4, 1])
+    one.confirms(5, 1)
+    for book in (one, two, three_):
+        book.counts_by(5 + book.me, 1, 2, 3, index=2)
+    rows = list(gathered(tmp_path).rows())
+    assert said(rows, "leads", "confirmed", "confirmed-unseen") == [(1, "confirmed-unseen", 1)]
 
 
 def test_a_wiped_node_goes_on_in_another_generation(tmp_path: Path) -> None:

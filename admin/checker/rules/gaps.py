@@ -22,6 +22,8 @@ def weigh(rule: Rule, finding: RuleFinding, manifest: Manifest) -> RuleFinding:
         finding.lacks = f"nothing in {' and '.join(absent)}"
     if whys and finding.lacks:
         finding.lacks = "; ".join(whys)
+    elif not seen and manifest.left_out and EVENTS in rule.needs:
+        finding.lacks = f"{finding.lacks or rule.idle}; {manifest.left_out}"
     elif whys and not finding.doubt:
         finding.doubt = "; ".join(whys)
     if WAL.name in rule.needs:
