@@ -91,7 +91,9 @@ def _may_write(place: Path | None) -> None:
     if place is None:
         return
     there = next(each for each in (place, *place.absolute().parents) if each.exists())
-    if not (there.is_dir() or there == place) or not os.access(there, os.W_OK):
+    if not (there.is_dir() or there == place):
+        raise click.UsageError(f"{place} cannot be written: {there} is a file")
+    if not os.access(there, os.W_OK):
         raise click.UsageError(f"{place} cannot be written: {there} does not let us")
 
 

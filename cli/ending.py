@@ -45,6 +45,20 @@ def interrupted_politely() -> Iterator[None]:
             signal.signal(each, signal.SIG_DFL)
 
 
+def open_streams() -> None:
+    """A standard stream that the caller has closed leads nowhere from now on.
+
+    Python has none then; and the next file that is opened would be taken for it.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - to the end
+
+
 def unread() -> list[int]:
     """Our output whose reader is gone, if any."""
     poll = select.poll()

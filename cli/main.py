@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 from typing_extensions import override
 
-from cli.ending import silence, unread
+from cli.ending import open_streams, silence, unread
 from cli.examples import examples
 from cli.exits import Exit, NoFile, WrongUsage, exit_of
 from cli.output import Style, complain, complaint
@@ -173,6 +173,7 @@ def group() -> None:
 
 def main(args: list[str] | None = None) -> NoReturn:
     """Run the command line and exit the process."""
+    open_streams()
     sys.exit(run(sys.argv[1:] if args is None else args))
 
 

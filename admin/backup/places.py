@@ -130,6 +130,11 @@ class Folder:
             yield
         except FileNotFoundError as error:
             raise NoBackup(f"{place} is not there") from error
+        except (NotADirectoryError, FileExistsError) as error:
+            file = next((each for each in (place, *place.parents) if each.is_file()), place)
+            raise ConfigError(
+                f"{self.url} is no folder: {file} is a file", hint="name a folder, new or not"
+            ) from error
         except OSError as error:
             raise typed(error, str(place)) from error
 

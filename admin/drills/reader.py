@@ -163,6 +163,8 @@ def find(word: str) -> Path:
         return own  # no plugin can replace it, so plugins are not loaded
     known = _catalogue()
     if word not in known:
+        if Path(word).is_file():
+            return Path(word)
         raise ConfigError(
             f"there is no drill {word!r}", hint="`qsync drill list` shows them; or give a file"
         )

@@ -241,9 +241,9 @@ def _goes_on(out: Path) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        place = error.filename or out
+        place = Path(error.filename or out)
         hint = _ROOM if error.errno in _NO_ROOM else "name a folder that can be written"
-        if Path(place) != out and out not in Path(place).parents:
+        if not ({place, *place.parents} & {out} or place in out.parents):
             hint = "run it as a user who may read that, such as the one of the node"
         raise NoFile(f"{place}: {error.strerror}", hint=hint) from error
 

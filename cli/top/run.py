@@ -102,7 +102,8 @@ def run(order: Order) -> None:
             source = Tape(order.replay)
         else:
             source = LiveSource(Sampler(order.target, period=1 / order.rate))
-        interrupted = unread = False
+        interrupted = False
+        failed: OSError | None = None
         try:
             if order.once:
                 trio.run(_once, source, writer)
@@ -112,12 +113,21 @@ def run(order: Order) -> None:
                 trio.run(_screen, source, writer, order)
         except* KeyboardInterrupt:
             interrupted = True
-        except* BrokenPipeError:
-            unread = True
+        except* OSError as group:
+            failed = _alone(group)
     if interrupted:
         raise KeyboardInterrupt
-    if unread:
-        raise BrokenPipeError  # alone, as callers know it
+    if failed is not None:
+        raise failed  # alone, as callers know it
+
+
+def _alone(group: "ExceptionGroup[OSError]") -> OSError:
+    """The first error, without the groups of the tasks that it went through."""
+    found: BaseException = group
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    assert isinstance(found, OSError)
+    return found
 
 
 @asynccontextmanager

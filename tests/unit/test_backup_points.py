@@ -530,9 +530,12 @@ def test_what_is_wrong_with_a_place_is_said_with_the_way_out(tmp_path: Path) -> 
     with pytest.raises(BackupPlaceLost, match="RuntimeError: the token has expired"):
         catalogue.load(open_place("unreachable://here"))
     (tmp_path / "file").touch()
-    with pytest.raises(BackupPlaceLost, match="Not a directory") as raised:
-        begin(Folder(tmp_path / "file"))
-    assert raised.value.retryable
+    file = re.escape(f": {tmp_path / 'file'} is a file")
+    for place in (tmp_path / "file", tmp_path / "file" / "shop"):
+        for reach in (begin, catalogue.load):
+            with pytest.raises(ConfigError, match=file):
+                reach(Folder(place))
+    assert places.typed(OSError(errno.EIO, "Input/output error"), "/mnt/shop").retryable
     full = places.typed(OSError(errno.ENOSPC, "No space left on device"), "/mnt/shop/log")
     assert isinstance(full, DiskFull)
     assert "the same command continues" in full.hint

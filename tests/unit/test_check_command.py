@@ -274,7 +274,7 @@ def test_what_cannot_be_written_is_said_before_anything_is_judged(
     for option, name in (("--html", "x/y.html"), ("--violations", "x"), ("--out", "x/y")):
         assert run(["check", "--quick", good, option, f"{odd}/{name}"]) == 2
         said = capsys.readouterr()
-        assert f"cannot be written: {odd} does not let us" in said.err
+        assert f"cannot be written: {odd} is a file" in said.err
         assert not said.out
 
 

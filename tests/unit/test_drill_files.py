@@ -168,7 +168,9 @@ def test_the_schema_knows_every_verb_and_is_json() -> None:
     assert all(f'"{verb}"' in found for verb in VERBS)
 
 
-def test_an_unknown_name_is_no_drill_and_a_path_is_read(tmp_path: Path) -> None:
+def test_an_unknown_name_is_no_drill_and_a_path_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(ConfigError, match="there is no drill"):
         reader.find("leader-kil")
     path = tmp_path / "mine.yaml"
@@ -176,6 +178,11 @@ def test_an_unknown_name_is_no_drill_and_a_path_is_read(tmp_path: Path) -> None:
     assert reader.load(reader.find(str(path))).name == "mine"
     with pytest.raises(ConfigError, match="cannot be read"):
         reader.load(tmp_path / "none.yaml")
+    monkeypatch.chdir(tmp_path)
+    Path("mine").touch()
+    assert reader.find("mine") == Path("mine"), "also without a suffix"
+    Path("leader-kill").touch()
+    assert reader.find("leader-kill").parent == reader.CATALOGUE
 
 
 def test_single_values_may_be_given_otherwise_for_a_run() -> None:

@@ -100,6 +100,9 @@ def test_what_cannot_be_read_is_not_blamed_on_the_folder_that_is_written(
     monkeypatch.setattr("admin.evidence.copies.has_segments", closed)
     assert run(["dump", copy, "--out", str(tmp_path / "out")]) == 1
     assert f"{copy}/log: Permission denied (run it as a user who may" in capsys.readouterr().err
+    (tmp_path / "file").touch()
+    assert run(["dump", copy, "--out", str(tmp_path / "file" / "out")]) == 1
+    assert "file: File exists (name a folder that can be written)" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("no_umask")

@@ -1,12 +1,16 @@
 """Every error ends a command with the code that the table promises."""
 
+import errno
 import json
 import os
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from admin.cluster.moment import Moment, MomentWriter
 from cli import explanations
 from cli import main as command
 from cli.exits import CheckFailed, Exit, NotHealed, StoppedByGuard, exit_of
@@ -268,3 +272,27 @@ def test_a_reader_who_has_enough_is_no_failure(args: list[str], *, together: boo
     else:
         assert done.returncode == 0
         assert not done.stderr
+
+
+@pytest.mark.parametrize("args", [["help", "run-nodes"], ["drill", "list"], ["explain", "nothing"]])
+def test_a_stream_that_the_caller_closed_is_no_mistake_of_ours(args: list[str]) -> None:
+    program = shlex.join([sys.executable, "-m", "qsync", *args])
+    for closed in ("<&- >&-", "<&- 2>&-", "<&- >&- 2>&-"):
+        done = subprocess.run(["sh", "-c", f"{program} {closed}"], capture_output=True, check=False)
+        assert done.returncode == (2 if args[0] == "explain" else 0)
+        assert b"Traceback" not in done.stderr
+
+
+def test_a_dashboard_on_a_full_disk_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(line: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    tape = tmp_path / "tape"
+    writer = MomentWriter(tape)
+    writer.write(Moment(time=1.0))
+    writer.close()
+    monkeypatch.setattr("cli.top.run.text", full)
+    assert command.run(["top", "--replay", str(tape)]) == 1
+    assert "NO_FILE: the output: No space left on device" in capsys.readouterr().err
