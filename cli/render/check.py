@@ -13,6 +13,8 @@ from qsync.units import how_many
 
 WIDE = 100
 """From this width on, a row also has the statement of its invariant."""
+NARROW = 50
+"""Below this width a row lacks the time that it took."""
 _MARKS = {
     Result.PASS: ("ok", ""),
     Result.FAIL: ("FAIL", "bold red"),
@@ -32,15 +34,19 @@ def heading(report: HistoryReport) -> str:
 def table(checked: Sequence[CheckedInvariant], *, width: int, plain: bool) -> Table:
     """A row an invariant."""
     made = Table(box=None if plain else box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    made.add_column("")
+    marks = [_MARKS[each.verdict.result][0] for each in checked]
+    made.add_column("", no_wrap=True, min_width=max(map(len, marks), default=0))
     made.add_column("invariant", no_wrap=True)
     made.add_column("facts", justify="right", no_wrap=True)
-    made.add_column("seconds", justify="right", no_wrap=True)
+    if width >= NARROW:
+        made.add_column("seconds", justify="right", no_wrap=True)
     if width >= WIDE:
         made.add_column("says")
     for each in checked:
         mark, colour = _MARKS[each.verdict.result]
-        row = [mark, each.verdict.invariant, f"{each.verdict.facts:,}", f"{each.seconds:.3f}"]
+        row = [mark, each.verdict.invariant, f"{each.verdict.facts:,}"]
+        if width >= NARROW:
+            row.append(f"{each.seconds:.3f}")
         if width >= WIDE:
             row.append(f"{each.title} ({each.verdict.note})" if each.verdict.note else each.title)
         made.add_row(*(Text(cell) for cell in row), style=colour)

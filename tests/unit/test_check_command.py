@@ -17,6 +17,7 @@ from admin.checker.kinds import ObjectKind
 from admin.checker.quick import TITLES, CheckedInvariant
 from admin.checker.readers import HistoryFormat
 from admin.checker.report.violations import SCHEMA
+from admin.checker.rules.catalogue import RULES
 from admin.checker.spark.progress import SparkStage
 from admin.checker.verdict import conclude
 from admin.workload.history import History, OutcomeType, save
@@ -335,16 +336,20 @@ def test_what_is_missing_of_ourselves_is_no_matter_of_installing(
 
 
 def test_a_narrow_screen_has_a_narrow_table() -> None:
-    verdict = conclude("log-dense", facts=1234, violations=[])
+    says = "the indexes of a log have no gaps"
+    names = ("log-dense", max((each.id for each in RULES), key=len))
     checked = [
-        CheckedInvariant(verdict=verdict, seconds=0.5, says="the indexes of a log have no gaps")
+        CheckedInvariant(verdict=conclude(name, facts=1234, violations=[]), seconds=0.5, says=says)
+        for name in names
     ]
-    for width, says in ((40, False), (120, True)):
+    for width, facts in ((34, "1,2"), (40, "1,234"), (60, "1,234    0.500"), (120, "0.500")):
         screen = Console(width=width, record=True, file=io.StringIO())
-        screen.print(table(checked, width=width, plain=True))
-        shown = screen.export_text()
-        assert "log-dense 1,234   0.500" in shown
-        assert ("have no gaps" in shown) is says
+        screen.print(table(checked, width=width, plain=False))
+        first, second = screen.export_text().splitlines()[3:5]
+        assert first.split()[:2] == ["ok", "log-dense"]
+        assert second.split()[0] == "ok", "the verdict goes last"
+        assert facts in first
+        assert (says in first) is (width == 120)
 
 
 def test_progress_is_told_in_words() -> None:
