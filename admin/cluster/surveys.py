@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -213,11 +213,13 @@ def wait_at_rest(addresses: Sequence[str]) -> None:
         time.sleep(ASKED_AGAIN_S)
 
 
-def wait_answers(address: str, *, timeout: float) -> ClusterSurvey:
+def wait_answers(
+    address: str, *, timeout: float, lives: Callable[[], bool] = lambda: True
+) -> ClusterSurvey:
     """Ask a node that was just started until it answers, and a moment longer until it has joined.
 
     Joined: the cluster commits and its leader is in touch with all that answer. A cluster that
-    cannot commit is not waited for. Raises Unavailable.
+    cannot commit is not waited for. Raises Unavailable, at once when it does not live any more.
     """
     deadline = time.monotonic() + timeout
     settled_by: float | None = None
@@ -225,6 +227,8 @@ def wait_answers(address: str, *, timeout: float) -> ClusterSurvey:
         try:
             found = survey([address], timeout=ASKED_AGAIN_S * 10)
         except Unavailable as error:
+            if not lives():
+                raise Unavailable(f"the node at {address} ended after its start") from None
             if time.monotonic() > deadline:
                 raise Unavailable(
                     f"{address} does not answer {timeout:g} s after its start",

@@ -4,7 +4,7 @@ import contextlib
 import shlex
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypedDict
 
@@ -113,7 +113,7 @@ def up(
     where = labs.place(name, directory)
     found = _make_or_load(where, label, nodes, settings, direct=direct, secure=secure)
     found.start_all()
-    survey = _wait(found, lambda: surveys.wait_writable(found.addresses, timeout=timeout))
+    survey = _wait(found.nodes, lambda: surveys.wait_writable(found.addresses, timeout=timeout))
     verdict = surveys.judge(survey)
     if secure and have_users(where, found.addresses):
         say(f"you are {ADMINISTRATOR} by the certificate in {where / 'certs'}; others log in")
@@ -229,7 +229,7 @@ def start(*, node: str, timeout: float, name: str, directory: Path | None) -> No
     if state_of(one) == "paused":
         raise NotRunning(f"{one.name} is paused", hint=f"`qsync lab resume {one.name}`")
     found.start(one)
-    _wait(found, lambda: surveys.wait_answers(one.address, timeout=timeout))
+    _wait_answers(one, timeout)
     _told(found, one, did)
 
 
@@ -253,7 +253,7 @@ def add(*, timeout: float, name: str, directory: Path | None) -> None:
     """
     found, one = labs.add_node(_load(name, directory))
     found.start(one)
-    _wait(found, lambda: surveys.wait_answers(one.address, timeout=timeout))
+    _wait_answers(one, timeout)
     _told(found, one, "added")
     say(f"make it a member with: qsync member add {one.address} --target {found.name}")
 
@@ -376,21 +376,21 @@ def _told(found: Lab, node: LabNode, what: str) -> None:
         say(f"{node.name} {what}; it is {state_of(node)} now")
 
 
-def _wait(found: Lab, until: Callable[[], ClusterSurvey]) -> ClusterSurvey:
-    """Wait; when it was in vain, show what the nodes that ended said last."""
+def _wait_answers(node: LabNode, timeout: float) -> None:
+    def lives() -> bool:
+        return node.process is not None
+
+    _wait([node], lambda: surveys.wait_answers(node.address, timeout=timeout, lives=lives))
+
+
+def _wait(started: Sequence[LabNode], until: Callable[[], ClusterSurvey]) -> ClusterSurvey:
+    """Wait; when it was in vain, show what those of the started nodes that ended said last."""
     try:
         return until()
     except QsyncError:
-        for line in _last_words(found):
-            say(line)
+        for node in started:
+            if node.process is None and node.log.exists():
+                said = node.log.read_text("utf-8", "replace").splitlines()[-5:]
+                for line in (f"{node.name} ended:", *(f"  {each}" for each in said)):
+                    say(line)
         raise
-
-
-def _last_words(found: Lab) -> list[str]:
-    """The end of the logs of nodes that did not stay up."""
-    lines: list[str] = []
-    for node in found.nodes:
-        if node.process is None and node.log.exists():
-            said = node.log.read_text("utf-8", "replace").splitlines()[-5:]
-            lines += [f"{node.name} ended:", *(f"  {line}" for line in said)]
-    return lines

@@ -401,6 +401,21 @@ def test_the_list_of_nodes_says_where_their_figures_are(
     assert json.loads(capsys.readouterr().out)["nodes"][0]["metrics"] == place
 
 
+def test_a_node_that_ends_at_once_is_not_waited_for_and_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = lab.create(tmp_path / "x", name="x", nodes=2)
+    one, other = made.nodes
+    one.config.write_text("listen: nowhere\n", "utf-8")
+    other.log.write_text("words of an earlier day\n", "utf-8")
+    assert run(["lab", "start", "n1", "--timeout", "1h", "--dir", str(made.dir)]) == 3
+    said = capsys.readouterr().err
+    assert "n1 ended:\n" in said
+    assert "node.yaml:1:9: listen = 'nowhere'" in said
+    assert f"the node at {one.address} ended after its start" in said
+    assert "earlier day" not in said
+
+
 class InterruptingPath(PosixPath):
     """Ctrl-C comes when its file is about to be written."""
 
