@@ -11,7 +11,7 @@ EVENTS = 1200
 SEEDS = (5, 14)
 """Runs with the habit `users`."""
 NOTICED = {
-    "pending_grant_counts": 5,
+    "pending_grant_counts": 14,
     "pending_revocation_ignored": 14,
     "rights_unchecked": 5,
 }
