@@ -1,7 +1,6 @@
 """`qsync shell`: the admin shell, also for one expression, a file or a pipe."""
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +9,6 @@ from cli import targets
 from cli.examples import examples
 from cli.options import json_option, target_argument, timeout_option
 from cli.output import document, raw, say, style, text
-from qsync.errors import ConfigError
 
 if TYPE_CHECKING:
     from cli.shell.oneshot import Job
@@ -69,11 +67,12 @@ def shell(
     """
     from cli.shell.formats import OutputFormat  # noqa: PLC0415 - only this command needs it
     from cli.shell.oneshot import Job, run  # noqa: PLC0415 - the same
+    from cli.shell.scripts import read_script  # noqa: PLC0415 - the same
     from cli.shell.voices import ShellOutput  # noqa: PLC0415 - the same
 
     sources = [("=-e", each) for each in execute]
     if file is not None:
-        sources.append((f"@{file}", _read(file)))
+        sources.append((f"@{file}", sys.stdin.read() if file == "-" else read_script(file)))
     interactive = not sources and sys.stdin.isatty()
     if not sources and not interactive:
         sources.append(("=stdin", sys.stdin.read()))
@@ -121,14 +120,3 @@ def _document(values: list[object]) -> None:
     from cli.shell.formats import plain_json  # noqa: PLC0415 - only this command needs it
 
     document("shell", values=[plain_json(each) for each in values])
-
-
-def _read(file: str) -> str:
-    if file == "-":
-        return sys.stdin.read()
-    try:
-        return Path(file).read_text("utf-8")
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{file} cannot be read: {error}") from None

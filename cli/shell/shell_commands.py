@@ -1,10 +1,9 @@
 """Backslash commands for the shell itself."""
 
-from pathlib import Path
-
 from admin.box.session import Box
 from cli.shell.formats import OutputFormat
 from cli.shell.remembered import remembered
+from cli.shell.scripts import read_script
 from cli.shell.state import ShellCore
 from qsync.client.rows import Receipt
 from qsync.errors import ConfigError
@@ -138,16 +137,7 @@ async def include(shell: ShellCore, rest: str) -> None:
     """Run a file of Lua."""
     if not rest:
         raise CommandMisused("which file?")
-    await shell.show(_read(rest), name=f"@{rest}")
-
-
-def _read(file: str) -> str:
-    try:
-        return Path(file).expanduser().read_text("utf-8")
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{file} cannot be read: {error}") from None
+    await shell.show(read_script(rest), name=f"@{rest}")
 
 
 async def output(shell: ShellCore, rest: str) -> None:
