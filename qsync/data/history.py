@@ -256,7 +256,7 @@ class UnfoldedHistory:
             low=low,
             changes=changes,
             body=text,
-            writes=() if damage else draft.writes,
+            writes=[] if damage else draft.writes,
             schema=None if damage else after,
             damage=damage,
         )
@@ -278,7 +278,7 @@ class UnfoldedHistory:
         """Derive the writes again: their base has changed. Sessions are unchanged."""
         for txn in taken:
             if txn.index in self._rolled:
-                txn.writes, txn.schema, txn.damage = (), None, ""
+                txn.writes, txn.schema, txn.damage = [], None, ""
             else:
                 (parts,) = body.decode_all([txn.body])
                 again = self._read(txn.index, txn.term, txn.body, parts)

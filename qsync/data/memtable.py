@@ -46,9 +46,8 @@ class Memtable:
         """Add the newest entry; the keys that it writes are distinct."""
         index, writes, versions = txn.index, txn.writes, self.versions
         added = 0
-        known = versions.get
         for key, value in writes:
-            versions[key] = (index, value, known(key))
+            versions[key] = (index, value, versions.get(key))
             added += len(key) if value is None else len(key) + len(value)
         self.txns.append(txn)
         self.rows += len(writes)

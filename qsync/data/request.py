@@ -91,7 +91,7 @@ class ExecutedTransaction:
         session: bytes,
         seq: int,
         low: int,
-        changes: Sequence[SessionChange] = (),
+        changes: tuple[SessionChange, ...] = (),
         schema: Schema | None = None,
     ) -> None:
         self.body = body
@@ -165,9 +165,9 @@ class LoggedTransaction:
         session: bytes,
         seq: int,
         low: int,
-        changes: Sequence[SessionChange],
+        changes: tuple[SessionChange, ...],
         body: bytes,
-        writes: Sequence[Write],
+        writes: list[Write],
         schema: Schema | None,
         damage: str = "",
     ) -> None:

@@ -9,7 +9,7 @@ confirmed prefix and equal on all replicas.
 """
 
 import struct
-from collections.abc import Container, Generator, Iterable, Mapping, Sequence
+from collections.abc import Container, Generator, Iterable, Mapping
 
 from election.messages import Index, Position, Term
 from qsync.data import body, keys, tuples
@@ -139,7 +139,7 @@ class Sessions:
             self.record(txn)
 
     def planning(
-        self, txns: Sequence[LoggedTransaction], rolled: Container[int], *, step: int
+        self, txns: list[LoggedTransaction], rolled: Container[int], *, step: int
     ) -> Generator[None, None, Table]:
         """The sessions that these transactions change, as they are afterwards.
 
@@ -164,7 +164,7 @@ class Sessions:
         return {name: s for name, s in after.items() if s is not None or name in self.folded}
 
     def _copy_changed(
-        self, txns: Iterable[LoggedTransaction], after: Table, lows: dict[bytes, int]
+        self, txns: list[LoggedTransaction], after: Table, lows: dict[bytes, int]
     ) -> None:
         """Add the sessions that these change, as they were, and what each forgets at the end."""
         for txn in txns:

@@ -3,7 +3,7 @@
 Some leave a valid log: only the outcomes of clients show them.
 """
 
-from collections.abc import Container, Generator, Iterable, Sequence
+from collections.abc import Container, Generator, Iterable
 from dataclasses import replace
 
 from typing_extensions import override
@@ -108,7 +108,7 @@ class _Unrefused(Sessions):
 class _Unfolded(Sessions):
     @override
     def planning(
-        self, txns: Sequence[LoggedTransaction], rolled: Container[int], *, step: int
+        self, txns: list[LoggedTransaction], rolled: Container[int], *, step: int
     ) -> Generator[None, None, Table]:
         """Nothing of them goes to the disk."""
         yield from super().planning(txns, rolled, step=step)
