@@ -213,8 +213,8 @@ def gather(places: Mapping[int, Path]) -> Inside:
     for node, counted in _counted_at_last(there).items() if missing else ():
         if needed := [each for each in missing if each in counted]:
             return Inside(
-                f"there are no events of {', '.join(f'node {each}' for each in needed)}, and node "
-                f"{node} counted by it to the end: its directory is needed, too"
+                f"there are no events of {', '.join(f'node {each}' for each in needed)}, by which "
+                f"node {node} counted to the end: what is in that directory is needed, too"
             )
     generations = {each.node: each.lives[-1].generation for each in there}
     upto = now if clocks == {clock()} else _EVER  # elsewhere nothing of it runs here

@@ -220,8 +220,8 @@ def test_of_what_nodes_wrote_down_under_load_nothing_is_without_its_cause(
         assert failed(stopped.path) == []
         with witnesses.witnesses(map(str, list(directories.values())[:2])) as nodes:
             two = Dump(tmp_path / "two").collect(nodes, source="directories")
-        why = "there are no events of node 3, and node 1 counted by it to the end"
-        assert two.manifest.gaps == {"events": f"{why}: its directory is needed, too"}
+        why = "there are no events of node 3, by which node 1 counted to the end"
+        assert two.manifest.gaps == {"events": f"{why}: what is in that directory is needed, too"}
         assert two.manifest.voters == 3
         assert failed(two.path) == []
 

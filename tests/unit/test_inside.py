@@ -317,8 +317,8 @@ def test_a_removed_member_without_events_takes_only_what_it_counted_for(tmp_path
     one.confirms(9, 2)
     inside = gathered(tmp_path)
     assert inside.why == (
-        "there are no events of node 4, and node 3 counted by it to the end: its directory is "
-        "needed, too"
+        "there are no events of node 4, by which node 3 counted to the end: what is in that "
+        "directory is needed, too"
     )
     assert not list(inside.rows())
     three_.counts_by(10, 1, 2, 3, index=2)
