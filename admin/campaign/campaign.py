@@ -4,6 +4,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -22,6 +23,7 @@ from admin.campaign.writing import Writing
 from admin.cluster import surveys
 from admin.lab import founding, lab
 from admin.lab.lab import Lab
+from admin.lab.processes import interrupts
 from admin.lab.secure import client_tls, have_users
 from qsync.client.blocking import connect
 from qsync.client.security import assumed
@@ -80,15 +82,14 @@ def run(plan: CampaignPlan, tell: Teller) -> CampaignResult:
             secure=plan.secure,
         )
         work = CampaignRun(plan=plan, lab=found, book=book, tell=tell)
-        try:
-            with assumed(client_tls(found.dir)):
-                trio.run(work.run)
-        except BaseExceptionGroup as errors:
-            if errors.subgroup(KeyboardInterrupt) is not None:
-                raise KeyboardInterrupt from None
-            raise
-        finally:
-            found.stop_all()
+        with interrupts(work.interrupt):
+            try:
+                with assumed(client_tls(found.dir)):
+                    trio.run(work.run)
+            finally:
+                found.stop_all()
+        if work.interrupted:
+            raise KeyboardInterrupt
         kept = plan.keep
         if kept is None and not book.figures.clean:
             kept = Path(tempfile.mkdtemp(prefix="qsync-campaign-failed-"))
@@ -114,11 +115,27 @@ class CampaignRun:
     tell: Teller
     rounds: int = 0
     doing: str = "starting"
+    interrupted: bool = False
     nodes: Nodes = field(init=False)
     writing: Writing = field(init=False)
+    _whole: trio.CancelScope = field(init=False, default_factory=trio.CancelScope)
+    _token: trio.lowlevel.TrioToken | None = field(init=False, default=None)
+
+    def interrupt(self) -> None:
+        """End the run, wherever it is. May be called by a handler of signals, and again."""
+        self.interrupted = True
+        if self._token is not None:
+            with suppress(trio.RunFinishedError):
+                self._token.run_sync_soon(self._whole.cancel, idempotent=True)
 
     async def run(self) -> None:
-        """From the first process to the verdict."""
+        """From the first process to the verdict, or until it is interrupted."""
+        self._token = trio.lowlevel.current_trio_token()
+        with self._whole:
+            if not self.interrupted:
+                await self._run()
+
+    async def _run(self) -> None:
         self.nodes = Nodes(self.lab, self.book)
         self.writing = Writing(self.lab.addresses, self.book, seed=self.plan.seed)
         await trio.to_thread.run_sync(self._begin)

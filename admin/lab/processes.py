@@ -11,7 +11,7 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -141,6 +141,22 @@ def clearing_up() -> Iterator[None]:
     finally:
         for number, action in former.items():
             signal.signal(number, action)
+
+
+@contextlib.contextmanager
+def interrupts(handle: Callable[[], None]) -> Iterator[None]:
+    """Ctrl-C calls this until the block ends, as often as it is pressed, and raises nothing.
+
+    An interrupt that is raised in the midst of Trio's own code would end it as an error of Trio.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are for the main thread alone
+        return
+    former = signal.signal(signal.SIGINT, lambda _, __: handle())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)
 
 
 def start(
