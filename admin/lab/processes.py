@@ -148,11 +148,13 @@ def interrupts(handle: Callable[[], None]) -> Iterator[None]:
     """Ctrl-C calls this until the block ends, as often as it is pressed, and raises nothing.
 
     An interrupt that is raised in the midst of Trio's own code would end it as an error of Trio.
+    Where Ctrl-C is ignored, as in the background of a script, it stays so.
     """
-    if threading.current_thread() is not threading.main_thread():
+    former = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(former):
         yield  # signals are for the main thread alone
         return
-    former = signal.signal(signal.SIGINT, lambda _, __: handle())
+    signal.signal(signal.SIGINT, lambda _, __: handle())
     try:
         yield
     finally:

@@ -68,10 +68,20 @@ def test_a_short_campaign_breaks_much_and_finds_no_promise_broken(
     assert not running_below(kept)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_campaign_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("number", "before"),
+    [
+        (signal.SIGINT, ()),
+        (signal.SIGTERM, ()),
+        (signal.SIGTERM, ("env", "--ignore-signal=INT")),
+    ],
+    ids=["ctrl-c", "term", "term-in-the-background"],
+)
+def test_an_interrupted_campaign_leaves_no_process(
+    tmp_path: Path, number: signal.Signals, before: tuple[str, ...]
+) -> None:
     kept = tmp_path / "kept"
-    words = [*QSYNC, "--minutes", "30", "--seed", "3", "--keep", str(kept)]
+    words = [*before, *QSYNC, "--minutes", "30", "--seed", "3", "--keep", str(kept)]
     with subprocess.Popen(
         words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
