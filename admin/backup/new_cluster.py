@@ -1,6 +1,5 @@
 """A new cluster of one node from decided rows and log: for restores, and for a lone survivor."""
 
-import fcntl
 import json
 import shutil
 import uuid
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from admin.lab import cluster_secret
-from admin.lab.new_directory import check_new
+from admin.lab.new_directory import check_new, lock_file
 from election.messages import Replica, Term
 from qsync import audit
 from qsync.config import NodeConfig
@@ -23,7 +22,7 @@ from qsync.data.ancestors import Ancestor
 from qsync.data.founding import found_anew
 from qsync.data.members import CODEC
 from qsync.decided import DecidedLog
-from qsync.errors import ConfigError, DirectoryLocked, StoreError
+from qsync.errors import ConfigError, StoreError
 from qsync.member import Member
 from qsync.record import read_instance
 from qsync.store.contract import Identity, Spaces
@@ -181,13 +180,7 @@ def _begun(directory: Path, cluster: str) -> Iterator[None]:
     was_half_done = _is_half_done(directory)
     make_private(directory)
     with (directory / UNREADY).open("a", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise DirectoryLocked(
-                f"{directory} is being filled by another restore or recovery",
-                hint="wait for its end, or name another directory",
-            ) from None
+        lock_file(file, f"{directory} is being filled by another restore or recovery")
         if (directory / FILE).exists():  # it has ended just now
             (directory / UNREADY).unlink(missing_ok=True)
             check_empty(directory)

@@ -84,16 +84,19 @@ def _locked(directory: Path) -> Iterator[TextIO]:
     """The note, which is this command's until the block ends."""
     while True:
         with (directory / NOTE).open("a+", encoding="utf-8") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise DirectoryLocked(
-                    f"{directory} is being laid out by another command",
-                    hint="wait for its end, or name another directory",
-                ) from None
+            lock_file(file, f"{directory} is being laid out by another command")
             if os.fstat(file.fileno()).st_nlink:  # else that other one has ended just now
                 yield file
                 return
+
+
+def lock_file(file: TextIO, taken: str) -> None:
+    """Lock a file of a directory that is being filled. Raises DirectoryLocked with these words."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        hint = "wait for its end, or name another directory"
+        raise DirectoryLocked(taken, hint=hint) from None
 
 
 def _left(file: TextIO) -> _Before:
