@@ -46,15 +46,6 @@ class InterruptedUnknown(ChunkInterrupted):
         return ChunkInterrupted("interrupted; the running request changed nothing")
 
 
-def first_of(group: "ExceptionGroup[QsyncError]") -> QsyncError:
-    """Return the first error, without the groups of the tasks that it went through."""
-    found: BaseException = group
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    assert isinstance(found, QsyncError)
-    return found
-
-
 class NotInstalled(QsyncError):
     """The libraries of the shell are not installed."""
 

@@ -28,12 +28,12 @@ from pygments.lexers.scripting import LuaLexer
 from typing_extensions import override
 
 from admin.box.opening import open_box
+from cli.groups import first_of
 from cli.printable import printable
 from cli.shell import opened
 from cli.shell.chunks import MissingEnd, missing_end
 from cli.shell.cluster_watch import Watcher
 from cli.shell.complete import candidates, hint_line
-from cli.shell.failures import first_of
 from cli.shell.oneshot import Job
 from cli.shell.remembered import history_path
 from cli.shell.runtime import installed
@@ -63,7 +63,7 @@ def converse(job: Job) -> None:
     try:
         trio.run(_converse, job)
     except* QsyncError as group:
-        first = first_of(group)
+        first = first_of(group, QsyncError)
     else:
         return
     raise first

@@ -8,9 +8,10 @@ from typing_extensions import override
 
 from admin.box.opening import open_box
 from admin.box.session import Box
+from cli.groups import first_of
 from cli.shell import opened
 from cli.shell.carriers import TaskCarriers
-from cli.shell.failures import InterruptedUnknown, first_of
+from cli.shell.failures import InterruptedUnknown
 from cli.shell.following import follow_key
 from cli.shell.guards import WRITES
 from cli.shell.interrupts import stopping
@@ -57,7 +58,7 @@ def run_with_fibers(
     try:
         trio.run(_run, job, voices, collect)
     except* QsyncError as group:
-        failure = first_of(group)
+        failure = first_of(group, QsyncError)
     if failure is not None:
         raise failure
 

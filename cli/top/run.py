@@ -15,6 +15,7 @@ from admin.cluster.picture import ClusterPicture
 from admin.cluster.sampler import Sampler
 from admin.cluster.short import clock, seconds
 from admin.cluster.unreachable import nobody_answers
+from cli.groups import first_of
 from cli.output import WIDTH_ELSEWHERE, console, document, style, text
 from cli.top.app import App
 from cli.top.draw import ASCII, UNICODE, Signs
@@ -114,20 +115,11 @@ def run(order: Order) -> None:
         except* KeyboardInterrupt:
             interrupted = True
         except* OSError as group:
-            failed = _alone(group)
+            failed = first_of(group, OSError)
     if interrupted:
         raise KeyboardInterrupt
     if failed is not None:
         raise failed  # alone, as callers know it
-
-
-def _alone(group: "ExceptionGroup[OSError]") -> OSError:
-    """The first error, without the groups of the tasks that it went through."""
-    found: BaseException = group
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    assert isinstance(found, OSError)
-    return found
 
 
 @asynccontextmanager
