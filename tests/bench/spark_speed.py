@@ -21,6 +21,7 @@ from admin.checker.kernels.logs.between import compare
 from admin.checker.kernels.logs.findings import LogFindings
 from admin.checker.kernels.logs.neighbours import neighbours
 from admin.checker.kernels.logs.slices import Body, ReferenceColumns, RequestColumns, Slice
+from admin.checker.spark import java
 from admin.checker.spark.borders import SliceEnds
 from admin.checker.spark.clients.histories import ResolvedRequests
 from admin.checker.spark.clients.jobs import judge_histories, outlines
@@ -110,10 +111,8 @@ class Bench:
 def _below(pid: int) -> list[int]:
     """All processes that it started, and that these started."""
     found = []
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            for child in path.read_text(encoding="utf-8").split():
-                found += [int(child), *_below(int(child))]
+    for child in java.children(pid):
+        found += [child, *_below(child)]
     return found
 
 

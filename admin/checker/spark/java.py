@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +20,9 @@ MAJORS = (17, 21, 25)
 SAFE_25 = (25, 0, 3)
 """Earlier versions of 25 corrupt pinned buffers."""
 _ASK_S = 60.0
+_EXEC_S = 2.0
+"""A process that does not show its own command line for so long has ended or stays a copy."""
+_LOOK_S = 0.005
 _VECTOR = "--add-modules=jdk.incubator.vector"
 
 
@@ -143,22 +147,32 @@ def ended_if_interrupted() -> Iterator[None]:
 
     pyspark forgets it, and takes away the folder in which it was to say its port; then it stays.
     """
-    before = _submitted()
+    before = children(os.getpid())
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
-        for pid in _submitted() - before:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        for pid in children(os.getpid()) - before:
+            with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+                if b"spark" in _command_line(pid).lower():
+                    os.kill(pid, signal.SIGKILL)
         raise
 
 
-def _submitted() -> set[int]:
-    """The children of this process that run Spark."""
-    found = set()
-    with contextlib.suppress(OSError):
-        for task in Path("/proc/self/task").iterdir():
-            for pid in (task / "children").read_text("ascii").split():
-                if b"spark" in Path("/proc", pid, "cmdline").read_bytes().lower():
-                    found.add(int(pid))
+def children(pid: int) -> set[int]:
+    """The processes that one started; none where the system does not show them."""
+    found: set[int] = set()
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found.update(map(int, path.read_text("ascii").split()))
     return found
+
+
+def _command_line(pid: int) -> bytes:
+    """What a process runs. One just started shows nothing, or its parent's line, for a moment."""
+    own = Path("/proc/self/cmdline").read_bytes()
+    until = time.monotonic() + _EXEC_S
+    while (line := Path(f"/proc/{pid}/cmdline").read_bytes()) in (b"", own):
+        if time.monotonic() > until:
+            break
+        time.sleep(_LOOK_S)
+    return line
