@@ -2,11 +2,13 @@
 
 from collections.abc import Generator, Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 from sortedcontainers import SortedList
 
+from qsync.data import keys
 from qsync.data.request import LoggedTransaction
+from qsync.data.schema import USER_SPACE_MIN
 
 Version = tuple[int, bytes | None, Any]
 """The index of the entry that wrote it, the value (None: deleted), and the version before it.
@@ -21,6 +23,9 @@ SORT_STEP = 1000
 """New keys that are put in order in one go, or a quarter of the ordered ones: so many are merged
 with those at once, fewer are inserted one by one."""
 
+USER_KEYS: Final = keys.prefix(USER_SPACE_MIN, 0)
+"""The keys of system spaces are below it, those of all others are not."""
+
 RELEASE_STEP = 500
 """Transactions that are given back to the interpreter in one go."""
 
@@ -29,10 +34,11 @@ class Memtable:
     """Transactions in log order, and of every key that they write a chain of versions.
 
     A put is one write to a dictionary. The keys are put in order only for a scan: first those that
-    were written first, as the dictionary keeps them.
+    were written first, as the dictionary keeps them. Those of system spaces are few, and the node
+    itself looks them up often: they have an order of their own, so that this does not order all.
     """
 
-    __slots__ = ("_order", "rows", "txns", "versions", "weight")
+    __slots__ = ("_looked", "_order", "_system", "rows", "txns", "versions", "weight")
 
     def __init__(self) -> None:
         self.txns: list[LoggedTransaction] = []
@@ -41,6 +47,9 @@ class Memtable:
         self.rows = 0
         self.weight = 0
         self._order: SortedList[bytes] = SortedList()
+        self._system: SortedList[bytes] = SortedList()
+        self._looked = 0
+        """So many keys, the first ones, are in `_system` if they belong there."""
 
     def put(self, txn: LoggedTransaction) -> None:
         """Add the newest entry; the keys that it writes are distinct."""
@@ -65,6 +74,9 @@ class Memtable:
             else:  # the newest entry wrote it first: it is at the end
                 if len(self._order) == len(versions):
                     self._order.remove(key)
+                if self._looked == len(versions):
+                    self._looked -= 1
+                    self._system.discard(key)
                 del versions[key]
             self.weight -= len(key) if value is None else len(key) + len(value)
         self.rows -= len(txn.writes)
@@ -72,10 +84,13 @@ class Memtable:
 
     def keys(self, lo: bytes, hi: bytes, *, reverse: bool = False) -> Iterator[bytes]:
         """Keys with versions and `lo <= key < hi`, in order."""
-        self._put_in_order(len(self.versions))
-        found: Iterator[bytes] = self._order.irange(
-            lo, hi, inclusive=(True, False), reverse=reverse
-        )
+        if hi <= USER_KEYS:
+            self._look_for_system_keys()
+            order = self._system
+        else:
+            self._put_in_order(len(self.versions))
+            order = self._order
+        found: Iterator[bytes] = order.irange(lo, hi, inclusive=(True, False), reverse=reverse)
         return found
 
     def sort(self) -> bool:
@@ -84,6 +99,14 @@ class Memtable:
             return False
         self._put_in_order(max(SORT_STEP, len(self._order) // 4 + 1))
         return True
+
+    def _look_for_system_keys(self) -> None:
+        versions = self.versions
+        left = len(versions) - self._looked
+        if left:
+            newest = islice(reversed(versions), left)
+            self._system.update([key for key in newest if key < USER_KEYS])
+            self._looked = len(versions)
 
     def _put_in_order(self, keys_max: int) -> None:
         order, versions = self._order, self.versions

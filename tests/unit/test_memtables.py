@@ -7,15 +7,18 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from qsync.data.memtable import SORT_KEYS_MIN
+from qsync.data import schema
+from qsync.data.keys import prefix as prefix_of
+from qsync.data.memtable import SORT_KEYS_MIN, USER_KEYS
 from qsync.data.overlay import MEMTABLE_BYTES, Overlay, OverlayLimits, VersionView
 from qsync.data.request import LoggedTransaction, Write
 from qsync.store.memory import MemorySpaces
 from tests.examples import scaled
 
-KEYS = [b"%d" % number for number in range(6)]
+KEYS = [prefix_of(space, 0) for space in (schema.GC_CONSUMERS, schema.SETTINGS)]
+KEYS += [b"%d" % number for number in range(5)]
 WRITES = st.dictionaries(st.sampled_from(KEYS), st.none() | st.sampled_from([b"x", b"yy"]))
-ENDS = st.sampled_from([b"", *KEYS, b"9"])
+ENDS = st.sampled_from([b"", *KEYS, USER_KEYS, b"9"])
 
 
 def logged(index: int, writes: list[Write]) -> LoggedTransaction:
@@ -206,6 +209,25 @@ def test_scans_stay_right_while_keys_come_and_go() -> None:
         overlay.undo()
         assert list(overlay.keys(b"0", b"9")) == []
     assert len(overlay.memtables[0]._order) == 0
+
+
+def test_a_scan_of_a_system_space_orders_no_other_keys() -> None:
+    """A node looks at one every second, however many rows are written meanwhile."""
+    overlay = Overlay(OverlayLimits(100_000))
+    system, user = (
+        [prefix + b"%05d" % n for n in range(2000)]
+        for prefix in (prefix_of(schema.GC_CONSUMERS, 0), USER_KEYS)
+    )
+    overlay.put(logged(1, [(key, b"v") for key in (*user[:1000], *reversed(system[:1000]))]))
+    assert list(overlay.keys(b"", USER_KEYS)) == system[:1000]
+    overlay.put(logged(2, [(key, b"v") for key in (*system[1000:], *user[1000:])]))
+    assert list(overlay.keys(b"", USER_KEYS, reverse=True)) == system[::-1]
+    overlay.undo()
+    assert list(overlay.keys(b"", USER_KEYS)) == system[:1000]
+    overlay.put(logged(2, [(key, b"v") for key in (*user[1000:], *system[1000:])]))
+    assert list(overlay.keys(system[500], system[1500])) == system[500:1500]
+    assert len(overlay.memtables[0]._order) == 0
+    assert list(overlay.keys(b"", b"\xff")) == [*system, *user]
 
 
 def test_one_memtable_is_put_in_order_at_a_time_and_each_once() -> None:

@@ -55,10 +55,11 @@ def fill_with_zeros(path: Path, size: int, *, begin: int, pause: Callable[[], No
     Blocks that hold data need no change of metadata when they are written again, so that flushing
     them is one write of the disk.
     """
+    zeros = bytes(PIECE_BYTES)
     handle = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644)
     try:
         for at in range(begin, size, PIECE_BYTES):
-            write_whole(handle, bytes(min(PIECE_BYTES, size - at)), at)
+            write_whole(handle, zeros[: size - at], at)
             os.fdatasync(handle)
             pause()
         os.ftruncate(handle, size)
