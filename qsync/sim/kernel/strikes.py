@@ -144,8 +144,7 @@ class KernelFaults(Faults):
             begun, slept = process.at, machine.clocks.slept
             machine.room.let_others(process, process.at + lasts)
             if sleeps and not process.dead:
-                # It may have been suspended in the meantime, and that has been counted.
-                machine.clocks.slept = max(machine.clocks.slept, slept + process.at - begun)
+                machine.clocks.sleep_in_call(begun, process.at, slept)
 
         self._at_call(machine.process, scene, stop)
         return _nothing
