@@ -29,8 +29,8 @@ def test_who_is_killed_in_its_sleep_has_slept_until_then(
 ) -> None:
     """The process may be ahead of the room: the next one begins where the room is."""
     clocks.sleep_in_call(1.0, 4.0, clocks.slept)
-    clocks.restart(killed)
+    clocks.end_sleep(killed)
     assert clocks.slept == slept
     assert clocks.monotonic(killed) >= 1.0
-    clocks.restart(killed)
+    clocks.end_sleep(killed)
     assert clocks.slept == slept

@@ -46,7 +46,7 @@ class MachineClocks:
         self.slept = max(self.slept, slept + until - begun)
         self._slept_until = until
 
-    def restart(self, now: float) -> None:
+    def end_sleep(self, now: float) -> None:
         """What is left of a sleep in a call does not happen: its process has ended at `now`."""
         self.slept -= max(0.0, self._slept_until - now)
         self._slept_until = 0.0

@@ -229,7 +229,7 @@ class MemberMachine(MemberView):
         self.asleep_since = None
         process = run[0]
         self._note("power cut" if power else "killed", run[1].replica)
-        self.clocks.restart(self.room.clockwork.now)
+        self.clocks.end_sleep(self.room.clockwork.now)
         now = max(process.at, self.room.clockwork.now)
         if power:
             self.room.net.off.add(self.number)
