@@ -12,7 +12,7 @@ from qsync.errors import Rebuilding, StoreError
 from qsync.node.comparing import Comparing
 from qsync.node.effects import Effects
 from qsync.node.scrub import Scrubber
-from qsync.node.stalls import FOLDING
+from qsync.node.stalls import ABSORBING, FOLDING
 from qsync.node.timeline import Timeline
 from qsync.replica import Replica
 from qsync.store.contract import Spaces, Wait
@@ -91,6 +91,7 @@ class Folding:
         self._timeline.stalls.woke()
 
     async def _regular(self, now: float) -> None:
+        self._absorb()
         self._timeline.stalls.begin_piece()
         try:
             self.care.tick(now)
@@ -108,6 +109,13 @@ class Folding:
             self._replica.machine.disk.write_confirmed()  # what is left is folded next time
         if self.hurried:
             self.durable = int(await self._effects.in_thread(self._spaces.sync))
+
+    def _absorb(self) -> None:
+        self._timeline.stalls.begin_piece()
+        try:
+            self._replica.absorb()
+        finally:
+            self._timeline.stalls.end_piece(ABSORBING)
 
     async def _fold_to(self, goal: Index) -> None:
         while self._replica.raw.folded < goal and await self._burst(goal):

@@ -1,8 +1,9 @@
 """Stalls of this node: pieces of work that took long, each with its cause as far as known.
 
-Everything of a node runs in one thread, a piece at a time: a batch of requests, due timers, a step
-of a fold. During a long one no client is answered. Most of that is not the node's own work: a slow
-flush of the log, a collection of the interpreter, or no processor while others use it.
+Everything of a node runs in one thread, a piece at a time: a batch of requests, due timers, a
+follower's entries that are applied, a step of a fold. During a long one no client is answered. Most
+of that is not the node's own work: a slow flush of the log, a collection of the interpreter, or no
+processor while others use it.
 """
 
 from collections import Counter, deque
@@ -21,8 +22,9 @@ STALLS_MAX: Final = 256
 """The newest stalls that are remembered."""
 BRIEF_MAX: Final = 4096
 """The newest of the shorter ones."""
-BATCH, TIMERS, FOLDING, WAITING = "batch", "timers", "folding", "waiting"
-"""Pieces; `waiting`: nothing ran, and yet a timer was late."""
+BATCH, TIMERS, ABSORBING, FOLDING, WAITING = "batch", "timers", "absorbing", "folding", "waiting"
+"""Pieces. `absorbing`: a follower applies to its rows in memory what it acked before. `waiting`:
+nothing ran, and yet a timer was late."""
 COMMIT, COLLECTION, NO_PROCESSOR = "log commit", "garbage collection", "no processor"
 """Causes beside the piece itself."""
 

@@ -2,9 +2,14 @@
 
 import gc
 from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
 
+from qsync.config.sections import StoreSection
 from qsync.node import garbage
+from qsync.node.folding import Folding
 from qsync.node.stalls import (
+    ABSORBING,
     BATCH,
     BRIEF_SECONDS,
     COLLECTION,
@@ -164,3 +169,21 @@ def test_a_collection_is_told_as_a_part() -> None:
     finally:
         gc.callbacks[:] = before
     assert causes(stalls) == [(BATCH, COLLECTION)]
+
+
+async def test_what_a_follower_applies_between_two_folds_is_a_piece_of_its_own() -> None:
+    stalls, clocks = watched()
+    memory = SimpleNamespace(has_frozen=False, is_full=False)
+
+    def absorb() -> None:
+        clocks.work(SLOW_SECONDS * 2)
+
+    parts: dict[str, Any] = {
+        "replica": SimpleNamespace(absorb=absorb, lost=None, raw=SimpleNamespace(overlay=memory)),
+        "timeline": SimpleNamespace(stalls=stalls),
+        "care": SimpleNamespace(tick=lambda now: None),
+        "comparing": SimpleNamespace(tick=lambda now: clocks.work(SLOW_SECONDS * 2)),
+        **dict.fromkeys(("spaces", "effects", "make_room")),
+    }
+    await Folding(**parts, store=StoreSection())._regular(0.0)
+    assert causes(stalls) == [(ABSORBING, ABSORBING), (FOLDING, FOLDING)]
