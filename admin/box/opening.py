@@ -13,6 +13,7 @@ from admin.box.place import NodeConnections, OpenConnection, by_network
 from admin.box.session import Box
 from qsync.client import targets
 from qsync.client.aio import connect_async
+from qsync.client.background_tasks import background_tasks
 from qsync.client.blocking import TIMEOUT_S
 
 P = ParamSpec("P")
@@ -84,17 +85,9 @@ async def open_box(
     Raises Unavailable when no node answers.
     """
     addresses = targets.parse(target if isinstance(target, str) else list(target)).addresses
-    failure: Exception | None = None
-    async with anyio.create_task_group() as group:
-        try:
-            pool = LoopPool(group, timeout=timeout)
-            known = await by_network(pool, addresses)
-            box = Box(NodeConnections(pool, await pool.open(known, direct=False)))
-            await box.use(node)
-            yield box
-        except Exception as error:  # noqa: BLE001 - raised again below, outside of the task group
-            failure = error  # so that callers see it as it is, not in an ExceptionGroup
-        finally:
-            group.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+    async with background_tasks() as group:
+        pool = LoopPool(group, timeout=timeout)
+        known = await by_network(pool, addresses)
+        box = Box(NodeConnections(pool, await pool.open(known, direct=False)))
+        await box.use(node)
+        yield box

@@ -6,6 +6,7 @@ from itertools import count
 
 import trio
 
+from qsync.client.background_tasks import background_tasks
 from qsync.client.one_node_aio import AsyncNodeConnection
 from qsync.errors import FailureReason, QsyncError, Unavailable
 from qsync.wire import replies, requests
@@ -97,18 +98,10 @@ async def wired(address: str) -> AsyncGenerator[Wire]:
     A connection that ends cancels nothing: look at `wire.broken`.
     """
     node = await _connect(address)
-    failure: Exception | None = None
-    async with node, trio.open_nursery() as nursery:
+    async with node, background_tasks() as group:
         wire = Wire(node)
-        nursery.start_soon(wire.listen)
-        try:
-            yield wire
-        except Exception as error:  # noqa: BLE001 - raised again below, outside of the nursery
-            failure = error  # so that callers see it as it is, not in an ExceptionGroup
-        finally:
-            nursery.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+        group.start_soon(wire.listen)
+        yield wire
 
 
 async def _connect(address: str) -> AsyncNodeConnection:

@@ -19,6 +19,7 @@ import anyio.lowlevel
 
 from qsync.client import calls, targets, tls_files
 from qsync.client.async_.core_client import AsyncCoreClient
+from qsync.client.background_tasks import background_tasks
 from qsync.client.blocking import CONNECT_TIMEOUT_S, TIMEOUT_S
 from qsync.client.connection import HUNG_UP, reason
 from qsync.client.core import Core
@@ -258,19 +259,13 @@ async def _connected(
     found = targets.parse(target, tls=tls).logged_in(user, password)
     tls_files.check(found)
     core = Core(found, dice=random.SystemRandom(), direct=direct)
-    failure: Exception | None = None
-    async with anyio.create_task_group() as group:
+    async with background_tasks() as group:
         shell = AsyncShell(core, group, tls=found.tls)
         client = AsyncClient(shell, timeout=timeout)
         group.start_soon(shell.keep_time)
         try:
             await client.run(calls.ping(), timeout=connect_timeout)
             yield client
-        except Exception as error:  # noqa: BLE001 - raised again below, outside of the task group
-            failure = error  # so that callers see it as it is, not in an ExceptionGroup
         finally:
             client.closed = True
             await shell.goodbye()
-            group.cancel_scope.cancel()
-    if failure is not None:
-        raise failure

@@ -802,9 +802,33 @@ async def test_a_name_that_cannot_be_one_keeps_no_async_client_from_the_other_ad
 
 @both
 async def test_an_exception_in_the_body_comes_out_as_it_is() -> None:
-    with pytest.raises(KeyError):
-        async with connected():
+    raised: list[BaseException] = [KeyError(), SystemExit(3), KeyboardInterrupt(), GeneratorExit()]
+    for error in raised:
+        with pytest.raises(type(error)) as met:
+            async with connected():
+                raise error
+        assert met.value is error
+
+
+@both
+async def test_an_error_of_a_body_that_is_cancelled_is_not_lost() -> None:
+    async def fail_at_the_end() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
             raise KeyError
+
+    async def be_cancelled() -> None:
+        with anyio.CancelScope() as scope:
+            async with connected(), anyio.create_task_group() as group:
+                group.start_soon(fail_at_the_end)
+                await anyio.wait_all_tasks_blocked()
+                scope.cancel()
+
+    with pytest.raises(BaseExceptionGroup) as met:
+        await be_cancelled()
+    assert met.group_contains(KeyError)
+    assert met.value.subgroup(anyio.get_cancelled_exc_class()) is None
 
 
 @contextmanager
