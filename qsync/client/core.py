@@ -127,16 +127,10 @@ class Core:
 
     def close(self, now: float) -> None:
         """End the client and all that waits. Only `ready` may be called after this."""
-        own = self.numbering
-        writing = any(ask.kind is RetryKind.WRITE for ask in self._asks.values())
-        done = not own.unresolved and not writing
-        home = self.wires.home
-        if (
-            home
-            and home.phase is ConnectionPhase.READY
-            and own.standing is SessionStanding.OPEN
-            and done
-        ):
+        own, home = self.numbering, self.wires.home
+        writing = any(ask.kind is RetryKind.WRITE for ask in self._asks.values() if not ask.settled)
+        done = own.standing is SessionStanding.OPEN and not own.unresolved and not writing
+        if done and home is not None and home.phase is ConnectionPhase.READY:
             ops = [operations.expire_session(own.id)]
             home.out.append(requests.encode(WriteRequest(0, b"", 0, 0, WriteFlags.SUBMIT, ops)))
         self.wires.effects = self.wires.collect()
@@ -152,7 +146,7 @@ class Core:
         drop_all(self.wires)
         self.numbering.reopen()
         self._waiting = SendQueues()
-        for ask in [each for each in self._asks.values() if not each.settled]:
+        for ask in list(self._asks.values()):
             direct, own = self.wires.direct, self.numbering.id
             if ask.kind is RetryKind.OPEN:
                 del self._asks[ask.id]  # it is asked again when it is needed
@@ -188,11 +182,8 @@ class Core:
             link.word_by = response_timeout.word_after(link, now)
         except QsyncError as error:
             self._broken(link, error, now)
-        if (
-            link is not self.wires.home
-            and not link.inflight
-            and link.phase is ConnectionPhase.READY
-        ):
+        idle = not link.inflight and link.phase is ConnectionPhase.READY
+        if idle and link is not self.wires.home:
             self.wires.close(link)
         self._pump(now)
 
@@ -247,10 +238,8 @@ class Core:
                 self.numbering.keep(write)
             else:
                 self.numbering.settled(write.seq)
-        if self._observers:
-            observer = self._observers.pop(ask.id, None)
-            if observer is not None:
-                observer.settled(ask)
+        if self._observers and (observer := self._observers.pop(ask.id, None)):
+            observer.settled(ask)
         self._settled.append(ask)
 
     # -- answers
@@ -351,6 +340,10 @@ class Core:
         if waiting.held:
             self._open(now)
         for ask in waiting.next_batch(INFLIGHT_MAX - len(home.inflight)):
+            if ask.settled:
+                if ask.id in self._asks:
+                    self._settle(ask, now, retry_policy.WITHDRAWN)
+                continue
             if ask.doubted or ask.refusal is not None:
                 request_frames.prepare_again(ask, self.numbering)
             wires.send(home, ask, now)
@@ -382,7 +375,7 @@ class Core:
             self._lose(link, why, now)
         for link in wires.doubted(now):
             self._probe(link, now)
-        late = [ask for ask in self._asks.values() if now >= ask.deadline]
+        late = [ask for ask in self._asks.values() if now >= ask.deadline or ask.settled]
         for ask in late:
             flown = [link.inflight.pop(ask.id, None) for link in wires.links()]
             inflight = any(each is not None for each in flown)

@@ -102,7 +102,7 @@ class PendingRequest:
     def withdraw(self) -> None:
         """Let nobody send it any more, unless it was sent: its caller has gone.
 
-        It ends at its deadline.
+        The core drops it when it meets it next.
         """
         if not self.sent_at and not self.doubted and self.settled_at is None:
             self.settled_at = self.asked_at
@@ -186,9 +186,8 @@ class SendQueues:
         self._asks = deque(ask for ask in self._asks if not ask.settled)
 
     def next_batch(self, room: int) -> Iterator[PendingRequest]:
-        """Return at most `room` requests that can be sent now."""
+        """Return at most `room` requests that can be sent now, and those that need not be sent."""
         while self._asks and room > 0:
             ask = self._asks.popleft()
-            if not ask.settled:
-                room -= 1
-                yield ask
+            room -= not ask.settled
+            yield ask

@@ -1,6 +1,7 @@
 """The decision after an error or a lost connection: another attempt, or an error to raise."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from qsync.client.closed import ClientClosed
 from qsync.client.link import ClientLink, ConnectionPhase
@@ -27,6 +28,8 @@ from qsync.errors import (
     WrongVersion,
 )
 from qsync.wire.verbs import WriteRequest
+
+WITHDRAWN: Final = Unavailable("its caller went away before it was sent")
 
 
 def judge(ask: PendingRequest, error: QsyncError, *, direct: bool) -> QsyncError | None:
@@ -140,6 +143,8 @@ def overdue(
     ask: PendingRequest, met: Mapping[str, str], *, inflight: bool, reached: bool
 ) -> QsyncError:
     """Return the error for a passed deadline. `reached`: a node is connected."""
+    if ask.settled:
+        return WITHDRAWN
     seconds = ask.deadline - ask.asked_at
     if ask.kind in (RetryKind.WRITE, RetryKind.ONCE) and (inflight or ask.doubted):
         last = "" if ask.refusal is None else f"; the last attempt met {ask.refusal.code}"

@@ -1,7 +1,9 @@
 """Calls that an exception ends, such as Ctrl-C, a timeout of a signal, or a cancelled scope."""
 
 import itertools
+import math
 import sys
+from collections.abc import Iterator
 from typing import Final
 
 import cbor2
@@ -11,6 +13,7 @@ from typing_extensions import override
 from qsync.client import calls, operations
 from qsync.client.blocking import Client
 from qsync.client.numbering import Token
+from qsync.client.options import WINDOW
 from qsync.client.pending_request import PendingRequest
 from qsync.client.sync.core_client import CoreClient
 from qsync.data.operation_kinds import Op
@@ -69,6 +72,76 @@ def test_a_write_that_was_withdrawn_before_it_was_sent_is_never_sent() -> None:
     stage.pass_time(60.0)
     assert stage.heard(link) == []
     assert stage.core.numbering.low == 3, "its number waits for nothing"
+
+
+def test_the_number_of_a_withdrawn_write_is_free_long_before_its_deadline() -> None:
+    """A node keeps the outcomes behind it until then, and takes no writes when it has too many."""
+    stage = Stage("a:1")
+    stage.put(timeout=math.inf).withdraw()
+    link = stage.accept("a:1")
+    kept = stage.put()
+    stage.commit(link, stage.heard(link)[0])  # of the session
+    stage.commit(link, write_of(stage.heard(link)))
+    assert kept.error is None
+    stage.put()
+    assert write_of(stage.heard(link)).low == 3
+
+
+@pytest.mark.parametrize("reached", [False, True])
+def test_nothing_is_kept_of_a_request_that_was_withdrawn(reached: bool) -> None:
+    stage = Stage("a:1")
+    asks = [stage.put(timeout=math.inf), stage.get(timeout=math.inf)]
+    for ask in asks:
+        ask.withdraw()
+    if reached:
+        stage.accept("a:1")
+    stage.pass_time(2.0)
+    ended = [ask for ask in asks if ask.error is not None]
+    assert ended == asks
+
+
+def test_an_interruption_that_begins_anew_forgets_no_withdrawn_request() -> None:
+    stage = Stage("a:1")
+    ask = stage.put(timeout=math.inf)
+    ask.withdraw()
+    stage.core.restart(stage.now)
+    stage.now += 1.0
+    kept = stage.put()
+    link = stage.accept("a:1")
+    stage.commit(link, stage.heard(link)[0])  # of the session
+    stage.commit(link, write_of(stage.heard(link)))
+    assert kept.error is None
+    assert ask.error is not None
+
+
+def test_a_client_that_ends_is_not_kept_from_ending_its_session_by_a_withdrawn_request() -> None:
+    stage = Stage("a:1")
+    link = stage.opened()
+    stage.core.wires.pace.failed(stage.now)  # nothing is sent for a moment
+    stage.put().withdraw()
+    stage.core.close(stage.now)
+    assert write_of(stage.heard(link)).ops[0][0] == Op.EXPIRE_SESSION
+
+
+def test_many_writes_that_are_interrupted_are_not_sent_by_the_next_call() -> None:
+    stage = Stage("a:1")
+    db = Interrupted(stage.core, timeout=10.0)
+    with pytest.raises(KeyboardInterrupt):
+        db.space("s").replace_many([[1, "x"], [2, "x"]], window=1)
+    with pytest.raises(KeyboardInterrupt):
+        db.space("s").replace_many(sources_of_ctrl_c())
+    link = stage.accept("a:1")
+    kept = stage.put()
+    stage.commit(link, stage.heard(link)[0])  # of the session
+    stage.commit(link, write_of(stage.heard(link)))
+    assert kept.error is None
+    assert stage.heard(link) == []
+
+
+def sources_of_ctrl_c() -> Iterator[list[object]]:
+    """Rows, and Ctrl-C after some of them are begun."""
+    yield from ([number, "x"] for number in range(WINDOW))
+    raise KeyboardInterrupt
 
 
 def test_a_write_that_was_sent_is_not_withdrawn() -> None:

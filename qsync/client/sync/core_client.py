@@ -66,6 +66,23 @@ class CoreClient(Database):
         They are begun some at a time, so a slow `asked` makes none of them late. What ends `asked`,
         or cannot be sent, is raised when those before it are settled.
         """
+        found: list[PendingRequest] = []
+        try:
+            return self._run_window(asked, found, window=window, timeout=timeout)
+        except QsyncError:
+            raise
+        except BaseException:
+            self._abandon(found, token_known=False)
+            raise
+
+    def _run_window(
+        self,
+        asked: Iterable[ClientCall[T]],
+        found: list[PendingRequest],
+        *,
+        window: int,
+        timeout: float | None,
+    ) -> list[T]:
         begun: list[tuple[PendingRequest, ClientCall[T]]] = []
         source, waited, window = iter(asked), 0, max(1, window)
         failure: Exception | None = None
@@ -78,7 +95,7 @@ class CoreClient(Database):
                 self._settle(ask)
             waited = upto
             try:
-                begun.extend((self._begin(call, timeout), call) for call in some)
+                begun.extend((self._begin(call, timeout, found), call) for call in some)
             except QsyncError as error:
                 failure = error
             self._flush()
