@@ -162,9 +162,13 @@ class Numbering:
         self.unresolved.pop(seq, None)
 
     def keep(self, write: WriteRequest) -> None:
-        """Keep a write for `resolve`: its outcome is unknown."""
+        """Keep a write for `resolve`: its outcome is unknown.
+
+        Who asked in vain to have it given up may still want it done.
+        """
         self._pending.discard(write.seq)
-        self.unresolved[write.seq] = write
+        if write.ops != [operations.give_up()] or write.seq not in self.unresolved:
+            self.unresolved[write.seq] = write
 
     def abandon(self, ask: PendingRequest) -> None:
         """Keep a write for `resolve` even once it is answered: its caller has gone with the token.

@@ -189,3 +189,26 @@ def test_resolving_a_write_that_was_only_submitted_waits_for_its_outcome(wait: s
     sent = write_of(stage.heard(link))
     assert sent.ops == first.ops
     assert sent.flags == WriteFlags.SYNC | WriteFlags.DOUBTED
+
+
+@pytest.mark.parametrize("under_way", [False, True])
+def test_a_write_that_was_given_up_in_vain_is_done_when_it_is_resolved(under_way: bool) -> None:
+    """Nobody heard of the giving up, so who wants the write done after all gets it, or GivenUp."""
+    stage = Stage("a:1")
+    link = stage.opened()
+    ask = stage.put(timeout=3.0 if under_way else 1.0)
+    first = write_of(stage.heard(link))
+    token = Token(first.session, first.seq)
+    stage.drop(link)
+    stage.pass_time(2.0)
+    assert ask.settled is not under_way
+    deadline = stage.now + 0.5
+    asked = stage.core.resolve(token, now=stage.now, deadline=deadline, again=False)
+    stage.pass_time(2.0)
+    assert isinstance(error_of(asked), OutcomeUnknown)
+    assert isinstance(error_of(ask), OutcomeUnknown)
+    again = stage.core.resolve(token, now=stage.now, deadline=stage.now + 10)
+    stage.commit(stage.accept("a:1"), again.request)
+    assert again.error is None
+    assert isinstance(again.request, WriteRequest)
+    assert again.request.ops == first.ops
