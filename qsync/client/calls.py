@@ -15,6 +15,7 @@ from qsync.client.rows import (
     Values,
     decode_row,
     encode_row,
+    indexed,
     key_of,
 )
 from qsync.errors import ConfigError, ProtocolError
@@ -125,9 +126,9 @@ def get(
     space: Name, key: Key, level: ReadLevel = LINEARIZABLE, index: Name = 0
 ) -> ClientCall[Row | None]:
     """Get one tuple by a unique index."""
-    parts = key_of(key)
+    parts, by = key_of(key), indexed(index)
     return ClientCall(
-        RetryKind.READ, lambda id: GetRequest(id, space, index, parts, level), lambda a: _row(a)[0]
+        RetryKind.READ, lambda id: GetRequest(id, space, by, parts, level), lambda a: _row(a)[0]
     )
 
 
@@ -135,12 +136,12 @@ def get_at(
     space: Name, key: Key, index: Name = 0, ops: Operations = (), level: ReadLevel = LINEARIZABLE
 ) -> ClientCall[tuple[Row | None, Position]]:
     """Get the tuple as it is after `ops`, with the index of the log at which it was read."""
-    parts = key_of(key)
+    parts, by = key_of(key), indexed(index)
 
     def make(id: int) -> Request:
         if ops:
-            return TxGetRequest(id, list(ops), space, index, parts)
-        return GetRequest(id, space, index, parts, level)
+            return TxGetRequest(id, list(ops), space, by, parts)
+        return GetRequest(id, space, by, parts, level)
 
     return ClientCall(RetryKind.READ, make, _row)
 
@@ -173,7 +174,7 @@ def range_of(
     parts = key_of(key)
     return KeyRange(
         key=parts,
-        index=index,
+        index=indexed(index),
         iterator=str(iterator or ("eq" if parts else "all")).lower(),
         limit=limits.U32_MAX if limit is None else _whole("limit", limit),
         offset=_whole("offset", offset),

@@ -5,7 +5,9 @@ from typing import Final
 from qsync.client.numbering import SEED_BYTES, Numbering
 from qsync.client.pending_request import PendingRequest, RetryKind, SendQueues
 from qsync.data.operation_kinds import Op
+from qsync.errors import ConfigError, ProtocolError
 from qsync.wire import cbor, requests
+from qsync.wire.frames import LENGTH_SIZE
 from qsync.wire.verbs import Request, WriteFlags, WriteRequest
 
 _ONE_PUT: Final = (Op.INSERT, Op.REPLACE)
@@ -84,4 +86,21 @@ def frame_of(request: Request) -> bytes:
                 space=cbor.text(space),
                 row=row,
             )
-    return requests.encode(request)
+    frame = requests.encode(request)
+    if not isinstance(request, WriteRequest):
+        _check_arguments(frame)
+    return frame
+
+
+def _check_arguments(frame: bytes) -> None:
+    """Check that a node can read a question. Raises ConfigError.
+
+    It would hang up, and break the calls of other tasks on the same connection. Of a write it reads
+    the operations later, and refuses that one alone.
+    """
+    try:
+        requests.decode(frame[LENGTH_SIZE:])
+    except ProtocolError as error:
+        raise ConfigError(
+            error.message, hint="the call was given what cannot be asked; nothing was sent"
+        ) from None

@@ -8,7 +8,7 @@ import cbor2
 
 from election.messages import Index, Term
 from qsync.core.consistency import Consistency
-from qsync.errors import ConfigError, NoSuchSpace, ProtocolError, WrongKey, WrongTuple
+from qsync.errors import ConfigError, NoSuchIndex, NoSuchSpace, ProtocolError, WrongKey, WrongTuple
 from qsync.record import Lsn
 from qsync.wire import cbor, limits, sendable
 from qsync.wire.verbs import LINEARIZABLE, Name, ReadLevel
@@ -72,6 +72,10 @@ def key_of(key: Key) -> list[object]:
     if isinstance(key, dict | set):
         raise WrongKey(f"a key is a value or a list of values, not a {type(key).__name__}")
     parts = list(key) if isinstance(key, list | tuple) else [key]
+    if len(parts) > limits.KEY_PARTS_MAX:
+        raise WrongKey(
+            f"a key of {len(parts)} parts; no index has more than {limits.KEY_PARTS_MAX}"
+        )
     sendable.check_values(parts, WrongKey)
     return parts
 
@@ -81,16 +85,25 @@ def named(space: Name) -> Name:
 
     A node takes a request with anything else for a broken one, and hangs up.
     """
-    if isinstance(space, str):
-        fits = 0 < len(space) <= limits.SPACE_CHARS_MAX
-    else:
-        fits = type(space) is int and 0 <= space <= limits.U32_MAX
-    if fits:
+    if _is_name(space):
         return space
     raise NoSuchSpace(
         f"there is no space {space!r:.80}",
         hint=f"a space has a name of 1 to {limits.SPACE_CHARS_MAX} characters, and a number",
     )
+
+
+def indexed(index: Name) -> Name:
+    """Return the name or number of an index, if it can be one. Raises NoSuchIndex."""
+    if _is_name(index):
+        return index
+    raise NoSuchIndex(f"there is no index {index!r:.80}", hint="an index has a name and a number")
+
+
+def _is_name(value: object) -> bool:
+    if isinstance(value, str):
+        return 0 < len(value) <= limits.SPACE_CHARS_MAX
+    return type(value) is int and 0 <= value <= limits.U32_MAX
 
 
 def level_of(consistency: str, at_least: Receipt | None) -> ReadLevel:

@@ -11,16 +11,17 @@ from typing import Any
 import cbor2
 import pytest
 
-from qsync.client import calls, operations, options
+from qsync.client import calls, operations, options, questions
 from qsync.client.draft import TransactionDraft
 from qsync.client.rows import changes_of, encode_row, key_of, named
 from qsync.data import schema, tuples
 from qsync.data.operation_kinds import ReadKind
-from qsync.errors import ConfigError, NoSuchSpace, WrongKey, WrongTuple
+from qsync.errors import ConfigError, NoSuchIndex, NoSuchSpace, WrongKey, WrongTuple
 from qsync.member import MemberAction, MemberRole
 from qsync.wire import limits, requests
 from qsync.wire.frames import Frames
 from qsync.wire.verbs import GetRequest, Request, WriteRequest
+from tests.unit.test_client_core import Stage
 
 
 @pytest.mark.parametrize(
@@ -231,3 +232,51 @@ def test_what_can_be_no_space_is_not_asked_for(name: object) -> None:
         named(name)  # type: ignore[arg-type]  # the mistake
     assert named("t") == "t"
     assert named(512) == 512
+
+
+@pytest.mark.parametrize("name", ["", "x" * 257, None, -1, 1.5, True, b"t", 2**32])
+def test_what_can_be_no_index_is_not_asked_for(name: Any) -> None:
+    asked: list[Callable[[], object]] = [
+        lambda: calls.get("t", 1, index=name),
+        lambda: calls.get_at("t", 1, name),
+        lambda: calls.range_of(1, index=name),
+    ]
+    for ask in asked:
+        with pytest.raises(NoSuchIndex, match="there is no index"):
+            ask()
+
+
+def test_a_key_has_no_more_parts_than_an_index_may_have() -> None:
+    most = [1] * limits.KEY_PARTS_MAX
+    assert key_of(most) == most
+    with pytest.raises(WrongKey, match="a key of 256 parts"):
+        key_of([*most, 1])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        calls.select("t", calls.range_of(1, iterator="backwards")),
+        calls.info(5),  # type: ignore[arg-type]  # the mistake
+        calls.dry_run("x" * 256),
+        calls.digest(-1),
+        calls.log(-1, 1, 1),
+        calls.log(1, "all", 1),  # type: ignore[arg-type]  # the mistake
+        calls.demote(32, 1.0),
+        calls.promote(-1.0),
+        questions.changes(-1, None, [], 1.0),
+        questions.changes("now", None, [], 1.0),  # type: ignore[arg-type]  # the mistake
+        questions.watch("x" * 256, None, 1.0),
+        questions.trace(-1, 0.0),
+        questions.options({1: 1}),  # type: ignore[dict-item]  # the mistake
+        questions.rights("x" * 256),
+    ],
+)
+def test_a_question_that_no_node_reads_is_not_sent(call: calls.ClientCall[object]) -> None:
+    """The node would hang up, and leave the calls of other tasks without an answer."""
+    stage = Stage("a:1")
+    link = stage.opened()
+    with pytest.raises(ConfigError, match="nothing was sent"):
+        stage.ask(call)
+    assert stage.heard(link) == []
+    assert stage.open
