@@ -90,7 +90,8 @@ def seconds_of(option: str, value: object) -> float:
     if type(value) is float and value == value:  # noqa: PLR0124 - nan is not itself
         return value
     if isinstance(value, float | int) and not isinstance(value, bool) and value == value:  # noqa: PLR0124 - as above
-        return float(min(value, sys.float_info.max))
+        most = sys.float_info.max
+        return float(max(-most, min(value, most)))
     raise ConfigError(f"{option} is a number of seconds, not {value!r:.80}")
 
 

@@ -1,6 +1,7 @@
 """The client as its users hold it: typed rows, a closed client, an async one held wrongly."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -75,6 +76,26 @@ def test_typed_rows_under_an_event_loop(cluster: Playground, db: qsync.Client) -
 
     anyio.run(main)
     assert db.space("typed").get(7) is None
+
+
+@pytest.mark.parametrize("seconds", [0, -1.5, -math.inf])
+def test_a_call_whose_time_is_over_when_it_begins_is_not_sent(
+    db: qsync.Client, seconds: float
+) -> None:
+    space = db.space("typed")
+    space.replace([1, "ann", 0])
+    tx = db.transaction()
+    tx.space("typed").delete(1)
+    calls: list[Callable[[], object]] = [
+        lambda: space.delete(1, timeout=seconds),
+        lambda: space.replace_many([[1, "eve", 1]], timeout=seconds),
+        lambda: space.get(1, timeout=seconds),
+        lambda: tx.commit(timeout=seconds),
+    ]
+    for call in calls:
+        with pytest.raises(qsync.Unavailable, match="was over before it began"):
+            call()
+    assert space.get(1) == [1, "ann", 0]
 
 
 def test_a_closed_client_refuses_and_does_not_wait(cluster: Playground) -> None:

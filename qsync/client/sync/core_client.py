@@ -17,7 +17,7 @@ from qsync.client.options import WINDOW, seconds_of
 from qsync.client.pending_request import PendingRequest
 from qsync.client.rows import Receipt
 from qsync.client.sync.database import Database
-from qsync.errors import QsyncError
+from qsync.errors import QsyncError, Unavailable
 
 T = TypeVar("T")
 
@@ -162,10 +162,16 @@ class CoreClient(Database):
         timeout: float | None,
         found: list[PendingRequest] | None = None,
     ) -> PendingRequest:
-        """Begin a request, noted in `found`; `_settle` sends it. Raises ClientClosed."""
+        """Begin a request, noted in `found`; `_settle` sends it.
+
+        Raises ClientClosed, and Unavailable when its time is over. With a token it is sent all the
+        same: of an earlier attempt Unavailable would be untrue.
+        """
         check_open(closed=self.closed, process=self._process)
         now = time.monotonic()
         deadline = self._deadline(now, timeout)
+        if deadline <= now and call.token is None:
+            raise Unavailable("the time of this call was over before it began, so it was not sent")
         return self._core.submit(
             call.kind,
             call.make,
