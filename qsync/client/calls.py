@@ -62,6 +62,11 @@ class ClientCall(Generic[T_co]):
     token: Token | None = None
     begun: Callable[[PendingRequest], None] | None = None
 
+    @property
+    def token_known(self) -> bool:
+        """Whether the caller may know the token of the write, also when it is cancelled."""
+        return self.begun is not None or self.token is not None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:

@@ -232,12 +232,7 @@ class Core:
             ask.answer = outcome
         ask.settled_at = now
         self._asks.pop(ask.id, None)
-        write = ask.request
-        if isinstance(write, WriteRequest) and write.session == self.numbering.id:
-            if write.seq in self.numbering.abandoned or retry_policy.unresolved(ask.error):
-                self.numbering.keep(write)
-            else:
-                self.numbering.settled(write.seq)
+        self.numbering.ended(ask, known=not retry_policy.unresolved(ask.error))
         if self._observers and (observer := self._observers.pop(ask.id, None)):
             observer.settled(ask)
         self._settled.append(ask)
@@ -256,7 +251,8 @@ class Core:
         elif ask.kind is RetryKind.OPEN:
             self.numbering.opened(numbering.born(answer))
             for held in self._waiting.held:
-                request_frames.name_session(held, self.numbering.id)
+                if not held.settled:
+                    request_frames.name_session(held, self.numbering.id)
             self._waiting.release()
         self._settle(ask, now, answer)
 

@@ -78,8 +78,8 @@ class Numbering:
         """Its name from the cluster; while it is not open, the prefix of that name."""
         self.standing = SessionStanding.CLOSED
         self.unresolved: dict[int, WriteRequest] = {}
-        self.abandoned: set[int] = set()
-        """Numbers whose callers have gone with the token, before the answer came."""
+        self._noted: set[int] = set()
+        """Numbers whose callers may know the token, and have no outcome yet."""
         self._pending: set[int] = set()
         self._next = 1
         self._low = 1
@@ -131,8 +131,8 @@ class Numbering:
             if low in unresolved:
                 if self._next - low <= self._span:
                     break
-                del unresolved[low]
-                self.abandoned.discard(low)
+                unresolved.pop(low, None)
+                self._noted.discard(low)
             low += 1
         self._low = low
         return low
@@ -159,6 +159,7 @@ class Numbering:
     def settled(self, seq: int) -> None:
         """Note that the outcome of that number is known."""
         self._pending.discard(seq)
+        self._noted.discard(seq)
         self.unresolved.pop(seq, None)
 
     def keep(self, write: WriteRequest) -> None:
@@ -170,22 +171,59 @@ class Numbering:
         if write.ops != [operations.give_up()] or write.seq not in self.unresolved:
             self.unresolved[write.seq] = write
 
+    def note(self, ask: PendingRequest) -> None:
+        """Note that the caller may know the token, so that it may ask for the outcome later."""
+        write = self._own(ask)
+        if write is not None:
+            self._noted.add(write.seq)
+
+    def ended(self, ask: PendingRequest, *, known: bool) -> None:
+        """Note that a request has ended. `known`: its outcome is.
+
+        What a caller has the token of is kept until the caller has the outcome, too (`told`): one
+        that is cancelled in this moment asks for it later.
+        """
+        write = self._own(ask)
+        if write is None:
+            return
+        if known and write.seq not in self._noted:
+            self.settled(write.seq)
+        else:
+            self.keep(write)
+        if not known:
+            self._noted.discard(write.seq)
+
+    def told(self, ask: PendingRequest) -> None:
+        """Note that the caller has what was kept for it; of an unknown outcome there is more."""
+        write = self._own(ask)
+        if write is not None and write.seq in self._noted:
+            self.settled(write.seq)
+
     def abandon(self, ask: PendingRequest) -> None:
         """Keep a write for `resolve` even once it is answered: its caller has gone with the token.
 
         While its session has no name nobody has a token, and nothing was sent.
         """
+        write = self._own(ask)
+        if write is None:
+            return
+        if write.session != self.id or len(self.id) == SEED_BYTES:
+            self._noted.discard(write.seq)
+            return
+        self._noted.add(write.seq)
+        if ask.settled:
+            self.keep(write)
+
+    def _own(self, ask: PendingRequest) -> WriteRequest | None:
+        """Return the write if it is numbered here, be it before its session had a name."""
         write = ask.request
-        named = len(self.id) > SEED_BYTES
-        if named and isinstance(write, WriteRequest) and write.session == self.id:
-            self.abandoned.add(write.seq)
-            if ask.settled:
-                self.keep(write)
+        if isinstance(write, WriteRequest) and write.session in (self.id, self.id[:SEED_BYTES]):
+            return write
+        return None
 
     def again(self, seq: int) -> WriteRequest | None:
         """Return an unresolved write, to be sent again."""
         write = self.unresolved.get(seq)
-        self.abandoned.discard(seq)
         if write is not None:
             self._pending.add(seq)
         return write
@@ -209,6 +247,6 @@ class Numbering:
         self.id = self._dice.randbytes(SEED_BYTES)
         self.standing = SessionStanding.CLOSED
         self.unresolved.clear()
-        self.abandoned.clear()
+        self._noted.clear()
         self._pending.clear()
         self._next = self._low = 1

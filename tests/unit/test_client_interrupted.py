@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from qsync.client import calls, operations
 from qsync.client.blocking import Client
-from qsync.client.numbering import Token
+from qsync.client.numbering import Token, parse_token
 from qsync.client.options import WINDOW
 from qsync.client.pending_request import PendingRequest
 from qsync.client.sync.core_client import CoreClient
@@ -212,6 +212,51 @@ def test_calls_that_are_interrupted_keep_the_write_of_a_token() -> None:
     assert stage.core.numbering.low == write.seq
 
 
+class AnsweredBeside(Interrupted):
+    """A client whose caller is cancelled, and runs again when others have written."""
+
+    def __init__(self, stage: Stage, link: int) -> None:
+        super().__init__(stage.core, timeout=10.0)
+        self.stage, self.link = stage, link
+
+    @override
+    def _settle(self, ask: PendingRequest) -> None:
+        self.stage.commit(self.link, write_of(self.stage.heard(self.link)))
+        self.stage.put()
+        raise KeyboardInterrupt
+
+
+def test_a_write_is_kept_for_a_caller_that_is_cancelled_while_the_answer_comes() -> None:
+    """Until the caller has the outcome, no later write lets the node forget it."""
+    stage = Stage("a:1")
+    link = stage.opened()
+    tx = AnsweredBeside(stage, link).transaction()
+    tx.space("s").insert([2, "x"])
+    with pytest.raises(KeyboardInterrupt):
+        tx.commit()
+    later = write_of(stage.heard(link))
+    assert tx.token == str(Token(later.session, later.seq - 1))
+    assert later.low == later.seq - 1
+    again = stage.core.resolve(parse_token(tx.token), now=stage.now, deadline=stage.now + 1)
+    assert isinstance(again.request, WriteRequest)
+    assert again.request.ops[0][0] == Op.INSERT
+
+
+def test_a_withdrawn_write_gets_no_token_when_its_session_is_opened() -> None:
+    """No token means that nothing was sent, whenever one looks."""
+    stage = Stage("a:1")
+    tx = Interrupted(stage.core, timeout=10.0).transaction()
+    tx.space("s").insert([2, "x"])
+    with pytest.raises(KeyboardInterrupt):
+        tx.commit()
+    link = stage.accept("a:1")
+    stage.put()
+    stage.commit(link, stage.heard(link)[0])  # of the session
+    stage.commit(link, write_of(stage.heard(link)))
+    assert tx.token is None
+    assert stage.core.numbering.low == 3
+
+
 def test_a_client_that_begins_anew_asks_again_what_was_sent() -> None:
     stage = Stage("a:1")
     link = stage.opened()
@@ -247,8 +292,10 @@ def test_what_is_resolved_is_not_kept_any_more() -> None:
     ask, write = begun(stage, link)
     stage.commit(link, write)
     stage.core.numbering.abandon(ask)
-    stage.core.resolve(token_of(write), now=stage.now, deadline=stage.now + 1)
+    again = stage.core.resolve(token_of(write), now=stage.now, deadline=stage.now + 1)
     stage.commit(link, write_of(stage.heard(link)), duplicate=True)
+    assert stage.core.numbering.low == write.seq
+    stage.core.numbering.told(again)
     assert stage.core.numbering.low == write.seq + 1
 
 

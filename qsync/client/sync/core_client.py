@@ -47,11 +47,12 @@ class CoreClient(Database):
         try:
             ask = self._begin(call, timeout, found)
             self._settle(ask)
+            self._core.numbering.told(ask)
             return calls.outcome(ask, call.read)
         except QsyncError:
             raise
         except BaseException:
-            self._abandon(found, token_known=call.begun is not None or call.token is not None)
+            self._abandon(found, token_known=call.token_known)
             raise
 
     def run_many(
@@ -124,6 +125,7 @@ class CoreClient(Database):
         try:
             ask = self._begin_again(parse_token(token), timeout, found, again=again)
             self._settle(ask)
+            self._core.numbering.told(ask)
             return calls.outcome(ask, calls.read_receipt)
         except QsyncError:
             raise
@@ -172,7 +174,7 @@ class CoreClient(Database):
         deadline = self._deadline(now, timeout)
         if deadline <= now and call.token is None:
             raise Unavailable("the time of this call was over before it began, so it was not sent")
-        return self._core.submit(
+        ask = self._core.submit(
             call.kind,
             call.make,
             now=now,
@@ -181,6 +183,9 @@ class CoreClient(Database):
             observe=observing.observe,
             begun=calls.noted_in(found, call.begun),
         )
+        if found is not None and call.token_known:
+            self._core.numbering.note(ask)
+        return ask
 
     def _begin_again(
         self, token: Token, timeout: float | None, found: list[PendingRequest], *, again: bool
@@ -188,7 +193,7 @@ class CoreClient(Database):
         """Ask again for the outcome of a write; `_settle` sends it. Raises ClientClosed."""
         check_open(closed=self.closed, process=self._process)
         now = time.monotonic()
-        return self._core.resolve(
+        ask = self._core.resolve(
             token,
             now=now,
             deadline=self._deadline(now, timeout),
@@ -196,6 +201,8 @@ class CoreClient(Database):
             observe=observing.observe,
             begun=found.append,
         )
+        self._core.numbering.note(ask)
+        return ask
 
     def _deadline(self, now: float, timeout: float | None) -> float:
         return now + seconds_of("timeout", self.timeout if timeout is None else timeout)
