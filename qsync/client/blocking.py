@@ -191,10 +191,17 @@ class Client(CoreClient):
 
     def submit(self, call: ClientCall[T], *, timeout: float | None = None) -> PendingRequest:
         """Send without waiting; for pipelines."""
-        with self._lock:
-            ask = self._begin(call, timeout)
-            self._flush()
-            return ask
+        found: list[PendingRequest] = []
+        try:
+            with self._lock:
+                ask = self._begin(call, timeout, found)
+                self._flush()
+                return ask
+        except QsyncError:
+            raise
+        except BaseException:
+            self._abandon(found, token_known=call.token_known)
+            raise
 
     def settle(self, ask: PendingRequest) -> None:
         """Wait for one that was begun."""

@@ -171,7 +171,7 @@ class Numbering:
         if write.ops != [operations.give_up()] or write.seq not in self.unresolved:
             self.unresolved[write.seq] = write
 
-    def note(self, ask: PendingRequest) -> None:
+    def note_token_known(self, ask: PendingRequest) -> None:
         """Note that the caller may know the token, so that it may ask for the outcome later."""
         write = self._own(ask)
         if write is not None:
@@ -180,8 +180,8 @@ class Numbering:
     def ended(self, ask: PendingRequest, *, known: bool) -> None:
         """Note that a request has ended. `known`: its outcome is.
 
-        What a caller has the token of is kept until the caller has the outcome, too (`told`): one
-        that is cancelled in this moment asks for it later.
+        What a caller has the token of is kept until the caller has the outcome, too, as `note_told`
+        says: one that is cancelled in this moment asks for it later.
         """
         write = self._own(ask)
         if write is None:
@@ -193,7 +193,7 @@ class Numbering:
         if not known:
             self._noted.discard(write.seq)
 
-    def told(self, ask: PendingRequest) -> None:
+    def note_told(self, ask: PendingRequest) -> None:
         """Note that the caller has what was kept for it; of an unknown outcome there is more."""
         write = self._own(ask)
         if write is not None and write.seq in self._noted:

@@ -1,10 +1,12 @@
 """A blocking client with real sockets whose calls are interrupted at many of its lines."""
 
 import itertools
+from functools import partial
 
 import pytest
 
 import qsync
+from qsync.client import calls, operations
 from qsync.errors import ConfigError
 from tests.node.test_client_shells import serving
 from tests.unit.interruptions import at_line, interrupt
@@ -23,6 +25,22 @@ def test_wherever_a_call_is_interrupted_the_next_one_is_answered(first: int) -> 
                 db.space("s").replace([2, place])
                 assert db.space("s").get(2) == [2, place]
     assert place > 500
+
+
+@pytest.mark.parametrize("first", [1, 11, 21])
+def test_a_request_of_a_pipeline_that_was_interrupted_is_not_sent_by_the_next_call(
+    first: int,
+) -> None:
+    """It waits for the session; nobody has what waits for its answer."""
+    call = calls.write([operations.replace("s", [1])])
+    with serving() as (server,):
+        for place in itertools.count(first, STEP):
+            with qsync.connect(server.address, timeout=5.0) as db:
+                if not at_line(place, partial(db.submit, call), interrupt):
+                    break
+                db.space("s").replace([2])
+                assert server.store.rows.keys() == {2}
+    assert place > 200
 
 
 def test_a_call_by_a_signal_in_the_middle_of_another_one_is_refused() -> None:

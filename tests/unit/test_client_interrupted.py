@@ -295,7 +295,7 @@ def test_what_is_resolved_is_not_kept_any_more() -> None:
     again = stage.core.resolve(token_of(write), now=stage.now, deadline=stage.now + 1)
     stage.commit(link, write_of(stage.heard(link)), duplicate=True)
     assert stage.core.numbering.low == write.seq
-    stage.core.numbering.told(again)
+    stage.core.numbering.note_told(again)
     assert stage.core.numbering.low == write.seq + 1
 
 

@@ -45,8 +45,10 @@ class AsyncCoreClient(AsyncDatabase):
         found: list[PendingRequest] = []
         try:
             ask = self._begin(call, timeout, found)
+            if call.token_known:
+                self._core.numbering.note_token_known(ask)
             await self._settle(ask)
-            self._core.numbering.told(ask)
+            self._core.numbering.note_told(ask)
             return calls.outcome(ask, call.read)
         except QsyncError:
             raise
@@ -124,7 +126,7 @@ class AsyncCoreClient(AsyncDatabase):
         try:
             ask = self._begin_again(parse_token(token), timeout, found, again=again)
             await self._settle(ask)
-            self._core.numbering.told(ask)
+            self._core.numbering.note_told(ask)
             return calls.outcome(ask, calls.read_receipt)
         except QsyncError:
             raise
@@ -173,7 +175,7 @@ class AsyncCoreClient(AsyncDatabase):
         deadline = self._deadline(now, timeout)
         if deadline <= now and call.token is None:
             raise Unavailable("the time of this call was over before it began, so it was not sent")
-        ask = self._core.submit(
+        return self._core.submit(
             call.kind,
             call.make,
             now=now,
@@ -182,9 +184,6 @@ class AsyncCoreClient(AsyncDatabase):
             observe=observing.observe,
             begun=calls.noted_in(found, call.begun),
         )
-        if found is not None and call.token_known:
-            self._core.numbering.note(ask)
-        return ask
 
     def _begin_again(
         self, token: Token, timeout: float | None, found: list[PendingRequest], *, again: bool
@@ -200,7 +199,7 @@ class AsyncCoreClient(AsyncDatabase):
             observe=observing.observe,
             begun=found.append,
         )
-        self._core.numbering.note(ask)
+        self._core.numbering.note_token_known(ask)
         return ask
 
     def _deadline(self, now: float, timeout: float | None) -> float:

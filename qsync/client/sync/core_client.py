@@ -46,8 +46,10 @@ class CoreClient(Database):
         found: list[PendingRequest] = []
         try:
             ask = self._begin(call, timeout, found)
+            if call.token_known:
+                self._core.numbering.note_token_known(ask)
             self._settle(ask)
-            self._core.numbering.told(ask)
+            self._core.numbering.note_told(ask)
             return calls.outcome(ask, call.read)
         except QsyncError:
             raise
@@ -125,7 +127,7 @@ class CoreClient(Database):
         try:
             ask = self._begin_again(parse_token(token), timeout, found, again=again)
             self._settle(ask)
-            self._core.numbering.told(ask)
+            self._core.numbering.note_told(ask)
             return calls.outcome(ask, calls.read_receipt)
         except QsyncError:
             raise
@@ -174,7 +176,7 @@ class CoreClient(Database):
         deadline = self._deadline(now, timeout)
         if deadline <= now and call.token is None:
             raise Unavailable("the time of this call was over before it began, so it was not sent")
-        ask = self._core.submit(
+        return self._core.submit(
             call.kind,
             call.make,
             now=now,
@@ -183,9 +185,6 @@ class CoreClient(Database):
             observe=observing.observe,
             begun=calls.noted_in(found, call.begun),
         )
-        if found is not None and call.token_known:
-            self._core.numbering.note(ask)
-        return ask
 
     def _begin_again(
         self, token: Token, timeout: float | None, found: list[PendingRequest], *, again: bool
@@ -201,7 +200,7 @@ class CoreClient(Database):
             observe=observing.observe,
             begun=found.append,
         )
-        self._core.numbering.note(ask)
+        self._core.numbering.note_token_known(ask)
         return ask
 
     def _deadline(self, now: float, timeout: float | None) -> float:
