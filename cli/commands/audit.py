@@ -67,7 +67,7 @@ def show(*, source: Path, user: str | None, event: str | None, count: int | None
             broken.append(f"{place} {error}")
             say(broken[-1])
             continue
-        if user in {None, said.get("user")} and event in {None, said["event"]}:
+        if _is_about(said, user) and event in {None, said["event"]}:
             if count is None:
                 _print(said)
             else:
@@ -174,6 +174,16 @@ def _lines(source: Path) -> Iterator[tuple[str, str]]:
         yield from trails.lines_of(files)
     except OSError as error:
         raise NoFile(f"{source}: {error.strerror}") from None
+
+
+def _is_about(said: dict[str, object], user: str | None) -> bool:
+    """Whether a line, or one that stands for many, is about that user; None: about anybody."""
+    if user in {None, said.get("user")}:
+        return True
+    counted = said.get("of")
+    return isinstance(counted, list) and any(
+        isinstance(each, dict) and each.get("user") == user for each in counted
+    )
 
 
 def _print(said: dict[str, object]) -> None:

@@ -285,6 +285,17 @@ class AuditSection:
         "1m",
         "how often others are told how long the trail is, which shows lost lines; 0: never",
     )
+    lines_per_user_max: int = option(
+        integer(1, 100_000),
+        "100",
+        "lines that a user, or an address without one, causes without a right: logins, failures, "
+        "refusals, own passwords; further ones are counted in a line of their own",
+    )
+    counts_interval: float = option(
+        duration("1s", "1d"),
+        "5m",
+        "how often there is such a line, and one more of `lines_per_user_max` is free again",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

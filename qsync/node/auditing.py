@@ -3,6 +3,8 @@
 A line is flushed to the kernel before its request is answered. Where that fails, the policy
 decides (`audit.on_failure`): `alarm` goes on, `refuse` refuses whatever would have been written
 down. Either way status and metrics count the miss, and the first in a row is an event.
+
+What takes a right is a line, always. Of what takes none each user has a share (`audit_shares`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,10 +16,14 @@ from typing import Final
 from qsync import audit
 from qsync.audit import AuditHead
 from qsync.config.sections import AuditFailure, AuditSection
+from qsync.data.draft import SCHEMA_CHANGES_MAX
 from qsync.data.operation_kinds import Op
-from qsync.errors import StoreError
+from qsync.data.request import too_large
+from qsync.errors import StoreError, TooLarge
 from qsync.line_files import last_lines
+from qsync.node.audit_shares import Actor, AuditShares
 from qsync.node.connection import Connection
+from qsync.node.origins import origin_of
 from qsync.wire import verb_rights, verbs
 from qsync.wire.verbs import Verb
 
@@ -31,6 +37,10 @@ USERS_A_LINE: Final = 64
 """Existing users that one line of a new trail names."""
 NOTED_MAX: Final = 64
 """Lines per connection, about, of missing rights; one more says that there are others."""
+WHY_CHARS_MAX: Final = 512
+"""Of what was denied; more than a right on a space with the longest name takes."""
+FIRST_NAMED: Final = 4
+"""Operations that the line about a transaction with too many of them names."""
 OTHERS: Final = "others, of which no more is written for this connection"
 """Why more was denied."""
 OPERATIONS: Final = frozenset(
@@ -70,9 +80,11 @@ class AuditTrail:
         directory: Path | None,
         section: AuditSection,
         *,
+        now: Callable[[], float],
         wall: Callable[[], float],
         alarm: Callable[[str], None],
     ) -> None:
+        """`now`: seconds of a clock that is never set; `wall`: what lines are dated by."""
         self.head = AuditHead()
         self.begun: AuditHead | None = None
         """The head that was found when this life began; None until it is read."""
@@ -80,6 +92,7 @@ class AuditTrail:
         """Lines that the disk did not take."""
         self._path = None if directory is None else directory / audit.FILE
         self._section = section
+        self._shares = AuditShares(section, now=now)
         self._wall = wall
         self._alarm = alarm
         """Hears why a line is missing, of the first one in a row: strangers can cause them."""
@@ -97,6 +110,15 @@ class AuditTrail:
                 f"it cannot be written down who does what: {why}",
                 hint="audit.on_failure is refuse; make room, or mend the trail",
             )
+
+    def write_counts(self, *, of: Actor | None = None, at_once: bool = False) -> None:
+        """Write what was counted and is due, all of it `at_once`, or all of one actor.
+
+        Call it now and then. What cannot be written is counted on.
+        """
+        for share, event, counts in self._shares.due(of=of, at_once=at_once):
+            if self._write(event, counts.fields()) is None:
+                share.has_written(event)
 
     def note_users(self, users: Iterable[str]) -> None:
         """List the existing users, once in a new trail: the first was created without a login.
@@ -164,8 +186,7 @@ class AuditTrail:
             return None
         try:
             self._recall(self._path)
-            time = datetime.fromtimestamp(self._wall(), UTC).isoformat(timespec="milliseconds")
-            text, head = audit.line(self.head, event, time, fields)
+            text, head = audit.line(self.head, event, self._time(), fields)
             self._rotate(self._path)
             audit.append(self._path, text)
         except (OSError, ValueError) as error:
@@ -179,8 +200,13 @@ class AuditTrail:
         self._news = self._news or is_news
         return None
 
-    def note_request(self, connection: Connection, request: verbs.Request) -> None:
-        """Write down a request that a client may make. Raises StoreError as `write_line` does."""
+    def note_request(
+        self, connection: Connection, request: verbs.Request, *, by_right: bool = True
+    ) -> None:
+        """Write down a request of a client. Raises StoreError as `write_line` does, TooLarge.
+
+        `by_right`: the client has a right that not everybody has, and that the request takes.
+        """
         verb = verb_rights.verb_of(request)
         what: object
         if verb in OPERATIONS:
@@ -193,35 +219,80 @@ class AuditTrail:
             connection.turn.noted.add(verb.name)  # whatever was noted before: these are few
             what = _arguments(request)
         elif isinstance(request, verbs.WriteRequest):
-            named = [each for each in map(_operation, request.ops) if each is not None]
-            if not named:
-                return
-            for some in _lines_of(named):
-                self.write_line("write", _who(connection) | {"asked": {"operations": some}})
+            self._note_write(connection, request, by_right=by_right)
             return
         else:
             return
-        self.write_line(verb.name.lower(), _who(connection) | {"asked": _cut(_public(what))})
+        self._note_change(connection, verb.name.lower(), {"asked": _cut(_public(what))})
 
-    def note_login(self, user: str, address: str) -> None:
-        """Write down a login."""
-        self.write_line("login", {"user": user, "address": address})
+    def _note_write(
+        self, connection: Connection, request: verbs.WriteRequest, *, by_right: bool
+    ) -> None:
+        """Write down the operations that are no data. Raises TooLarge for too many of them.
 
-    def note_failure(self, user: str, address: str, why: str) -> None:
-        """Write down a login that failed."""
-        self.write_line("login_failed", {"user": user, "address": address, "why": why})
+        So many do nothing: they would be refused where they are executed, for the same reason.
+        """
+        named = [each for each in map(_operation, request.ops) if each is not None]
+        if not named:
+            return
+        if len(named) > SCHEMA_CHANGES_MAX:
+            some = [_cut(each) for each in named[:FIRST_NAMED]]
+            asked = {"operations": some, "count": len(named)}
+            fields = _who(connection) | {"asked": asked, "refused": TooLarge.code}
+            self._note_shared(_actor(connection), "write", fields)
+            what, limit = "a transaction", "SCHEMA_CHANGES_MAX"
+            raise too_large(what, limit, SCHEMA_CHANGES_MAX, unit="changes of the schema")
+        for some in _lines_of(named):
+            if by_right:
+                self._note_change(connection, "write", {"asked": {"operations": some}})
+            else:
+                fields = _who(connection) | {"asked": {"operations": some}}
+                self._note_shared(_actor(connection), "write", fields)
+
+    def note_login(self, user: str, address: str, *, by: str = "") -> None:
+        """Write down a login; `by`: of another user, who acts as this one."""
+        told = f"{address}, by {by}" if by else address
+        self._note_shared(
+            Actor(is_user=True, name=by or user), "login", {"user": user, "address": told}
+        )
+
+    def note_failure(self, user: str, address: str, why: str, *, is_known: bool = False) -> None:
+        """Write down a login that failed; `is_known`: it was proved that it is this user."""
+        name = user if is_known else origin_of(address)
+        actor = Actor(is_user=is_known, name=name)
+        fields = {"user": user, "address": address, "why": why}
+        self._note_shared(actor, "login_failed", fields)
 
     def note_denied(self, connection: Connection, missing: str) -> None:
         """Write down a denied request: a line a right, or one client could fill the disk.
 
         Cut, since it names the space as the client did, who may have named what is none.
         """
-        noted, missing = connection.turn.noted, str(_cut(missing))
+        noted, missing = connection.turn.noted, missing[:WHY_CHARS_MAX]
         if missing in noted or len(noted) > NOTED_MAX:
             return
         why = missing if len(noted) < NOTED_MAX else OTHERS
         noted.add(missing)
-        self.write_line("denied", _who(connection) | {"why": why})
+        self._note_shared(_actor(connection), "denied", _who(connection) | {"why": why})
+
+    def _note_change(
+        self, connection: Connection, event: str, fields: Mapping[str, object]
+    ) -> None:
+        """Write a line about what takes a right, behind what was counted of its user before."""
+        self.write_counts(of=_actor(connection))
+        self.write_line(event, {**_who(connection), **fields})
+
+    def _note_shared(self, actor: Actor, event: str, fields: Mapping[str, object]) -> None:
+        """Write a line about what takes no right, or count it. Raises as `write_line` does.
+
+        While lines cannot be written nothing is counted: the policy says what becomes of it.
+        """
+        is_kept = self._path is not None and not self._failing
+        if not is_kept or not self._shares.has_counted(actor, event, fields, self._time()):
+            self.write_line(event, fields)
+
+    def _time(self) -> str:
+        return datetime.fromtimestamp(self._wall(), UTC).isoformat(timespec="milliseconds")
 
     def _recall(self, path: Path) -> None:
         """Continue behind the last whole line of a former life."""
@@ -250,6 +321,12 @@ def _who(connection: Connection) -> dict[str, object]:
     turn = connection.turn
     acting = {"login": turn.login} if turn.login != turn.user else {}
     return {"user": turn.user, "address": turn.address, **acting}
+
+
+def _actor(connection: Connection) -> Actor:
+    """Return who it is that asks, whoever he acts as."""
+    turn = connection.turn
+    return Actor(is_user=True, name=turn.login or turn.user)
 
 
 def _arguments(request: verbs.Request) -> dict[str, object]:

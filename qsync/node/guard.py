@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from qsync import features
+from qsync.data.draft import SCHEMA_CHANGES_MAX
 from qsync.data.grants import USER, Rights, denied
+from qsync.data.needs import of_operations
 from qsync.data.schema import Schema
-from qsync.errors import AccessDenied, QsyncError, Rebuilding, StoreError, WrongOperation
+from qsync.errors import AccessDenied, QsyncError, Rebuilding, StoreError, TooLarge, WrongOperation
 from qsync.node.auditing import DATA_OPS, AuditTrail
 from qsync.node.connection import Connection
 from qsync.rights import LOCAL_ADMIN, ROLES, Need, Privilege
@@ -112,9 +114,10 @@ def refusal(
                 audit.note_denied(connection, str(missing))
             return denied(user, missing)
         if audit is not None:
-            audit.note_request(connection, request)
+            by_right = _is_by_right(rights, replica, user, request)
+            audit.note_request(connection, request, by_right=by_right)
             turn.allowed.add(request)
-    except (AccessDenied, StoreError) as error:
+    except (AccessDenied, StoreError, TooLarge) as error:
         return error
     return None
 
@@ -140,14 +143,30 @@ def taken_back(
     return None if rights is None else refusal(rights, replica, connection, request)
 
 
+def _is_by_right(rights: Rights, replica: "Replica", user: str, request: verbs.Request) -> bool:
+    """Return false of changes that everybody may make or, by what is confirmed, this user may not.
+
+    What a write takes is judged where it is executed, so anybody's comes this far.
+    """
+    if type(request) is not verbs.WriteRequest:
+        return True
+    changes = [op for op in request.ops if not _is_data(op)][: SCHEMA_CHANGES_MAX + 1]
+    needs = list(of_operations(user, changes))
+    if changes and all(each.privilege is Privilege.SESSION for each in needs):
+        return False
+    return rights.missing(user, needs, replica.raw.schemas.shown.name_of) is None
+
+
 def _is_of_data(request: verbs.Request) -> bool:
     """Return whether a request reads or write rows, of which the trail has no lines."""
     if type(request) is verbs.WriteRequest:
-        for op in request.ops:
-            code = op[0] if op else None
-            if not isinstance(code, int) or code not in DATA_OPS:
-                return False
+        return all(map(_is_data, request.ops))
     return True
+
+
+def _is_data(op: Sequence[object]) -> bool:
+    code = op[0] if op else None
+    return isinstance(code, int) and code in DATA_OPS
 
 
 def may_stay(rights: Rights, user: str, password: bytes, acts: Sequence[Need] = ()) -> bool:

@@ -161,7 +161,7 @@ class Logins:
         if wanted not in rights.auth:
             raise AccessDenied(f"there is no user {wanted!r} to act as")
         turn.user = wanted
-        self._audit.note_login(wanted, f"{turn.address}, by {turn.login}")
+        self._audit.note_login(wanted, turn.address, by=turn.login)
 
     def judge(self, asked: LoginChallenge, *, proven: bool) -> None:
         """Check a proof. Raises AccessDenied, always in the same words; Overloaded.
@@ -203,7 +203,7 @@ class Logins:
         """Check a right that a login takes. Raises AccessDenied; the failure is in the trail."""
         missing = rights.missing(user, [Need(wanted)], lambda _: None)
         if missing is not None:
-            self._audit.note_failure(user, address, str(missing))
+            self._audit.note_failure(user, address, str(missing), is_known=True)
             raise denied(user, missing)
 
     def _check_pace(self, user: str, address: str) -> None:

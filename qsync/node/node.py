@@ -246,6 +246,7 @@ class Node:
     def close(self) -> None:
         """Fold what is decided, make it durable, and release the directory."""
         self.reactor.shut()
+        self.queries.audit.write_counts(at_once=True)
         if self.loop.events is not None:
             self.loop.events.close()
         if not self.loop.writer.close():

@@ -35,6 +35,7 @@ class NodeQueries:
         self.audit = AuditTrail(
             None if timeline is None else timeline.parent,
             node.config.audit,
+            now=now,
             wall=node.reactor.effects.wall,
             alarm=lambda why: node.timeline.append("audit_unwritten", {"why": why}),
         )

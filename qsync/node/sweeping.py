@@ -13,8 +13,9 @@ def sweep(node: NodeView, retention: Retention, now: float) -> float:
     node.server.sweep()
     rights = guard.rights_of(node.replica)
     guard.end_sessions(rights, node.reactor)
+    queries = node.requests.queries
+    queries.audit.write_counts()
     if rights is not None and rights.auth:
-        queries = node.requests.queries
         queries.audit.note_users(rights.auth)
         queries.audit_heads.tick(now)
     node.requests.expiry.sweep(now)

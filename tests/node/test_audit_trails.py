@@ -15,9 +15,10 @@ from cli.main import run
 from qsync import audit
 from qsync.client.login import Credentials
 from qsync.client.one_node_aio import AsyncNodeConnection
-from qsync.errors import QsyncError, StoreError
+from qsync.data.operation_kinds import Op
+from qsync.errors import AccessDenied, QsyncError, StoreError, TooLarge
 from qsync.node.node import Node
-from qsync.wire.verbs import OptionsRequest, PlainRequest, PromoteRequest, Verb
+from qsync.wire.verbs import OptionsRequest, PlainRequest, PromoteRequest, Verb, WriteRequest
 from tests.node.knocking import config
 from tests.node.three import configs, leaders, running, until
 
@@ -167,3 +168,36 @@ def test_the_others_keep_how_far_a_trail_was(
         assert members < {"n1", "n2", "n3"}
         assert f"n{number}" not in members
     assert {"users", "head", "promote", "elected", "stepped_down", "login", "stopped"} <= events
+
+
+async def _floods(path: Path) -> None:
+    """Whoever may log in does so, and asks for what he may not."""
+    given = config(path, alone=True, audit__lines_per_user_max="2", audit__counts_interval="1d")
+    async with qsync.Node(given) as node:
+        address = node.address
+        async with qsync.connect_async(address) as db:
+            await db.users.create("root", PASSWORD)
+        async with qsync.connect_async(address, user="root", password=PASSWORD) as root:
+            await root.users.create("mallory", PASSWORD)
+        for _ in range(3):
+            credentials = Credentials("mallory", PASSWORD)
+            async with await AsyncNodeConnection.open(address, credentials=credentials) as line:
+                with pytest.raises(AccessDenied):
+                    await line.ask(PromoteRequest(1, 1.0))
+                grant: list[object] = [Op.GRANT, "mallory", "super", "universe", ""]
+                with pytest.raises(TooLarge):
+                    await line.ask(WriteRequest(2, b"", 0, 0, 0, [grant] * 65_000))
+
+
+def test_what_a_flood_counted_is_in_the_trail_when_the_node_has_stopped(tmp_path: Path) -> None:
+    trio.run(_floods, tmp_path)
+    directory = tmp_path / "n1"
+    found = [(each["event"], each.get("count")) for each in lines(directory)]
+    of_mallory = [each for each in found[found.index(("write", None)) :] if each[0] != "users"]
+    assert ("denied", 2) in of_mallory
+    assert ("login", 2) in of_mallory
+    assert ("write", 3) in of_mallory
+    assert found[-1] == ("stopped", None)
+    texts = audit.lines_of(audit.files_of(directory))
+    assert not audit.verify(texts).faults
+    assert (directory / audit.FILE).stat().st_size < 10_000

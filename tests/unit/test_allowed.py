@@ -26,7 +26,9 @@ class Asker:
 
     def __init__(self, path: Path, sock: socket.socket) -> None:
         self.lone = Lone()
-        self.audit = AuditTrail(path, AuditSection(), wall=lambda: 0.0, alarm=print)
+        self.audit = AuditTrail(
+            path, AuditSection(), now=lambda: 0.0, wall=lambda: 0.0, alarm=print
+        )
         self.connection = Connection(sock, frame_bytes_max=1, opened_at=0.0)
         self.connection.turn.user = "ann"
         made: list[list[object]] = [[Op.CREATE_SPACE, name, None] for name in ("mine", "other")]

@@ -41,7 +41,7 @@ class Member:
     def live(self) -> None:
         """A life begins."""
         self.trail = AuditTrail(
-            self.directory, AuditSection(), wall=lambda: 0.0, alarm=lambda _: None
+            self.directory, AuditSection(), now=lambda: 0.0, wall=lambda: 0.0, alarm=lambda _: None
         )
         self.heads = AuditHeads(
             self.trail,
@@ -93,7 +93,9 @@ def test_a_head_is_one_line_at_every_other_node_and_no_echo_follows(
 
 def test_it_is_told_once_an_interval_and_never_at_zero(tmp_path: Path) -> None:
     sent: list[bytes] = []
-    trail = AuditTrail(tmp_path, AuditSection(), wall=lambda: 0.0, alarm=lambda _: None)
+    trail = AuditTrail(
+        tmp_path, AuditSection(), now=lambda: 0.0, wall=lambda: 0.0, alarm=lambda _: None
+    )
     trail.note_login("ann", "10.0.0.1")
     for interval, wanted in ((INTERVAL, 2), (0.0, 0)):
         sent.clear()

@@ -22,7 +22,7 @@ RIGHTS = Rights(
 )
 
 
-QUIET = AuditTrail(None, AuditSection(), wall=lambda: 0.0, alarm=print)
+QUIET = AuditTrail(None, AuditSection(), now=lambda: 0.0, wall=lambda: 0.0, alarm=print)
 
 
 class Door:
@@ -89,7 +89,7 @@ def test_a_proof_of_a_password_that_was_changed_meanwhile_is_wrong(auth: dict[st
 
 
 def test_every_login_that_fails_is_in_the_trail_also_for_a_missing_right(tmp_path: Path) -> None:
-    trail = AuditTrail(tmp_path, AuditSection(), wall=lambda: 0.0, alarm=print)
+    trail = AuditTrail(tmp_path, AuditSection(), now=lambda: 0.0, wall=lambda: 0.0, alarm=print)
     locked_out = Rights({"ann": {**KEPT.options(), "certificate": True}}, (), ())
     door = Door(locked_out, trail)
     with pytest.raises(AccessDenied):

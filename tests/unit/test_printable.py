@@ -78,7 +78,7 @@ def test_who_fails_to_log_in_writes_no_line_and_no_control_on_the_auditor_s_scre
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nobody needs a password to choose a name that fails."""
-    trail = AuditTrail(tmp_path, AuditSection(), wall=lambda: 0.0, alarm=print)
+    trail = AuditTrail(tmp_path, AuditSection(), now=lambda: 0.0, wall=lambda: 0.0, alarm=print)
     name = f"nobody{STEERING}\n     2 1970-01-01T00:00:00.000+00:00 login        root"
     trail.note_failure(name, "10.0.0.1", "user or password is wrong")
     assert run(["audit", "show", str(tmp_path)]) == 0
