@@ -79,7 +79,9 @@ def head_of(text: str) -> AuditHead:
 def files_of(directory: Path) -> list[Path]:
     """The files of a node's trail, oldest first."""
     path = directory / FILE
-    older = [each for each in directory.glob("audit.*.jsonl") if each.stem.split(".")[-1].isdigit()]
+    older = [
+        each for each in directory.glob("audit.*.jsonl") if each.stem.split(".")[-1].isdecimal()
+    ]
     older.sort(key=lambda each: -int(each.stem.split(".")[-1]))
     return [*older, *([path] if path.exists() else [])]
 
@@ -218,6 +220,8 @@ def _read(text: str) -> dict[str, object]:
         raise ValueError("is no JSON: it is torn or was changed") from None
     if not isinstance(found, dict) or not {"n", "before", "hash"} <= found.keys():
         raise ValueError("is no line of an audit trail")
+    if not all(isinstance(found.get(key), str) for key in ("time", "event")):
+        raise ValueError("does not say what happened, and when")
     if type(found["n"]) is not int or found["hash"] != _digest(found):
         raise ValueError("was changed: its hash is not that of what it says")
     return found

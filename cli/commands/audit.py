@@ -48,7 +48,7 @@ class _Head(click.ParamType[AuditHead]):
 
 @audit.command(epilog="Example: qsync audit show ./n1 --user ann --count 20")
 @_SOURCE
-@click.option("--user", metavar="NAME", help="Only lines of this user.")
+@click.option("--user", metavar="NAME", help="Only lines of this user, also as another.")
 @click.option("--event", metavar="NAME", help="Only events of this name: login, denied, write, ...")
 @click.option("--count", "-n", type=click.IntRange(1), help="Only the last lines, this many.")
 @json_option
@@ -67,7 +67,8 @@ def show(*, source: Path, user: str | None, event: str | None, count: int | None
             broken.append(f"{place} {error}")
             say(broken[-1])
             continue
-        if _is_about(said, user) and event in {None, said["event"]}:
+        is_named = event is None or event == said["event"]
+        if is_named and (user is None or _is_about(said, user)):
             if count is None:
                 _print(said)
             else:
@@ -176,13 +177,13 @@ def _lines(source: Path) -> Iterator[tuple[str, str]]:
         raise NoFile(f"{source}: {error.strerror}") from None
 
 
-def _is_about(said: dict[str, object], user: str | None) -> bool:
-    """Whether a line, or one that stands for many, is about that user; None: about anybody."""
-    if user in {None, said.get("user")}:
+def _is_about(said: dict[str, object], user: str) -> bool:
+    """Whether that user did it, perhaps acting as another; or one event of many that it counts."""
+    if user in (said.get("user"), said.get("login")):
         return True
     counted = said.get("of")
     return isinstance(counted, list) and any(
-        isinstance(each, dict) and each.get("user") == user for each in counted
+        isinstance(each, dict) and _is_about(each, user) for each in counted
     )
 
 

@@ -251,10 +251,10 @@ class AuditTrail:
 
     def note_login(self, user: str, address: str, *, by: str = "") -> None:
         """Write down a login; `by`: of another user, who acts as this one."""
-        told = f"{address}, by {by}" if by else address
-        self._note_shared(
-            Actor(is_user=True, name=by or user), "login", {"user": user, "address": told}
-        )
+        fields = {"user": user, "address": address}
+        if by:
+            fields |= {"address": f"{address}, by {by}", "login": by}
+        self._note_shared(Actor(is_user=True, name=by or user), "login", fields)
 
     def note_failure(self, user: str, address: str, why: str, *, is_known: bool = False) -> None:
         """Write down a login that failed; `is_known`: it was proved that it is this user."""

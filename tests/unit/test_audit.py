@@ -5,6 +5,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -404,3 +405,37 @@ def test_what_is_not_there_or_no_head_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert run(["audit", *args]) == code
+
+
+def test_show_finds_what_a_user_did_as_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trail = opened(tmp_path)
+    trail.note_login("root", "10.0.0.1")
+    trail.note_login("ann", "10.0.0.1", by="root")
+    here, there = socket.socketpair()
+    with here, there:
+        connection = Connection(here, frame_bytes_max=100, opened_at=0.0)
+        connection.turn.user, connection.turn.login = "ann", "root"
+        trail.note_denied(connection, "read on space 'pay'")
+    for user, count in (("root", 3), ("ann", 2), ("bob", 0)):
+        assert run(["audit", "show", str(tmp_path), "--user", user]) == 0
+        assert len(capsys.readouterr().out.splitlines()) == count
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"event": None}, {"time": 7}, {"event": ["login"]}, {"user": ["ann"]}, {"of": [None, 1]}],
+    ids=str,
+)
+@pytest.mark.parametrize("command", [["show"], ["show", "--user", "ann"], ["verify"]], ids=str)
+def test_a_line_that_no_node_wrote_ends_no_command_though_its_hash_is_right(
+    change: dict[str, object], command: list[str], tmp_path: Path
+) -> None:
+    said: dict[str, object] = {"n": 1, "time": "", "event": "login", "before": audit.BEGIN} | change
+    digest = sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    (tmp_path / audit.FILE).write_text(json.dumps(said | {"hash": digest}) + "\n")
+    (tmp_path / "audit.\u00b2.jsonl").write_text("")
+    name, *options = command
+    is_whole = change.keys() <= {"user", "of"}
+    assert run(["audit", name, str(tmp_path), *options]) == (0 if is_whole else 6)
