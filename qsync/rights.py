@@ -83,8 +83,8 @@ ROLES: Final[dict[str, frozenset[Privilege]]] = {
     "super": frozenset({Privilege.SUPER}),
 }
 """Roles of every cluster, on the universe. They cannot be changed."""
-RESERVED: Final = frozenset({LOCAL_ADMIN, "guest", *ROLES})
-"""Names that no user and no role can be given."""
+RESERVED: Final = frozenset({LOCAL_ADMIN, "guest", EVERY, *ROLES})
+"""Names that no user and no role can be given; who asks for the rights of `*` gets those of all."""
 
 
 class Need(NamedTuple):

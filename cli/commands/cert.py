@@ -13,6 +13,7 @@ from cli.exits import CheckFailed
 from cli.options import json_option, target_argument, timeout_option
 from cli.output import document, say, style, text
 from qsync.errors import ConfigError
+from qsync.rights import RESERVED
 from qsync.tls.names import Bearer, CertifiedName
 
 if TYPE_CHECKING:
@@ -132,6 +133,8 @@ def client(
     """Create the certificate of the user NAME: NAME.crt and NAME.key."""
     from admin.certs import making  # noqa: PLC0415 - slow to import
 
+    if name in RESERVED:
+        raise ConfigError(f"{name!r} has a meaning of its own: no user can be called so")
     found = making.make_user(
         _authority(ca_dir or directory),
         making.KeyPair.named(directory, _checked(name)),

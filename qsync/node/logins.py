@@ -15,7 +15,7 @@ from qsync.node.auditing import AuditTrail
 from qsync.node.connection import Connection
 from qsync.node.guard import PERHAPS, are_unknown
 from qsync.node.origins import origin_of
-from qsync.rights import LOCAL_ADMIN, Need, Privilege
+from qsync.rights import LOCAL_ADMIN, RESERVED, Need, Privilege
 from qsync.tls.names import Bearer
 from qsync.wire import proofs, scram
 from qsync.wire.scram import PasswordKeys
@@ -191,11 +191,11 @@ class Logins:
             return
         if not rights.auth.get(user, {}).get("certificate"):
             self._audit.note_failure(user, address, "certificate")
-            raise AccessDenied(
-                f"no user {user!r} logs in by certificate here",
-                hint=f"`qsync user create {user}` makes a user, and "
-                f"`qsync user certificate {user} --allow` lets one log in so",
-            )
+            hint = f"`qsync user create {user}` makes a user, and "
+            hint += f"`qsync user certificate {user} --allow` lets one log in so"
+            if user in RESERVED:
+                hint = "no user can be called so: `qsync cert client` makes one for another name"
+            raise AccessDenied(f"no user {user!r} logs in by certificate here", hint=hint)
         self._check_right(rights, user, address, Privilege.SESSION)
         self._audit.note_login(user, address)
 

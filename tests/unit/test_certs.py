@@ -138,6 +138,7 @@ def test_the_commands_from_an_authority_to_a_verdict(
         ["cert", "node", "../n1", "--cluster", CLUSTER],
         ["cert", "node", "ca", "--cluster", CLUSTER],
         ["cert", "client", "ann", "--cluster", "orders"],
+        ["cert", "client", "admin", "--cluster", CLUSTER],
         ["cert", "node", "n1", "--cluster", CLUSTER, "--host", "é.example"],
         ["cert", "show", "missing.crt"],
         ["cert", "check", "ca.key"],

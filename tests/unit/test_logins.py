@@ -252,3 +252,10 @@ def test_a_certificate_logs_in_where_the_user_allows_it() -> None:
         with pytest.raises(AccessDenied, match="certificate") as refused:
             door.logins.certify(user, "")
         assert f"qsync user certificate {user} --allow" in refused.value.hint
+
+
+@pytest.mark.parametrize(("user", "hint"), [("cid", "qsync user create"), ("admin", "no user can")])
+def test_who_has_a_certificate_of_no_user_is_told_what_helps(user: str, hint: str) -> None:
+    with pytest.raises(AccessDenied) as refused:
+        Door().logins.certify(user, "")
+    assert hint in (refused.value.hint or "")

@@ -413,6 +413,7 @@ def test_followers_and_who_opens_again_judge_alike() -> None:
 
 WRONG: dict[str, tuple[list[object], type[QsyncError]]] = {
     "a reserved name": ([Op.CREATE_USER, "super", None], WrongOperation),
+    "the name that stands for all": ([Op.CREATE_USER, "*", None], WrongOperation),
     "the owner of the directory": ([Op.CREATE_USER, LOCAL_ADMIN, None], WrongOperation),
     "no name": ([Op.CREATE_USER, "", None], WrongOperation),
     "a line in a name": ([Op.CREATE_USER, "a\nb", None], WrongOperation),
