@@ -11,11 +11,13 @@ import json
 import os
 import pwd
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from errno import ENOENT
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final, NamedTuple, Self
 
 from qsync.line_files import last_lines
 
@@ -26,6 +28,10 @@ HEAD: Final = "head"
 """The event of a line that holds the head of another node's trail."""
 TAIL_BYTES: Final = 64 << 10
 """How much of a file's end is read to go on behind it; more than any two lines."""
+BEGIN_BYTES: Final = 128
+"""Of a file, by which it is told from others; shorter than any line."""
+RENAMED_TRIES: Final = 3
+"""How often a file is looked for that is being renamed."""
 _HEAD: Final = re.compile(r"[1-9][0-9]{0,17}:[0-9a-f]{64}")
 
 
@@ -142,12 +148,52 @@ def heads_told(lines: Iterable[tuple[str, str]], instance: str) -> Iterator[Audi
             continue  # a verification of that trail shows it
 
 
-def lines_of(files: Iterable[Path]) -> Iterator[tuple[str, str]]:
-    """Return all lines with their places, FILE:LINE, from 1. Raises OSError."""
-    for path in files:
-        with path.open("rb") as file:
-            for number, found in enumerate(file, 1):
-                yield f"{path.name}:{number}", found.decode(errors="replace").removesuffix("\n")
+def lines_of(files: Sequence[Path]) -> Iterator[tuple[str, str]]:
+    """Return all lines with their places, FILE:LINE, from 1. Raises OSError.
+
+    A node may go on in its next file meanwhile, which renames the others: each is found again.
+    """
+    if len(files) == 1:  # perhaps a pipe
+        with files[0].open("rb") as file:
+            yield from _numbered(files[0], file)
+        return
+    found: dict[_SameFile, Path] = {}
+    for path in reversed(files):  # the newest first: what is renamed meanwhile is not left out
+        with suppress(FileNotFoundError), path.open("rb") as file:
+            found.setdefault(_SameFile.of(file), path)
+    for wanted, path in reversed(found.items()):
+        with _opened(path, wanted) as file:
+            yield from _numbered(path, file)
+
+
+def _numbered(path: Path, file: BinaryIO) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(file, 1):
+        yield f"{path.name}:{number}", line.decode(errors="replace").removesuffix("\n")
+
+
+class _SameFile(NamedTuple):
+    """What a file is known by under another name; its number alone may be that of a later one."""
+
+    inode: int
+    begin: bytes
+
+    @classmethod
+    def of(cls, file: BinaryIO) -> Self:
+        found = cls(os.fstat(file.fileno()).st_ino, file.read(BEGIN_BYTES))
+        file.seek(0)
+        return found
+
+
+def _opened(path: Path, wanted: _SameFile) -> BinaryIO:
+    """Open the file that was at that path, wherever it is now. Raises OSError."""
+    for _ in range(RENAMED_TRIES):
+        for each in (path, *files_of(path.parent)):
+            with suppress(FileNotFoundError):
+                file = each.open("rb")
+                if _SameFile.of(file) == wanted:
+                    return file
+                file.close()
+    raise FileNotFoundError(ENOENT, "the node removed it before it was read", str(path))
 
 
 def fields_of(text: str) -> dict[str, object]:

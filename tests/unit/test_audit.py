@@ -1,6 +1,7 @@
 """The audit trail: what is written, where it goes on, and how each kind of tampering shows."""
 
 import json
+import os
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -439,3 +440,41 @@ def test_a_line_that_no_node_wrote_ends_no_command_though_its_hash_is_right(
     name, *options = command
     is_whole = change.keys() <= {"user", "of"}
     assert run(["audit", name, str(tmp_path), *options]) == (0 if is_whole else 6)
+
+
+def test_files_that_are_renamed_while_a_trail_is_read_are_no_cut(tmp_path: Path) -> None:
+    """A node goes on in the next file while somebody verifies; the oldest file goes away."""
+    section = AuditSection(bytes_max=2000, files_max=3)
+    trail = written(tmp_path, 20, section)
+    texts = audit.lines_of(audit.files_of(tmp_path))
+    read = [next(texts)]
+    files = len(audit.files_of(tmp_path))
+    assert files == section.files_max
+    before = trail.head
+    written(tmp_path, 10, section)
+    read += texts
+    verdict = audit.verify(read, kept=[before])
+    assert verdict.faults == ()
+    assert verdict.head.number >= before.number
+    texts = audit.lines_of(audit.files_of(tmp_path))
+    next(texts)
+    written(tmp_path, 60, section)
+    with pytest.raises(FileNotFoundError, match="the node removed it before it was read"):
+        list(texts)
+    assert judged(tmp_path) == []
+
+
+def test_a_trail_can_come_through_a_pipe(tmp_path: Path) -> None:
+    """`qsync audit verify <(zcat ...)`: it is read once, and not from anywhere."""
+    trail = written(tmp_path)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    writing = os.open(pipe, os.O_WRONLY)
+    os.write(writing, (tmp_path / audit.FILE).read_bytes())
+    texts = audit.lines_of([Path(f"/dev/fd/{reading}")])
+    read = [next(texts)]
+    os.close(writing)
+    read += texts
+    os.close(reading)
+    assert audit.verify(read, kept=[trail.head]).faults == ()
