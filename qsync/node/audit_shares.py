@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from qsync.config.sections import AuditSection
+from qsync.rights import USERS_MAX
 
-ACTORS_MAX: Final = 256
-"""Users, and as many addresses, that have a share of their own; all others have one in common."""
+ADDRESSES_MAX: Final = 256
+"""Addresses that have a share of their own, as all users have; others have one in common."""
 KINDS_MAX: Final = 6
 """Different ones that a line of counts names; of others it has the number."""
 TEXT_CHARS_MAX: Final = 256
@@ -131,7 +132,8 @@ class AuditShares:
         shares, now = self._shares[actor.is_user], self._now()
         share = shares.get(actor.name)
         if share is None:
-            name = actor.name if len(shares) < ACTORS_MAX else ""
+            most = USERS_MAX if actor.is_user else ADDRESSES_MAX
+            name = actor.name if len(shares) < most else ""
             share = shares.setdefault(name, Share(self._lines_max, now))
         self._refill(share, now)
         return share

@@ -13,7 +13,7 @@ from qsync.data.draft import SCHEMA_CHANGES_MAX
 from qsync.data.operation_kinds import Op
 from qsync.errors import AccessDenied, StoreError, TooLarge
 from qsync.node import guard
-from qsync.node.audit_shares import ACTORS_MAX, KINDS_MAX, TEXT_CHARS_MAX, Actor, AuditShares
+from qsync.node.audit_shares import ADDRESSES_MAX, KINDS_MAX, TEXT_CHARS_MAX, Actor, AuditShares
 from qsync.node.auditing import AuditTrail
 from qsync.node.connection import Connection
 from qsync.replica import Replica
@@ -169,16 +169,16 @@ def test_the_share_of_one_user_is_not_that_of_another(node: Node) -> None:
     assert len(node.lines()) == 3 + 3 + 1
 
 
-def test_of_more_users_than_have_shares_the_others_have_one_together(node: Node) -> None:
-    for number in range(ACTORS_MAX + 10):
+def test_of_more_addresses_than_have_shares_the_others_have_one_together(node: Node) -> None:
+    for number in range(ADDRESSES_MAX + 10):
         node.audit.note_failure("ann", f"10.0.{number // 250}.{number % 250}", "wrong")
-    assert len(node.lines()) == ACTORS_MAX + 3
+    assert len(node.lines()) == ADDRESSES_MAX + 3
     node.audit.note_login("ann", "10.0.0.7")  # a user has hers all the same
     assert node.lines()[-1]["event"] == "login"
     node.pass_time(MINUTE)
     assert node.lines()[-1]["count"] == 10 - 3
     shares = AuditShares(AuditSection(), now=lambda: node.now)
-    for number in range(2 * ACTORS_MAX):
+    for number in range(2 * ADDRESSES_MAX):
         shares.has_counted(Actor(is_user=False, name=str(number)), "login", {}, "")
         node.now += 1.0
         list(shares.due())
