@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from qsync.config.sections import AuditSection
 from qsync.rights import USERS_MAX
 
-ADDRESSES_MAX: Final = 256
+ADDRESSES_MAX: Final = 64
 """Addresses that have a share of their own, as all users have; others have one in common."""
 KINDS_MAX: Final = 6
 """Different ones that a line of counts names; of others it has the number."""

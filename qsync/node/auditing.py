@@ -37,6 +37,8 @@ USERS_A_LINE: Final = 64
 """Existing users that one line of a new trail names."""
 NOTED_MAX: Final = 64
 """Lines per connection, about, of missing rights; one more says that there are others."""
+USER_CHARS_MAX: Final = 128
+"""Of the name at a login that failed; more than any user's."""
 WHY_CHARS_MAX: Final = 512
 """Of what was denied; more than a right on a space with the longest name takes."""
 FIRST_NAMED: Final = 4
@@ -257,10 +259,13 @@ class AuditTrail:
         self._note_shared(Actor(is_user=True, name=by or user), "login", fields)
 
     def note_failure(self, user: str, address: str, why: str, *, is_known: bool = False) -> None:
-        """Write down a login that failed; `is_known`: it was proved that it is this user."""
+        """Write down a login that failed; `is_known`: it was proved that it is this user.
+
+        Cut, since whoever reaches the port may say any name.
+        """
         name = user if is_known else origin_of(address)
         actor = Actor(is_user=is_known, name=name)
-        fields = {"user": user, "address": address, "why": why}
+        fields = {"user": user[:USER_CHARS_MAX], "address": address, "why": why}
         self._note_shared(actor, "login_failed", fields)
 
     def note_denied(self, connection: Connection, missing: str) -> None:

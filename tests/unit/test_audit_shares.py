@@ -16,6 +16,7 @@ from qsync.node import guard
 from qsync.node.audit_shares import ADDRESSES_MAX, KINDS_MAX, TEXT_CHARS_MAX, Actor, AuditShares
 from qsync.node.auditing import AuditTrail
 from qsync.node.connection import Connection
+from qsync.node.logins import FAILURES_FREE
 from qsync.replica import Replica
 from qsync.wire.verbs import WriteRequest
 from tests.node.lone import Lone, row
@@ -120,6 +121,19 @@ def test_a_day_of_it_fills_little(tmp_path: Path) -> None:
     assert size < 12 << 20
     section = AuditSection()
     assert size * 60 < section.bytes_max * (section.files_max + 1)
+
+
+def test_a_day_of_failures_from_ever_new_addresses_fills_little(tmp_path: Path) -> None:
+    """Each has a few attempts before it must wait, and says any name that a greeting holds."""
+    node, name, count = Node(tmp_path, AuditSection()), "\x1b" * 4000, 0
+    for minute in range(int(DAY / MINUTE / 4)):
+        for number in range(ADDRESSES_MAX // 4):
+            for _ in range(FAILURES_FREE):
+                count += 1
+                node.audit.note_failure(f"{count}{name}", f"fd00:{minute:x}:{number:x}::", "wrong")
+        node.pass_time(MINUTE)
+    size = sum(each.stat().st_size for each in audit.files_of(tmp_path))
+    assert 4 * size < 32 << 20
 
 
 def test_the_line_of_counts_says_what_when_and_how_often(node: Node) -> None:
