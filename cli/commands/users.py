@@ -1,20 +1,23 @@
 """`qsync user` and `qsync role`: who may log in, and what they may do."""
 
-import secrets
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import click
 
 from cli.examples import examples
-from cli.exits import NoFile
+from cli.new_passwords import new_password
 from cli.options import json_option, target_option, timeout_option
 from cli.output import document, say, style, text
-from cli.render.rights import creation_in_words, in_words, may_do_everything, names_nothing
-from qsync.errors import ConfigError, WrongOperation
+from cli.render.rights import (
+    creation_in_words,
+    in_words,
+    names_nothing,
+    universal_grant,
+    words_if_alone,
+)
+from qsync.errors import WrongOperation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,12 +26,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_GENERATED_BYTES = 18
-_FILE_BYTES_MAX = 4096
-_ALONE = (
-    "; no other user may do everything: only the owner of a node's directory can do so by the "
-    "socket there (`qsync help manage-users`)"
-)
 
 
 @click.group(
@@ -153,7 +150,7 @@ def create(
             stays = f"user {name} was there already, and keeps its password"
             _did("create", name, stays, created=False, first=False)
             return
-        password = None if no_password else _password(name, password_file, generate=generate)
+        password = None if no_password else new_password(name, password_file, generate=generate)
         # A password that is printed must be the one that holds.
         db.users.create(name, password, if_not_exists=if_not_exists and not generate)
     generated = password if generate else None
@@ -179,7 +176,7 @@ def passwd(
         who = name or db.users.info().get("user")
         if not isinstance(who, str):
             raise WrongOperation("this cluster has no users yet")
-        password = _password(who, password_file, generate=generate)
+        password = new_password(who, password_file, generate=generate)
         db.users.set_password(who, password)
     generated = password if generate else None
     _did("passwd", who, f"user {who} has another password", password=generated)
@@ -207,8 +204,7 @@ def drop_user(
 ) -> None:
     """Drop a user and its privileges; its connections end within a second."""
     with _connected(target, timeout) as db:
-        able = [each for each, one in _known(db, "user").items() if may_do_everything(one)]
-        alone = _ALONE if able == [name] else ""
+        alone = words_if_alone(db.users.list(), dropped=name)
         if dry_run:
             has = in_words(db.users.info(name))
             _would("drop", name, f"user {name} would go, who has {has}{alone}")
@@ -238,11 +234,13 @@ def drop_role(
 ) -> None:
     """Drop a role, and revoke it from all its users and roles."""
     with _connected(target, timeout) as db:
+        alone = words_if_alone(db.users.list(), dropped=name)
         if dry_run:
-            _would("drop", name, f"role {name} would go, which has {in_words(db.users.info(name))}")
+            has = in_words(db.users.info(name))
+            _would("drop", name, f"role {name} would go, which has {has}{alone}")
             return
         db.users.drop_role(name, if_exists=if_exists)
-    _did("drop", name, f"role {name} is gone")
+    _did("drop", name, f"role {name} is gone{alone}")
 
 
 def _grants(command: Callable[P, R]) -> Callable[P, R]:
@@ -277,15 +275,21 @@ def _grant(
     what = f"role {role}" if role else f"{','.join(named)} on {space or 'everything'}"
     with _connected(target, timeout) as db:
         note = _note(db, space) if verb == "grant" and space and "create" not in named else None
+        alone = ""
+        if verb == "revoke" and not space:
+            gone = universal_grant(grantee, named, role=role)
+            alone = words_if_alone(db.users.list(), deprived=gone)
         if dry_run:
             now = in_words(db.users.info(grantee))
-            _would(verb, grantee, f"{grantee} would be {_DONE[verb]} {what}; now it has {now}")
+            _would(
+                verb, grantee, f"{grantee} would be {_DONE[verb]} {what}; now it has {now}{alone}"
+            )
             if note and not style().as_json:
                 say(note)
             return
         change = db.users.grant if verb == "grant" else db.users.revoke
         change(grantee, named, space=space, role=role)
-    _did(verb, grantee, f"{grantee} is {_DONE[verb]} {what}", note=note)
+    _did(verb, grantee, f"{grantee} is {_DONE[verb]} {what}{alone}", note=note)
 
 
 def _note(db: "Client", space: str) -> str | None:
@@ -342,31 +346,6 @@ def _connected(target: Sequence[str], timeout: float) -> "Iterator[Client]":
 
     with connect(list(target), timeout=timeout, connect_timeout=timeout) as db:
         yield db
-
-
-def _password(name: str, file: str | None, *, generate: bool) -> str:
-    """A new password. Raises ConfigError without a terminal."""
-    if generate:
-        return secrets.token_urlsafe(_GENERATED_BYTES)
-    if file == "-":
-        return sys.stdin.readline().rstrip("\r\n")
-    if file is not None:
-        try:
-            with Path(file).open("rb") as opened:
-                return opened.read(_FILE_BYTES_MAX).decode().strip("\r\n")
-        except OSError as error:
-            raise NoFile(f"{file}: {error.strerror}") from None
-        except UnicodeDecodeError:
-            raise NoFile(f"{file}: is no text in UTF-8") from None
-    if not sys.stdin.isatty():
-        raise ConfigError(
-            f"{name} needs a password, and there is no terminal to ask for it",
-            hint="--password-file FILE (or -), --generate, or --no-password",
-        )
-    answer: str = click.prompt(
-        f"Password of {name}", hide_input=True, confirmation_prompt=True, err=True
-    )
-    return answer
 
 
 def _would(verb: str, name: str, what: str) -> None:

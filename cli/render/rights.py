@@ -1,9 +1,16 @@
 """What a user or a role may do, as `db.users` tells it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
+from qsync.data.grants import USER, Rights, grant_of
 from qsync.data.schema import known_names
-from qsync.rights import EVERY
+from qsync.rights import EVERY, Grant, GrantedOn, Need, Privilege
+
+_ALONE: Final = (
+    "; no other user may do everything: only the owner of a node's directory can do so by the "
+    "socket there (`qsync help manage-users`)"
+)
 
 
 def in_words(one: object) -> str:
@@ -18,11 +25,46 @@ def in_words(one: object) -> str:
     return "; ".join(part for part in parts if part) or "nothing"
 
 
-def may_do_everything(one: object) -> bool:
-    """Whether a user has the privilege `super`, by a role or by itself."""
-    if not isinstance(one, dict) or not isinstance(one.get("rights"), dict):
-        return False
-    return "super" in one["rights"].get("universe", [])
+def words_if_alone(
+    known: Mapping[str, object], *, dropped: str = "", deprived: Grant | None = None
+) -> str:
+    """What to say of a change after which no user may do everything; empty if one still may.
+
+    `known`: all users and roles. `dropped`: one of them. `deprived`: what somebody loses.
+    """
+    users: list[str] = []
+    left: list[Grant] = []
+    for name, one in known.items():
+        if isinstance(one, dict) and name != dropped:
+            users += [name] if one.get("kind") == USER else []
+            left += map(grant_of, _rows(name, one))
+    roles = {name for name in known if name != dropped}
+    left = [each for each in left if each.kind is not GrantedOn.ROLE or each.name in roles]
+    if deprived is not None:
+        left = [
+            each._replace(privileges=each.privileges - deprived.privileges)
+            if each[:3] == deprived[:3]
+            else each
+            for each in left
+        ]
+    rights = Rights({name: {} for name in users}, (), [each for each in left if each.privileges])
+    wanted = [Need(Privilege.SUPER)]
+    able = any(rights.missing(name, wanted, lambda _: None) is None for name in users)
+    return "" if able else _ALONE
+
+
+def universal_grant(grantee: str, privileges: Sequence[str], *, role: str | None) -> Grant:
+    """A role, or privileges on the universe. Unknown ones are left to the node to refuse."""
+    if role is not None:
+        return Grant(grantee, GrantedOn.ROLE, role, frozenset({Privilege.USAGE}))
+    named = frozenset(each for each in Privilege if each in privileges)
+    return Grant(grantee, GrantedOn.UNIVERSE, "", named)
+
+
+def _rows(name: str, one: Mapping[str, object]) -> list[list[object]]:
+    """What was granted, as rows of `_priv`."""
+    granted = one.get("granted")
+    return [[name, *each] for each in granted] if isinstance(granted, list) else []
 
 
 def creation_in_words(name: str, *, first: bool, known: bool) -> str:

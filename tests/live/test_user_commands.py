@@ -177,6 +177,33 @@ def test_who_drops_the_last_user_who_may_do_everything_is_told(operator: Operato
     assert operator.err == "user eve is gone\n"
 
 
+def test_who_takes_it_from_the_last_user_who_may_do_everything_is_told(operator: Operator) -> None:
+    operator("role", "create", "owner")
+    operator("role", "grant", "owner", "--role", "super")
+    lasts = [
+        ("user", "revoke", "root", "--role", "super", "--dry-run"),
+        ("user", "revoke", "root", "session", "--dry-run"),
+    ]
+    for last in lasts:
+        operator(*last)
+        assert "no other user may do everything" in operator.err
+    operator("user", "grant", "root", "--role", "owner")
+    operator("user", "revoke", "root", "--role", "super")
+    assert operator.err == "root is deprived of role super\n"
+    for last in (
+        ("user", "revoke", "root", "--role", "owner", "--dry-run"),
+        ("role", "revoke", "owner", "--role", "super", "--dry-run"),
+        ("role", "drop", "owner", "--dry-run"),
+    ):
+        operator(*last)
+        assert "no other user may do everything" in operator.err
+    operator("user", "revoke", "root", "read", "--dry-run")
+    assert "no other user" not in operator.err
+    operator("user", "grant", "root", "--role", "super")
+    operator("role", "drop", "owner")
+    assert operator.err == "role owner is gone\n"
+
+
 def _names(operator: Operator, kind: str) -> dict[str, object]:
     found = operator.told(kind, "list")[f"{kind}s"]
     assert isinstance(found, dict)

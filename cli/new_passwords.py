@@ -1,0 +1,38 @@
+"""A password that is to be set: from a file, generated, or typed twice at a terminal."""
+
+import secrets
+import sys
+from pathlib import Path
+
+import click
+
+from cli.exits import NoFile
+from qsync.errors import ConfigError
+
+_GENERATED_BYTES = 18
+_FILE_BYTES_MAX = 4096
+
+
+def new_password(name: str, file: str | None, *, generate: bool) -> str:
+    """A new password. Raises ConfigError without a terminal."""
+    if generate:
+        return secrets.token_urlsafe(_GENERATED_BYTES)
+    if file == "-":
+        return sys.stdin.readline().rstrip("\r\n")
+    if file is not None:
+        try:
+            with Path(file).open("rb") as opened:
+                return opened.read(_FILE_BYTES_MAX).decode().strip("\r\n")
+        except OSError as error:
+            raise NoFile(f"{file}: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise NoFile(f"{file}: is no text in UTF-8") from None
+    if not sys.stdin.isatty():
+        raise ConfigError(
+            f"{name} needs a password, and there is no terminal to ask for it",
+            hint="--password-file FILE (or -), --generate, or --no-password",
+        )
+    answer: str = click.prompt(
+        f"Password of {name}", hide_input=True, confirmation_prompt=True, err=True
+    )
+    return answer
