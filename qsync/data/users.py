@@ -127,6 +127,7 @@ def _drop(draft: EffectDraft, name: object, options: object, *, what: str) -> No
     given = _options(options, {"if_exists"})
     there = rights.auth if what == USER else rights.roles
     if label not in there:
+        _check_free(label)
         if given.get("if_exists"):
             draft.sync = True
             return
@@ -154,6 +155,7 @@ def _grant(
     """A grant as it was asked for, checked."""
     who = _name(grantee)
     if who not in rights.auth and who not in rights.roles:
+        _check_free(who)
         raise WrongOperation(f"there is no user or role {who!r} to grant to")
     try:
         on = GrantedOn(str(kind))
@@ -246,9 +248,14 @@ def _name(name: object) -> str:
 
 def _new_name(name: object) -> str:
     label = _name(name)
-    if label in RESERVED:
-        raise WrongOperation(f"{label!r} has a meaning of its own and cannot be made or changed")
+    _check_free(label)
     return label
+
+
+def _check_free(name: str) -> None:
+    """Raises WrongOperation for a name that is not the cluster's to give."""
+    if name in RESERVED:
+        raise WrongOperation(f"{name!r} has a meaning of its own and cannot be made or changed")
 
 
 def _options(options: object, known: set[str]) -> Mapping[str, object]:

@@ -411,6 +411,24 @@ def test_followers_and_who_opens_again_judge_alike() -> None:
 
 # -- what is refused as nonsense
 
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        [Op.DROP_ROLE, "reader", None],
+        [Op.DROP_USER, LOCAL_ADMIN, {"if_exists": True}],
+        grant("reader", "write"),
+        revoke("reader", "read"),
+        [Op.CREATE_ROLE, "reader", {"if_not_exists": True}],
+    ],
+    ids=["drop", "drop the owner", "grant", "revoke", "create"],
+)
+def test_a_role_of_every_cluster_is_not_said_to_be_missing(op: list[object]) -> None:
+    error = ask(users_book(), "root", op)
+    assert isinstance(error, WrongOperation)
+    assert "has a meaning of its own and cannot be made or changed" in error.message
+
+
 WRONG: dict[str, tuple[list[object], type[QsyncError]]] = {
     "a reserved name": ([Op.CREATE_USER, "super", None], WrongOperation),
     "the name that stands for all": ([Op.CREATE_USER, "*", None], WrongOperation),
